@@ -36,6 +36,7 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
             side=side,
             opening=one.opening[:OPENING],
             turn_count=len(one.turns),
+            flags=" ".join(one.flags),
         )
 
 
@@ -142,6 +143,7 @@ def read_conversation(row: Mapping[str, Any]) -> Conversation:
     turns = [{"role": role, "content": content} for role, content in unpacked(row["turns"] or "[]")]
     return Conversation.model_validate(
         {**{name: row[name] for name in ("id", "label", "judge", "group")}, "turns": turns}
+        | {"flags": (row["flags"] or "").split()}
         | {"metadata": unpacked(row["metadata"])}
     )
 

@@ -40,8 +40,13 @@ class Row:
 
 @dataclass(frozen=True)
 class ColumnRow(Row):
-    """A fact that is kept in Parquet."""
+    """A fact that is kept in Parquet.
 
+    Attributes:
+        added: Whether parts of an older version may lack a column, which is then NULL.
+    """
+
+    added: ClassVar = False
     run: str
 
     @classmethod
@@ -78,9 +83,11 @@ class ConversationRow(ColumnRow):
     Attributes:
         opening: Its beginning, for lists.
         metadata: JSON.
+        flags: What is odd about the text, joined by spaces.
     """
 
     table: ClassVar = "conversations"
+    added: ClassVar = True
     id: str
     text_hash: str
     label: str
@@ -90,6 +97,7 @@ class ConversationRow(ColumnRow):
     side: str
     opening: str
     turn_count: int
+    flags: str = ""
 
 
 @dataclass(frozen=True)

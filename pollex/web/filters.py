@@ -35,6 +35,15 @@ FACETS: dict[str, tuple[str, str, dict[int, tuple[str, str]]]] = {
 }
 """Name in the address to title, column, and code to value and words."""
 
+FLAGS = {
+    "too_large": "too large",
+    "surrogates": "broken characters",
+    "nul": "NUL characters",
+    "bidi": "text that changes its direction",
+    "zero_width": "invisible characters",
+}
+"""What is odd about a text, and how it is said."""
+
 SIDES = {"train": "learned from", "test": "held out", "": "not used"}
 
 
@@ -46,6 +55,7 @@ class Wanted:
     ranges: dict[str, tuple[float | None, float | None]]
     side: str | None = None
     group: str | None = None
+    flag: str | None = None
     words: str = ""
     hashes: frozenset[str] | None = None
 
@@ -57,6 +67,8 @@ class Wanted:
             found["side"] = np.fromiter((side == self.side for side in lens.sides), bool, len(lens))
         if self.group is not None:
             found["group"] = np.fromiter((group == self.group for group in lens.groups), bool, len(lens))
+        if self.flag is not None:
+            found["flag"] = lens.flagged.get(self.flag, np.zeros(len(lens), dtype=bool))
         if self.hashes is not None:
             found["q"] = np.fromiter((one in self.hashes for one in lens.hashes), bool, len(lens))
         elif self.words:
@@ -99,7 +111,10 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[Choice]]:
     groups = _counts(*lens.group_codes, all_of(masks, len(lens), but="group"))
     most = [(name, count) for name, count in groups.most_common(GROUPS + 1) if name][:GROUPS]
     found["group"] = [Choice(name, name, count) for name, count in most if count]
-    return {name: options for name, options in found.items() if sum(one.count > 0 for one in options) > 1}
+    found = {name: options for name, options in found.items() if sum(one.count > 0 for one in options) > 1}
+    left = all_of(masks, len(lens), but="flag")
+    flags = [Choice(flag, FLAGS.get(flag, flag), int((mask & left).sum())) for flag, mask in lens.flagged.items()]
+    return found | ({"flag": flags} if flags else {})
 
 
 def _counts(names: Sequence[str], codes: Ints, left: Bools) -> Counter[str]:

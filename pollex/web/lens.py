@@ -6,6 +6,7 @@ Rows are in the order in which the run first used each conversation; that of equ
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +25,8 @@ SCORED = """
         l.s.probability AS probability
     FROM (SELECT id, arg_max(text_hash, seq) AS text_hash, arg_max(label, seq) AS label, arg_max(side, seq) AS side,
             arg_max("group", seq) AS "group", arg_max(opening, seq) AS opening,
-            arg_max(turn_count, seq) AS turn_count, min(seq) AS place FROM conversations GROUP BY id) AS c
+            arg_max(turn_count, seq) AS turn_count,
+            coalesce(arg_max(flags, seq), '') AS flags, min(seq) AS place FROM conversations GROUP BY id) AS c
     LEFT JOIN (SELECT conversation, arg_max(
             {'netsat': netsat, 'label': label, 'confident': confident, 'probability': probability}, seq) AS s
         FROM scores GROUP BY conversation) AS l ON l.conversation = c.id
@@ -52,6 +54,7 @@ class Lens:
         entropy: Entropy of the probability, in nats.
         surprise: −log of the probability of the actual thumb.
         failed: Number of questions without an answer.
+        flags: What is odd about each text, joined by spaces; none where a run of an older version kept no flags.
     """
 
     version: str
@@ -67,6 +70,7 @@ class Lens:
     netsat: Floats
     probability: Floats
     failed: Ints
+    flags: list[str] = field(default_factory=list)
     _orders: dict[str, Ints] = field(default_factory=dict)
     _kept: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
@@ -106,6 +110,15 @@ class Lens:
     def side_codes(self) -> tuple[list[str], Ints]:
         """Parts of the split, and the place of each row's among them; −1 for rows that are in none `[row]`."""
         return _coded(self.sides)
+
+    @cached_property
+    def flagged(self) -> dict[str, Bools]:
+        """Rows with each flag that any row has, by flag, in the order of their number `[row]`."""
+        counts = Counter(flag for flags in self.flags for flag in flags.split())
+        return {
+            flag: np.fromiter((flag in flags.split() for flags in self.flags), bool, len(self))
+            for flag, _ in counts.most_common()
+        }
 
     @cached_property
     def answered(self) -> Ints:
@@ -194,12 +207,13 @@ def lens_of(store: Store, run: Run, learned: frozenset[str] = frozenset()) -> Le
         netsat=_floats(columns["netsat"]),
         probability=_floats(columns["probability"]),
         failed=np.array([failed.get(id_, 0) for id_ in columns["id"]], dtype=np.int64),
+        flags=columns["flags"],
     )
 
 
 EMPTY = (
     "id", "text_hash", "label", "side", "group", "opening", "turn_count", "netsat", "predicted", "confident",
-    "probability",
+    "probability", "flags",
 )  # fmt: skip
 
 

@@ -48,6 +48,7 @@ class ListForm(Form):
     answered: YesNo | None = None
     side: Literal["train", "test", "none"] | None = None
     group: str | None = None
+    flag: str | None = None
     netsat_from: float | None = None
     netsat_to: float | None = None
     probability_from: float | None = None
@@ -77,7 +78,7 @@ class ListForm(Form):
     def narrowed(self) -> dict[str, str]:
         """The parameters that leave rows out, with their values as text."""
         ends = [f"{name}_{end}" for name in RANGES for end in ("from", "to")]
-        parts = (*FACETS, "side", "group", *ends, "q")
+        parts = (*FACETS, "side", "group", "flag", *ends, "q")
         found = {name: getattr(self, name) for name in parts}
         return {name: str(value) for name, value in found.items() if value not in (None, "")}
 
@@ -258,6 +259,7 @@ def wanted_of(form: ListForm, hashes: frozenset[str] | None = None) -> Wanted:
         ranges={name: ends for name in RANGES if (ends := form.range_of(name)) != (None, None)},
         side=None if form.side is None else {"none": ""}.get(form.side, form.side),
         group=form.group,
+        flag=form.flag,
         words=form.q,
         hashes=hashes,
     )

@@ -19,6 +19,7 @@ from pollex.store.traces import ConversationTrace, conversation_trace
 from pollex.web import drawings, frame, links
 from pollex.web.explaining import Sums, explained, read
 from pollex.web.faults import NotThere
+from pollex.web.filters import FLAGS
 from pollex.web.forms import Form, query, site_of
 from pollex.web.listing import list_form, listing_of
 from pollex.web.pages.chosen import queues_with
@@ -51,6 +52,7 @@ def conversation(request: Request) -> Response:
         run=run,
         form=form,
         trace=trace,
+        flags=FLAGS,
         turns=read(trace.conversation, trace.extraction, rubrics),
         sums=sums,
         named=named,

@@ -39,7 +39,11 @@ COLUMNS = (
 """Column to sort by, head, and whether it is a number."""
 
 
-TITLES = {name: title for name, (title, _, _) in FACETS.items()} | {"side": "Part of the split", "group": "Group"}
+TITLES = {name: title for name, (title, _, _) in FACETS.items()} | {
+    "side": "Part of the split",
+    "group": "Group",
+    "flag": "Odd about the text",
+}
 
 
 def conversations(request: Request) -> Response:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from test_pages import HOSTILE, only_our_elements
-from web_site import client_of, made_app, made_store
+from web_site import client_of, conversation, made_app, made_store
+
+from pollex.conversations.conversation import Flag
+from pollex.store.rows import conversation_rows
 
 IDS = [f"conversation {number}" for number in (3, 1, 3)]
 
@@ -84,3 +87,23 @@ async def test_a_view_is_kept_listed_opened_in_any_run_and_removed(tmp_path: Pat
             assert (await client.post(f"/api/views/{view['id']}/removal", data={})).status_code == 303
             assert (await client.get("/api/views")).json()["views"] == []
             assert (await client.post(f"/api/views/{view['id']}/removal", data={})).status_code == 404
+
+
+async def test_what_is_odd_about_texts_is_counted_and_narrows_the_list(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=4) as store:
+        run = store.begin("score", fingerprint={}, versions={}, arguments={}).id
+        flags: tuple[tuple[Flag, ...], ...] = ((), ("bidi",), ("bidi", "too_large"))
+        odd = [conversation(n).model_copy(update={"flags": each}) for n, each in enumerate(flags)]
+        store.put(conversation_rows(run, odd))
+        store.finish(run, "done")
+        async with client_of(made_app(store)) as client:
+            assert "Odd about the text" not in (await client.get("/conversations?run=learn-1")).text
+            page = (await client.get("/conversations", params={"run": run})).text
+            assert "Odd about the text" in page
+            assert 'text that changes its direction <span class="muted">2' in page
+            assert 'too large <span class="muted">1' in page
+            found = (await client.get("/api/conversations", params={"run": run, "flag": "bidi"})).json()
+            assert [row["id"] for row in found["rows"]] == ["conversation 1", "conversation 2"]
+            assert (await client.get("/api/conversations", params={"run": run, "flag": "none"})).json()["total"] == 0
+            shown = (await client.get("/conversation", params={"run": run, "id": "conversation 2"})).text
+            assert "text that changes its direction, too large." in shown
