@@ -1,4 +1,5 @@
-// A sheet of questions by keys alone: a digit answers the question at hand and goes on to the next.
+// A sheet of questions by keys alone: a digit answers the question at hand and goes on to the next. Leaving a changed sheet asks first.
+let changed = false;
 const questions = [...document.querySelectorAll(".question")];
 const at = () => Math.max(0, questions.findIndex((one) => one.contains(document.activeElement)));
 const go = (n) => questions[n]?.querySelector("input")?.focus();
@@ -9,8 +10,11 @@ document.addEventListener("pollex:key", ({ detail }) => {
   const option = options.find((one) => one.dataset.digit === detail.key);
   if (!option) return;
   detail.preventDefault();
-  option.checked = true;
+  option.checked = changed = true;
   if (questions[n + 1]) go(n + 1);
   else document.querySelector(".sheet button.main")?.focus();
 });
+addEventListener("input", () => { changed = true; });
+addEventListener("submit", () => { changed = false; });
+addEventListener("beforeunload", (event) => changed && event.preventDefault());
 go(0);

@@ -349,6 +349,11 @@ def test_rubrics_are_answered_by_digits_each_for_the_question_at_hand(
     page.keyboard.press("2")
     page.keyboard.press("0")
     assert page.url == before, "two keys answer two questions of one conversation"
+    with page.expect_event("dialog") as asked:
+        page.get_by_role("link", name="Runs").first.click(no_wait_after=True)
+    assert asked.value.type == "beforeunload", "what was answered and not kept is not left without a word"
+    assert page.url == before
+    visitor.faults.clear()
     page.keyboard.press("Control+Enter")
     page.wait_for_url(lambda url: url != before)
     with sqlite3.connect(folder / "store.sqlite") as kept:
