@@ -27,12 +27,17 @@ EXPECTED = """
 """
 
 
-def order_of(store: Store, run: str, lens: Lens, sort: str, *, down: bool) -> Ints:
-    """Return a run's rows sorted by a column, or by how telling a label of each is."""
+def order_of(store: Store, run: str, lens: Lens, sort: str, *, down: bool, waits: bool = True) -> Ints:
+    """Return a run's rows sorted by a column, or by how telling a label of each is.
+
+    Args:
+        waits: Whether the latest labels have to count; if not, a newer order is made beside, and counts from then on.
+    """
     if sort != INFORMATION:
         return lens.order(sort, down=down)
     said = {one.text_hash for one in opinions(store, THUMB)}
-    ranked = lens.kept(INFORMATION, f"{len(said) // ANEW}", lambda: telling(store, run, lens, said))
+    kept = lens.kept if waits else lens.latest
+    ranked = kept(INFORMATION, f"{len(said) // ANEW}", lambda: telling(store, run, lens, said))
     rest = np.setdiff1d(np.arange(len(lens)), ranked)
     return np.concatenate([ranked if down else ranked[::-1], rest])
 

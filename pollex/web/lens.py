@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Thread
 from typing import Any, TypeVar
 
 import numpy as np
@@ -73,6 +74,7 @@ class Lens:
     flags: list[str] = field(default_factory=list)
     _orders: dict[str, Ints] = field(default_factory=dict)
     _kept: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    _making: set[str] = field(default_factory=set)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -154,6 +156,22 @@ class Lens:
             self._kept[name] = (version, make())
         found: T = self._kept[name][1]
         return found
+
+    def latest(self, name: str, version: str, make: Callable[[], T]) -> T:
+        """Return what was made of the rows last; a newer version is made beside, and returned from then on."""
+        if name not in self._kept:
+            return self.kept(name, version, make)
+        if self._kept[name][0] != version and name not in self._making:
+            self._making.add(name)
+            Thread(target=self._renewed, args=(name, version, make), daemon=True).start()
+        found: T = self._kept[name][1]
+        return found
+
+    def _renewed(self, name: str, version: str, make: Callable[[], Any]) -> None:
+        try:
+            self.kept(name, version, make)
+        finally:
+            self._making.discard(name)
 
     def column(self, name: str) -> Floats:
         """Return a column that can be sorted by, as numbers."""

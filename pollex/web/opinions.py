@@ -13,6 +13,7 @@ from pollex.measures.agreement import alpha
 from pollex.measures.intervals import Figure
 from pollex.store.labels import VOLUNTARY, Opinion, opinions
 from pollex.store.store import Store
+from pollex.web.questions import questions_of
 
 FEWEST = 5
 """Texts that two people must share before anything is said of how they agree."""
@@ -27,13 +28,21 @@ def asked_about(store: Store) -> list[str]:
 
 def with_oneself(store: Store, question: str) -> Figure:
     """Compute how far people agree with themselves, on texts that they were shown twice."""
-    again = opinions(store, question, again=True)
+    again = said_about(store, question, again=True)
     seen = {(one.annotator, one.text_hash) for one in again}
-    first = [one for one in opinions(store, question) if (one.annotator, one.text_hash) in seen]
+    first = [one for one in said_about(store, question) if (one.annotator, one.text_hash) in seen]
     # A text of one person is a unit of its own: whether two people agree is another question.
     both = [replace(one, annotator=side, text_hash=f"{one.annotator} {one.text_hash}")
             for side, said in (("first", first), ("again", again)) for one in said]  # fmt: skip
     return agreement(both)
+
+
+def said_about(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
+    """Return `opinions` with the answers to a question without an order as words."""
+    sheets = store.rows("SELECT sheet FROM queues WHERE sheet <> ''")
+    asked = [one for row in sheets for one in questions_of(row["sheet"]) if one.id == question]
+    found = opinions(store, question, again=again)
+    return found if all(one.ordinal for one in asked) else [replace(one, value=str(one.value)) for one in found]
 
 
 def people_in(said: Sequence[Opinion]) -> list[Opinion]:
@@ -42,7 +51,7 @@ def people_in(said: Sequence[Opinion]) -> list[Opinion]:
 
 
 def agreement(of: Sequence[Opinion]) -> Figure:
-    """Compute Krippendorff's alpha of annotators' answers, with its interval."""
+    """Compute Krippendorff's alpha of annotators' answers, with its interval; numbers are options in an order."""
     if len(shared := _shared(of)) < FEWEST:
         return Figure(
             None, n=len(shared), undefined=f"too few: {len(shared)} texts have two answers, {FEWEST} are needed"
@@ -51,12 +60,13 @@ def agreement(of: Sequence[Opinion]) -> Figure:
     texts, people, values = (
         sorted({getattr(one, name) for one in kept}) for name in ("text_hash", "annotator", "value")
     )
+    ordered = not any(isinstance(value, str) for value in values)
     return alpha(
         np.array([texts.index(one.text_hash) for one in kept]),
         np.array([people.index(one.annotator) for one in kept]),
         np.array([values.index(one.value) for one in kept]),
-        tuple(float(place) for place in range(len(values))),
-        "nominal",
+        tuple(map(float, values if ordered else range(len(values)))),
+        "ordinal" if ordered else "nominal",
         np.random.default_rng(0),
     )
 

@@ -164,10 +164,10 @@ def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
     """Return the rows that a queue's kind takes, in its order."""
     if queue.kind == "filter":
         form = list_form(queue.filter)
-        order = order_of(store, queue.run, lens, form.sort, down=form.down)
+        order = order_of(store, queue.run, lens, form.sort, down=form.down, waits=False)
         return np.asarray(order[all_of(wanted_of(form).masks(lens), len(lens))[order]])
     _, inside, column = KINDS[queue.kind]
-    order = order_of(store, queue.run, lens, column, down=True)
+    order = order_of(store, queue.run, lens, column, down=True, waits=False)
     return np.asarray(order[inside(lens)[order]])
 
 

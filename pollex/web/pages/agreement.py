@@ -30,7 +30,7 @@ from pollex.web.faults import Clash
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.listing import lens_for
 from pollex.web.once import once
-from pollex.web.opinions import agreement, asked_about, between, disputed, people_in, with_oneself
+from pollex.web.opinions import agreement, asked_about, between, disputed, people_in, said_about, with_oneself
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
 
@@ -65,7 +65,7 @@ def agree(request: Request) -> Response:
     """Show how far annotators agree, with each other and with the log."""
     site = site_of(request)
     form = query(request, AgreementForm)
-    said = opinions(site.store, form.question)
+    said = said_about(site.store, form.question)
     people = people_in(said)
     log, rubrics = (_others(site, people, column) for column in ("label", "decided"))
     return frame.page(

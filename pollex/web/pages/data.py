@@ -12,12 +12,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pollex.services.set_differences import diff_sets
-from pollex.store.labels import opinions
 from pollex.web import links
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Nothing, query, site_of
 from pollex.web.listing import ListForm, listing_of
-from pollex.web.opinions import agreement, asked_about, between, people_in, with_oneself
+from pollex.web.opinions import agreement, asked_about, between, people_in, said_about, with_oneself
 from pollex.web.pages.agreement import AgreementForm
 from pollex.web.pages.runs import ENDED, CallForm, CallsForm, TimesForm, counted, failed, pulse_of, spans_kept
 from pollex.web.pages.sets import DiffForm, RubricForm, rubric_of
@@ -183,7 +182,7 @@ def waiting(request: Request) -> Response:
 def agree(request: Request) -> Response:
     """Return how far annotators agree about a question."""
     site, form = site_of(request), query(request, AgreementForm)
-    people = people_in(opinions(site.store, form.question))
+    people = people_in(said_about(site.store, form.question))
     told = {
         "question": form.question,
         "questions": asked_about(site.store),

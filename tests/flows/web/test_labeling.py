@@ -226,6 +226,17 @@ def test_alpha_of_two_people_is_that_worked_by_hand() -> None:
     assert agreement(said(*given)).value == pytest.approx(1 - 0.1 / expected)
 
 
+@pytest.mark.parametrize("kind", [float, str])
+def test_answers_that_are_near_each_other_agree_more_where_options_have_an_order(kind: type) -> None:
+    def between(*bob: float) -> float:
+        ann = (0.0, 2.5, 5.0, 7.5, 10.0, 0.0, 10.0)
+        rows = [(who, f"t{n}", kind(v)) for who, every in (("ann", ann), ("bob", bob)) for n, v in enumerate(every)]
+        return float(agreement(said(*rows)).value or 0.0)
+
+    near, far = between(2.5, 2.5, 5.0, 7.5, 10.0, 0.0, 10.0), between(10.0, 2.5, 5.0, 7.5, 10.0, 0.0, 10.0)
+    assert (near - far > 0.2) == (kind is float)
+
+
 def test_fewer_than_five_shared_texts_have_no_figure() -> None:
     few = agreement(said(("ann", "a", "up"), ("bob", "a", "up"), ("ann", "b", "up")))
     assert few.value is None
