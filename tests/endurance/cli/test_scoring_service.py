@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx2
@@ -21,15 +22,19 @@ def test_sigterm_ends_the_service_after_the_stream_that_is_under_way(learnt: Lea
         assert running.stdout is not None
         told = json.loads(running.stdout.readline())
         assert "token" not in told
-        rows = small_log(60, seed=9)[:60]
+        rows, metrics = small_log(60, seed=9)[:60], told["url"] + "/metrics"
+
+        headers = {"Authorization": "Bearer of the test", "Content-Type": "application/x-ndjson"}
 
         def lines():  # type: ignore[no-untyped-def]
             for place, row in enumerate(rows):
                 yield json.dumps({"id": str(place), "messages": row["messages"]}).encode() + b"\n"
                 if place == 10:
+                    # what was sent may still lie in the socket: a stream is under way once a score is there
+                    while 'pollex_scored_total{outcome="scored"}' not in httpx2.get(metrics, headers=headers).text:
+                        time.sleep(0.01)
                     running.send_signal(signal.SIGTERM)
 
-        headers = {"Authorization": "Bearer of the test", "Content-Type": "application/x-ndjson"}
         with httpx2.Client(base_url=told["url"], headers=headers, timeout=100) as client:
             answer = client.post("/v1/score", content=lines())
         found = [json.loads(line) for line in answer.text.splitlines()]
