@@ -46,6 +46,7 @@ def ask_again(visitor: Visitor, words: str = "") -> str:
     return str(page.locator("main").inner_text())
 
 
+@pytest.mark.nightly  # it waits for the model that is down
 @pytest.mark.scenario(17)
 def test_what_was_asked_again_is_paid_once_and_a_model_that_is_down_is_said(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path

@@ -20,7 +20,7 @@ from pollex.store.schema import STEPS
 from pollex.store.store import Store
 from pollex.store.tables import now
 
-MOST = 80
+MOST = 40
 QUOTED = re.compile(r"id=conversation\+[12]$")
 """What the rubrics made by hand quote, whether the run has it or not."""
 

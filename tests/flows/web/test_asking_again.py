@@ -59,12 +59,14 @@ async def test_another_judge_is_asked_once_and_known_the_second_time(tmp_path: P
             assert server.url not in page
             unknown = await client.post("/api/replays", json=ABOUT | {"judge": "http://evil.example"})
             assert unknown.status_code == 400
-            shown = []
+            shown, paid = [], []
             for _ in range(2):
                 begun = await client.post("/api/replays", json=ABOUT | {"judge": "mini"})
                 shown.append(await came(client, begun.json()["replay"]))
+                paid.append(server.counts()["paid"])
             calls = store.value("SELECT count(*) FROM calls WHERE reply IS NOT NULL")
         assert "0 calls were sent" in shown[1]
+        assert paid[0] == paid[1], "what the endpoint can do is known, too"
         assert calls == store.value("SELECT count(DISTINCT key) FROM calls")
 
 
