@@ -32,7 +32,8 @@ def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Seq
         happened: The topic of each happening on training conversations.
         details: Of each happening.
     """
-    text = PATTERNS[event.pattern].text
+    pattern = PATTERNS[event.pattern]
+    text = pattern.anywhere if event.topic == ANYWHERE and pattern.anywhere else pattern.text
     named = named_topics(event, topics, happened)
     words = dict(PLAIN)
     if named:

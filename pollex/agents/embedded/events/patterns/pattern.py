@@ -25,6 +25,8 @@ class Pattern:
         rate: A success or failure and no more: worth counting, nothing to act on.
         within: The pattern of which this one is a case: it has to tell more than that one.
         proven: Whether its precision on labelled exchanges of its own is at least .9; others never lead.
+        anywhere: The sentence where the event is of no topic; empty where `text` serves, with the topics that it mostly
+            happens with. For an event whose topic is mostly that of the turns before, and not of the quote.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Pattern:
     rate: bool = False
     within: str = ""
     proven: bool = True
+    anywhere: str = ""
 
 
 @dataclass(frozen=True, slots=True)

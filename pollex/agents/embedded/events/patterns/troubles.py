@@ -15,6 +15,7 @@ PATTERNS = (
         -1,
         "After the assistant's reply, the user has to repeat the request for {thing}.",
         ("requests",),
+        anywhere="After the assistant's reply, the user has to ask the same again.",
     ),
     Pattern("same_reply", "assistant", -1, "The assistant gives the same reply about {thing} twice.", ()),
     Pattern(
