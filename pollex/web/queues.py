@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -80,7 +80,8 @@ UNDONE = "(undone)"
 """In place of the reason of a skip: the annotator took the answer back."""
 
 _SEEN = """
-    SELECT l.text_hash, l.annotator, l.until, max(s.skip NOT IN ('', '(undone)')) AS skipped,
+    SELECT l.text_hash, l.annotator, l.until, iif(l.drawn = 'random', l.conversation, '') AS drawn,
+        max(s.skip NOT IN ('', '(undone)')) AS skipped,
         coalesce((SELECT skip FROM sheets WHERE lease = l.id ORDER BY rowid DESC LIMIT 1) <> '(undone)', 0) AS answered
     FROM leases AS l LEFT JOIN sheets AS s ON s.lease = l.id WHERE l.queue = ? GROUP BY l.id
 """
@@ -93,7 +94,8 @@ _OPEN = """
 def left_of(store: Store, queue: QueueRow, lens: Lens) -> Left:
     """Count how far a queue is."""
     taken = _taken(store, queue)
-    wanted = {lens.hashes[row] for row in (*_rows(store, queue, lens).tolist(), *_chosen(store, queue, lens))}
+    rows = (*_rows(store, queue, lens).tolist(), *_chosen(store, queue, lens), *_drawn(taken, lens))
+    wanted = {lens.hashes[row] for row in rows}
     begun = [about for text, about in taken.items() if text in wanted]  # few of many: a queue may have 100,000 texts
     return Left(
         len(wanted),
@@ -106,32 +108,43 @@ def left_of(store: Store, queue: QueueRow, lens: Lens) -> Left:
 def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> LeaseRow | None:
     """Choose an annotator's next conversation; None if there is none.
 
-    A text that the annotator has not finished comes again. No text goes to more annotators than wanted.
-
-    A text that they have before them comes again. No text goes to more people than the queue wants.
+    A text that they have before them comes again. No text goes to more people than the queue wants. What is drawn at
+    random is drawn from the whole run, whatever the queue's kind: only so it speaks for the run. Before another one
+    is drawn, those that were drawn for others go to as many people as are wanted.
     """
-    taken, moment = _taken(store, queue), now()
-    for row in store.rows(_OPEN, [queue.id, annotator, moment]):
+    for row in store.rows(_OPEN, [queue.id, annotator, now()]):
         return LeaseRow(**row)
+    taken = _taken(store, queue)
     people = {text: about["by"] | about["out"] for text, about in taken.items()}
     seen = {text for text, who in people.items() if annotator in who or len(who) >= queue.overlap}
-    chosen = [row for row in _chosen(store, queue, lens) if lens.hashes[row] not in seen]
-    free = [
-        row
-        for row in _rows(store, queue, lens).tolist()
-        if (text := lens.hashes[row]) not in seen and not seen.add(text)  # type: ignore[func-returns-value]
-    ]
+    chosen, drawn = (_unseen(lens, rows, seen) for rows in (_chosen(store, queue, lens), _drawn(taken, lens)))
+    free = _unseen(lens, _rows(store, queue, lens).tolist(), seen)
     given = store.value("SELECT count(*) FROM leases WHERE queue = ?", [queue.id])
     rng = np.random.default_rng([queue.seed, given])
     if rng.random() < queue.repeat_share and (again := _repeat(store, queue, annotator, rng)):
         return again
-    if not free and not chosen:
+    if not free and not chosen and not drawn:
         return None
-    by_chance = bool(free) and ((queue.kind == "random" and not chosen) or rng.random() < queue.random_share)
-    row = free[int(rng.integers(len(free)))] if by_chance else (*chosen, *free)[0]
+    by_chance = not (free or chosen) or (queue.kind == "random" and not chosen) or rng.random() < queue.random_share
+    pool = (drawn[:1] or _unseen(lens, range(len(lens)), seen)) if by_chance else []
+    row = pool[int(rng.integers(len(pool)))] if pool else (*chosen, *free)[0]
+    how = "random" if pool else CHOSEN if chosen else queue.kind
     until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
-    drawn = "random" if by_chance else CHOSEN if chosen else queue.kind
-    return LeaseRow(secrets.token_hex(8), queue.id, lens.hashes[row], lens.ids[row], annotator, drawn, moment, until)
+    return LeaseRow(secrets.token_hex(8), queue.id, lens.hashes[row], lens.ids[row], annotator, how, now(), until)
+
+
+def _unseen(lens: Lens, rows: Iterable[int], seen: Set[str]) -> list[int]:
+    """Return the rows whose text is not among those seen, each text once."""
+    first: dict[str, int] = {}
+    for row in rows:
+        if (text := lens.hashes[row]) not in seen:
+            first.setdefault(text, row)
+    return [*first.values()]
+
+
+def _drawn(taken: Mapping[str, dict[str, Any]], lens: Lens) -> list[int]:
+    """Return the rows that were drawn at random for somebody."""
+    return [lens.place[about["drawn"]] for about in taken.values() if about["drawn"] in lens.place]
 
 
 ANSWERED = """
@@ -172,11 +185,12 @@ def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
 
 
 def _taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
-    """Return by text who answered, who works on it, and how often it was skipped."""
-    found: dict[str, dict[str, Any]] = defaultdict(lambda: {"by": set(), "out": set(), "skips": 0})
+    """Return by text who answered, who works on it, how often it was skipped, and its id where chance drew it."""
+    found: dict[str, dict[str, Any]] = defaultdict(lambda: {"by": set(), "out": set(), "skips": 0, "drawn": ""})
     moment = now()
     for row in store.rows(_SEEN, [queue.id]):
         about = found[row["text_hash"]]
+        about["drawn"] = about["drawn"] or row["drawn"]
         if row["answered"]:
             about["by"].add(row["annotator"])
             about["skips"] += bool(row["skipped"])

@@ -37,7 +37,7 @@ class QueueForm(Form):
     kind: Literal["telling", "unsure", "window", "differs", "random", "filter"] = "unsure"
     run: str = ""
     random_share: float = Field(0.2, ge=0, le=1)
-    repeat_share: float = Field(0, ge=0, le=1)
+    repeat_share: float = Field(0.05, ge=0, le=1)
     overlap: int = Field(1, ge=1, le=20)
     filter: str = Field("", max_length=2000)
     ask: Literal["thumb", "rubrics", "questionnaire"] = "thumb"

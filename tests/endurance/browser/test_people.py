@@ -182,7 +182,7 @@ def test_two_annotators_label_by_links_of_their_own_beside_a_run_that_writes(
             with urlopen(asked) as answer:
                 return json.load(answer)
 
-        queue = post("/api/queues", name="both", run="score-2", overlap=2, random_share=0)["queue"]
+        queue = post("/api/queues", name="both", run="score-2", overlap=2, random_share=0, repeat_share=0)["queue"]
         made = post("/api/guests", room="label", place=queue, names="ann\nbob")["links"]
         for one, keys in zip(made, ("uuuddd", "uuuddu"), strict=True):
             visitor = visit(replace(served, url=served.base + one["link"]))

@@ -46,7 +46,7 @@ async def test_the_most_telling_first_is_what_the_design_picks_and_labels_change
 
 
 QUESTIONS = ("rubric1", "rubric2")
-QUEUE = {"name": "a", "run": "learn-1", "kind": "telling", "random_share": 0}
+QUEUE = {"name": "a", "run": "learn-1", "kind": "telling", "random_share": 0, "repeat_share": 0}
 
 
 def place(row: dict[str, str]) -> int:

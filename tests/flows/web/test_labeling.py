@@ -27,7 +27,7 @@ async def labeled(tmp_path: Path) -> AsyncIterator[tuple[httpx2.AsyncClient, Sto
 
 
 async def queue(client: httpx2.AsyncClient, **given: object) -> str:
-    answer = await client.post("/api/queues", json={"name": "a queue", "run": "learn-1"} | given)
+    answer = await client.post("/api/queues", json={"name": "a queue", "run": "learn-1", "repeat_share": 0} | given)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["queue"])
 
@@ -69,7 +69,7 @@ async def test_many_at_once_get_every_conversation_as_often_as_is_wanted(
     labeled: tuple[httpx2.AsyncClient, Store], kind: str
 ) -> None:
     client, store = labeled
-    of = await queue(client, kind=kind, overlap=2)
+    of = await queue(client, kind=kind, overlap=2, random_share=0)
     wanted = 12 if kind == "random" else 11
     given = await asyncio.gather(*(answer_all(client, of, f"person {n}", "up") for n in range(8)))
     assert sum(given) == 2 * wanted
@@ -308,6 +308,21 @@ async def test_a_queue_of_a_filtered_list_has_what_the_list_has(labeled: tuple[h
     given = {row["conversation"] for row in store.rows("SELECT conversation FROM labels")}
     assert given == {row["id"] for row in listed["rows"]}
     assert {row["drawn"] for row in store.rows("SELECT drawn FROM labels")} == {"filter"}
+
+
+async def test_what_is_drawn_at_random_is_drawn_from_the_whole_run_and_goes_to_as_many_people(
+    labeled: tuple[httpx2.AsyncClient, Store],
+) -> None:
+    client, store = labeled
+    listed = (await client.get("/api/conversations", params={"run": "learn-1", "thumb": "down"})).json()
+    inside = {row["id"] for row in listed["rows"]}
+    of = await queue(client, kind="filter", filter="thumb=down", random_share=0.9, overlap=2)
+    assert await answer_all(client, of, "ann", "up") + await answer_all(client, of, "bob", "up") > 2 * len(inside)
+    rows = store.rows("SELECT conversation, annotator, drawn FROM labels")
+    assert {row["drawn"] for row in rows if row["conversation"] not in inside} == {"random"}
+    ann, bob = ({row["conversation"] for row in rows if row["annotator"] == who} for who in ("ann", "bob"))
+    assert inside <= ann & bob
+    assert {row["conversation"] for row in rows if row["annotator"] == "ann" and row["drawn"] == "random"} <= bob
 
 
 async def test_what_is_shown_twice_tells_how_far_one_agrees_with_oneself_and_nothing_else(

@@ -21,7 +21,9 @@ async def test_votes_and_answers_drawn_at_random_are_estimated_apart(client: htt
     votes = (await client.get("/share")).text
     assert "of voters" in votes
     assert "of all, from labels at random" not in votes
-    made = await client.post("/api/queues", json={"name": "sample", "run": "learn-1", "kind": "random"})
+    made = await client.post(
+        "/api/queues", json={"name": "sample", "run": "learn-1", "kind": "random", "repeat_share": 0}
+    )
     for _ in range(25):
         lease = (await client.post(f"/api/queues/{made.json()['queue']}/next", json={"who": "ann"})).json()["lease"]
         await client.post("/api/labels", json={"lease": lease, "who": "ann", "value": "up"})
