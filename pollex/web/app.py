@@ -18,6 +18,7 @@ from pollex.store.schema import STEPS
 from pollex.web import frame, links
 from pollex.web.guard import Door, Guard
 from pollex.web.pages import (
+    adjudication,
     agreement,
     calibration,
     calibrators,
@@ -69,6 +70,7 @@ def routes() -> list[BaseRoute]:
         *conversation.ROUTES,
         *runs.ROUTES,
         *sets.ROUTES,
+        *adjudication.ROUTES,
         *agreement.ROUTES,
         *calibration.ROUTES,
         *calibrators.ROUTES,

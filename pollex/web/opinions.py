@@ -13,7 +13,7 @@ from pollex.measures.agreement import alpha
 from pollex.measures.intervals import Figure
 from pollex.store.labels import VOLUNTARY, Opinion, opinions
 from pollex.store.store import Store
-from pollex.web.questions import questions_of
+from pollex.web.questions import SheetQuestion, questions_of
 
 FEWEST = 5
 """Texts that two people must share before anything is said of how they agree."""
@@ -26,9 +26,15 @@ def asked_about(store: Store) -> list[str]:
     return sorted(found, key=lambda question: question != "thumb")
 
 
-def with_oneself(store: Store, question: str) -> Figure:
-    """Compute how far people agree with themselves, on texts that they were shown twice."""
-    again = said_about(store, question, again=True)
+def sheet_questions(store: Store) -> dict[str, SheetQuestion]:
+    """Return the questions of all queues' sheets by id, as they were asked last."""
+    rows = store.rows("SELECT sheet FROM queues WHERE sheet <> '' ORDER BY rowid")
+    return {one.id: one for row in rows for one in questions_of(row["sheet"])}
+
+
+def with_oneself(store: Store, question: str, annotator: str = "") -> Figure:
+    """Compute how far people, or one of them, agree with themselves on texts that they were shown twice."""
+    again = [one for one in said_about(store, question, again=True) if annotator in ("", one.annotator)]
     seen = {(one.annotator, one.text_hash) for one in again}
     first = [one for one in said_about(store, question) if (one.annotator, one.text_hash) in seen]
     # A text of one person is a unit of its own: whether two people agree is another question.

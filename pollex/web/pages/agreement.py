@@ -1,4 +1,4 @@
-"""Labels of several people: how far they agree, decisions where they differ, and files of them."""
+"""Labels of several people: how far they agree, and files of them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -20,31 +19,25 @@ from pollex.formats.csv_rows import escape_formula
 from pollex.graphs.judge.ratings import ratings_of
 from pollex.graphs.judge.state import persons_question
 from pollex.measures.intervals import Figure
-from pollex.reports.transcript import marked_turns
 from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
-from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import frame, links
-from pollex.web.faults import Clash
-from pollex.web.forms import Form, Nothing, answered, body, query, site_of
+from pollex.web.forms import Form, query, site_of
 from pollex.web.listing import lens_for
-from pollex.web.once import once
-from pollex.web.opinions import agreement, asked_about, between, disputed, people_in, said_about, with_oneself
+from pollex.web.opinions import (
+    agreement,
+    asked_about,
+    between,
+    disputed,
+    people_in,
+    said_about,
+    sheet_questions,
+    with_oneself,
+)
+from pollex.web.questions import SheetQuestion
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
-
-Name = Field(min_length=1, max_length=80)
-Thumb = Literal["up", "down"]
-
-
-class DecisionForm(Form):
-    """The form for a decision if annotators differ."""
-
-    text: str
-    who: str = Name
-    value: Thumb
-    reason: str = Field(min_length=1, max_length=2000)
 
 
 class AgreementForm(Form):
@@ -68,17 +61,22 @@ def agree(request: Request) -> Response:
     said = said_about(site.store, form.question)
     people = people_in(said)
     log, rubrics = (_others(site, people, column) for column in ("label", "decided"))
+    known = sheet_questions(site.store)
+    judge = _judged(site, people, known[form.question]) if form.question in known else []
+    names = sorted({one.annotator for one in people})
     return frame.page(
         "agreement.html",
         form=form,
-        questions=asked_about(site.store),
+        questions={one: known[one].text if one in known else one for one in asked_about(site.store)},
         own=with_oneself(site.store, form.question),
+        each={name: with_oneself(site.store, form.question, name) for name in names} if len(names) > 1 else {},
         site=site.id,
         here="Label",
         all=agreement(people),
         pairs=between(people),
         log=agreement([*people, *log]) if form.question == QUESTION else None,
         rubrics=agreement([*people, *rubrics]) if form.question == QUESTION else None,
+        judge=agreement([*people, *judge]) if judge else None,
         ensembles=_ensembles(site, people, form.question),
         n=len(people),
         random=sum(one.drawn == "random" for one in people),
@@ -97,6 +95,22 @@ def _others(site: Site, people: list[Opinion], column: Literal["label", "decided
             if text in texts and codes[row] >= 0:
                 value = "up" if codes[row] else "down"
                 found.append(Opinion("", text, lens.ids[row], run, value, column, ""))
+    return found
+
+
+SAID = "SELECT conversation, arg_max(chosen, seq) AS chosen FROM answers WHERE question = ? GROUP BY conversation"
+
+
+def _judged(site: Site, people: list[Opinion], question: SheetQuestion) -> list[Opinion]:
+    """Return the judge's answers to a rubric that people answered, too, as an annotator's."""
+    values, found = [value for value, _ in question.options], []
+    for run in {one.run for one in people}:
+        texts = {one.conversation: one for one in people if one.run == run}
+        for row in site.store.ask(run, SAID, [question.id]):
+            about, chosen = texts.get(row["conversation"]), row["chosen"]
+            if about is not None and chosen is not None and chosen < len(values):
+                value = values[chosen] if question.ordinal else str(values[chosen])
+                found.append(replace(about, annotator="", value=value, source="judge"))
     return found
 
 
@@ -124,41 +138,6 @@ def _ensembles(site: Site, people: list[Opinion], question: str) -> list[tuple[R
         if said:
             found.append((run, agreement([*people, *said])))
     return found
-
-
-def adjudicate(request: Request) -> Response:
-    """Show the first text on which annotators differ, without their names."""
-    site = site_of(request)
-    query(request, Nothing)
-    left = disputed(opinions(site.store, QUESTION))
-    text, said = next(iter(left.items()), ("", []))
-    found = next(conversations_of(site.store, said[0].run, ids=[said[0].conversation]), None) if said else None
-    turns = marked_turns(found.turns, {}) if found else []
-    answers = [(chr(ord("A") + place % 26), one.value) for place, one in enumerate(said)]
-    return frame.page(
-        "adjudicate.html", site=site.id, here="Label", text=text, answers=answers, turns=turns, left=len(left)
-    )
-
-
-async def decide(request: Request) -> Response:
-    """Keep a decision as a label of its own."""
-    site, form = site_of(request), await body(request, DecisionForm)
-    site.require_writing()
-    async with site.turn:
-        said = disputed(await run_in_threadpool(opinions, site.store, QUESTION)).get(form.text)
-        if said is None:
-            raise Clash("the annotators no longer disagree about this text", remedy="go on with the next one")
-        label = LabelRow(
-            annotator=form.who,
-            text_hash=form.text,
-            conversation=said[0].conversation,
-            run=said[0].run,
-            question=QUESTION,
-            value=packed(form.value),
-            source="adjudicated",
-        )
-        await site.store.write([label, SheetRow(label.id, "", "", "", form.reason, "")])
-    return answered(request, links.ADJUDICATE, {"label": label.id})
 
 
 def export(request: Request) -> Response:
@@ -215,7 +194,5 @@ def _file(name: str, kind: str, text: str) -> Response:
 
 ROUTES = [
     Route(links.AGREEMENT, agree),
-    Route(links.ADJUDICATE, adjudicate),
-    Route("/api/adjudications", once(decide), methods=["POST"]),
     Route("/api/export", export),
 ]

@@ -189,6 +189,10 @@ def agree(request: Request) -> Response:
         "all": asdict(agreement(people)),
         "pairs": [{"people": [a, b], "alpha": asdict(one)} for a, b, one in between(people)],
         "with_oneself": asdict(with_oneself(site.store, form.question)),
+        "each_with_oneself": {
+            name: asdict(with_oneself(site.store, form.question, name))
+            for name in sorted({one.annotator for one in people})
+        },
     }
     return _told(told)
 

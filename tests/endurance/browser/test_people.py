@@ -204,7 +204,7 @@ def test_two_annotators_label_by_links_of_their_own_beside_a_run_that_writes(
         assert "0.69" in told
         assert "n = 12" in told.replace("\xa0", " ")
         owner.go("/label/adjudicate")
-        assert "conversation left. A: down, B: up" in owner.page.locator("main").inner_text()
+        assert "farthest apart first. A: down, B: up" in owner.page.locator("main").inner_text()
         owner.page.get_by_label("Your name").fill("cleo")
         owner.page.get_by_label("Why").fill("It was found.")
         owner.page.get_by_role("button", name="Decide: up").click()

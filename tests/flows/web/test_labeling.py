@@ -292,6 +292,49 @@ async def test_a_questionnaire_that_is_wrong_makes_no_queue(
     assert store.value("SELECT count(*) FROM queues") == 0
 
 
+async def test_what_people_answer_to_a_questionnaire_differently_is_decided_the_farthest_apart_first(
+    labeled: tuple[httpx2.AsyncClient, Store],
+) -> None:
+    client, store = labeled
+    of = await queue(client, kind="random", ask="questionnaire", questionnaire=QUESTIONNAIRE, overlap=2)
+    for who, places in (("ann", "000"), ("bob", "012")):  # they agree, are one step apart, and two
+        for place in places:
+            given = {"lease": await lease(client, of, who), "who": who, "q-Q1": place, "q-Q0": "1"}
+            assert (await client.post("/api/labels", json=given)).status_code == 200
+    words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", (await client.get("/label/adjudicate")).text))
+    assert "2 conversations left" in words.replace("\xa0", " ")
+    assert "A: no, B: yes" in words
+    page = (await client.get("/label/adjudicate", params={"question": "Q1"})).text
+    text = re.search(r'name="text" value="(\w+)"', page)
+    assert text
+    decided = {"text": text[1], "who": "cat", "value": "up", "reason": "it was half right", "question": "Q1"}
+    assert (await client.post("/api/adjudications", json=decided)).status_code == 400
+    assert (await client.post("/api/adjudications", json=decided | {"value": "1.0"})).status_code == 200
+    assert [one.value for one in opinions(store, "Q1") if one.source == "adjudicated"] == [1.0]
+    assert "A: no, B: partly" in re.sub(r"\s+", " ", (await client.get("/label/adjudicate")).text)
+
+
+async def test_people_are_compared_with_the_judge_about_its_rubrics(
+    labeled: tuple[httpx2.AsyncClient, Store],
+) -> None:
+    client, store = labeled
+    of = await queue(client, kind="random", ask="rubrics")
+    run = store.value("SELECT id FROM runs WHERE command = 'learn'")
+    said = {row["conversation"]: row["chosen"] for row in store.ask(run, JUDGED)}
+    for _ in range(11):  # all but the one that the judge gave no answer about
+        found = (await client.post(f"/api/queues/{of}/next", json={"who": "ann"})).json()
+        place = said.get(found["conversation"])
+        given = {"lease": found["lease"], "who": "ann", "q-rubric1": str(place or 0), "q-rubric2": "0"}
+        assert (await client.post("/api/labels", json=given)).status_code == 200
+    page = (await client.get("/label/agreement", params={"question": "rubric1"})).text
+    row = page[page.index("the judge’s answers") :].partition("</tr>")[0]
+    assert "1.00" in row, "she said the same each time"
+    assert "The user says thanks 1." in page, "questions are shown in their words"
+
+
+JUDGED = "SELECT conversation, arg_max(chosen, seq) AS chosen FROM answers WHERE question = 'rubric1' GROUP BY ALL"
+
+
 async def test_rubrics_are_asked_of_people_in_their_own_words(labeled: tuple[httpx2.AsyncClient, Store]) -> None:
     client, _ = labeled
     of = await queue(client, kind="random", ask="rubrics")
