@@ -6,6 +6,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
+from difflib import get_close_matches
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -116,7 +117,16 @@ def _ours(request: Request, error: Exception) -> Response:
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     words = {404: "there is no such page", 405: "this page takes no such request"}
-    return frame.refusal(request.scope, error.status_code, words.get(error.status_code, error.detail), "")
+    what, allowed = words.get(error.status_code, error.detail), (error.headers or {}).get("Allow", "")
+    remedy = _alike(request.url.path) if error.status_code == 404 else f"it takes {allowed}" if allowed else ""
+    return frame.refusal(request.scope, error.status_code, what, remedy)
+
+
+def _alike(path: str) -> str:
+    """Say what there is instead of an address that doesn't exist."""
+    paths = [route.path for route in routes() if isinstance(route, Route) and "GET" in (route.methods or ())]
+    found = get_close_matches(path, paths, cutoff=0.5)
+    return f"addresses that are like it: {', '.join(found)}" if found else "the home page leads to all others"
 
 
 def _unexpected(request: Request, error: Exception) -> Response:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from pollex.errors import PollexError, StoreBusy, StoreDamaged, StoreFull, WrongUse
+from pollex.errors import (
+    LimitReached,
+    ModelRefused,
+    ModelUnavailable,
+    PollexError,
+    StoreBusy,
+    StoreDamaged,
+    StoreFull,
+    WrongUse,
+)
 
 
 class Fault(WrongUse):
@@ -35,7 +44,15 @@ class Forbidden(Fault):
     status = 403
 
 
-STATUS: dict[type[PollexError], int] = {StoreBusy: 503, StoreFull: 503, StoreDamaged: 503, WrongUse: 404}
+STATUS: dict[type[PollexError], int] = {
+    StoreBusy: 503,
+    StoreFull: 503,
+    StoreDamaged: 503,
+    ModelUnavailable: 502,
+    ModelRefused: 502,
+    LimitReached: 429,
+    WrongUse: 404,
+}
 
 
 def status_of(error: PollexError) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -16,9 +16,14 @@ from pollex.web.site import Site
 
 
 class Form(BaseModel):
-    """Base of all queries and bodies."""
+    """Base of all queries and bodies.
+
+    Attributes:
+        BEGINNINGS: Of the names of fields that only the page knows, as those of questions; a form allows no others.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    BEGINNINGS: ClassVar[tuple[str, ...]] = ()
 
 
 class Nothing(Form):
@@ -73,12 +78,19 @@ def _fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[str, Any
 
 def _read(given: Any, form: type[F]) -> F:
     try:
-        return form.model_validate(given)
+        found = form.model_validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(map(str, first["loc"])) or "the whole"
-        known = ", ".join(form.model_fields) or "none"
-        raise Fault(f"{name}: {first['msg']}", remedy=f"parameters here: {known}") from error
+        raise Fault(f"{name}: {first['msg']}", remedy=f"parameters here: {_known(form)}") from error
+    if stray := [name for name in found.model_extra or () if not name.startswith(form.BEGINNINGS)]:
+        raise Fault(f"{stray[0]}: there is no such field", remedy=f"parameters here: {_known(form)}")
+    return found
+
+
+def _known(form: type[Form]) -> str:
+    """Name the parameters of a form."""
+    return ", ".join([*form.model_fields, *(f"{name}…" for name in form.BEGINNINGS)]) or "none"
 
 
 def answered(request: Request, address: str, told: dict[str, object]) -> Response:

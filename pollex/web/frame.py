@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
-from pollex.errors import PollexError
+from pollex.errors import PollexError, StoreBusy
 from pollex.reports.page import environment as of_reports
 from pollex.reports.page import style_of
 from pollex.web import links, words
@@ -98,5 +98,6 @@ def refusal(scope: Scope, status: int, what: str, remedy: str, where: str = "") 
 
 
 def failure(scope: Scope, error: PollexError) -> Response:
-    """Answer with an error of ours."""
-    return refusal(scope, status_of(error), error.what, error.advice, error.where)
+    """Answer with an error of ours; a remedy names no option that whoever looks at a page can't give."""
+    remedy = "wait until it has ended, then send it again" if isinstance(error, StoreBusy) else error.advice
+    return refusal(scope, status_of(error), error.what, remedy, error.where)

@@ -55,6 +55,7 @@ class DraftForm(Form):
     """The fields of a draft: `text-ID`, `polarity-ID` and `on-ID` of each rubric, and of one that is new."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
+    BEGINNINGS = ("text-", "polarity-", "on-", "judge")
 
     version: int
 

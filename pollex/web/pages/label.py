@@ -60,6 +60,7 @@ class LabelForm(Form):
     """An answer to each question, `q-ID` with the option's place, or a thumb; or why there is none."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
+    BEGINNINGS = ("q-",)
 
     lease: str
     who: str = Name

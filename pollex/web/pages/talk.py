@@ -49,6 +49,7 @@ class SheetForm(Form):
     """An answer to each question, `q-ID` with the option's place, about one system."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
+    BEGINNINGS = ("q-",)
 
     position: int = Field(ge=0, le=8)
 

@@ -38,7 +38,7 @@ class CaseForm(Form):
 
 
 class GivenForm(Form):
-    """An answer; with a reason it decides where people differ."""
+    """An answer; where people differ, one with a reason decides."""
 
     run: str
     conversation: str
@@ -137,6 +137,8 @@ async def give(request: Request) -> Response:
     if form.conversation not in waiting.conversations:
         raise Clash("the run does not wait for this conversation any more", remedy="go on with the next one")
     about = await run_in_threadpool(lambda: next(conversations_of(site.store, run.id, ids=[form.conversation])))
+    said = await run_in_threadpool(said_of, site, run, waiting)
+    answers = {one.value for one in said if one.conversation == about.id and one.source == "person"}
     label = LabelRow(
         annotator=form.who,
         text_hash=about.text_hash,
@@ -144,7 +146,7 @@ async def give(request: Request) -> Response:
         run=run.id,
         question=persons_question(waiting.task.question).id,
         value=packed(form.option),
-        source="adjudicated" if form.reason else "person",
+        source="adjudicated" if form.reason and len(answers) > 1 else "person",
         drawn="doubtful",
     )
     await site.store.write([label, SheetRow(label.id, "", "", "", form.reason, "")])

@@ -10,12 +10,16 @@ async function look(button) {
   pending = new AbortController();
   shown.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetchPart(form.dataset.preview, { method: "POST", body: new URLSearchParams(new FormData(form, button)), signal: pending.signal, headers: { Accept: "text/html" } });
+    const answer = await fetchPart(form.dataset.preview, { method: "POST", body: new URLSearchParams(new FormData(form, button)), signal: pending.signal });
     const text = await answer.text();
     if (ask !== asked) return;
     if (answer.ok) place(shown, text);
-    else shown.textContent = `There is no preview of this (${answer.status}).`;
+    else shown.textContent = saidOf(text);
   } catch { return; } finally { if (ask === asked) shown.removeAttribute("aria-busy"); }
+}
+function saidOf(text) {
+  const { error, remedy } = JSON.parse(text);
+  return `There is no preview of this: ${[error, remedy].filter(Boolean).join(". What to do: ")}`;
 }
 form.addEventListener("input", () => {
   changed = true;

@@ -52,13 +52,19 @@ export async function send(address, values, method = "POST") {
   return told;
 }
 
-let bar;
+let bar, again;
 function offline(is) {
-  if (!is) return bar?.remove(), (bar = undefined);
+  if (!is) {
+    if (bar) announce("The server answers again.");
+    clearInterval(again);
+    bar?.remove();
+    return (bar = undefined);
+  }
   if (bar) return;
+  again = setInterval(() => fetch("/api/health").then(() => offline(false), () => {}), 2000);
   bar = document.createElement("p");
   bar.className = "offline";
   bar.setAttribute("role", "alert");
-  bar.textContent = "The server does not answer. What you typed stays here.";
+  bar.textContent = "The server does not answer. What you typed stays here; it is asked again every two seconds.";
   document.body.prepend(bar);
 }

@@ -183,6 +183,9 @@ def test_a_server_that_is_gone_is_told_and_the_page_stays(
     page.get_by_role("alert").get_by_text("The server does not answer").wait_for()
     assert page.get_by_label("Words").input_value() == "typed"
     assert visitor.findings() == []
+    serve(folder, "--port", served.base.rpartition(":")[2])
+    page.get_by_role("alert").wait_for(state="detached", timeout=120_000)
+    assert page.get_by_label("Words").input_value() == "typed"
     visitor.faults[:] = [fault for fault in visitor.faults if "ERR_CONNECTION" not in fault]
 
 

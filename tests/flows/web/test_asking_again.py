@@ -55,7 +55,7 @@ async def test_another_judge_is_asked_once_and_known_the_second_time(tmp_path: P
         )
         async with client_of(made_app(store, profiles=read_profiles(file))) as client:
             page = (await client.get("/replay", params=ABOUT)).text
-            assert "about 2 calls" in page
+            assert "about 2\xa0calls" in page
             assert server.url not in page
             unknown = await client.post("/api/replays", json=ABOUT | {"judge": "http://evil.example"})
             assert unknown.status_code == 400

@@ -35,7 +35,7 @@ async def test_bands_hold_what_was_predicted_and_seen(tmp_path: Path) -> None:
             assert len(tail.worst) == min(10, round((tail.wrong.value or 0) * tail.wrong.n))
         async with client_of(made_app(store)) as client:
             assert "Bands of probability" in (await client.get("/calibration")).text
-            assert "too few" in (await client.get("/calibration", params={"run": "learn-1"})).text
+            assert "Not calibrated" in (await client.get("/calibration", params={"run": "learn-1"})).text
     assert np.isfinite([band.predicted for band in found]).all()
 
 

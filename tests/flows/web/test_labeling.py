@@ -145,6 +145,8 @@ async def test_an_answer_is_a_value_or_a_reason_why_there_is_none(labeled: tuple
     both = await client.post("/api/labels", json={"lease": mine, "who": "ann", "value": "up", "skip": "no"})
     assert both.status_code == 400
     assert (await client.post("/api/labels", json={"lease": mine, "who": "ann"})).status_code == 400
+    wrong = await client.post("/api/labels", json={"lease": mine, "who": "ann", "value": "up", "coment": "late"})
+    assert (wrong.status_code, wrong.json()["error"]) == (400, "coment: there is no such field")
     await client.post("/api/labels", json={"lease": mine, "who": "ann", "skip": "another language"})
     assert store.value("SELECT skip FROM sheets") == "another language"
     assert (await client.get("/api/export")).text == ""

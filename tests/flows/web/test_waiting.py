@@ -59,7 +59,8 @@ async def test_answers_on_which_people_differ_wait_until_somebody_decides_with_a
     case = case_of((await client.get(f"/waiting/{run}", params={"who": "ann"})).text)
     await give(client, run, "ann", "yes", case)
     assert "Take up 1" in (await client.get(f"/waiting/{run}")).text.replace("\u2009", " ")
-    await give(client, run, "bob", "no", case)
+    await give(client, run, "bob", "no", case, reason="I looked twice")
+    assert store.value("SELECT count(*) FROM labels WHERE source = 'adjudicated'") == 0, "nobody differed before"
     page = (await client.get(f"/waiting/{run}", params={"who": "cat", "case": case})).text
     assert "A says yes" in page
     assert "Take up" not in page
