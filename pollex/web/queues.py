@@ -127,10 +127,10 @@ def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> Lea
         return None
     by_chance = not (free or chosen) or (queue.kind == "random" and not chosen) or rng.random() < queue.random_share
     pool = (drawn[:1] or _unseen(lens, range(len(lens)), seen)) if by_chance else []
-    row = pool[int(rng.integers(len(pool)))] if pool else (*chosen, *free)[0]
+    place = pool[int(rng.integers(len(pool)))] if pool else (*chosen, *free)[0]
     how = "random" if pool else CHOSEN if chosen else queue.kind
     until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
-    return LeaseRow(secrets.token_hex(8), queue.id, lens.hashes[row], lens.ids[row], annotator, how, now(), until)
+    return LeaseRow(secrets.token_hex(8), queue.id, lens.hashes[place], lens.ids[place], annotator, how, now(), until)
 
 
 def _unseen(lens: Lens, rows: Iterable[int], seen: Set[str]) -> list[int]:

@@ -48,9 +48,9 @@ def adjudicate(request: Request) -> Response:
     site, form = site_of(request), query(request, PlaceForm)
     known = sheet_questions(site.store)
     left = {
-        one: found
+        one: differing
         for one in asked_about(site.store)
-        if (one == QUESTION or one in known) and (found := disputed(opinions(site.store, one)))
+        if (one == QUESTION or one in known) and (differing := disputed(opinions(site.store, one)))
     }
     question = form.question or next(iter(left), QUESTION)
     of = left.get(question, {})
@@ -77,10 +77,11 @@ def adjudicate(request: Request) -> Response:
 
 def spread(said: Sequence[Opinion]) -> float:
     """Return how far answers lie apart: the range of numbers, else the share that the largest part leaves."""
-    numbers = [one.value for one in said if not isinstance(one.value, str)]
-    if len(numbers) == len(said):
-        return float(max(numbers) - min(numbers))
-    return 1 - max(Counter(one.value for one in said).values()) / len(said)
+    values: list[str | float] = [one.value for one in said]
+    numbers = [value for value in values if isinstance(value, float)]
+    if len(numbers) == len(values):
+        return max(numbers) - min(numbers)
+    return 1 - max(Counter(values).values()) / len(values)
 
 
 def options_of(question: str, known: dict[str, SheetQuestion]) -> tuple[Option, ...]:
