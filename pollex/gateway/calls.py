@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -30,6 +30,8 @@ class Call:
         replicate: Number of the sample where the same is asked several times.
         stage: What the call is for, in the usage table. Not part of the key.
         item: Id of what the call is about, in traces. Not part of the key.
+        on_text: Gets the text so far while an OpenAI-compatible endpoint writes it. Not part of the key; a reply that
+            is already known comes at once, without it.
     """
 
     messages: Sequence[Mapping[str, Any]]
@@ -45,6 +47,7 @@ class Call:
     replicate: int = 0
     stage: str = ""
     item: str = ""
+    on_text: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
 
     def longer(self, factor: int = 2) -> Call:
         """Return the call with room for more tokens, to be asked once after `Truncated`.

@@ -22,12 +22,13 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.langchain import ChatModel, ChatModelWire
 from pollex.gateway.recorded import RecordedEndpoint
 from pollex.gateway.redaction import redacted, without
+from pollex.gateway.streaming import EVENTS, Heard, as_stream
 
 MOST_BYTES = 1 << 20
 """Of a body that is read and kept."""
 
 MOST_BYTES_WITH_LOGPROBS = 1 << 24
-"""Each token brings its alternatives along, some two kilobytes at twenty of them."""
+"""Each token brings its alternatives along, some two kilobytes at twenty of them; of a stream, some 300 bytes."""
 
 _CONNECT_SECONDS = 10.0
 _OWN_HEADER = re.compile(r"accept|content-type|user-agent|x-stainless-", re.IGNORECASE)
@@ -95,21 +96,26 @@ class OpenAIWire:
 
     async def send(self, request: Request, seconds: float) -> Reply:
         """See `Wire`."""
+        if (tell := request.call.on_text) is not None:
+            heard = Heard(lambda text: tell(without(self._endpoint.secrets, text)))
+            arriving = _Arriving(MOST_BYTES_WITH_LOGPROBS, heard)
+            return await self._send("POST", self._url, as_stream(request.body), arriving, seconds)
         cap = MOST_BYTES if request.call.top_logprobs is None else MOST_BYTES_WITH_LOGPROBS
-        return await self._send("POST", self._url, request.body, cap, seconds)
+        return await self._send("POST", self._url, request.body, _Arriving(cap), seconds)
 
     async def fetch(self, path: str, seconds: float) -> Reply:
         """Return a document beside the chat operation, for example `models`."""
-        return await self._send("GET", self._endpoint.url(path), None, MOST_BYTES_WITH_LOGPROBS, seconds)
+        return await self._send("GET", self._endpoint.url(path), None, _Arriving(MOST_BYTES_WITH_LOGPROBS), seconds)
 
     async def close(self) -> None:
         """See `Wire`."""
         await self._http.aclose()
 
-    async def _send(self, method: str, url: httpx2.URL | str, body: bytes | None, cap: int, seconds: float) -> Reply:
+    async def _send(
+        self, method: str, url: httpx2.URL | str, body: bytes | None, arriving: _Arriving, seconds: float
+    ) -> Reply:
         loop = asyncio.get_running_loop()
         began = loop.time()
-        arriving = _Arriving(cap)
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -126,10 +132,15 @@ class OpenAIWire:
 
 
 class _Arriving:
-    """A partly received reply; the received part is kept if the connection fails."""
+    """A partly received reply; the received part is kept if the connection fails.
 
-    def __init__(self, cap: int) -> None:
+    Args:
+        heard: Reads a reply that comes in pieces.
+    """
+
+    def __init__(self, cap: int, heard: Heard | None = None) -> None:
         self._cap = cap
+        self._heard = heard
         self._chunks: list[bytes] = []
         self._problem: str = ""
         self._detail = ""
@@ -139,18 +150,25 @@ class _Arriving:
     async def read(self, response: httpx2.Response) -> None:
         self.status, self._headers = response.status_code, response.headers
         size = 0
+        # An endpoint that knows no streams answers whole; so do its errors.
+        heard = self._heard = self._heard if EVENTS in self._headers.get("content-type", "") else None
         async for chunk in response.aiter_bytes():
+            if heard is not None:
+                heard.feed(chunk)
             self._chunks.append(chunk[: self._cap - size])
             size += len(chunk)
             if size > self._cap:
                 self.fail("too_large", f"more than {self._cap} bytes")
                 return
+        if heard is not None and not heard.whole:
+            self.fail("cut", "the stream ended before the reply did")
 
     def fail(self, problem: str, detail: str) -> None:
         self._problem, self._detail = problem, detail
 
     def reply(self, secrets: tuple[str, ...], seconds: float) -> Reply:
-        body = b"".join(self._chunks).decode("utf-8", "replace")
+        heard = self._heard if self.status else None
+        body = heard.body() if heard is not None else b"".join(self._chunks).decode("utf-8", "replace")
         return Reply(
             status=self.status,
             body=without(secrets, body),

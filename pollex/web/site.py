@@ -70,6 +70,7 @@ class Site:
         calibrators: Folders of calibrators that were fitted to tables, by name.
         profiles: Models that pages may ask, by name, with what was found out about them since the start.
         working: What is asked now, by id; each ends with words about what went wrong, or none.
+        speaking: What systems that are talked to have said so far, by session and position.
         typed: The words that each of them was asked in.
         budgets: What talking has cost since the start, by profile.
         children: Commands that the browser started.
@@ -88,6 +89,7 @@ class Site:
     calibrators: Mapping[str, Path] = field(default_factory=dict)
     profiles: dict[str, ModelOptions] = field(default_factory=dict)
     working: dict[str, asyncio.Task[str]] = field(default_factory=dict)
+    speaking: dict[str, dict[int, str]] = field(default_factory=dict)
     typed: dict[str, str] = field(default_factory=dict)
     budgets: dict[str, Budget] = field(default_factory=dict)
     children: Children = field(default_factory=Children)

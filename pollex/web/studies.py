@@ -33,6 +33,7 @@ class Study(BaseModel):
         topics: One for each session; none lets people choose their own.
         design: One system a session, all beside each other, or one after another.
         turns: Fewest and most messages of the participant to a system.
+        whole: Whether replies are shown when they are there, and not while they are written: speed is no clue then.
         seed: Of the order of systems and topics.
     """
 
@@ -47,6 +48,7 @@ class Study(BaseModel):
     topics: tuple[Words, ...] = ()
     design: Literal["one", "side-by-side", "one-after-other"] = "one"
     turns: tuple[int, int] = (2, 12)
+    whole: bool = False
     seed: int = Field(0, ge=0)
     questions: tuple[SheetQuestion, ...] = Field(min_length=1)
 
@@ -61,7 +63,9 @@ class Study(BaseModel):
     @property
     def id(self) -> str:
         """Begins the digest of its content: a study that is changed is another study."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
+        # Without what is as it was before there was a choice: a study that is kept stays the same one.
+        told = self.model_dump_json(exclude=None if self.whole else {"whole"})
+        return hashlib.sha256(told.encode()).hexdigest()[:12]
 
     def session(self, number: int) -> tuple[tuple[str, ...], str]:
         """Return the systems of a session in order, and its topic.

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from pollex.errors import PollexError
@@ -169,7 +170,7 @@ async def begin(store: Store, study: Study, annotator: str) -> Talk:
     return found[0]
 
 
-def said(talk: Talk, sides: Sequence[Side], text: str, ms: float, edits: int) -> list[TalkTurnRow]:
+def message(talk: Talk, sides: Sequence[Side], text: str, ms: float, edits: int) -> list[TalkTurnRow]:
     """Return a participant's message to each side, as rows."""
     moment = now()
     return [TalkTurnRow(talk.id, side.position, "user", text, moment, ms, edits) for side in sides]
@@ -181,7 +182,9 @@ def ended(talk: Talk, sides: Sequence[Side], why: str) -> list[TalkEndRow]:
     return [TalkEndRow(talk.id, side.position, why, moment) for side in sides]
 
 
-async def reply(store: Store, talk: Talk, side: Side, model: ModelOptions, budget: Budget | None = None) -> TalkTurnRow:
+async def reply(
+    store: Store, talk: Talk, side: Side, model: ModelOptions, budget: Budget | None, said: dict[int, str] | None
+) -> TalkTurnRow:
     """Ask a system for its next turn; what goes wrong is the row's outcome."""
     from pollex.gateway.calls import Call  # the client behind it takes a second to import
     from pollex.gateway.gateway import Gateway
@@ -190,7 +193,8 @@ async def reply(store: Store, talk: Talk, side: Side, model: ModelOptions, budge
 
     began, text, outcome = time.perf_counter(), "", ""
     # The session's number in the key: who types what somebody else typed talks to the system, not to its old reply.
-    call = Call(messages=side.messages, stage="talk", item=talk.id, replicate=talk.number)
+    tell = None if said is None else partial(said.__setitem__, side.position)
+    call = Call(messages=side.messages, stage="talk", item=talk.id, replicate=talk.number, on_text=tell)
     try:
         async with Gateway(model.endpoint(), StoreLedger(store), model.limits, budget=budget) as gateway:
             came = await gateway.ask(call)
@@ -204,16 +208,23 @@ async def reply(store: Store, talk: Talk, side: Side, model: ModelOptions, budge
 
 
 async def replies(
-    store: Store, talk: Talk, sides: Sequence[Side], profiles: Mapping[str, ModelOptions], budgets: Mapping[str, Budget]
+    store: Store,
+    talk: Talk,
+    sides: Sequence[Side],
+    profiles: Mapping[str, ModelOptions],
+    budgets: Mapping[str, Budget],
+    said: dict[int, str] | None = None,
 ) -> str:
     """Ask all systems that owe a reply, at the same time, and keep what came at once.
 
-    Together, so that a quicker system stands out by nothing.
+    Args:
+        said: Takes what each has said so far, by position; None keeps it back until all have answered, so that a
+            quicker system stands out by nothing.
     """
 
     async def all_of_them() -> list[TalkTurnRow]:
         owed = [side for side in sides if side.owed and side.system in profiles]
-        asked = [reply(store, talk, side, profiles[side.system], budgets.get(side.system)) for side in owed]
+        asked = [reply(store, talk, side, profiles[side.system], budgets.get(side.system), said) for side in owed]
         return await asyncio.gather(*asked)
 
     # In a thread: the client takes a second to import, and its connections belong to one event loop.

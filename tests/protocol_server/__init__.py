@@ -44,7 +44,7 @@ itself; `kept: true` sends a body that came before the same reply at once, rules
 | reset | | drops the connection at once |
 | body | text, type, encoding | status 200 with that body; `encoding: gzip` compresses it |
 | huge | megabytes, encoding | a body of that size |
-| message | content, refusal, tool_calls, finish_reason, keep | an honest reply with these replaced; see below |
+| message | content, refusal, tool_calls, finish_reason, keep, seconds | honest, but with these; see below |
 | usage | usage | an honest reply with that usage; null leaves it out |
 | model | model, fingerprint | an honest reply by another model |
 | ignore | what: list of response_format, tools, logprobs, n, seed, limit | as if the request had not said it |
@@ -54,6 +54,7 @@ itself; `kept: true` sends a body that came before the same reply at once, rules
 | echo_key | code | an error that repeats the Authorization header and the address |
 
 In a `message` rule `{answer}` in the content stands for the honest answer, and `keep` is the share of that to leave.
+Where a stream is asked for, honest replies come word by word; those of a `message` rule do with `seconds`, before each.
 """
 
 from protocol_server.processes import SubprocessServer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -136,8 +137,21 @@ def spoiled(rule: Rule, request: JsonObject, headers: str, latency: float) -> Se
 
 
 def honest(request: JsonObject, latency: float) -> Sending:
-    """An honest reply."""
-    return whole(200, completion(request), delay=latency)
+    """An honest reply, in pieces where that is asked for."""
+    body = completion(request)
+    return streamed(body, latency) if request.get("stream") else whole(200, body, delay=latency)
+
+
+def streamed(body: JsonObject, latency: float) -> Sending:
+    """The reply word by word, `latency` before each."""
+    choice, about = body["choices"][0], {"id": body["id"], "model": body["model"]}
+    words = re.findall(r"\S+\s*", choice["message"]["content"])
+    pieces: list[JsonObject] = [about | {"choices": [{"index": 0, "delta": {"content": word}}]} for word in words]
+    pieces.append(about | {"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    pieces.append(about | {"choices": [], "usage": body["usage"]})
+    events = [f"data: {json.dumps(piece)}\n\n".encode() for piece in pieces] + [b"data: [DONE]\n\n"]
+    head = http(200, b"".join(events), kind="text/event-stream").partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+    return Sending(200, [(0, head), *((latency, event) for event in events)])
 
 
 def _honest(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
@@ -217,6 +231,8 @@ def _message(rule: Rule, request: JsonObject, headers: str, latency: float) -> S
             choice["message"][name] = value.replace("{answer}", answer) if isinstance(value, str) else value
     if "keep" in rule:
         choice["message"]["content"] = answer[: int(len(answer) * rule["keep"])]
+    if "seconds" in rule and request.get("stream"):
+        return streamed(body, rule["seconds"])
     return whole(200, body, delay=latency)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import AsyncIterator
 from typing import Literal
 
 from pydantic import ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from pollex.gateway.budget import Budget
@@ -23,7 +25,10 @@ from pollex.web.pages.studies import show_study
 from pollex.web.questions import answers_on
 from pollex.web.site import Site
 from pollex.web.studies import Study, study_of
-from pollex.web.talking import TALKED, Phase, Talk, begin, ended, replies, said, talks_of
+from pollex.web.talking import TALKED, Phase, Talk, begin, ended, message, replies, talks_of
+
+PIECES_SECONDS = 0.1
+"""Between two pieces of a reply that is being written."""
 
 
 class TurnForm(Form):
@@ -73,6 +78,7 @@ def talk(request: Request) -> Response:
         phase=phase,
         open=found.open(study) if found else [],
         due=found.sheet(study) if found else None,
+        speaking=site.speaking.get(found.id, {}) if found else {},
         over=False,
         read_only=site.read_only,
     )
@@ -84,6 +90,32 @@ def live(request: Request) -> Response:
     study, guest = study_of(site.store, request.path_params["study"]), _participant(request)
     over = all(_phase(site, study, one) != "wait" for one in talks_of(site.store, study.id, guest.id))
     return frame.page("talk_live.html", headers={"X-Pollex-Ended": "again" if over else ""}, over=over)
+
+
+async def stream(request: Request) -> Response:
+    """Send what the systems say while they say it, a line a piece, and a last line when all have answered."""
+    site, guest = site_of(request), _participant(request)
+    found = next(iter(await run_in_threadpool(talks_of, site.store, request.path_params["study"], guest.id)), None)
+    return StreamingResponse(_pieces(site, found.id if found else ""), media_type=links.NDJSON)
+
+
+async def _pieces(site: Site, talk_id: str) -> AsyncIterator[str]:
+    """Yield pieces; each names its system's position and whether it begins the reply, or goes on with it."""
+    sent: dict[int, str] = {}
+    while True:
+        task = site.working.get(talk_id)
+        over = task is None or task.done()
+        for position, text in sorted(site.speaking.get(talk_id, {}).copy().items()):
+            known = sent.get(position, "")
+            begins = not known or not text.startswith(known)
+            if text != known:
+                piece = {"position": position, "begins": begins, "text": text if begins else text[len(known) :]}
+                yield json.dumps(piece, ensure_ascii=False) + "\n"
+            sent[position] = text
+        if over:
+            yield json.dumps({"ended": True}) + "\n"
+            return
+        await asyncio.sleep(PIECES_SECONDS)
 
 
 async def start(request: Request) -> Response:
@@ -104,7 +136,7 @@ async def turn(request: Request) -> Response:
         sides = found.open(study)
         if max(side.said for side in sides) >= study.turns[1]:
             raise Clash("that were all messages", remedy="answer the questions")
-        await site.store.write(said(found, sides, form.text, form.ms, form.edits))
+        await site.store.write(message(found, sides, form.text, form.ms, form.edits))
         _ask(site, study, talks_of(site.store, study.id, guest.id)[0])
     return answered(request, guest.page, {"talk": found.id})
 
@@ -181,7 +213,10 @@ def _ask(site: Site, study: Study, found: Talk) -> None:
     for name in study.systems:
         if name in site.profiles and name not in site.budgets:
             site.budgets[name] = Budget(site.profiles[name].limits)
-    asking = replies(site.store, found, found.open(study), site.profiles, site.budgets)
+    said = None if study.whole else site.speaking.setdefault(found.id, {})
+    if said:
+        said.clear()
+    asking = replies(site.store, found, found.open(study), site.profiles, site.budgets, said)
     site.working[found.id] = asyncio.create_task(asking)
 
 
@@ -189,6 +224,7 @@ PAGE, WRITE = f"{links.TALK}/{{study}}", "/api/talks/{study}"
 ROUTES = [
     Route(PAGE, talk),
     Route(f"{PAGE}/live", live),
+    Route(f"{PAGE}/stream", stream),
     Route(f"{WRITE}/begin", once(start), methods=["POST"]),
     Route(f"{WRITE}/turns", once(turn), methods=["POST"]),
     Route(f"{WRITE}/again", once(again), methods=["POST"]),

@@ -52,6 +52,18 @@ export async function send(address, values, method = "POST") {
   return told;
 }
 
+/** The JSON lines of an answer, each as it comes. */
+export async function* linesOf(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ""; ; ) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (text + value).split("\n");
+    text = lines.pop();
+    for (const line of lines) yield JSON.parse(line);
+  }
+}
+
 let bar, again;
 function offline(is) {
   if (!is) {

@@ -1,5 +1,5 @@
 // Words in every turn: hits are shown while the texts are read; the list itself comes when all are. Without script it comes at once.
-import { announce, fetchPart } from "./part.js";
+import { announce, fetchPart, linesOf } from "./part.js";
 
 const form = document.querySelector("form[role=search]"), box = document.getElementById("search"), MOST = 20;
 let asked;
@@ -51,15 +51,4 @@ function item(hit, query) {
   link.textContent = hit.opening || hit.id;
   row.append(link);
   return row;
-}
-
-async function* linesOf(body) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let text = ""; ; ) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const lines = (text + value).split("\n");
-    text = lines.pop();
-    for (const line of lines) yield JSON.parse(line);
-  }
 }

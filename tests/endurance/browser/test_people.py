@@ -38,6 +38,7 @@ id = "Q0"
 text = "Were you satisfied?"
 options = [[1, "no"], [2, "partly"], [3, "yes"]]
 """
+SLOWLY = {"do": "message", "content": "It is at the depot.", "seconds": 0.5, "count": 2}
 SESSIONS, SEEN = 40, 2
 """Those in all, and those in a browser; what it sends is what the others send without one."""
 
@@ -46,7 +47,7 @@ SESSIONS, SEEN = 40, 2
 def studied(serve: Callable[..., Served], tmp_path: Path) -> Iterator[Served]:
     """A store with a study of two systems, which answer on loopback."""
     (tmp_path / "study.toml").write_text(STUDY)
-    with ProtocolServer(latency=0.05) as server:
+    with ProtocolServer(latency=0.05, script=[SLOWLY]) as server:
         tables = [f'[{name}]\nmodel = "secret-{name}"\nbase_url = "{server.url}"\n' for name in ("mini", "local")]
         (tmp_path / "profiles.toml").write_text("".join(tables))
         Store.open(tmp_path / ".pollex").close()
@@ -96,6 +97,9 @@ def test_participants_talk_orders_are_balanced_over_40_sessions_and_calibrate_re
         page.get_by_label("Your message").fill("Where is my parcel?")
         page.wait_for_load_state()  # before it no script hears a key
         page.keyboard.press("Control+Enter")
+        if link == links[0]:  # both sides are read while they speak
+            page.locator("[data-says='0']").get_by_text("It").wait_for()
+            page.locator("[data-says='1']").get_by_text("It is at").wait_for()
         page.get_by_role("button", name="I am done").click(timeout=60_000)
         assert "secret" not in page.content()
         for side in "AB":

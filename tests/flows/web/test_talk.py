@@ -13,11 +13,14 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 from click.testing import CliRunner
+from markupsafe import escape
 from protocol_server import ProtocolServer
 from web_site import client_of, made_app, made_store
 
 from pollex.cli.main import pollex as command
+from pollex.store.desk import StudyRow
 from pollex.store.store import Store
+from pollex.store.tables import now
 from pollex.web.profiles import read_profiles
 from pollex.web.studies import Study, read_studies
 
@@ -120,6 +123,43 @@ async def test_a_participant_talks_to_each_system_and_sees_no_name_of_either(fie
     assert (row["ended"], row["topic"], row["edits"][0], row["ms"][0]) == ("done", "Find a parcel.", 2, 900)
     page = (await field.owner.get(field.page)).text
     assert "1 of 1" in page
+
+
+async def test_a_reply_is_read_while_it_is_written_and_a_page_in_between_has_what_there_is(field: Field) -> None:
+    async with await field.participant() as who:
+        await field.send(who, "begin")
+        field.server.script([{"do": "message", "content": "It is at <b> the depot, I think.", "seconds": 0.25}])
+        await field.send(who, "turns", text="Tell me of it.")
+        begun, page = '<li class="turn assistant" data-says="0">', ""
+        while begun not in page:
+            page = (await who.get(field.page)).text
+            assert "data-stream" in page
+        lines = (await who.get(f"{field.page}/stream")).text.splitlines()
+        *pieces, end = [json.loads(line) for line in lines]
+        assert [piece["begins"] for piece in pieces] == [True] + [False] * (len(pieces) - 1)
+        assert (len(pieces) > 1, end) == (True, {"ended": True})
+        said = "".join(piece["text"] for piece in pieces)
+        early = page.partition(begun)[2].partition('<p dir="auto">')[2].partition("</p>")[0]
+        assert str(escape(said)).startswith(early)
+        page = await field.seen(who)
+        assert "data-says" not in page
+        assert f'<p dir="auto">{escape(said)}</p>' in page
+
+
+async def test_a_study_that_wants_whole_replies_shows_none_before_all_are_there(field: Field) -> None:
+    whole = field.study.model_copy(update={"whole": True})
+    assert whole.id != field.study.id
+    await field.store.write([StudyRow(whole.id, now(), whole.model_dump_json())])
+    field.study = whole
+    async with await field.participant() as who:
+        await field.send(who, "begin")
+        field.server.script([{"do": "honest", "latency": 0.3}])
+        await field.send(who, "turns", text="Tell me of it.")
+        page = (await who.get(field.page)).text
+        assert f'data-live="{field.page}/live"' in page
+        assert (await who.get(f"{field.page}/stream")).text == '{"ended": true}\n'
+        assert "data-says" not in page
+        await field.seen(who)
 
 
 async def export(field: Field, what: str) -> str:
