@@ -25,7 +25,7 @@ MOST = 5000
 
 @dataclass(frozen=True)
 class Band:
-    """Labeled conversations whose probability lies in a band.
+    """Labeled conversations whose probability, or NetSAT, lies in a band.
 
     Attributes:
         predicted: Mean probability.
@@ -101,6 +101,23 @@ def bands(lens: Lens) -> list[Band]:
         Band(n / BANDS, (n + 1) / BANDS, float(p[place == n].mean()), share_of(int(up[place == n].sum()), int(inside)))
         for n in range(BANDS)
         if (inside := (place == n).sum())
+    ]
+
+
+def score_bands(lens: Lens) -> list[Band]:
+    """Return at most ten bands of NetSAT with about as many labeled conversations each, the lowest first."""
+    rows = usable(lens)
+    netsat, p, up = lens.netsat[rows], lens.probability[rows], lens.label[rows] == 1
+    edges = np.unique(np.quantile(netsat, np.linspace(0, 1, BANDS + 1)))
+    place = np.searchsorted(edges[1:-1], netsat, side="right")
+    return [
+        Band(
+            float(netsat[place == n].min()),
+            float(netsat[place == n].max()),
+            float(p[place == n].mean()),
+            share_of(int(up[place == n].sum()), int((place == n).sum())),
+        )
+        for n in np.unique(place).tolist()
     ]
 
 

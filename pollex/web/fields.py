@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pollex.measures.arrays import Bools, Ints
+from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of
 from pollex.store.runs import Run
-from pollex.web.calibrated import usable
+from pollex.web.calibrated import outside, usable
 from pollex.web.lens import Lens
 from pollex.web.likeness import drift_of
-from pollex.web.site import Site
+from pollex.web.listing import SCORING, lens_for
+from pollex.web.site import NamedSet, Site
 
 if TYPE_CHECKING:
     from pollex.measures.drift import Stability
@@ -42,6 +43,7 @@ class Week:
         n: Conversations with a probability, whose mean is `mean`.
         seen: Share of thumbs up among labels that nothing was learned from.
         drift: How unlike NetSAT is spread; None for too few, and where the set doesn't say how it was spread.
+        outside: Share whose NetSAT lies outside the range of those conversations; None where the store lacks them.
     """
 
     begins: date
@@ -49,6 +51,7 @@ class Week:
     mean: float
     seen: Figure
     drift: Stability | None
+    outside: Figure | None
 
 
 def fields_of(site: Site, run: Run, lens: Lens) -> dict[str, Values]:
@@ -93,20 +96,34 @@ def moment_of(value: str) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC) if 1e8 < seconds < 1e10 else None
 
 
-def weeks(lens: Lens, values: Values, found: RubricSet | None) -> list[Week]:
-    """Return the last weeks that a field's times lie in, the first one first."""
+def learned_netsat(site: Site, named: NamedSet | None) -> Floats | None:
+    """Return NetSAT of the conversations that a set was learned from `[n]`; None where the store doesn't have them."""
+    run = next((one for one in site.runs() if named is not None and one.id == named.rubric_set.run), None)
+    if run is None or run.command not in SCORING:
+        return None
+    lens = lens_for(site, run)
+    found = lens.netsat[np.fromiter((side == "train" for side in lens.sides), bool, len(lens))]
+    found = found[~np.isnan(found)]
+    return found if len(found) else None
+
+
+def weeks(lens: Lens, values: Values, found: RubricSet | None, learned: Floats | None) -> list[Week]:
+    """Return the last weeks that a field's times lie in, the first one first.
+
+    Args:
+        learned: NetSAT of the conversations that the set was learned from `[n]`.
+    """
     rows: dict[date, list[int]] = defaultdict(list)
     for id_, value in values.items():
         if (moment := moment_of(value)) is not None and id_ in lens.place:
             day = moment.astimezone(UTC).date()
             rows[day - timedelta(days=day.weekday())].append(lens.place[id_])
     told = usable(lens)
-    return [_week(lens, begins, np.array(rows[begins]), told[rows[begins]], found) for begins in sorted(rows)][
-        -MOST_WEEKS:
-    ]
+    last = sorted(rows)[-MOST_WEEKS:]
+    return [_week(lens, begins, np.array(rows[begins]), told[rows[begins]], found, learned) for begins in last]
 
 
-def _week(lens: Lens, begins: date, rows: Ints, told: Bools, found: RubricSet | None) -> Week:
+def _week(lens: Lens, begins: date, rows: Ints, told: Bools, found: RubricSet | None, learned: Floats | None) -> Week:
     p, netsat = lens.probability[rows], lens.netsat[rows]
     labels = lens.label[rows][told]
     known = p[~np.isnan(p)]
@@ -116,4 +133,5 @@ def _week(lens: Lens, begins: date, rows: Ints, told: Bools, found: RubricSet | 
         float(known.mean()) if len(known) else float("nan"),
         share_of(int((labels == 1).sum()), len(labels)),
         None if found is None else drift_of(netsat[~np.isnan(netsat)], found),
+        None if learned is None else outside(learned, netsat),
     )

@@ -7,8 +7,19 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pollex.web import frame, links
-from pollex.web.calibrated import FEWEST, SOURCES, Source, bands, drift, subgroups, tails, usable, with_labels
-from pollex.web.fields import fields_of, times_among, weeks
+from pollex.web.calibrated import (
+    FEWEST,
+    SOURCES,
+    Source,
+    bands,
+    drift,
+    score_bands,
+    subgroups,
+    tails,
+    usable,
+    with_labels,
+)
+from pollex.web.fields import fields_of, learned_netsat, times_among, weeks
 from pollex.web.forms import Form, query, site_of
 from pollex.web.listing import SCORING, lens_for, scoring_run
 
@@ -59,12 +70,15 @@ def calibration(request: Request) -> Response:
         fewest=FEWEST,
         enough=enough,
         bands=bands(lens) if enough else [],
+        score_bands=score_bands(lens) if enough else [],
         tails=tails(lens) if enough else [],
         subgroups=subgroups(lens, fields.get(form.by)) if enough else [],
         form=form,
         fields=[*fields],
         times=[*times],
-        weeks=weeks(lens, times[form.time], named.rubric_set if named else None) if form.time in times else [],
+        weeks=weeks(lens, times[form.time], named.rubric_set if named else None, learned_netsat(site, named))
+        if form.time in times
+        else [],
         drift=site.kept(("drift", lens.version, *(one[1].version for one in others)), lambda: drift(lens, others)),
     )
 

@@ -12,7 +12,7 @@ from web_site import client_of, conversation, made_app, made_store
 from pollex.rubrics.records import SpreadRecord
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows, fact
-from pollex.web.calibrated import bands, subgroups, tails, usable
+from pollex.web.calibrated import bands, score_bands, subgroups, tails, usable
 from pollex.web.fields import fields_of, moment_of, times_among, weeks
 from pollex.web.lens import lens_of
 from pollex.web.likeness import unlike_training
@@ -30,6 +30,12 @@ async def test_bands_hold_what_was_predicted_and_seen(tmp_path: Path) -> None:
         for band in found:
             mine = rows & (lens.probability >= band.low) & (lens.probability < band.high)
             assert band.predicted == pytest.approx(lens.probability[mine].mean())
+            assert band.seen.value == pytest.approx((lens.label[mine] == 1).mean())
+        scored = score_bands(lens)
+        assert sum(band.seen.n for band in scored) == rows.sum()
+        for band in scored:
+            mine = rows & (lens.netsat >= band.low) & (lens.netsat <= band.high)
+            assert band.seen.n == mine.sum()
             assert band.seen.value == pytest.approx((lens.label[mine] == 1).mean())
         for tail in tails(lens):
             assert len(tail.worst) == min(10, round((tail.wrong.value or 0) * tail.wrong.n))
@@ -99,13 +105,17 @@ async def test_weeks_and_groups_are_those_of_a_field_of_the_log(tmp_path: Path) 
         fields = fields_of(Site(store, {}), score, lens)
         assert sorted(fields) == ["about.at", "about.side"]
         assert [*times_among(fields)] == ["about.at"]
-        found = weeks(lens, fields["about.at"], None)
+        learned = np.quantile(lens.netsat[~np.isnan(lens.netsat)], (0.1, 0.9))
+        found = weeks(lens, fields["about.at"], None, learned)
         assert [week.begins.isoformat() for week in found] == ["2026-08-31", "2026-09-07"]
         first = np.array([int(id_.split()[-1]) < 72 for id_ in lens.ids])
         known = first & ~np.isnan(lens.probability)
         assert found[0].n == known.sum()
         assert found[0].mean == pytest.approx(lens.probability[known].mean())
         assert found[0].seen.n == (usable(lens) & first).sum()
+        own = lens.netsat[first & ~np.isnan(lens.netsat)]
+        assert found[0].outside is not None
+        assert found[0].outside.value == pytest.approx(((own < learned[0]) | (own > learned[1])).mean())
         sides = subgroups(lens, fields["about.side"])
         assert sorted(one.name for one in sides) == ["a", "b"]
         asked = {"run": score.id, "by": "about.side", "time": "about.at"}
