@@ -139,7 +139,11 @@ def judged_run(store: Store, n: int = 4, words: Words = plain) -> str:
         questions = [run_question(question, vote) for vote in range(7)]
         votes = [
             Answer(
-                question_id=each.id, probabilities=point(int(vote >= yes), 2), chosen=int(vote >= yes), source="point"
+                question_id=each.id,
+                probabilities=point(int(vote >= yes), 2),
+                chosen=int(vote >= yes),
+                source="point",
+                justification=words("it was found" if vote < yes else "nobody said so"),
             )
             for vote, each in enumerate(questions)
         ]

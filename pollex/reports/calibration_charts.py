@@ -18,7 +18,7 @@ THIN = 0.2
 """Below this share of the mean density, a smoothed curve rests on too few predictions to be drawn."""
 
 
-def reliability_chart(diagram: Reliability, labels: int) -> Markup:
+def reliability_chart(diagram: Reliability, labels: int, title: str = "", noun: str = "judgment") -> Markup:
     """Draw observed against predicted frequency: a smoothed curve with band, and bins."""
     frame = Frame.over((0.0, 1.0), (0.0, 1.0))
     thick = np.flatnonzero(diagram.density >= THIN)
@@ -27,12 +27,12 @@ def reliability_chart(diagram: Reliability, labels: int) -> Markup:
         array[within].tolist() for array in (diagram.mesh, diagram.low, diagram.curve, diagram.high)
     )
     return svg(
-        f"Answer {diagram.value:g}: given against predicted, {labels} labels",
+        title or f"Answer {diagram.value:g}: given against predicted, {labels} labels",
         frame.y_axis(SHARES),
         frame.area(mesh, low, high, "band"),
         frame.curve((0.0, 1.0), (0.0, 1.0), "diagonal"),
         frame.curve(mesh, curve, "positive"),
-        [bin_mark(frame, each, "judgment", "given", 3.0) for each in diagram.bins],
+        [bin_mark(frame, each, noun, "given", 3.0) for each in diagram.bins],
         frame.x_axis("predicted probability"),
     )
 

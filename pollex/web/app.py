@@ -124,9 +124,10 @@ def _refused(request: Request, error: Exception) -> Response:
 
 def _alike(path: str) -> str:
     """Say what there is instead of an address that doesn't exist."""
-    paths = [route.path for route in routes() if isinstance(route, Route) and "GET" in (route.methods or ())]
-    found = get_close_matches(path, paths, cutoff=0.5)
-    return f"addresses that are like it: {', '.join(found)}" if found else "the home page leads to all others"
+    every = [route.path for route in routes() if isinstance(route, Route) and "GET" in (route.methods or ())]
+    alike = [one for one in every if one.startswith("/api/") == path.startswith("/api/")]
+    found = get_close_matches(path, alike, cutoff=0.5)
+    return f"what there is: {', '.join(found)}" if found else "the home page leads to all others"
 
 
 def _unexpected(request: Request, error: Exception) -> Response:

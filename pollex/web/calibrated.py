@@ -10,6 +10,7 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
+from pollex.measures.reliability import Reliability, reliability
 from pollex.rubrics.worth import share_of
 from pollex.store.labels import opinions, settled
 from pollex.store.store import Store
@@ -92,6 +93,16 @@ def usable(lens: Lens) -> Bools:
     return np.asarray(told & fresh)
 
 
+def reliability_of(lens: Lens) -> Reliability | None:
+    """Return how often a thumb up came at each probability, with band; None for fewer than two labels."""
+    rows = np.flatnonzero(usable(lens))
+    if len(rows) > MOST:
+        rows = np.random.default_rng(0).choice(rows, MOST, replace=False)
+    p, up = lens.probability[rows], lens.label[rows]
+    diagrams = reliability(np.column_stack([1 - p, p]), up, np.arange(len(rows)), (0.0, 1.0), smece_resamples=0)
+    return diagrams[1] if diagrams else None
+
+
 def bands(lens: Lens) -> list[Band]:
     """Return the bands of equal width that have a labeled conversation."""
     rows = usable(lens)
@@ -126,8 +137,8 @@ def tails(lens: Lens) -> list[Tail]:
     rows = usable(lens)
     found = []
     for words, inside, against, sign in (
-        ("sure of a thumb down (P below .1)", lens.probability < 0.1, 1, 1),
-        ("sure of a thumb up (P above .9)", lens.probability > 0.9, 0, -1),
+        ("Sure of a thumb down (P below .1)", lens.probability < 0.1, 1, 1),
+        ("Sure of a thumb up (P above .9)", lens.probability > 0.9, 0, -1),
     ):
         mine = np.flatnonzero(rows & inside)
         wrong = mine[lens.label[mine] == against]

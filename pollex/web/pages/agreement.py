@@ -41,9 +41,9 @@ from pollex.web.site import Site
 
 
 class AgreementForm(Form):
-    """The question to show agreement about."""
+    """The question to show agreement about; without one, the first that people answered."""
 
-    question: str = QUESTION
+    question: str = ""
 
 
 class ExportForm(Form):
@@ -57,27 +57,28 @@ class ExportForm(Form):
 def agree(request: Request) -> Response:
     """Show how far annotators agree, with each other and with the log."""
     site = site_of(request)
-    form = query(request, AgreementForm)
-    said = said_about(site.store, form.question)
+    asked = asked_about(site.store)
+    question = query(request, AgreementForm).question or next(iter(asked), QUESTION)
+    said = said_about(site.store, question)
     people = people_in(said)
     log, rubrics = (_others(site, people, column) for column in ("label", "decided"))
     known = sheet_questions(site.store)
-    judge = _judged(site, people, known[form.question]) if form.question in known else []
+    judge = _judged(site, people, known[question]) if question in known else []
     names = sorted({one.annotator for one in people})
     return frame.page(
         "agreement.html",
-        form=form,
-        questions={one: known[one].text if one in known else one for one in asked_about(site.store)},
-        own=with_oneself(site.store, form.question),
-        each={name: with_oneself(site.store, form.question, name) for name in names} if len(names) > 1 else {},
+        question=question,
+        questions={one: known[one].text if one in known else one for one in asked},
+        own=with_oneself(site.store, question),
+        each={name: with_oneself(site.store, question, name) for name in names} if len(names) > 1 else {},
         site=site.id,
         here="Label",
         all=agreement(people),
         pairs=between(people),
-        log=agreement([*people, *log]) if form.question == QUESTION else None,
-        rubrics=agreement([*people, *rubrics]) if form.question == QUESTION else None,
+        log=agreement([*people, *log]) if question == QUESTION else None,
+        rubrics=agreement([*people, *rubrics]) if question == QUESTION else None,
         judge=agreement([*people, *judge]) if judge else None,
-        ensembles=_ensembles(site, people, form.question),
+        ensembles=_ensembles(site, people, question),
         n=len(people),
         random=sum(one.drawn == "random" for one in people),
         disputed=len(disputed(said)),

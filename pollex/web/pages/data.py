@@ -21,6 +21,7 @@ from pollex.web.pages.agreement import AgreementForm
 from pollex.web.pages.runs import ENDED, CallForm, CallsForm, TimesForm, counted, failed, pulse_of, spans_kept
 from pollex.web.pages.sets import DiffForm, RubricForm, rubric_of
 from pollex.web.pages.waiting import given, run_that_waits, said_of
+from pollex.web.queues import QUESTION
 from pollex.web.run_page import calls_of, errors_of, read_call, request_of, settings_of, times_of
 
 RUN = f"/api{links.RUNS}/{{run}}"
@@ -182,16 +183,17 @@ def waiting(request: Request) -> Response:
 def agree(request: Request) -> Response:
     """Return how far annotators agree about a question."""
     site, form = site_of(request), query(request, AgreementForm)
-    people = people_in(said_about(site.store, form.question))
+    asked = asked_about(site.store)
+    question = form.question or next(iter(asked), QUESTION)
+    people = people_in(said_about(site.store, question))
     told = {
-        "question": form.question,
-        "questions": asked_about(site.store),
+        "question": question,
+        "questions": asked,
         "all": asdict(agreement(people)),
         "pairs": [{"people": [a, b], "alpha": asdict(one)} for a, b, one in between(people)],
-        "with_oneself": asdict(with_oneself(site.store, form.question)),
+        "with_oneself": asdict(with_oneself(site.store, question)),
         "each_with_oneself": {
-            name: asdict(with_oneself(site.store, form.question, name))
-            for name in sorted({one.annotator for one in people})
+            name: asdict(with_oneself(site.store, question, name)) for name in sorted({one.annotator for one in people})
         },
     }
     return _told(told)

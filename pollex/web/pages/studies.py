@@ -88,8 +88,8 @@ def show_study(site: Site, study: Study) -> Response:
         study=study,
         talks=talks,
         cells=cells_of(study, talks),
-        guests=links_to(site.store, page),
-        talked={one.annotator: one for one in talks},
+        guests=(known := links_to(site.store, page)),
+        names={one["id"]: one["name"] for one in known},
         missing=[name for name in study.systems if name not in site.profiles],
         read_only=site.read_only,
     )

@@ -107,6 +107,8 @@ def case(request: Request) -> Response:
         differ=differ(said),
         answers=[(chr(ord("A") + n % 26), one.value) for n, one in enumerate(differ(said).get(at, ()))],
         before=_votes(waiting, form.after) if form.after in mine else None,
+        words=_words(site, run, waiting, form.after) if form.after in mine else [],
+        states={id_: _state(waiting, said, id_, value) for id_, value in mine.items()},
         mine=mine,
         read_only=site.read_only,
     )
@@ -116,6 +118,33 @@ def _votes(waiting: Waiting, id_: str) -> Mapping[str, int] | None:
     if (votes := waiting.votes.get(id_)) is None:
         return None
     return dict(zip((option.text for option in waiting.task.question.options), votes, strict=True))
+
+
+WORDS = """
+    SELECT chosen, justification FROM answers WHERE conversation = $1 AND starts_with(question, $2)
+        AND justification <> '' AND chosen IS NOT NULL
+    GROUP BY ALL ORDER BY chosen, justification LIMIT 20
+"""
+
+
+def _words(site: Site, run: Run, waiting: Waiting, id_: str) -> list[tuple[str, str]]:
+    """Return what the runs said of a case: option and reason, each once."""
+    question = waiting.task.question
+    rows = site.store.ask(run.id, WORDS, [id_, f"{question.id}#"])
+    return [(question.options[row["chosen"]].text, row["justification"]) for row in rows]
+
+
+def _state(waiting: Waiting, said: Sequence[Opinion], id_: str, mine: str) -> str:
+    """Say what became of somebody's answer to a case."""
+    taken = waiting.taken.get(id_)
+    if taken is not None:
+        return "taken up" if taken == mine else f"not taken up: {taken} was"
+    if id_ in differ(said):
+        return "not taken up yet: people differ, and somebody has to decide"
+    if id_ not in waiting.conversations:
+        return "not taken up: the run does not wait for it any more"
+    decided = given(waiting, said).get(id_, mine)
+    return "kept, and not taken up yet" if decided == mine else f"not taken up: it was decided as {decided}"
 
 
 def run_that_waits(site: Site, name: str) -> tuple[Run, Waiting]:

@@ -106,6 +106,8 @@ def test_an_interrupt_of_judge_is_answered_resumed_and_taken_up_and_no_model_is_
         assert visitor.findings() == []
         page.get_by_role("link", name="Go on").click()
         page.get_by_text("1 conversation waits; 0 kept and not taken up; 2 taken up").wait_for()
+        visitor.go("/waiting/judge-1?who=ann")
+        assert page.get_by_text("yes: taken up").count() == 1
         assert server.counts()["received"] == asked
     with sqlite3.connect(folder / "store.sqlite") as kept:
         given = kept.execute("SELECT value FROM labels WHERE annotator = '' ORDER BY rowid").fetchall()

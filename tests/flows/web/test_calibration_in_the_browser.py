@@ -12,7 +12,7 @@ from web_site import client_of, conversation, made_app, made_store
 from pollex.rubrics.records import SpreadRecord
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows, fact
-from pollex.web.calibrated import bands, score_bands, subgroups, tails, usable
+from pollex.web.calibrated import bands, reliability_of, score_bands, subgroups, tails, usable
 from pollex.web.fields import fields_of, moment_of, times_among, weeks
 from pollex.web.lens import lens_of
 from pollex.web.likeness import unlike_training
@@ -37,10 +37,15 @@ async def test_bands_hold_what_was_predicted_and_seen(tmp_path: Path) -> None:
             mine = rows & (lens.netsat >= band.low) & (lens.netsat <= band.high)
             assert band.seen.n == mine.sum()
             assert band.seen.value == pytest.approx((lens.label[mine] == 1).mean())
+        diagram = reliability_of(lens)
+        assert diagram
+        assert sum(each.share.n for each in diagram.bins) == rows.sum()
         for tail in tails(lens):
             assert len(tail.worst) == min(10, round((tail.wrong.value or 0) * tail.wrong.n))
         async with client_of(made_app(store)) as client:
-            assert "Bands of probability" in (await client.get("/calibration")).text
+            page = (await client.get("/calibration")).text
+            assert "Bands of probability" in page
+            assert "Share of thumbs up against predicted probability" in page
             assert "Not calibrated" in (await client.get("/calibration", params={"run": "learn-1"})).text
     assert np.isfinite([band.predicted for band in found]).all()
 

@@ -49,6 +49,9 @@ async def test_a_case_shows_its_turns_and_the_votes_only_after_ones_own_answer(
     assert kept.status_code == 303
     after = (await client.get(kept.headers["location"])).text
     assert "the runs voted yes 4, no 3" in after
+    assert "nobody said so" in after
+    assert "nobody said so" not in first
+    assert "yes: kept, and not taken up yet" in after
     assert case_of(after) != case_of(first)
 
 
@@ -63,6 +66,7 @@ async def test_answers_on_which_people_differ_wait_until_somebody_decides_with_a
     assert store.value("SELECT count(*) FROM labels WHERE source = 'adjudicated'") == 0, "nobody differed before"
     page = (await client.get(f"/waiting/{run}", params={"who": "cat", "case": case})).text
     assert "A says yes" in page
+    assert "people differ, and somebody has to decide" in (await client.get(f"/waiting/{run}?who=ann")).text
     assert "Take up" not in page
     assert (await client.post(f"/api/waiting/{run}/resume", json={})).status_code == 400
     await give(client, run, "cat", "no", case, reason="it was not")

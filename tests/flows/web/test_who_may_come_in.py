@@ -67,7 +67,7 @@ async def test_another_site_may_link_to_a_page_and_not_read_it(client: httpx2.As
 
 
 async def test_an_address_that_is_not_there_leads_to_what_is(client: httpx2.AsyncClient) -> None:
-    assert "like it: /runs" in (await client.get("/run")).text
+    assert "what there is: /runs" in (await client.get("/run")).text
     told = (await client.get("/api/conversation/search?run=learn-1&q=x")).json()
     assert (told["status"], "/api/conversations/search" in told["remedy"]) == (404, True)
     told = (await client.get("/api/labels")).json()
