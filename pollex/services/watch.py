@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
-from pollex.measures.arrays import Bools, Ints
-from pollex.measures.drift import Stability, expected_log_loss, share_unlike, stability
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.drift import (
+    Stability,
+    counts_of,
+    expected_log_loss,
+    share_unlike,
+    stability,
+    stability_of_counts,
+)
 from pollex.measures.intervals import Figure
+from pollex.rubrics.answers import LIKERT
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.arms import Arm, units_of
 
@@ -18,6 +27,7 @@ MOST = 2000
 """Conversations a side that the classifier of texts is trained on."""
 FOLDS = 5
 WORD = r"(?u)\b\w+\b"
+BETWEEN_OPTIONS = np.array([(low.value + high.value) / 2 for low, high in pairwise(LIKERT)])
 FEWEST = 20
 """Conversations a side below which texts are not told apart."""
 
@@ -27,7 +37,8 @@ class Watch:
     """Differences of a sample from an earlier one, by scores and texts alone.
 
     Attributes:
-        stability: Population stability index of `p`, `netsat` and each rubric, by name.
+        stability: Population stability index of `p`, `netsat` and each rubric, by name: of a rubric over its answers,
+            since means of answers crowd at the middle, where a change that nobody would see moves them all.
         unlike: Smallest share of the second sample without a counterpart in the first, by a classifier of their words.
         expected_log_loss: Of each sample, if its probabilities are calibrated.
         held_out_log_loss: Log-loss measured on held-out labels when the set was learned; None if unknown.
@@ -41,17 +52,26 @@ class Watch:
 
 def watch(a: Arm, b: Arm, rubric_set: RubricSet, rng: np.random.Generator) -> Watch:
     """Compare two samples without labels."""
-    columns = {"p": (a.probability, b.probability), "netsat": (a.netsat, b.netsat)}
+    found = {
+        "p": stability(a.probability, b.probability, rng),
+        "netsat": stability(a.netsat, b.netsat, rng),
+    }
     for place, rubric in enumerate(rubric_set.rubrics):
-        pair = a.values[:, place], b.values[:, place]
-        columns[rubric.id] = (pair[0][~np.isnan(pair[0])], pair[1][~np.isnan(pair[1])])
+        then, now = (_answers(arm.values[:, place]) for arm in (a, b))
+        if then.any() and now.any():
+            found[rubric.id] = stability_of_counts(then, now, rng)
     measured = rubric_set.calibrator and rubric_set.calibrator.held_out
     return Watch(
-        stability={name: stability(*pair, rng) for name, pair in columns.items() if min(map(len, pair))},
+        stability=found,
         unlike=unlike(a.conversations, b.conversations, rng),
         expected_log_loss=(expected_log_loss(a.probability), expected_log_loss(b.probability)),
         held_out_log_loss=measured.log_loss if measured else None,
     )
+
+
+def _answers(values: Floats) -> Floats:
+    """Count mean answers `[conversation]` by the option that is nearest; NaN is no answer."""
+    return counts_of(values[~np.isnan(values)], BETWEEN_OPTIONS)
 
 
 def unlike(before: Sequence[Conversation], after: Sequence[Conversation], rng: np.random.Generator) -> Figure:

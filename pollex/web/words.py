@@ -50,6 +50,15 @@ def one_line(text: str, limit: int = 120) -> str:
     return printable(" ".join(text.split()), limit)
 
 
+def given(value: object) -> str:
+    """Write what an option was given: lists with commas, nothing as a dash."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(given, value)) or "–"
+    if value is None:
+        return "–"
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
 def elapsed(began: str, ended: str | None) -> str:
     """Write how long something took; empty while it goes on."""
     if not ended:
@@ -99,4 +108,4 @@ def resuming(run: Run, folder: Path) -> str:
 
 STORE = "--store"
 
-FILTERS = (duration, moment, whole, dollars, one_line, elapsed, fences, resuming)
+FILTERS = (duration, moment, whole, dollars, one_line, given, elapsed, fences, resuming)

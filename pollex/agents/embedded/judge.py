@@ -231,12 +231,13 @@ def deal(hashes: Sequence[str], positive: Flags) -> Indices:
 
 def justified(evidence: Signal, measures: Sequence[float], scale: Scale | None) -> str:
     """Describe the measure with the greatest weight and the midpoint between good and bad."""
+    name = evidence.name.partition(" {")[0]  # what an event is about stands in the rubric's words
     if scale is None:
-        return f"{evidence.name}: likeness {measures[2]:.2f}; the scale was never fitted to labelled conversations"
+        return f"{name}: likeness {measures[2]:.2f}; the scale was never fitted to labelled conversations"
     if scale.heaviest is None:
-        return f"{evidence.name}: tells nothing here; in the training log it doesn't separate good from bad"
+        return f"{name}: tells nothing here; in the training log it doesn't separate good from bad"
     place, middle = scale.heaviest
-    return f"{evidence.name}: {MEASURES[place]} {measures[place]:.2f}, the middle is {middle}"
+    return f"{name}: {MEASURES[place]} {measures[place]:.2f}, halfway between good and bad is {middle}"
 
 
 NEAR = 0.8

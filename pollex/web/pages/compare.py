@@ -22,6 +22,7 @@ from pollex.web.listing import SCORING, lens_for
 from pollex.web.model_beside import beside
 from pollex.web.pages.runs import counted
 from pollex.web.site import NamedSet, Site
+from pollex.web.words import given
 
 if TYPE_CHECKING:
     from pollex.services.compare import Comparison
@@ -118,7 +119,7 @@ def by_one_set(
 def _arguments(a: Run, b: Run) -> list[tuple[str, str, str]]:
     """Return what the runs were started with where it differs."""
     names = sorted(a.arguments.keys() | b.arguments.keys())
-    told = [(name, str(a.arguments.get(name, "")), str(b.arguments.get(name, ""))) for name in names]
+    told = [(name, given(a.arguments.get(name)), given(b.arguments.get(name))) for name in names]
     return [row for row in told if row[1] != row[2]]
 
 

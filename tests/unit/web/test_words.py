@@ -13,6 +13,7 @@ from pollex.reports.transcript import Piece
 from pollex.store.runs import Run
 from pollex.web.pages.runs import median_rate
 from pollex.web.words import dollars, duration, fences, resuming
+from pollex.web.words import given as what_was_given
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,10 @@ def test_durations_are_short(ms: float | None, words: str) -> None:
 
 def test_a_cost_that_is_not_known_is_not_guessed() -> None:
     assert [dollars(amount) for amount in (None, 0.01234, 1234.5)] == ["unknown", "$0.0123", "$1,234.50"]
+
+
+def test_what_an_option_was_given_reads_as_it_was_typed() -> None:
+    assert [what_was_given(value) for value in (None, [], ["a", "b"], True, 0.5)] == ["–", "–", "a, b", "yes", "0.5"]
 
 
 GIVEN = {"id": "score-1", "number": 1, "fingerprint": {}, "versions": {}, "started": "", "command": "score"}
