@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import secrets
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,16 +13,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pollex.conversations.conversation import messages_of
 from pollex.rubrics.edits import ENDING, Entry, applied, entries_of, toml_of
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import complete
 from pollex.services.kept_answers import Left, left_to_ask
-from pollex.services.options import ModelOptions
 from pollex.services.rejudging import changed_in, planned_preview, preview
 from pollex.store.desk import DraftRow
-from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.tables import now, packed, unpacked
 from pollex.web import frame, links
@@ -33,9 +27,9 @@ from pollex.web.faults import Fault, MustMatch, NotThere
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.listing import run_that_asked
 from pollex.web.once import once
+from pollex.web.refitting import cost_of, judges_of, laid_out
 from pollex.web.site import NamedSet, Site
 
-THUMBS = {"positive": "up", "negative": "down"}
 NEW = "new"
 
 
@@ -52,10 +46,10 @@ class RefitForm(Form):
 
 
 class DraftForm(Form):
-    """The fields of a draft: `text-ID`, `polarity-ID` and `on-ID` of each rubric, and of one that is new."""
+    """The fields of a draft: `text-ID`, `polarity-ID`, `on-ID` and `remove-ID` of each rubric; `new` is one more."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
-    BEGINNINGS = ("text-", "polarity-", "on-", "judge")
+    BEGINNINGS = ("text-", "polarity-", "on-", "remove-", "judge")
 
     version: int
 
@@ -114,28 +108,22 @@ def _page(
         new=new,
         named=named,
         written=written,
+        earlier=site.store.rows(EARLIER, [row.id, row.version]),
         run=run,
         left=left,
-        judges={name: _cost(one, left.prompt, left.completion) for name, one in _judges(site, named).items()}
+        judges={name: cost_of(one, left.prompt, left.completion) for name, one in judges_of(site, named).items()}
         if left
         else {},
         read_only=site.read_only,
     )
 
 
+EARLIER = "SELECT version, time FROM drafts WHERE id = ? AND version < ? ORDER BY version DESC LIMIT 50"
+
+
 def _left(site: Site, run: Run, named: NamedSet, entries: Sequence[Entry]) -> Left:
     """Count what the set's model would be asked to fit a draft."""
     return left_to_ask(site.store, run.id, _changed(named, entries))
-
-
-def _judges(site: Site, named: NamedSet) -> dict[str, ModelOptions]:
-    """Return the profiles of the model that answered a set's rubrics."""
-    return {name: one for name, one in site.profiles.items() if one.name == named.rubric_set.judge.name}
-
-
-def _cost(options: ModelOptions, prompt: int, completion: int) -> float | None:
-    price = options.limits.price
-    return price.cost(prompt, completion) if price else None
 
 
 def _typed(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
@@ -155,8 +143,9 @@ def _typed(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
 
 
 def _edited(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
-    """Return the entries as a form has them."""
-    found = _typed(entries, {f"text-{entry.name}": entry.text for entry in entries} | dict(given))
+    """Return the entries as a form has them, without those that it removes."""
+    kept = [entry for entry in entries if f"remove-{entry.name}" not in given]
+    found = _typed(kept, {f"text-{entry.name}": entry.text for entry in kept} | dict(given))
     if words := " ".join(str(given.get(f"text-{NEW}", "")).split()):
         try:
             new = Entry(text=words, polarity=given.get(f"polarity-{NEW}", "sat"))
@@ -185,6 +174,27 @@ async def keep(request: Request) -> Response:
             new = " ".join(str(given.get(f"text-{NEW}", "")).split())
             return await run_in_threadpool(_page, site, row, _typed(entries, given), named, entries, new)
         kept = _row(row.id, row.version + 1, named, _edited(entries, given))
+        await site.store.write([kept])
+    return answered(request, f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version})
+
+
+class AgainForm(Form):
+    """An earlier version to take again."""
+
+    version: int = Field(ge=1)
+
+
+async def take_again(request: Request) -> Response:
+    """Keep an earlier version of a draft as its newest: nothing is lost by it."""
+    site, form = site_of(request), await body(request, AgainForm)
+    site.require_writing()
+    async with site.turn:
+        row, _, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
+        sql = "SELECT payload FROM drafts WHERE id = ? AND version = ?"
+        payload = await run_in_threadpool(site.store.value, sql, [row.id, form.version])
+        if payload is None:
+            raise NotThere(f"the draft has no version {form.version}", remedy="its page has those there are")
+        kept = DraftRow(row.id, row.version + 1, now(), named.id, named.name, payload)
         await site.store.write([kept])
     return answered(request, f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version})
 
@@ -245,10 +255,10 @@ async def look_ahead(request: Request) -> Response:
     if run is None:
         raise NotThere("no run in this store has asked these rubrics", remedy="score with the set first")
     rng, own = np.random.default_rng(0), named.rubric_set
-    judges, judge = _judges(site, named), str((form.model_extra or {}).get("judge", ""))
+    judges, judge = judges_of(site, named), str((form.model_extra or {}).get("judge", ""))
     if not own.judge.built_in and changed_in(own, on) and judge not in judges:
         plan = await run_in_threadpool(planned_preview, site.store, run.id, own, on, rng)
-        prices = {name: _cost(one, plan["prompt_tokens"], plan["completion_tokens"]) for name, one in judges.items()}
+        prices = {name: cost_of(one, plan["prompt_tokens"], plan["completion_tokens"]) for name, one in judges.items()}
         return frame.page("preview.html", found=None, plan=plan, judges=prices, named=named, draft=row)
     work = lambda: complete(preview(site.store, run.id, own, on, rng, judges.get(judge)))  # noqa: E731
     found = await run_in_threadpool(work)
@@ -279,7 +289,7 @@ async def refit(request: Request) -> Response:
     if run is None:
         raise Fault("no run in this store has asked these rubrics", remedy="take the file home, and use `pollex refit`")
     asking, keys = await run_in_threadpool(_asking, site, run, named, entries, form.judge)
-    folder, grouped = await run_in_threadpool(_laid_out, site, run, row, named, entries)
+    folder, grouped = await run_in_threadpool(laid_out, site, run, row, _changed(named, entries))
     arguments = ["refit", str(folder / "log.jsonl"), "--rubrics", str(folder / "draft.json")]
     arguments += ["--out", str(folder / "refitted.json"), "--store", str(site.store.folder), "--json", *asking]
     arguments += ["--group-field", "group"] if grouped else []
@@ -298,7 +308,7 @@ def _asking(
     """
     if named.rubric_set.judge.built_in:
         return [], {}
-    kept, judges = ["--set", f"answers={run.id}"], _judges(site, named)
+    kept, judges = ["--set", f"answers={run.id}"], judges_of(site, named)
     if not _left(site, run, named, entries).calls:
         return kept, {"POLLEX_MODEL": ""}
     if (options := judges.get(judge)) is None:
@@ -309,26 +319,6 @@ def _asking(
         kept += ["--max-cost", str(options.limits.max_cost)] if options.limits.max_cost is not None else []
     endpoint = options.endpoint()  # an address may have a password in it, which no command line shows
     return kept, {"POLLEX_MODEL": "", "POLLEX_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": endpoint.api_key or ""}
-
-
-def _laid_out(site: Site, run: Run, row: DraftRow, named: NamedSet, entries: Sequence[Entry]) -> tuple[Path, bool]:
-    """Write the draft and the run's conversations, in their order, where a command can read them.
-
-    Returns:
-        The folder, and whether the conversations have groups.
-    """
-    grouped = False
-    folder = site.store.folder / "drafts" / f"{row.id}-{row.version}-{secrets.token_hex(2)}"
-    folder.mkdir(parents=True, mode=0o700)
-    (folder / "draft.json").write_text(_changed(named, entries).to_json(), encoding="utf-8")
-    with os.fdopen(os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
-        for one in conversations_of(site.store, run.id):
-            told: dict[str, Any] = {"id": one.id, "messages": messages_of(one), "group": one.group or one.id}
-            grouped |= one.group is not None
-            if one.label.value in THUMBS:
-                told["thumbs"] = THUMBS[one.label.value]
-            file.write(json.dumps(told) + "\n")
-    return folder, grouped
 
 
 def as_file(request: Request) -> Response:
@@ -347,6 +337,7 @@ ROUTES = [
     Route("/api/drafts/{draft}", once(put), methods=["PUT"]),
     Route("/api/drafts", once(begin), methods=["POST"]),
     Route("/api/drafts/{draft}", once(keep), methods=["POST"]),
+    Route("/api/drafts/{draft}/again", once(take_again), methods=["POST"]),
     Route("/api/drafts/{draft}/preview", look_ahead, methods=["POST"]),
     Route("/api/drafts/{draft}/refit", once(refit), methods=["POST"]),
 ]

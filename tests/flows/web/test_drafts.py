@@ -44,6 +44,22 @@ async def test_a_draft_is_kept_in_versions_and_an_older_page_overwrites_nothing(
             assert off.status_code == 400, "a set without any rubric scores nothing"
 
 
+async def test_a_rubric_is_removed_and_an_earlier_version_is_taken_again(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=6) as store:
+        async with client_of(made_app(store)) as client:
+            draft = await begun(client, store)
+            assert (await client.post(f"/api/drafts/{draft}", data=FIELDS | {"remove-rubric2": "1"})).status_code == 303
+            every = FIELDS | {"version": "2", "remove-rubric1": "1"}
+            assert (await client.post(f"/api/drafts/{draft}", data=every)).status_code == 400, "nothing would be left"
+            told = (await client.get(f"/api/drafts/{draft}")).json()
+            assert [entry["id"] for entry in told["entries"]] == ["rubric1"]
+            assert "version 1, " in (await client.get(f"/drafts/{draft}")).text
+            assert (await client.post(f"/api/drafts/{draft}/again", json={"version": 7})).status_code == 404
+            assert (await client.post(f"/api/drafts/{draft}/again", json={"version": 1})).json()["version"] == 3
+            told = (await client.get(f"/api/drafts/{draft}")).json()
+            assert [entry["id"] for entry in told["entries"]] == ["rubric1", "rubric2"]
+
+
 async def test_what_was_typed_over_an_older_version_comes_back_beside_the_newer_one(tmp_path: Path) -> None:
     with made_store(tmp_path / ".pollex", n=12) as store:
         async with client_of(made_app(store)) as client:
