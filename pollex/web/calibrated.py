@@ -75,12 +75,16 @@ SOURCES: dict[Source, str] = {
 }
 
 
-def with_labels(lens: Lens, store: Store, source: Source) -> Lens:
-    """Return the columns with the labels of one source: of several people the majority's, of a tie none."""
+def with_labels(lens: Lens, store: Store, source: Source, *, by_chance: bool = True) -> Lens:
+    """Return the columns with the labels of one source: of several people the majority's, of a tie none.
+
+    Args:
+        by_chance: Of people only the labels of conversations that were drawn at random, as figures take them.
+    """
     if source == "log":
         return lens
     said = [one for one in opinions(store, "thumb") if one.source == source]
-    given = settled([one for one in said if source == "adjudicated" or one.drawn == "random"])
+    given = settled([one for one in said if source == "adjudicated" or not by_chance or one.drawn == "random"])
     codes = {text: {"up": 1, "down": 0}.get(one.value, -1) for text, one in given.items()}
     label = np.array([codes.get(text, -1) for text in lens.hashes], dtype=np.int64)
     return replace(lens, label=label, version=f"{lens.version}.{source}", _orders={})

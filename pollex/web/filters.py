@@ -26,7 +26,7 @@ class Choice:
 
 
 FACETS: dict[str, tuple[str, str, dict[int, tuple[str, str]]]] = {
-    "thumb": ("Thumb in the log", "label", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "none")}),
+    "thumb": ("Thumb", "label", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "none")}),
     "predicted": ("Label by NetSAT", "predicted", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "no score")}),
     "decision": ("Decision by probability", "decided", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "none")}),
     "certain": ("Certainty", "certain", {1: ("yes", "outside the window"), 0: ("no", "inside the window")}),

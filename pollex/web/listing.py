@@ -15,6 +15,7 @@ from pydantic import Field
 from pollex.measures.arrays import Bools, Ints
 from pollex.store.runs import Run
 from pollex.web import links
+from pollex.web.calibrated import Source, with_labels
 from pollex.web.faults import NotThere
 from pollex.web.filters import FACETS, Choice, Histogram, Wanted, all_of, choices, histogram
 from pollex.web.forms import Form
@@ -34,12 +35,14 @@ class ListForm(Form):
     """The address of a list.
 
     Attributes:
+        source: Whose thumbs are shown, filtered and sorted by.
         q: Words that a conversation has in its first turn or id; with `words=all` in any of its turns.
         at: First row that is shown, from 0.
         version: That of the list that `at` counts in.
     """
 
     run: str = ""
+    source: Source = "log"
     thumb: UpDown | None = None
     predicted: UpDown | None = None
     decision: UpDown | None = None
@@ -239,10 +242,17 @@ def lens_for(site: Site, run: Run) -> Lens:
     return site.kept(("lens", run.id, ended), lambda: lens_of(site.store, run, learned))
 
 
+def labeled(site: Site, lens: Lens, source: Source) -> Lens:
+    """Return a run's columns with the thumbs of a source; they change as people label."""
+    last = site.store.value("SELECT max(rowid) FROM labels")
+    make = lambda: with_labels(lens, site.store, source, by_chance=False)  # noqa: E731
+    return lens if source == "log" else site.kept(("labeled", lens.version, source, str(last)), make)
+
+
 def listing_of(site: Site, form: ListForm) -> Listing:
     """Return what an address asks for."""
     run = scoring_run(site, form.run)
-    lens = lens_for(site, run)
+    lens = labeled(site, lens_for(site, run), form.source)
     hashes = with_words(site, run, lens, form.q) if form.q and form.words == "all" else None
     every = order_of(site.store, run.id, lens, form.sort, down=form.down)
     return Listing(run, lens, form, wanted_of(form, hashes).masks(lens), every)

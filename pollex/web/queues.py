@@ -14,6 +14,7 @@ import numpy as np
 from pollex.measures.arrays import Bools, Ints
 from pollex.store.store import Store
 from pollex.store.tables import LeaseRow, QueueRow, now
+from pollex.web.calibrated import with_labels
 from pollex.web.faults import Clash, NotThere
 from pollex.web.filters import all_of
 from pollex.web.information import INFORMATION, order_of
@@ -177,6 +178,7 @@ def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
     """Return the rows that a queue's kind takes, in its order."""
     if queue.kind == "filter":
         form = list_form(queue.filter)
+        lens = with_labels(lens, store, form.source, by_chance=False)
         order = order_of(store, queue.run, lens, form.sort, down=form.down, waits=False)
         return np.asarray(order[all_of(wanted_of(form).masks(lens), len(lens))[order]])
     _, inside, column = KINDS[queue.kind]

@@ -18,6 +18,7 @@ from starlette.routing import Route
 from pollex.formats.csv_rows import escape_formula
 from pollex.formats.write import write_rows
 from pollex.web import drawings, frame, links
+from pollex.web.calibrated import Source
 from pollex.web.faults import Clash
 from pollex.web.filters import FACETS
 from pollex.web.forms import query, site_of
@@ -46,6 +47,10 @@ TITLES = {name: title for name, (title, _, _) in FACETS.items()} | {
 }
 
 
+WHOSE: dict[Source, str] = {"log": "in the log", "person": "of people", "adjudicated": "as adjudicated"}
+FROM_PEOPLE = "SELECT 1 FROM labels WHERE question = 'thumb' AND annotator <> '' LIMIT 1"
+
+
 def conversations(request: Request) -> Response:
     """Show a window of the list, or only its rows on request."""
     site, form = site_of(request), query(request, ListForm)
@@ -71,7 +76,8 @@ def conversations(request: Request) -> Response:
         listing=listing,
         unlike=unlike_of(site, listing.run),
         runs=[run for run in site.runs() if run.command in ("score", "evaluate", "label", "learn", "refit")],
-        titles=TITLES,
+        titles=TITLES | {"thumb": f"Thumb {WHOSE[form.source]}"},
+        sources=WHOSE if site.store.value(FROM_PEOPLE) else {},
         columns=COLUMNS,
         ranges=RANGES,
         read_only=site.read_only,

@@ -17,7 +17,7 @@ from pollex.web.faults import Fault
 from pollex.web.filters import all_of
 from pollex.web.forms import query, site_of
 from pollex.web.lens import Lens
-from pollex.web.listing import ListForm, Row, lens_for, row_json, scoring_run, wanted_of
+from pollex.web.listing import ListForm, Row, labeled, lens_for, row_json, scoring_run, wanted_of
 from pollex.web.searching import Found, keep
 from pollex.web.searching import search as pieces_of
 from pollex.web.site import Site
@@ -29,7 +29,7 @@ async def search(request: Request) -> Response:
     if not form.q:
         raise Fault("there are no words to look for", remedy="give q=WORDS")
     run = await run_in_threadpool(scoring_run, site, form.run)
-    lens = await run_in_threadpool(lens_for, site, run)
+    lens = await run_in_threadpool(lambda: labeled(site, lens_for(site, run), form.source))
     return StreamingResponse(_lines(request, site, run, lens, form), media_type=links.NDJSON)
 
 

@@ -89,6 +89,25 @@ async def test_a_view_is_kept_listed_opened_in_any_run_and_removed(tmp_path: Pat
             assert (await client.post(f"/api/views/{view['id']}/removal", data={})).status_code == 404
 
 
+async def test_a_list_shows_filters_and_sorts_by_the_thumbs_of_the_source_that_is_chosen(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=12) as store:
+        async with client_of(made_app(store)) as client:
+            assert "of people</option>" not in (await client.get("/conversations")).text
+            about = {"run": "score-2", "id": "conversation 3", "who": "ann"}  # a thumb up in the log
+            assert (await client.post("/api/thumbs", json=about | {"value": "down"})).status_code == 200
+            wanted = {"run": "score-2", "source": "person", "thumb": "down"}
+            told = (await client.get("/api/conversations", params=wanted)).json()
+            assert [(row["id"], row["thumb"]) for row in told["rows"]] == [("conversation 3", 0)]
+            log = (await client.get("/api/conversations", params=wanted | {"source": "log"})).json()
+            assert "conversation 3" not in {row["id"] for row in log["rows"]}
+            page = (await client.get("/conversations", params=wanted)).text
+            assert '<option value="person" selected>of people</option>' in page
+            assert "Thumb of people" in page
+            made = {"name": "a", "run": "score-2", "kind": "filter", "filter": "source=person&thumb=down"}
+            queue = (await client.post("/api/queues", json=made | {"random_share": 0})).json()["queue"]
+            assert "0 of 1 done" in (await client.get(f"/label/{queue}")).text
+
+
 async def test_what_is_odd_about_texts_is_counted_and_narrows_the_list(tmp_path: Path) -> None:
     with made_store(tmp_path / ".pollex", n=4) as store:
         run = store.begin("score", fingerprint={}, versions={}, arguments={}).id
