@@ -22,7 +22,7 @@ from visitors import Served, Visitor
 LOOKS = Path(__file__).parent / "looks"
 MADE_WITH = LOOKS / "made-with.txt"
 WRITES = bool(os.environ.get("WRITE_LOOKS"))
-SIZE = {"width": 900, "height": 600}
+SIZE = {"width": 1000, "height": 600}
 MOST = 0.005
 """Share of pixels that may differ."""
 SAME_EACH_TIME = """() => {
