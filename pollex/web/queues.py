@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from pollex.measures.arrays import Bools, Ints
 from pollex.store.store import Store
 from pollex.store.tables import LeaseRow, QueueRow, now
 from pollex.web.calibrated import with_labels
+from pollex.web.chance import RANDOM
 from pollex.web.faults import Clash, NotThere
 from pollex.web.filters import all_of
 from pollex.web.information import INFORMATION, order_of
@@ -81,10 +82,11 @@ UNDONE = "(undone)"
 """In place of the reason of a skip: the annotator took the answer back."""
 
 _SEEN = """
-    SELECT l.text_hash, l.annotator, l.until, iif(l.drawn = 'random', l.conversation, '') AS drawn,
-        max(s.skip NOT IN ('', '(undone)')) AS skipped,
+    SELECT l.text_hash, l.annotator, l.until, max(s.skip NOT IN ('', '(undone)')) AS skipped,
+        iif(l.drawn = 'random' OR coalesce(max(b.drawn = 'random'), 0), l.conversation, '') AS drawn,
         coalesce((SELECT skip FROM sheets WHERE lease = l.id ORDER BY rowid DESC LIMIT 1) <> '(undone)', 0) AS answered
-    FROM leases AS l LEFT JOIN sheets AS s ON s.lease = l.id WHERE l.queue = ? GROUP BY l.id
+    FROM leases AS l LEFT JOIN sheets AS s ON s.lease = l.id LEFT JOIN labels AS b ON b.id = s.label
+    WHERE l.queue = ? GROUP BY l.id
 """
 _OPEN = """
     SELECT * FROM leases AS l WHERE queue = ? AND annotator = ? AND until > ? AND coalesce(
@@ -106,41 +108,60 @@ def left_of(store: Store, queue: QueueRow, lens: Lens) -> Left:
     )
 
 
-def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> LeaseRow | None:
+def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> tuple[LeaseRow | None, frozenset[str]]:
     """Choose an annotator's next conversation; None if there is none.
 
     A text that they have before them comes again. No text goes to more people than the queue wants. What is drawn at
     random is drawn from the whole run, whatever the queue's kind: only so it speaks for the run. Before another one
     is drawn, those that were drawn for others go to as many people as are wanted.
+
+    Returns:
+        The lease, and the texts that chance drew on the way though they had been answered: see `chance.adopted`.
     """
     for row in store.rows(_OPEN, [queue.id, annotator, now()]):
-        return LeaseRow(**row)
+        return LeaseRow(**row), frozenset()
     taken = _taken(store, queue)
     people = {text: about["by"] | about["out"] for text, about in taken.items()}
     seen = {text for text, who in people.items() if annotator in who or len(who) >= queue.overlap}
-    chosen, drawn = (_unseen(lens, rows, seen) for rows in (_chosen(store, queue, lens), _drawn(taken, lens)))
-    free = _unseen(lens, _rows(store, queue, lens).tolist(), seen)
+    every = (_chosen(store, queue, lens), _rows(store, queue, lens).tolist(), _drawn(taken, lens))
+    chosen, free, drawn = (next((row for row in rows if lens.hashes[row] not in seen), None) for rows in every)
+    preferred = free if chosen is None else chosen
     given = store.value("SELECT count(*) FROM leases WHERE queue = ?", [queue.id])
     rng = np.random.default_rng([queue.seed, given])
     if rng.random() < queue.repeat_share and (again := _repeat(store, queue, annotator, rng)):
-        return again
-    if not free and not chosen and not drawn:
-        return None
-    by_chance = not (free or chosen) or (queue.kind == "random" and not chosen) or rng.random() < queue.random_share
-    pool = (drawn[:1] or _unseen(lens, range(len(lens)), seen)) if by_chance else []
-    place = pool[int(rng.integers(len(pool)))] if pool else (*chosen, *free)[0]
-    how = "random" if pool else CHOSEN if chosen else queue.kind
+        return again, frozenset()
+    if preferred is None and drawn is None:
+        return None, frozenset()
+    by_chance = preferred is None or (queue.kind == RANDOM and chosen is None) or rng.random() < queue.random_share
+    lot, passed = drawn if by_chance else None, frozenset[str]()
+    if by_chance and lot is None:
+        lot, passed = _draw(lens, taken, seen, rng)
+    place = preferred if lot is None else lot
+    assert place is not None
+    how = RANDOM if lot is not None else queue.kind if chosen is None else CHOSEN
     until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
-    return LeaseRow(secrets.token_hex(8), queue.id, lens.hashes[place], lens.ids[place], annotator, how, now(), until)
+    id_, text = secrets.token_hex(8), lens.hashes[place]
+    return LeaseRow(id_, queue.id, text, lens.ids[place], annotator, how, now(), until), passed
 
 
-def _unseen(lens: Lens, rows: Iterable[int], seen: Set[str]) -> list[int]:
-    """Return the rows whose text is not among those seen, each text once."""
-    first: dict[str, int] = {}
-    for row in rows:
-        if (text := lens.hashes[row]) not in seen:
-            first.setdefault(text, row)
-    return [*first.values()]
+def _draw(
+    lens: Lens, taken: Mapping[str, dict[str, Any]], seen: Set[str], rng: np.random.Generator
+) -> tuple[int | None, frozenset[str]]:
+    """Draw a row whose text is not among those seen; return it, and what was answered among all that were drawn."""
+    passed = set[str]()
+    for place in _places(len(lens), rng):
+        text = lens.hashes[place]
+        if (about := taken.get(text)) and about["by"] and not about["drawn"]:
+            passed.add(text)
+        if text not in seen:
+            return place, frozenset(passed)
+    return None, frozenset(passed)
+
+
+def _places(n: int, rng: np.random.Generator) -> Iterator[int]:
+    """Yield places at random: some quickly, then every one that there is."""
+    yield from rng.integers(n, size=100).tolist()
+    yield from rng.permutation(n).tolist()
 
 
 def _drawn(taken: Mapping[str, dict[str, Any]], lens: Lens) -> list[int]:

@@ -17,6 +17,7 @@ from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now, packed
 from pollex.web import frame, links
+from pollex.web.chance import RANDOM, adopted
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.guests import guest_of, links_to, require_name
@@ -144,7 +145,7 @@ def _before(site: Site, queue: QueueRow, lease: LeaseRow | None) -> str | None:
         return None
     found: str | None = site.store.value(
         "SELECT s.lease FROM sheets AS s JOIN leases AS l ON l.id = s.lease WHERE l.queue = ? AND l.annotator = ? "
-        "AND l.id <> ? ORDER BY s.rowid DESC LIMIT 1",
+        "AND l.id <> ? ORDER BY l.rowid DESC LIMIT 1",
         [queue.id, lease.annotator, lease.id],
     )
     return found
@@ -162,9 +163,12 @@ async def give_next(request: Request) -> Response:
 async def _next(request: Request, site: Site, queue: QueueRow, who: str) -> Response:
     async with site.turn:
         lens = await run_in_threadpool(lambda: lens_for(site, site.run(queue.run)))
-        lease = await run_in_threadpool(next_lease, site.store, queue, lens, who)
+        lease, passed = await run_in_threadpool(next_lease, site.store, queue, lens, who)
+        rows: list[Row] = [*adopted(site.store, queue, passed)]
         if lease and not site.store.value("SELECT id FROM leases WHERE id = ?", [lease.id]):
-            await site.store.write([lease])
+            rows.append(lease)
+        if rows:
+            await site.store.write(rows)
     address = links.address(f"{links.LABEL}/{queue.id}", lease=lease.id if lease else None)
     return answered(request, address, {"lease": lease and lease.id, "conversation": lease and lease.conversation})
 
@@ -178,7 +182,9 @@ async def keep(request: Request) -> Response:
         lease = await run_in_threadpool(lease_of, site.store, form.lease)
         require_open(lease, form.who)
         queue = await run_in_threadpool(queue_of, site.store, lease.queue)
-        before = {row["question"]: row["id"] for row in site.store.rows(BEFORE, [lease.id])}
+        given = site.store.rows(BEFORE, [lease.id])
+        before = {row["question"]: row["id"] for row in given}
+        drawn = RANDOM if RANDOM in {row["drawn"] for row in given} else lease.drawn
         rows: list[Row] = []
         for question, value, skip in _answers(form, questions_of(queue.sheet)):
             label = LabelRow(
@@ -188,7 +194,7 @@ async def keep(request: Request) -> Response:
                 run=queue.run,
                 question=question,
                 value=packed(value),
-                drawn=lease.drawn,
+                drawn=drawn,
             )
             rows += [label, SheetRow(label.id, lease.id, queue.id, skip, form.comment, before.get(question, ""))]
         await site.store.write(rows)
@@ -223,9 +229,10 @@ async def undo(request: Request) -> Response:
     return answered(request, links.address(f"{links.LABEL}/{lease.queue}", lease=lease.id), {"lease": lease.id})
 
 
-BEFORE = (
-    "SELECT l.question, l.id FROM sheets AS s JOIN labels AS l ON l.id = s.label WHERE s.lease = ? ORDER BY s.rowid"
-)
+BEFORE = """
+    SELECT l.question, l.id, l.drawn FROM sheets AS s JOIN labels AS l ON l.id = s.label WHERE s.lease = ?
+    ORDER BY s.rowid
+"""
 
 
 def _answers(form: LabelForm, questions: Sequence[SheetQuestion]) -> list[tuple[str, str | float | None, str]]:

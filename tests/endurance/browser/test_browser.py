@@ -222,6 +222,7 @@ def test_labels_are_given_by_keys_alone_and_a_key_too_early_labels_nothing(
     page = visitor.page
     visitor.go("/label")
     page.get_by_label("Name").fill("thumbs")
+    page.get_by_label("Share at random").fill("0")
     page.get_by_role("button", name="Make the queue").click()
     page.get_by_label("Your name").fill("ann")
     page.keyboard.press("Control+Enter")
@@ -340,6 +341,7 @@ def test_rubrics_are_answered_by_digits_each_for_the_question_at_hand(
     page.get_by_label("Name").fill("sheets")
     page.get_by_label("Of run").select_option(index=1)
     page.get_by_label("Ask").select_option("rubrics")
+    page.get_by_label("Share at random").fill("0")
     page.get_by_role("button", name="Make the queue").click()
     page.get_by_label("Your name").fill("ann")
     page.keyboard.press("Control+Enter")

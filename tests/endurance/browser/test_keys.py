@@ -104,6 +104,8 @@ def test_the_whole_demo_can_be_gone_through_by_keys_alone(
     page.wait_for_url("**/label")
     tab_to(page, page.get_by_label("Name", exact=True))
     keys.type("thumbs")
+    tab_to(page, page.get_by_label("Share at random"))
+    keys.type("0")
     keys.press("Enter")
     page.get_by_role("heading", name="thumbs").wait_for()
     tab_to(page, page.get_by_label("Your name"))

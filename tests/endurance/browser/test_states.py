@@ -225,6 +225,7 @@ def begun(visitor: Visitor) -> Visitor:
     visitor.go("/label")
     page = visitor.page
     page.get_by_label("Name").fill("thumbs")
+    page.get_by_label("Share at random").fill("0")
     page.get_by_role("button", name="Make the queue").click()
     page.get_by_label("Your name").fill("ann")
     page.get_by_role("button", name="Begin").click()

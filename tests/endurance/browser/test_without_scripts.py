@@ -55,6 +55,7 @@ def test_lists_are_read_and_a_sheet_is_sent_without_a_script(
     page.get_by_label("Name", exact=True).fill("sheets")
     page.get_by_label("Of run").select_option(index=1)
     page.get_by_label("Ask").select_option("rubrics")
+    page.get_by_label("Share at random").fill("0")
     page.get_by_role("button", name="Make the queue").click()
     page.get_by_label("Your name").fill("ann")
     page.get_by_role("button", name="Begin").click()

@@ -18,7 +18,7 @@ from pollex.store.store import Store
 from pollex.store.tables import ScoreRow
 
 PEOPLE, CONVERSATIONS, KILLED_AFTER = 4, 60, (1, 17, 40)
-QUEUE = {"name": "a queue", "run": "learn-1", "overlap": PEOPLE, "repeat_share": 0}
+QUEUE = {"name": "a queue", "run": "learn-1", "overlap": PEOPLE, "repeat_share": 0, "random_share": 0}
 
 
 def serving(folder: Path) -> tuple[subprocess.Popen[str], httpx2.Client]:

@@ -370,6 +370,27 @@ async def test_what_is_drawn_at_random_is_drawn_from_the_whole_run_and_goes_to_a
     assert {row["conversation"] for row in rows if row["annotator"] == "ann" and row["drawn"] == "random"} <= bob
 
 
+async def test_chance_draws_what_was_labeled_for_being_doubtful_too_and_its_answer_counts_as_drawn_at_random(
+    labeled: tuple[httpx2.AsyncClient, Store],
+) -> None:
+    client, store = labeled
+    of = await queue(client, kind="unsure", random_share=0)
+    for _ in range(8):
+        found = await lease(client, of, "ann")
+        assert (await client.post("/api/labels", json={"lease": found, "who": "ann", "value": "up"})).status_code == 200
+    with store._database.transaction() as connection:
+        connection.execute("UPDATE queues SET random_share = 1, kind = 'random'")
+    assert await answer_all(client, of, "ann", "down") == 4
+    said = opinions(store, "thumb")
+    assert Counter(one.value for one in said) == {"up": 8, "down": 4}, "answers stay what they were, and count once"
+    drawn = Counter((one.value, one.drawn) for one in said)
+    assert drawn["down", "random"] == 4
+    adopted = store.value("SELECT count(*) FROM labels") - 12
+    assert drawn["up", "random"] == adopted
+    assert store.value("SELECT count(*) FROM sheets WHERE replaces <> ''") == adopted
+    assert "12 of 12 done" in (await client.get(f"/label/{of}")).text
+
+
 async def test_what_is_shown_twice_tells_how_far_one_agrees_with_oneself_and_nothing_else(
     labeled: tuple[httpx2.AsyncClient, Store],
 ) -> None:
