@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Callable
 from difflib import get_close_matches
+from importlib.metadata import version
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -96,7 +97,12 @@ def health(request: Request) -> Response:
     site: Site = request.app.state.site
     told: dict[str, object] = {"ok": True}
     if site.token is None or site.token in (request.cookies.get(f"pollex-{site.id}"), _bearer(request)):
-        told |= {"site": site.id, "schema": len(STEPS), "uptime": round(time.monotonic() - site.started, 1)}
+        told |= {
+            "site": site.id,
+            "pollex": version("pollex"),
+            "schema": len(STEPS),
+            "uptime": round(time.monotonic() - site.started, 1),
+        }
     return JSONResponse(told)
 
 

@@ -111,7 +111,7 @@ async def test_a_stranger_learns_nothing_but_that_the_server_lives(
     stranger: httpx2.AsyncClient, client: httpx2.AsyncClient
 ) -> None:
     assert (await stranger.get(links.HEALTH)).json() == {"ok": True}
-    assert {"site", "schema", "uptime"} <= (await client.get(links.HEALTH)).json().keys()
+    assert {"site", "pollex", "schema", "uptime"} <= (await client.get(links.HEALTH)).json().keys()
 
 
 async def test_a_body_over_a_megabyte_is_refused_whatever_it_says_of_its_length(client: httpx2.AsyncClient) -> None:
