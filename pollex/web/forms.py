@@ -83,7 +83,8 @@ def _read(given: Any, form: type[F]) -> F:
         first = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(map(str, first["loc"])) or "the whole"
         what = "there is no such parameter" if first["type"] == "extra_forbidden" else first["msg"]
-        raise Fault(f"{name}: {what}", remedy=f"parameters here: {_known(form)}") from error
+        what = f"{name} is missing" if first["type"] == "missing" else f"{name}: {what}"
+        raise Fault(what, remedy=f"parameters here: {_known(form)}") from error
     if stray := [name for name in found.model_extra or () if not name.startswith(form.BEGINNINGS)]:
         raise Fault(f"{stray[0]}: there is no such field", remedy=f"parameters here: {_known(form)}")
     return found

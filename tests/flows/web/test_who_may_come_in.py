@@ -70,6 +70,7 @@ async def test_an_address_that_is_not_there_leads_to_what_is(client: httpx2.Asyn
     assert "what there is: /runs" in (await client.get("/run")).text
     told = (await client.get("/api/conversation/search?run=learn-1&q=x")).json()
     assert (told["status"], "/api/conversations/search" in told["remedy"]) == (404, True)
+    assert (await client.get("/api/sets/diff?b=x")).json()["error"] == "a is missing"
     told = (await client.get("/api/labels")).json()
     assert (told["status"], told["remedy"]) == (405, "it takes POST")
 
