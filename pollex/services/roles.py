@@ -91,7 +91,7 @@ class Workers:
         """Return the model's usage so far; empty for the built-in roles."""
         if self.gateway is None:
             return {}
-        total = self.gateway.used.total
+        total, price = self.gateway.used.total, self.gateway.limits.price
         return {
             "calls": total.asked,
             "sent": total.sent,
@@ -99,7 +99,8 @@ class Workers:
             "prompt_tokens": total.prompt,
             "completion_tokens": total.completion,
             "outcomes": dict(total.outcomes),
-            "cost": total.cost(self.gateway.limits.price),
+            "cost": total.cost(price),
+            "price": [price.read, price.written, price.discount] if price else None,
             "max_calls": self.gateway.limits.max_calls,
             "max_cost": self.gateway.limits.max_cost,
         }

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.selection.threshold import Window
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
@@ -56,6 +57,8 @@ class Lens:
         surprise: −log of the probability of the actual thumb.
         failed: Number of questions without an answer.
         flags: What is odd about each text, joined by spaces; none where a run of an older version kept no flags.
+        guarantee: The window whose precision is guaranteed; None where the rubric set has none.
+        guaranteed: 1 outside that window, 0 inside, −1 without a score or window.
     """
 
     version: str
@@ -72,6 +75,7 @@ class Lens:
     probability: Floats
     failed: Ints
     flags: list[str] = field(default_factory=list)
+    guarantee: Window | None = None
     _orders: dict[str, Ints] = field(default_factory=dict)
     _kept: dict[str, tuple[str, Any]] = field(default_factory=dict)
     _making: set[str] = field(default_factory=set)
@@ -96,6 +100,13 @@ class Lens:
     def decided(self) -> Ints:
         """The decision by the probability, at .5: 1, 0, or −1 without one."""
         return np.where(np.isnan(self.probability), -1, (self.probability >= 0.5).astype(int))
+
+    @cached_property
+    def guaranteed(self) -> Ints:
+        """1 outside the window with a guarantee, 0 inside, −1 without a score or window."""
+        if self.guarantee is None:
+            return np.full(len(self), -1)
+        return np.where(np.isnan(self.netsat), -1, self.guarantee.confident(self.netsat).astype(int))
 
     @cached_property
     def differs(self) -> Ints:
@@ -198,11 +209,12 @@ NUMBERS = {
 """Columns that lists are sorted by: name in the address to field."""
 
 
-def lens_of(store: Store, run: Run, learned: frozenset[str] = frozenset()) -> Lens:
+def lens_of(store: Store, run: Run, learned: frozenset[str] = frozenset(), guarantee: Window | None = None) -> Lens:
     """Read a run's columns.
 
     Args:
         learned: Text hashes of the conversations that its rubrics were learned from, by another run.
+        guarantee: The window of its rubric set whose precision is guaranteed.
     """
     rows = store.ask(run.id, SCORED)
     failed = {row["conversation"]: row["n"] for row in store.ask(run.id, FAILED)}
@@ -226,6 +238,7 @@ def lens_of(store: Store, run: Run, learned: frozenset[str] = frozenset()) -> Le
         probability=_floats(columns["probability"]),
         failed=np.array([failed.get(id_, 0) for id_ in columns["id"]], dtype=np.int64),
         flags=columns["flags"],
+        guarantee=guarantee,
     )
 
 

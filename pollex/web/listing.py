@@ -47,6 +47,7 @@ class ListForm(Form):
     predicted: UpDown | None = None
     decision: UpDown | None = None
     certain: YesNo | None = None
+    guaranteed: YesNo | None = None
     differs: YesNo | None = None
     answered: YesNo | None = None
     side: Literal["train", "test", "none"] | None = None
@@ -239,7 +240,10 @@ def lens_for(site: Site, run: Run) -> Lens:
         ended = f"{beat or ''}"
     named = site.set_of(run)
     learned = named.rubric_set.learned_from if named and run.command != "learn" else frozenset()
-    return site.kept(("lens", run.id, ended), lambda: lens_of(site.store, run, learned))
+    guarantee = named.rubric_set.guaranteed if named else None
+    return site.kept(
+        ("lens", run.id, ended), lambda: lens_of(site.store, run, learned, guarantee.window if guarantee else None)
+    )
 
 
 def labeled(site: Site, lens: Lens, source: Source) -> Lens:

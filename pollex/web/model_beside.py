@@ -15,7 +15,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
 from pollex.web.comparing import Pairs, labeled_unseen
 from pollex.web.lens import Lens
-from pollex.web.run_page import calls_of
+from pollex.web.model_calls import calls_of
 from pollex.web.site import NamedSet, Site
 
 PRICES = (Price(0.15, 0.60), Price(1, 4), Price(3, 15))

@@ -1,4 +1,4 @@
-"""Statistics of a run from its spans: nodes, activity, calls and errors."""
+"""Statistics of a run from its spans: nodes, activity and errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from pollex.measures.arrays import Floats
-from pollex.store.line_files import read_line
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
@@ -151,105 +150,6 @@ def drawn_graphs() -> dict[str, Any]:
     """Read the graphs that `make docs` draws: nodes, and edges with their kind."""
     found: dict[str, Any] = json.loads((files("pollex.web") / "graphs.json").read_text("utf-8"))
     return found
-
-
-CALL_ORDER = {
-    "sent": "sent",
-    "stage": "stage, sent",
-    "item": "item, sent",
-    "ms": "ms",
-    "outcome": "outcome, sent",
-    "attempt": "attempt, sent",
-}
-CALLS = """
-    SELECT key, attempt, stage, item, sent, ended, outcome, reply,
-        (julianday(ended) - julianday(sent)) * 86400000.0 AS ms
-    FROM calls WHERE run = ? ORDER BY {order} LIMIT ? OFFSET ?
-"""
-
-
-@dataclass(frozen=True)
-class Call:
-    """A model call.
-
-    Attributes:
-        usage: Tokens as the endpoint counted them; None where it didn't.
-        text: What the model wrote, or what came in its place.
-    """
-
-    key: str
-    attempt: int
-    stage: str
-    item: str
-    sent: str
-    ms: float | None
-    status: int | None
-    problem: str
-    usage: dict[str, int]
-    text: str
-
-
-def calls_of(store: Store, run: Run, order: str, *, down: bool, at: int, n: int) -> list[Call]:
-    """Return a window of a run's calls."""
-    sql = CALLS.format(order=", ".join(f"{part} DESC" if down else part for part in CALL_ORDER[order].split(", ")))
-    return [read_call(row) for row in store.rows(sql, [run.id, n, at])]
-
-
-def read_call(row: dict[str, Any]) -> Call:
-    """Read a row of calls; one whose reply never came has none."""
-    told = (read_line(row["reply"]) or {}) if row["reply"] else {}
-    facts, body = told.get("outcome", {}), told.get("raw", "")
-    answer = _json(body)
-    return Call(
-        key=row["key"],
-        attempt=row["attempt"],
-        stage=row["stage"] or "",
-        item=row["item"] or "",
-        sent=row["sent"] or "",
-        ms=row["ms"],
-        status=facts.get("status"),
-        problem=facts.get("problem", "") or ("" if told else "no reply came"),
-        usage=_usage(answer),
-        text=_text(answer) or body,
-    )
-
-
-def request_of(store: Store, key: str) -> list[tuple[str, str]]:
-    """Return the messages of a call's prompt; empty if it was not stored."""
-    body = _json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
-    messages = body.get("messages", []) if isinstance(body, dict) else []
-    return [(str(one.get("role", "")), _words(one.get("content"))) for one in messages if isinstance(one, dict)]
-
-
-def settings_of(store: Store, key: str) -> dict[str, str]:
-    """Return what a call asked for beside its messages."""
-    body = _json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
-    found = {name: value for name, value in body.items() if name != "messages"} if isinstance(body, dict) else {}
-    return {name: json.dumps(value, ensure_ascii=False) for name, value in found.items()}
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
-
-
-def _words(content: Any) -> str:
-    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-
-
-def _usage(answer: Any) -> dict[str, int]:
-    usage = answer.get("usage") if isinstance(answer, dict) else None
-    names = {"prompt_tokens": "in", "completion_tokens": "out"}
-    return {word: usage[name] for name, word in names.items() if isinstance(usage, dict) and usage.get(name)}
-
-
-def _text(answer: Any) -> str:
-    try:
-        return _words(answer["choices"][0]["message"]["content"] or "")
-    except (KeyError, IndexError, TypeError):
-        return ""
 
 
 def outline(nodes: Sequence[Node]) -> dict[str, Node]:

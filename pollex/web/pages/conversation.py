@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pollex.errors import WrongUse
+from pollex.rubrics.netsat import entropy_of
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.labels import opinions
@@ -57,6 +59,8 @@ def conversation(request: Request) -> Response:
         sums=sums,
         named=named,
         own=own,
+        guaranteed=guaranteed_of(score.netsat if score else None, own),
+        entropy=entropy_of(score.probability) if score and score.probability is not None else None,
         decision=decision_of(score.probability if score else None),
         scale=scale_of(score.netsat, named.rubric_set) if named and score and score.netsat is not None else None,
         draw=drawings.distribution,
@@ -75,6 +79,13 @@ def scale_of(netsat: float, own: RubricSet) -> Markup:
     """Draw a NetSAT beside θ and the window, on a scale that holds them all."""
     ends = [abs(value) for value in (netsat, own.theta, own.window.lower, own.window.upper) if value is not None]
     return drawings.scale(netsat, own.theta, own.window.lower, own.window.upper, 1.4 * max(*ends, 1.0))
+
+
+def guaranteed_of(netsat: float | None, own: RubricSet | None) -> bool | None:
+    """Return whether a NetSAT lies outside the window with a guarantee; None where there is none."""
+    if netsat is None or own is None or own.guaranteed is None:
+        return None
+    return bool(own.guaranteed.window.confident(np.array([netsat]))[0])
 
 
 def decision_of(probability: float | None) -> str:

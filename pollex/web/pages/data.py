@@ -16,13 +16,14 @@ from pollex.web import links
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Nothing, query, site_of
 from pollex.web.listing import ListForm, listing_of
+from pollex.web.model_calls import calls_of, price_of, read_call, request_of, settings_of
 from pollex.web.opinions import agreement, asked_about, between, people_in, said_about, with_oneself
 from pollex.web.pages.agreement import AgreementForm
 from pollex.web.pages.runs import ENDED, CallForm, CallsForm, TimesForm, counted, failed, pulse_of, spans_kept
 from pollex.web.pages.sets import DiffForm, RubricForm, rubric_of
 from pollex.web.pages.waiting import given, run_that_waits, said_of
 from pollex.web.queues import QUESTION
-from pollex.web.run_page import calls_of, errors_of, read_call, request_of, settings_of, times_of
+from pollex.web.run_page import errors_of, times_of
 
 RUN = f"/api{links.RUNS}/{{run}}"
 
@@ -122,8 +123,9 @@ def call(request: Request) -> Response:
     rows = site.store.rows(f"{sql} ORDER BY attempt", [found.id, form.key])
     if not rows:
         raise NotThere("this run made no such call", remedy="the list of its calls has those there are")
+    price = price_of(site.store, found)
     told = {"messages": request_of(site.store, form.key), "settings": settings_of(site.store, form.key)}
-    return _told(told | {"attempts": [asdict(read_call(row)) for row in rows]})
+    return _told(told | {"attempts": [asdict(read_call(row, price)) for row in rows]})
 
 
 def histogram(request: Request) -> Response:

@@ -18,26 +18,14 @@ from pollex.graphs.kept_progress import spent
 from pollex.store.runs import Run
 from pollex.store.tables import unpacked
 from pollex.web import frame, links
+from pollex.web.drawings import distribution
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Nothing, query, site_of
 from pollex.web.graph_drawing import drawing, strip
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import SCORING
-from pollex.web.run_page import (
-    BINS,
-    CALL_ORDER,
-    Spans,
-    Times,
-    calls_of,
-    drawn_graphs,
-    errors_of,
-    outline,
-    read_call,
-    request_of,
-    settings_of,
-    spans_of,
-    times_of,
-)
+from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, settings_of, unsealed
+from pollex.web.run_page import BINS, Spans, Times, drawn_graphs, errors_of, outline, spans_of, times_of
 from pollex.web.site import Site
 
 T = TypeVar("T")
@@ -68,7 +56,7 @@ class TimesForm(Form):
 class CallsForm(Form):
     """A window of a run's calls."""
 
-    sort: Literal["sent", "stage", "item", "ms", "outcome", "attempt"] = "sent"
+    sort: Literal["sent", "stage", "item", "ms", "outcome", "attempt", "in", "out", "cached", "cost"] = "sent"
     down: bool = False
     at: int = Field(0, ge=0)
     n: int = Field(100, ge=1, le=500)
@@ -284,9 +272,7 @@ def calls(request: Request) -> Response:
     run, form = site.run(request.path_params["run"]), query(request, CallsForm)
     total = site.store.value("SELECT count(*) FROM calls WHERE run = ?", [run.id])
     found = calls_of(site.store, run, form.sort, down=form.down, at=form.at, n=form.n)
-    return frame.page(
-        "calls.html", site=site.id, here="Runs", run=run, form=form, total=total, calls=found, orders=CALL_ORDER
-    )
+    return frame.page("calls.html", site=site.id, here="Runs", run=run, form=form, total=total, calls=found)
 
 
 def call(request: Request) -> Response:
@@ -299,14 +285,17 @@ def call(request: Request) -> Response:
     )
     if not rows:
         raise NotThere("the store has no such call", remedy="the list of the run's calls has those there are")
+    replies = [read_call(row, price_of(site.store, run)) for row in rows]
     return frame.page(
         "call.html",
         site=site.id,
         here="Runs",
         run=run,
         key=form.key,
-        replies=[read_call(row) for row in rows],
-        messages=request_of(site.store, form.key),
+        replies=replies,
+        asked=asked_by(site.store, run, replies[0]),
+        draw=distribution,
+        messages=[(role, unsealed(words)) for role, words in request_of(site.store, form.key)],
         settings=settings_of(site.store, form.key),
     )
 

@@ -1,3 +1,5 @@
+import { announce } from "./part.js";
+
 // A rubric lights the turns that its answer rests on, and a quoted turn lights its rubrics.
 const parts = [...document.querySelectorAll(".part")];
 const turnsOf = (part) => part.dataset.turns.split(" ").filter(Boolean).map((n) => document.getElementById(`turn-${n}`)).filter(Boolean);
@@ -26,4 +28,13 @@ document.addEventListener("pollex:key", ({ detail }) => {
   const next = quoted[(at < 0 ? (by > 0 ? 0 : quoted.length - 1) : at + by + quoted.length) % quoted.length];
   next.scrollIntoView({ block: "center" });
   next.querySelector("a").focus({ preventScroll: true });
+});
+
+// Browsers lend the clipboard to pages of this machine and over TLS alone.
+const copies = document.querySelector("[data-copy]");
+if (copies && navigator.clipboard) copies.hidden = false;
+copies?.addEventListener("click", async () => {
+  await navigator.clipboard.writeText(location.href);
+  announce("The link is copied.");
+  copies.textContent = "Copied";
 });

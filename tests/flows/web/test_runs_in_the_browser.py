@@ -21,8 +21,19 @@ from pollex.store.store import Store
 from pollex.store.tables import SpanRow
 from pollex.web.run_page import BINS, spans_of, times_of
 
-ASKED = json.dumps({"model": "m", "temperature": 0, "messages": [{"role": "system", "content": "<b>Judge</b>"}]})
-CAME = json.dumps({"choices": [{"message": {"content": "Agree"}}], "usage": {"prompt_tokens": 1200}})
+CODE = "0123456789abcdef" * 2
+SYSTEM = {"role": "system", "content": "<b>Judge</b>"}
+SEALED = {"role": "user", "content": f"The conversation:\nDATA {CODE}\n[secret words]\nDATA {CODE}\nAnswer."}
+ASKED = json.dumps({"model": "m", "temperature": 0, "messages": [SYSTEM, SEALED]})
+USED = {"prompt_tokens": 1200, "completion_tokens": 400, "prompt_tokens_details": {"cached_tokens": 1000}}
+WEIGHED = [{"token": "Agree", "logprob": -0.2}, {"token": "Neutral", "logprob": -1.8}]
+SURE = {"token": ".", "logprob": 0.0, "top_logprobs": [{"token": ".", "logprob": 0.0}]}
+CHOICE = {
+    "message": {"content": '{"answer": "Agree"}'},
+    "finish_reason": "stop",
+    "logprobs": {"content": [{"token": "Agree", "logprob": -0.2, "top_logprobs": WEIGHED}, SURE]},
+}
+CAME = json.dumps({"choices": [CHOICE], "usage": USED})
 
 
 async def test_the_list_has_every_run_with_what_it_did(client: httpx2.AsyncClient) -> None:
@@ -70,6 +81,9 @@ async def test_a_call_is_shown_with_prompt_answer_and_tokens(tmp_path: Path) -> 
         await ledger.intend("k" * 64, 0, {"stage": "judge", "item": "c1", "request": ASKED})
         await ledger.record("k" * 64, 0, {"status": 200, "attempt": 0, "seconds": 0.2}, CAME)
         await ledger.intend("q" * 64, 0, {"stage": "judge", "item": "c2"})
+        store.pulse(run.id, {"stages": {}, "used": {"price": [1.0, 4.0, 0.5]}})
+        asking = {"name": "ask", "kind": "call", "item": "c1", "inputs": ("k" * 64,), "outputs": (), "error": ""}
+        store.put([SpanRow(run.id, "s1", None, started=run.started, ms=1.0, **asking)])
         store.finish(run.id, "done")
         async with client_of(made_app(store)) as client:
             listed = (await client.get(f"/runs/{run.id}/calls")).text
@@ -79,6 +93,13 @@ async def test_a_call_is_shown_with_prompt_answer_and_tokens(tmp_path: Path) -> 
             assert "&lt;b&gt;Judge&lt;/b&gt;" in page
             assert "Agree" in page
             assert "temperature" in page
+            for words in ("1,000 of them cached", "$0.0028", "ended with “stop”", "Asked by", "Agree 82"):
+                assert words in page, words
+            folded = page.partition("Data between its boundary lines")[2].partition("</details>")[0]
+            assert "secret words" in folded
+            assert "Answer." not in folded
+            by_cost = (await client.get(f"/api/runs/{run.id}/calls", params={"sort": "cost", "down": "1"})).json()
+            assert [one["cost"] for one in by_cost["calls"]] == [0.0028, None]
             other = (await client.get(f"/runs/{run.id}/call", params={"key": "q" * 64})).text
             assert "The prompt was not kept" in other
             assert (await client.get(f"/runs/{run.id}/call", params={"key": "none"})).status_code == 404

@@ -1,0 +1,217 @@
+"""Calls of a model as the store keeps them: prompts, replies, tokens, and what they cost."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pollex.gateway.budget import Price
+from pollex.store.line_files import read_line
+from pollex.store.runs import Run
+from pollex.store.store import Store
+from pollex.store.tables import unpacked
+from pollex.web.faults import Fault
+
+CALL_ORDER = {
+    "sent": "sent",
+    "stage": "stage, sent",
+    "item": "item, sent",
+    "ms": "ms",
+    "outcome": "outcome, sent",
+    "attempt": "attempt, sent",
+}
+TOKENS = ("in", "out", "cached", "cost")
+"""What stands in replies alone: to sort by it, all of a run's are read."""
+MOST_READ, MOST_TOKENS = 20_000, 40
+CALLS = """
+    SELECT key, attempt, stage, item, sent, ended, outcome, reply,
+        (julianday(ended) - julianday(sent)) * 86400000.0 AS ms
+    FROM calls WHERE run = ? ORDER BY {order} LIMIT ? OFFSET ?
+"""
+ASKED_BY = """
+    SELECT c.name, c.item, p.name AS role FROM spans AS c LEFT JOIN spans AS p ON p.run = c.run AND p.id = c.parent
+    WHERE c.run = ?1 AND c.item = ?2 AND c.kind = 'call' AND instr(c.inputs, ?3) > 0 LIMIT 20
+"""
+SEALED = re.compile(r"^DATA ([0-9a-f]{32})\n(.*?)\nDATA \1$", re.MULTILINE | re.DOTALL)
+"""Data between its two boundary lines; see `prompts.data_boundary`."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token of a reply, with the alternatives that the model weighed.
+
+    Attributes:
+        options: Alternatives, the likeliest first, with their probabilities.
+        chosen: The place of the token among them; −1 where it is none.
+    """
+
+    text: str
+    options: tuple[tuple[str, float], ...]
+    chosen: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A model call.
+
+    Attributes:
+        usage: Tokens as the endpoint counted them, by `in`, `out` and `cached`; what it didn't count isn't there.
+        cost: None where the price or a count isn't known.
+        text: What the model wrote, or what came in its place.
+        raw: The reply as it came.
+        finish: Why the model stopped, in its own words.
+        tokens: Those with log-probabilities that were not certain.
+    """
+
+    key: str
+    attempt: int
+    stage: str
+    item: str
+    sent: str
+    ms: float | None
+    status: int | None
+    problem: str
+    usage: dict[str, int]
+    cost: float | None
+    text: str
+    raw: str
+    finish: str
+    tokens: tuple[Token, ...]
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The answer as it is read: the fields of its JSON object; empty for other answers."""
+        found = _json(self.text)
+        return {name: _words(value) for name, value in found.items()} if isinstance(found, dict) else {}
+
+
+def price_of(store: Store, run: Run) -> Price | None:
+    """Return the price that a run was told; None if it wasn't told any."""
+    kept = store.value("SELECT payload FROM progress WHERE run = ?", [run.id])
+    price = unpacked(kept).get("used", {}).get("price") if kept else None
+    return Price(*price) if price else None
+
+
+def calls_of(store: Store, run: Run, order: str, *, down: bool, at: int, n: int) -> list[Call]:
+    """Return a window of a run's calls."""
+    price = price_of(store, run)
+    if order in TOKENS:
+        rows = store.rows(CALLS.format(order="sent"), [run.id, MOST_READ + 1, 0])
+        if len(rows) > MOST_READ:
+            raise Fault(f"this run has over {MOST_READ:,} calls", remedy="sort by something else than tokens or cost")
+        every = sorted((read_call(row, price) for row in rows), key=lambda call: _amount(call, order), reverse=down)
+        return every[at : at + n]
+    sql = CALLS.format(order=", ".join(f"{part} DESC" if down else part for part in CALL_ORDER[order].split(", ")))
+    return [read_call(row, price) for row in store.rows(sql, [run.id, n, at])]
+
+
+def _amount(call: Call, name: str) -> float:
+    found = call.cost if name == "cost" else call.usage.get(name)
+    return -math.inf if found is None else found
+
+
+def read_call(row: Mapping[str, Any], price: Price | None = None) -> Call:
+    """Read a row of calls; one whose reply never came has none."""
+    told = (read_line(row["reply"]) or {}) if row["reply"] else {}
+    facts, body = told.get("outcome", {}), told.get("raw", "")
+    answer = _json(body)
+    usage, choice = _usage(answer), _choice(answer)
+    return Call(
+        key=row["key"],
+        attempt=row["attempt"],
+        stage=row["stage"] or "",
+        item=row["item"] or "",
+        sent=row["sent"] or "",
+        ms=row["ms"],
+        status=facts.get("status"),
+        problem=facts.get("problem", "") or ("" if told else "no reply came"),
+        usage=usage,
+        cost=price.cost(usage["in"], usage["out"]) if price and {"in", "out"} <= usage.keys() else None,
+        text=_words(choice.get("message", {}).get("content") or "") or body,
+        raw=body,
+        finish=str(choice.get("finish_reason") or ""),
+        tokens=_tokens(choice),
+    )
+
+
+def asked_by(store: Store, run: Run, call: Call) -> list[dict[str, Any]]:
+    """Return the spans that asked a call, each with the role or node that it belongs to."""
+    return store.rows(ASKED_BY, [run.id, call.item, call.key])
+
+
+def request_of(store: Store, key: str) -> list[tuple[str, str]]:
+    """Return the messages of a call's prompt; empty if it was not stored."""
+    body = _json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
+    messages = body.get("messages", []) if isinstance(body, dict) else []
+    return [(str(one.get("role", "")), _words(one.get("content"))) for one in messages if isinstance(one, dict)]
+
+
+def settings_of(store: Store, key: str) -> dict[str, str]:
+    """Return what a call asked for beside its messages."""
+    body = _json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
+    found = {name: value for name, value in body.items() if name != "messages"} if isinstance(body, dict) else {}
+    return {name: json.dumps(value, ensure_ascii=False) for name, value in found.items()}
+
+
+def unsealed(words: str) -> list[tuple[str, bool]]:
+    """Split a message into our words and the data between boundary lines, each with whether it is data."""
+    found, end = [], 0
+    for match in SEALED.finditer(words):
+        found += [(words[end : match.start()], False), (match[0], True)]
+        end = match.end()
+    return [(text, data) for text, data in [*found, (words[end:], False)] if text.strip()]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _words(content: Any) -> str:
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+
+
+def _usage(answer: Any) -> dict[str, int]:
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    if not isinstance(usage, dict):
+        return {}
+    details = usage.get("prompt_tokens_details")
+    told = {
+        "in": usage.get("prompt_tokens"),
+        "out": usage.get("completion_tokens"),
+        "cached": details.get("cached_tokens") if isinstance(details, dict) else None,
+    }
+    return {name: count for name, count in told.items() if isinstance(count, int) and count}
+
+
+def _choice(answer: Any) -> dict[str, Any]:
+    """Return the first choice, with a message; empty where there is none."""
+    try:
+        found = answer["choices"][0]
+        return found if isinstance(found["message"], dict) else {}
+    except (KeyError, IndexError, TypeError):
+        return {}
+
+
+def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
+    """Return the first tokens that were not certain; what no log-probabilities can be read from is left out."""
+    logprobs = choice.get("logprobs")
+    listed = logprobs.get("content") if isinstance(logprobs, dict) else None
+    try:
+        every = [_token(one) for one in listed or ()]
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return ()
+    return tuple(one for one in every if one.options and max(p for _, p in one.options) < 0.99)[:MOST_TOKENS]
+
+
+def _token(one: Mapping[str, Any]) -> Token:
+    options: Sequence[Any] = one.get("top_logprobs") or ()
+    weighed = sorted(((str(each["token"]), math.exp(each["logprob"])) for each in options), key=lambda pair: -pair[1])
+    place = next((i for i, (text, _) in enumerate(weighed) if text == one["token"]), -1)
+    return Token(str(one["token"]), tuple(weighed), place)
