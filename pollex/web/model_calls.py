@@ -86,7 +86,8 @@ class Call:
     def fields(self) -> dict[str, str]:
         """The answer as it is read: the fields of its JSON object; empty for other answers."""
         found = _json(self.text)
-        return {name: _words(value) for name, value in found.items()} if isinstance(found, dict) else {}
+        given = found.items() if isinstance(found, dict) else ()
+        return {k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False, indent=1) for k, v in given}
 
 
 def price_of(store: Store, run: Run) -> Price | None:
