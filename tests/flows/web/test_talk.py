@@ -128,7 +128,7 @@ async def test_a_participant_talks_to_each_system_and_sees_no_name_of_either(fie
 async def test_a_reply_is_read_while_it_is_written_and_a_page_in_between_has_what_there_is(field: Field) -> None:
     async with await field.participant() as who:
         await field.send(who, "begin")
-        field.server.script([{"do": "message", "content": "It is at <b> the depot, I think.", "seconds": 0.25}])
+        field.server.script([{"do": "message", "content": "At <b>shelf 3, sir.", "seconds": 0.25}])
         await field.send(who, "turns", text="Tell me of it.")
         begun, page = '<li class="turn assistant" data-says="0">', ""
         while begun not in page:
