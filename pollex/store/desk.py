@@ -39,6 +39,12 @@ LISTS = """
     CREATE TABLE chosen (queue TEXT, text_hash TEXT, conversation TEXT, time TEXT, PRIMARY KEY (queue, conversation))
 """
 
+SEEN = """
+    ALTER TABLE sheets ADD COLUMN shown_ms REAL;
+    ALTER TABLE sheets ADD COLUMN took_ms REAL;
+    ALTER TABLE sheets ADD COLUMN saw TEXT DEFAULT '[]'
+"""
+
 
 @dataclass(frozen=True)
 class ViewRow(Row):

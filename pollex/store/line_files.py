@@ -153,7 +153,8 @@ def _replies(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 _SHEETS = """
-    INSERT OR IGNORE INTO sheets SELECT l.id, e.id, e.queue, CASE l.value WHEN 'null' THEN 'skipped' ELSE '' END, '', ''
+    INSERT OR IGNORE INTO sheets (label, lease, queue, skip, comment, replaces)
+    SELECT l.id, e.id, e.queue, CASE l.value WHEN 'null' THEN 'skipped' ELSE '' END, '', ''
     FROM labels AS l JOIN leases AS e ON e.annotator = l.annotator AND e.text_hash = l.text_hash AND e.drawn = l.drawn
         AND l.time BETWEEN e.time AND e.until
     WHERE l.source = 'person' AND l.id NOT IN (SELECT label FROM sheets)

@@ -11,7 +11,7 @@ import sqlite3
 from importlib.metadata import version
 
 from pollex.errors import WrongUse
-from pollex.store.desk import LISTS, TALKS
+from pollex.store.desk import LISTS, SEEN, TALKS
 from pollex.store.desk import STEP as DESK
 
 STEPS = (
@@ -54,6 +54,7 @@ STEPS = (
     CREATE INDEX originals_of_conversations ON originals (conversation)
     """,
     LISTS,
+    SEEN,
 )
 """All steps, in order. A step is SQL; a file is made by taking all of them."""
 

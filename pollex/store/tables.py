@@ -256,15 +256,21 @@ class SheetRow(Row):
     Attributes:
         skip: Why there is no value; empty where there is one.
         replaces: The label that it changes; empty for a first answer.
+        shown_ms: How long the page was open, where a script counted it.
+        took_ms: From when the conversation was given out to the answer.
+        saw: What the page showed beside the conversation: `prediction`, `votes`, `others`.
     """
 
     table: ClassVar = "sheets"
     label: str
-    lease: str
-    queue: str
-    skip: str
-    comment: str
-    replaces: str
+    lease: str = ""
+    queue: str = ""
+    skip: str = ""
+    comment: str = ""
+    replaces: str = ""
+    shown_ms: float | None = None
+    took_ms: float | None = None
+    saw: tuple[str, ...] = ()
 
 
 def insert_of(row: Row, twice: str = "") -> str:

@@ -11,7 +11,8 @@ RANDOM = "random"
 
 _LAST = """
     SELECT b.annotator, b.text_hash, b.conversation, b.run, b.question, b.value, b.source, b.id, s.lease, s.skip,
-        s.comment, max(s.rowid) FROM leases AS l JOIN sheets AS s ON s.lease = l.id JOIN labels AS b ON b.id = s.label
+        s.comment, s.shown_ms, s.took_ms, max(s.rowid)
+    FROM leases AS l JOIN sheets AS s ON s.lease = l.id JOIN labels AS b ON b.id = s.label
     WHERE l.queue = ? AND l.drawn <> 'repeat' GROUP BY l.id, b.question ORDER BY s.rowid
 """
 COPIED = ("annotator", "text_hash", "conversation", "run", "question", "value", "source")
@@ -26,4 +27,5 @@ def adopted(store: Store, queue: QueueRow, texts: Collection[str]) -> Iterator[R
     for row in store.rows(_LAST, [queue.id]) if texts else []:
         if row["text_hash"] in texts:
             label = LabelRow(**{name: row[name] for name in COPIED}, drawn=RANDOM)
-            yield from (label, SheetRow(label.id, row["lease"], queue.id, row["skip"], row["comment"], row["id"]))
+            told = row["skip"], row["comment"], row["id"], row["shown_ms"], row["took_ms"]
+            yield from (label, SheetRow(label.id, row["lease"], queue.id, *told))

@@ -104,7 +104,7 @@ async def decide(request: Request) -> Response:
         if said is None:
             raise Clash("the annotators no longer disagree about this text", remedy="go on with the next one")
         label = _decision(said[0], form, value)
-        await site.store.write([label, SheetRow(label.id, "", "", "", form.reason, "")])
+        await site.store.write([label, SheetRow(label.id, comment=form.reason, saw=("others",))])
     return answered(request, links.address(links.ADJUDICATE, question=form.question), {"label": label.id})
 
 

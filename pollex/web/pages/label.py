@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Literal
 
 from pydantic import ConfigDict, Field
@@ -68,6 +69,7 @@ class LabelForm(Form):
     value: Thumb | None = None
     skip: str = Field("", max_length=500)
     comment: str = Field("", max_length=2000)
+    shown_ms: float = Field(0, ge=0)
 
 
 def queues(request: Request) -> Response:
@@ -196,7 +198,9 @@ async def keep(request: Request) -> Response:
                 value=packed(value),
                 drawn=drawn,
             )
-            rows += [label, SheetRow(label.id, lease.id, queue.id, skip, form.comment, before.get(question, ""))]
+            again = before.get(question, "")
+            took = form.shown_ms or None, since(lease.time)
+            rows += [label, SheetRow(label.id, lease.id, queue.id, skip, form.comment, again, *took)]
         await site.store.write(rows)
     if request.headers.get("content-type", "").startswith("application/json"):
         return JSONResponse({"ok": True, "label": label.id, "replaces": before.get(QUESTION)})
@@ -224,9 +228,14 @@ async def undo(request: Request) -> Response:
             label = LabelRow(
                 form.who, lease.text_hash, lease.conversation, run, question, packed(None), drawn=lease.drawn
             )
-            rows += [label, SheetRow(label.id, lease.id, lease.queue, UNDONE, "", before)]
+            rows += [label, SheetRow(label.id, lease.id, lease.queue, UNDONE, replaces=before)]
         await site.store.write(rows)
     return answered(request, links.address(f"{links.LABEL}/{lease.queue}", lease=lease.id), {"lease": lease.id})
+
+
+def since(time: str) -> float:
+    """Return the milliseconds since an ISO time."""
+    return 1000 * (datetime.now(UTC) - datetime.fromisoformat(time)).total_seconds()
 
 
 BEFORE = """

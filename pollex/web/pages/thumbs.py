@@ -46,7 +46,9 @@ async def thumb(request: Request) -> Response:
             what = f"{form.who} has labeled it before, without seeing its score"
             raise Clash(what, remedy="the queue is where that answer is changed")
         label = LabelRow(form.who, found.text_hash, found.id, run.id, QUESTION, packed(form.value), drawn=VOLUNTARY)
-        await site.store.write([label, SheetRow(label.id, "", "", "", form.comment, "")])
+        others = any(one.text_hash == found.text_hash and one.annotator != form.who for one in said)
+        saw = ("prediction", "others") if others else ("prediction",)
+        await site.store.write([label, SheetRow(label.id, comment=form.comment, saw=saw)])
     back = links.conversation(run.id, found.id, of=form.of, who=form.who)
     return answered(request, back, {"label": label.id})
 

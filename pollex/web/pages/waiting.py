@@ -178,7 +178,9 @@ async def give(request: Request) -> Response:
         source="adjudicated" if form.reason and len(answers) > 1 else "person",
         drawn="doubtful",
     )
-    await site.store.write([label, SheetRow(label.id, "", "", "", form.reason, "")])
+    # The runs' words are shown to whoever has answered.
+    again = any((one.annotator, one.conversation) == (form.who, about.id) for one in said)
+    await site.store.write([label, SheetRow(label.id, comment=form.reason, saw=("votes",) if again else ())])
     next_ = links.address(f"{links.WAITING}/{run.id}", who=form.who, after=about.id)
     return answered(request, next_, {"label": label.id, "kept": True})
 

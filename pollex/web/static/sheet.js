@@ -15,6 +15,10 @@ document.addEventListener("pollex:key", ({ detail }) => {
   else document.querySelector(".sheet button.main")?.focus();
 });
 addEventListener("input", () => { changed = true; });
-addEventListener("submit", () => { changed = false; });
+addEventListener("submit", ({ target }) => {
+  changed = false;
+  const shown = target.elements.namedItem("shown_ms");
+  if (shown) shown.value = Math.round(performance.now());
+});
 addEventListener("beforeunload", (event) => changed && event.preventDefault());
 go(0);

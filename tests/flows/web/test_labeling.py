@@ -16,6 +16,7 @@ from web_site import client_of, judged_run, made_app, made_store
 from pollex.formats.read_logs import read_logs
 from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.store import Store
+from pollex.store.tables import unpacked
 from pollex.web.opinions import agreement, disputed, with_oneself
 
 
@@ -43,6 +44,22 @@ async def answer_all(client: httpx2.AsyncClient, of: str, who: str, value: str) 
         assert (await client.post("/api/labels", json={"lease": found, "who": who, "value": value})).status_code == 200
         given += 1
     return given
+
+
+async def test_how_long_a_sheet_was_open_and_what_a_page_showed_is_kept(
+    labeled: tuple[httpx2.AsyncClient, Store],
+) -> None:
+    client, store = labeled
+    first = await lease(client, await queue(client), "Ann")
+    about = {"lease": first, "who": "Ann", "value": "up", "shown_ms": 1234}
+    assert (await client.post("/api/labels", json=about)).status_code == 200
+    for who, id_ in (("Bob", "conversation 1"), ("Cyd", "conversation 1")):
+        thumb = {"run": "score-2", "id": id_, "who": who, "value": "up"}
+        assert (await client.post("/api/thumbs", json=thumb)).status_code == 200
+    rows = store.rows("SELECT shown_ms, took_ms > 0 AS took, saw FROM sheets ORDER BY rowid")
+    assert [(row["shown_ms"], row["took"], unpacked(row["saw"])) for row in rows] == [
+        (1234, 1, []), (None, None, ["prediction"]), (None, None, ["prediction", "others"]),
+    ]  # fmt: skip
 
 
 async def test_an_answer_that_is_taken_back_counts_no_more_and_its_conversation_comes_again(
