@@ -23,7 +23,6 @@ from pollex.store.tables import LabelRow, ScoreRow
 from pollex.store.traces import run_tree
 
 CALLS = 150
-PLACES = 100
 RUBRIC = Rubric(id="r1", text="The user greets.", polarity="sat")
 
 
@@ -62,10 +61,13 @@ async def looked_at(folder: Path) -> list[Any]:
         return [run, step(store, run.id, "select"), answers_of(store, run.id), replies]
 
 
-async def test_damage_at_a_hundred_places_ends_in_words_and_nothing_is_paid_again(whole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("places", [25, pytest.param(100, marks=pytest.mark.nightly)])
+async def test_damage_anywhere_ends_in_words_and_nothing_is_paid_again(
+    whole: Path, tmp_path: Path, places: int
+) -> None:
     before = await looked_at(whole)
     told: list[str] = []
-    for seed in range(PLACES):
+    for seed in range(places):
         rng, folder = random.Random(seed), tmp_path / str(seed)
         shutil.copytree(whole, folder)
         content = bytearray((folder / "store.sqlite").read_bytes())
@@ -83,7 +85,7 @@ async def test_damage_at_a_hundred_places_ends_in_words_and_nothing_is_paid_agai
         again = await looked_at(folder)
         assert again == before
         shutil.rmtree(folder)
-    assert len(told) > PLACES // 4
+    assert len(told) > places // 4
     assert all("pollex doctor --rebuild" in remedy for remedy in told), told
 
 
