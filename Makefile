@@ -1,11 +1,11 @@
 # Everything a person types here works on a fresh clone; what it needs is installed into .venv once.
 #
 #   make demo     learn, score and report on the bundled sample log
-#   make test     unit tests and flows: three minutes on two cores
+#   make test     unit tests and flows: two minutes on two cores
 #   make test-endurance   kills, damage, browsers, whole commands: ten minutes
 #   make test-all both, and what is marked nightly
 #   make record   prompts that the recorded run lacks into FOLDER, and replies from there; see examples/recorded
-#   make screens  screens of the demo in the browser, into docs/screens
+#   make screens  screens of the demo, the report's picture, and the rows that README quotes
 #   make check    format, lint, types, then all tests: what has to pass before a change goes in
 
 SHELL := /bin/sh
@@ -37,16 +37,16 @@ pytest = $(python) -m pytest --numprocesses auto --dist worksteal
 
 # What costs no process and no minute; a worker that is done takes over half of what waits at another.
 test: $(installed)
-	$(pytest) tests/house tests/unit tests/flows
+	$(pytest) -m 'not nightly' tests/house tests/unit tests/flows
 
 # Kills, signals, full disks, damage, what leaves the machine, whole commands on servers, planted worlds; pages in a browser
 # and other tools' packages where they are installed.
 test-endurance: $(installed)
 	$(pytest) -m 'not nightly' -r s tests/endurance
 
-# Those marked nightly, too.
-test-all: test
-	$(pytest) tests/endurance
+# Those marked nightly, too, and each property tried on 200 examples.
+test-all: $(installed)
+	HYPOTHESIS_PROFILE=nightly $(pytest)
 
 check: format lint types test-all
 
@@ -69,13 +69,20 @@ FOLDER ?= build/record
 record: $(installed)
 	$(python) docs/record.py $(FOLDER)
 
-# Writes requirements.lock anew from what pyproject.toml asks for, in an environment of its own. An installation from this
-# folder leaves its copy in build/, and a later one would take files from it that are gone here: it is removed.
+# Writes requirements.lock anew from what pyproject.toml asks for, in an environment of its own, with the hashes of all files
+# of each version; beside those of the registry that of the PyTorch at hand, which may be the build without CUDA.
+# An installation from this folder leaves its copy in build/, and a later one would take files from it that are gone here:
+# it is removed.
 lock:
-	@rm -rf build && $(PYTHON) -m venv build/lock
+	@rm -rf build && $(PYTHON) -m venv build/lock && $(PYTHON) -m venv build/tools
 	build/lock/bin/python -m pip install --quiet '.[dev]'
-	@{ sed '/^[^#]/,$$d' requirements.lock; build/lock/bin/python -m pip freeze --all --exclude pip --exclude pollex | \
-		sed 's/+.*//'; } > build/requirements.lock
+	@build/tools/bin/python -m pip install --quiet uv
+	@build/lock/bin/python -m pip freeze --all --exclude pip --exclude pollex | sed 's/+.*//' > build/pins.txt
+	@build/lock/bin/python -m pip download --quiet --no-deps --dest build/torch "$$(grep '^torch==' build/pins.txt)"
+	@build/tools/bin/uv pip compile --quiet --no-deps --universal --generate-hashes --no-header --no-annotate \
+		--output-file build/hashed.txt build/pins.txt
+	@hash=$$(build/lock/bin/python -m pip hash build/torch/* | tail -1) && { sed '/^[^#]/,$$d' requirements.lock; \
+		awk -v hash="$$hash" '{ print } /^torch==/ { print "    " hash " \\" }' build/hashed.txt; } > build/requirements.lock
 	@mv build/requirements.lock requirements.lock && rm -rf build
 
 clean:
@@ -91,5 +98,9 @@ $(locked):
 		"Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; } >&2
 	@echo "Installing into $(venv); this happens once and takes some minutes."
 	@$(PYTHON) -m venv $(venv)
-	@$(pip) install --quiet --requirement requirements.lock
+	@sed -n '/^torch==/,/[^\\]$$/p' requirements.lock > $(venv)/torch.txt
+	@$(pip) install --quiet --require-hashes --no-deps --no-index --requirement $(venv)/torch.txt 2> /dev/null || true  # one at hand
+	@$(pip) install --quiet --require-hashes --no-deps --requirement requirements.lock
+	@sed -n 's/ \\$$//; /^[^# ].*==/p' requirements.lock > $(venv)/pins.txt
+	@$(pip) install --quiet --requirement $(venv)/pins.txt  # what they need elsewhere: of PyTorch for CUDA, of Windows
 	@rm -f $(venv)/locked-* && touch $@

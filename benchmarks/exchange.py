@@ -95,6 +95,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 ONLY: dict[str, tuple[str, ...]] = {
     "rest-spans-otlpv1.json": ("shop-003", "shop-004", "shop-005", "shop-006"),
     "search_traces-records.jsonl": ("shop-002", "shop-003", "shop-004"),
+    "mlflow/3.17.2/search_traces.csv": ("shop-002", "shop-003", "shop-004"),
     "mlflow/3.17.2/cli-get.json": ("shop-002",),
     "open-webui/0.12.4/chat-export-one.json": ("shop-002",),
     "feedback-history-export.json": ("shop-001", "shop-002", "shop-003", "shop-004", "shop-005"),
@@ -196,7 +197,6 @@ REFUSED: dict[str, str] = {
     "checkpoints.sqlite": "msgpack with LangChain's classes, not to be read",
     "librechat/export-shop-001.csv": "the CSV has no feedback column",
     "mlflow/3.17.2/cli-search-fields.json": "chosen fields alone, without the spans",
-    "mlflow/3.17.2/search_traces.csv": "cells hold Python's repr, not JSON",
     "dataset-openai_evals.jsonl": "the session and the thumbs are lost in that download",
     "dataset-openai_ft.jsonl": "the session and the thumbs are lost in that download",
     "rest-sessions.json": "a list of sessions without words",

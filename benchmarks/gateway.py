@@ -54,7 +54,7 @@ from pollex.store.store import Store
 
 sys.path[:0] = [
     str(Path(__file__).parent.parent / "tests"),
-    str(Path(__file__).parent.parent / "tests" / "endurance" / "end_to_end"),
+    str(Path(__file__).parent.parent / "tests" / "endurance"),
 ]
 from judged import MODEL, conversation, rubric_set  # noqa: E402 - what the tests are made of
 from protocol_server import SubprocessServer  # noqa: E402

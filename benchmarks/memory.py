@@ -19,12 +19,11 @@ import time
 from pathlib import Path
 
 TESTS = Path(__file__).parent.parent / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "endurance" / "end_to_end")]
+sys.path[:0] = [str(TESTS), str(TESTS / "endurance")]
 from judged import MODEL, rubric_set, write_log  # noqa: E402 - what the tests are made of
 from protocol_server import SubprocessServer  # noqa: E402
 
 BYTES_OF_A_WORD = 6.9
-MAIN = "from pollex.terminal.main import main; main()"
 
 
 def main() -> None:
@@ -46,7 +45,7 @@ def main() -> None:
         arguments = ["score", str(log), "--rubrics", "rubrics.json", "--base-url", server.url, "--json"]
         began = time.monotonic()
         ended = subprocess.run(  # noqa: S603 - our own command
-            [sys.executable, "-c", MAIN, *arguments],
+            [sys.executable, "-m", "pollex", *arguments],
             cwd=folder,
             env={**os.environ, "POLLEX_MODEL": MODEL},
             stdout=subprocess.PIPE,

@@ -25,8 +25,9 @@ import pollex
 from pollex.formats.fields import ReadOptions
 from pollex.formats.units import Unit, units_of
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.engines import ENGINES, Cluster
-from pollex.services.parts import BATCH, Job, conversations_of, parquet_of
+from pollex.services.part_writer import BATCH
+from pollex.services.parts import Cluster, Job, conversations_of, parquet_of
+from pollex.services.score_parts import ENGINES
 from pollex.services.units import UnitScorer
 
 HUNDRED_MILLION = 100_000_000

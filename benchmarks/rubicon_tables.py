@@ -51,7 +51,7 @@ from pollex.store.store import Store
 
 BUDGET = (10, 10)
 DRAWS = 20
-DRAWN = ("random_order", "ucb")
+DRAWN = ("ucb",)
 
 SHOWN = {
     "delta_netsat": "ΔNetSAT",

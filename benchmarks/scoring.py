@@ -36,11 +36,10 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import write_scores
 from pollex.graphs.ask import answered
-from pollex.graphs.score.run import score_row
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import few_collections
 from pollex.services.units import UnitScorer
-from pollex.store.rows import AnswerLines, conversation_rows
+from pollex.store.rows import AnswerLines, conversation_rows, score_row
 from pollex.store.store import Store
 
 EXCHANGED = 8

@@ -9,3 +9,6 @@ each in `models/`; all are scikit-learn's in their ways, and share what `estimat
     judges      people. One who was not there in training gets the shared part of a model alone.
     main        the question that everything is for: the overall one, or the thumb.
 """
+
+if not __name__.startswith("pollex."):
+    raise ImportError("this folder is the package pollex.calibration: import pollex.calibration")

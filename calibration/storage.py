@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 FORMAT = 1
+BESIDE = "beside."
 JSON_NAME = "calibrator.json"
 REMEDY = "fit it again: pollex calibrate fit"
 
@@ -52,23 +53,29 @@ class Packed:
     arrays: bytes
 
 
-def packed(model: JudgedEstimator) -> Packed:
+def packed(model: JudgedEstimator, beside: JudgedEstimator | None = None) -> Packed:
     """Return a fitted calibrator as JSON values and bytes; the same for the same model.
+
+    Args:
+        beside: Another one whose arrays go into the same file; its facts stand under `beside`.
 
     Raises:
         WrongUse: A setting or a fact can't be written as JSON.
     """
     state = described(model)
-    arrays = bytes_of({name: np.array(value, order="C") for name, value in sorted(state.arrays.items())})
-    about = {"format": FORMAT, "pollex": version("pollex")}
+    other = State({}, {}) if beside is None else described(beside, BESIDE)
+    every = sorted((state.arrays | other.arrays).items())
+    arrays = bytes_of({name: np.array(value, order="C") for name, value in every})
+    about = {"format": FORMAT, "pollex": version("pollex")} | ({"beside": other.facts} if beside else {})
     return Packed(about | state.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()}, arrays)
 
 
-def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator") -> JudgedEstimator:
+def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator", prefix: str = "") -> JudgedEstimator:
     """Return the calibrator that `packed` was given.
 
     Args:
         where: The file, for messages.
+        prefix: `BESIDE` for the one beside it.
 
     Raises:
         BadCalibrator: Another format, an unknown model, arrays that aren't the ones written, facts that don't fit.
@@ -82,7 +89,7 @@ def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator")
     if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
         raise BadCalibrator("the arrays are not the ones that were written with it", where=where, remedy=REMEDY)
     try:
-        model = rebuilt(State(dict(facts), arrays_of(arrays)))
+        model = rebuilt(State(dict(facts), arrays_of(arrays)), prefix)
     except WrongUse as error:  # a model or a questionnaire that there is not
         raise BadCalibrator(error.what, where=where, remedy=f"{error.remedy}, or {REMEDY}") from error
     except UNFIT as error:

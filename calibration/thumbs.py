@@ -1,4 +1,4 @@
-"""The probability of a thumb up, by the model with the best cross-validation.
+"""The probability of a thumb up: by LLM-Rubric's network, unless cross-validation finds another model better.
 
 Rubrics are chosen on labels, too, so a model that is tried on other rows than it was fitted on still meets rubrics that
 were chosen on these rows. Here every fold comes with the answers to the rubrics that were chosen without it.
@@ -8,13 +8,15 @@ gene-expression data", doi:10.1073/pnas.102102699.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from pollex.calibration.candidates import BEST, NETWORK, PLAIN, START
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.model_choice import standard_error
+from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.models.weighted_sum import WeightedSum
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -26,8 +28,11 @@ LIKERT = 5
 SHRUNK = 100.0
 """Precision of the prior on what single rubrics deviate by: it takes some hundred conversations to move them far."""
 
-PLAIN = "NetSAT"
-"""Of the candidates, the one that learns least: it is taken where there are too few labels to compare them."""
+UNITS = 8
+"""Of each layer of the network: with 16 it needs twice as many labels for the same gain in the planted world."""
+
+FEW = 50
+"""With fewer labels NetSAT gives the probability: what learns more has nothing to be compared on."""
 
 Judges = Sequence[str | None] | None
 
@@ -64,18 +69,41 @@ class CandidateScore:
     n: int
 
 
+@dataclass(frozen=True)
+class LabelsPoint:
+    """What the network adds with so many labels.
+
+    Attributes:
+        labels: Of each fold's training part.
+        start: Log-loss of what it begins as, in nats.
+        network: Its own.
+        gain: How much lower.
+        error: Standard error of `gain`.
+    """
+
+    labels: int
+    start: float
+    network: float
+    gain: float
+    error: float
+
+
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
     """The best candidate, and the figures of all.
 
     Attributes:
+        why: Why this one, in a sentence.
         scores: In the candidates' order.
-        held_out: P(thumb up) of each row, by the best one fitted without its fold `[row]`.
+        held_out: P(thumb up) of each row, by the chosen one fitted without its fold `[row]`.
+        curve: With few to all labels; empty where there are too few.
     """
 
     chosen: str
+    why: str
     scores: tuple[CandidateScore, ...]
     held_out: Floats
+    curve: tuple[LabelsPoint, ...] = ()
 
 
 def thumb_models(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
@@ -83,10 +111,11 @@ def thumb_models(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
     signs = tuple(float(sign) for sign in signs)
     return {
         PLAIN: WeightedSum(signs, independence=1.0),
-        "decorrelated NetSAT": WeightedSum(signs),
+        START: WeightedSum(signs),
         "NetSAT with learned weights": WeightedSum(signs, independence=1.0, deviations=SHRUNK),
         "decorrelated NetSAT with learned weights": WeightedSum(signs, deviations=SHRUNK),
         "ordinal mixed effects": OrdinalMixedEffects(shared=30.0, intercepts=4.0, scales=None, slopes=None),
+        NETWORK: CalibrationNetwork(UNITS, UNITS, start=WeightedSum(signs)),
     }
 
 
@@ -96,8 +125,9 @@ def compare_models(
     judges: Judges = None,
     progress: Callable[[], None] = lambda: None,
     together: Ints | None = None,
+    wanted: str = NETWORK,
 ) -> ModelComparison:
-    """Fit every candidate without each fold, and measure it there.
+    """Fit every candidate without each fold, measure it there, and choose.
 
     Args:
         folds: Together all rows.
@@ -107,22 +137,86 @@ def compare_models(
         progress: Told after each fold.
         together: What goes together, a user's conversations for example, bears one number `[row]`; None: each row is
             alone.
+        wanted: A candidate's name, or `best`. The network is taken only if no other is better by more than a standard
+            error, and of few labels it learns nothing.
     """
+    blocks = np.arange(len(positive)) if together is None else together
+    few = len(positive) < FEW and wanted in (NETWORK, BEST)
     proba: dict[str, Floats] = {}
     for fold in folds:
         known = ~fold.out
         who = None if judges is None else [judge for judge, keep in zip(judges, known, strict=True) if keep]
         for name in thumb_models(fold.signs):
-            model = fitted(name, fold.answers[known], fold.signs, positive[known], who)
-            proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = probability_positive(
-                model, fold.answers[fold.out]
-            )
+            if not (few and name == NETWORK):
+                model = fitted(name, fold.answers[known], fold.signs, positive[known], who, groups=blocks[known])
+                predicted = probability_positive(model, fold.answers[fold.out])
+                proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = predicted
         progress()
-    losses = {name: -np.log(np.where(positive, p, 1 - p)) for name, p in proba.items()}
-    best = min(losses, key=lambda name: float(losses[name].mean()))
-    blocks = np.arange(len(positive)) if together is None else together
-    scores = tuple(_score(name, loss, losses[best], blocks) for name, loss in losses.items())
-    return ModelComparison(best, scores, proba[best])
+    losses = {name: -np.log(np.where(positive, p, 1 - p)) for name, p in proba.items() if np.isfinite(p).all()}
+    chosen, why = (PLAIN, FEW_LABELS.format(len(positive))) if few else _choice(losses, blocks, wanted)
+    best = losses[_least(losses)]
+    scores = tuple(_score(name, loss, best, blocks) for name, loss in losses.items())
+    curve: tuple[LabelsPoint, ...] = ()
+    if NETWORK in losses and len(positive) >= 2 * FEW:
+        whole = _point(round(len(positive) * (1 - 1 / len(folds))), losses, blocks)
+        curve = (*(_with_fewer(folds, positive, blocks, share) for share in SHARES), whole)
+    return ModelComparison(chosen, why, scores, proba[chosen], curve)
+
+
+SHARES = (0.25, 0.5)
+"""Of the labels, for the curve."""
+
+
+def _with_fewer(folds: Sequence[Fold], positive: Bools, blocks: Ints, share: float) -> LabelsPoint:
+    """Compare the network with its start on a share of each fold's training rows; smaller networks, for the time."""
+    losses = {name: np.zeros(len(positive)) for name in (START, NETWORK)}
+    counts = []
+    for number, fold in enumerate(folds):
+        rows = np.random.default_rng(number).permutation(np.flatnonzero(~fold.out))
+        sides = (rows[positive[rows]], rows[~positive[rows]])
+        some = np.sort(np.concatenate([side[: max(1, round(share * len(side)))] for side in sides]))
+        questions = questionnaire([str(place) for place in range(len(fold.signs))], fold.answers.shape[2])
+        counts.append(len(some))
+        for name, loss in losses.items():
+            model = thumb_models(fold.signs)[name]
+            if name == NETWORK:
+                model.set_params(seeds=5, strengths=(20.0, 80.0))
+            model.fit(
+                flat(fold.answers[some]), positive[some].astype(np.float64), None, questions, blocks[some].tolist()
+            )
+            p = probability_positive(model, fold.answers[fold.out])
+            loss[fold.out] = -np.log(np.where(positive[fold.out], p, 1 - p))
+    return _point(round(float(np.mean(counts))), losses, blocks)
+
+
+def _point(labels: int, losses: Mapping[str, Floats], blocks: Ints) -> LabelsPoint:
+    gain = losses[START] - losses[NETWORK]
+    start, network = (float(losses[name].mean()) for name in (START, NETWORK))
+    return LabelsPoint(labels, start, network, float(gain.mean()), standard_error(gain, blocks))
+
+
+FEW_LABELS = "{} labels are too few to learn more than NetSAT: from " + f"{FEW} on models are compared"
+
+
+def _least(losses: Mapping[str, Floats]) -> str:
+    return min(losses, key=lambda name: float(losses[name].mean()))
+
+
+def _choice(losses: Mapping[str, Floats], blocks: Ints, wanted: str) -> tuple[str, str]:
+    """Return the candidate to take, and why."""
+    best = _least(losses)
+    if wanted not in (NETWORK, BEST):
+        return wanted, f"{wanted} was asked for; {best} has the least log-loss"
+    if wanted == BEST or NETWORK not in losses:
+        return best, f"{best} has the least log-loss"
+    if best == NETWORK:
+        return NETWORK, "the network has the least log-loss"
+    ahead = losses[NETWORK] - losses[best]
+    gap, error = float(ahead.mean()), standard_error(ahead, blocks)
+    told = f"{best} is {gap:.3f} ± {error:.3f} nats better"
+    if gap > error:
+        return best, f"{told} than the network, more than a standard error"
+    return NETWORK, f"{told}, which is within a standard error of the network"
 
 
 def fitted(
@@ -132,6 +226,7 @@ def fitted(
     positive: Bools,
     judges: Judges = None,
     rubrics: Sequence[str] | None = None,
+    groups: Ints | None = None,
 ) -> JudgedEstimator:
     """Return a candidate, fitted.
 
@@ -141,9 +236,12 @@ def fitted(
         positive: Thumbs `[row]`.
         judges: Who gave them `[row]`.
         rubrics: Ids of the rubrics, for its questionnaire; None: numbers.
+        groups: What goes together in a candidate's own cross-validation `[row]`; None: each row is alone.
     """
     questions = questionnaire(rubrics or [str(number) for number in range(len(signs))], answers.shape[2])
-    return thumb_models(signs)[name].fit(flat(answers), positive.astype(np.float64), judges, questions)
+    return thumb_models(signs)[name].fit(
+        flat(answers), positive.astype(np.float64), judges, questions, None if groups is None else groups.tolist()
+    )
 
 
 def questionnaire(rubrics: Sequence[str], options: int = LIKERT) -> Questionnaire:

@@ -21,6 +21,7 @@ GRAPHS = {
     "judge": "graphs/judge/graph.py",
     "answer": "graphs/grade/answer.py",
     "grade": "graphs/grade/graph.py",
+    "ask": "graphs/questionnaire/graph.py",
     "simulate": "graphs/simulate/graph.py",
 }
 """Files by the name of their graph, in the order of the page."""

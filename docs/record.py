@@ -27,6 +27,7 @@ from pollex.cli.commands.demo import learned_and_scored
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply, Request
 from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, RecordedWire
+from pollex.selection.policies import DEFAULT
 from pollex.services.options import ModelOptions
 from pollex.services.recorded import MANIFEST, PACKED, REPLIES, SCORES, Recording, result_in
 from pollex.services.roles import prompt_versions
@@ -98,7 +99,8 @@ def put(path: Path, values: object) -> None:
 def begun(folder: Path) -> Recording:
     """Return the recording to go on with, or a new one with a secret of its own."""
     if not (HERE / MANIFEST).exists():
-        about = {"model": MODEL, "made": f"{date.today()}", "secret": secrets.token_hex(SIZE), "prompts": {}}
+        about = {"model": MODEL, "made": f"{date.today()}", "secret": secrets.token_hex(SIZE)}
+        about |= {"policy": DEFAULT, "prompts": {}}
         put(HERE / MANIFEST, about)
     (folder / "replies").mkdir(parents=True, exist_ok=True)
     return Recording.at(HERE)
@@ -113,7 +115,7 @@ def record(folder: Path) -> None:
     endpoint = AskedEndpoint(MODEL, file=HERE / REPLIES, folder=folder)
     recording.prepare(out / ".pollex")
     limits = Limits(concurrency=1000, deadline=1e6)
-    learned_and_scored(out, ModelOptions(chat=endpoint, limits=limits), as_json=False)
+    learned_and_scored(out, ModelOptions(chat=endpoint, limits=limits), as_json=False, policy=recording.policy)
     lines = sorted(endpoint.given.values(), key=lambda line: (line["stage"], line["item"], line["key"]))
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     (HERE / REPLIES).write_bytes(gzip.compress(text.encode(), mtime=0))

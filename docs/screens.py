@@ -1,7 +1,10 @@
-"""Screens of the demo and of the recorded run in the browser, light and dark, as README and the how-tos show them.
+"""Screens of the demo and of the recorded run, light and dark, the report's picture, and the rows that README quotes.
 
-    python docs/screens.py                                     # docs/screens/*.png
+    python docs/screens.py                                     # docs/screens/*.png, docs/report.png, rows of README.md
     python docs/screens.py --demo FOLDER --recorded FOLDER     # of demos that were made before
+    python docs/screens.py --only home --only report           # some of the pictures
+
+All are of one run, and docs/screens/made.json keeps what that run gave: a test compares README and pictures with it.
 
 It needs the extra `browser` and a Chromium: the one that POLLEX_CHROMIUM names, or one on the PATH.
 """
@@ -9,6 +12,7 @@ It needs the extra `browser` and a Chromium: the one that POLLEX_CHROMIUM names,
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -17,13 +21,28 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-SCREENS = Path(__file__).parent / "screens"
+from PIL import Image
+
+from pollex.rubrics.headlines import headlines
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric import Polarity
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import FEW, doubt, percent
+
+ROOT = Path(__file__).parents[1]
+SCREENS, REPORT, README = ROOT / "docs" / "screens", ROOT / "docs" / "report.png", ROOT / "README.md"
+MADE = SCREENS / "made.json"
+ROWS = {"demo": 6, "recorded": 4}
+"""Rows that README quotes, by run: of the recorded run those of the model."""
+
 LARGEST = 150_000
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDE, HIGH = 1200, 620
+REPORT_SIZE = {"width": 1085, "height": 1450}
 
 
 @contextmanager
@@ -84,12 +103,88 @@ def recorded_pages(page: Any, base: str) -> dict[str, str]:
     }
 
 
-def shoot(browser: Any, url: str, scheme: str, pages: Callable[[Any, str], dict[str, str]]) -> list[Path]:
-    """Take all screens in a scheme."""
+def rows_of(found: RubricSet, most: int, *, by_model: bool) -> list[list[str]]:
+    """Return the rubrics that README quotes, half of each side if there are: text, quote and figures.
+
+    Args:
+        by_model: Whether only those of a model count, near twins of built-in ones, too.
+    """
+    chosen: list[ChosenRubric] = []
+    sides: tuple[tuple[Polarity, int], ...] = (("sat", most // 2), ("dsat", most))
+    for side, room in sides:
+        listed = headlines(found.rubrics, side)
+        own = [each for one in listed for each in ((one.rubric, *one.also) if by_model else (one.rubric,))]
+        kept = [one for one in own if one.quotes and told(one) is not None and ("@" in one.source or not by_model)]
+        chosen += sorted(kept, key=rank)[: room if side == "sat" else most - len(chosen)]
+    return [[one.text, f"“{one.quotes[0].text}”", figures(one)] for one in sorted(chosen, key=rank)]
+
+
+def rank(one: ChosenRubric) -> tuple[bool, float]:
+    """Put what is more than chance first, and larger differences."""
+    return told(one) != "", -abs(gap(one))
+
+
+def told(one: ChosenRubric) -> str | None:
+    """Return what is said of a rubric's figures: nothing, or that they are few; None where README doesn't quote it."""
+    if one.worth is None or one.worth.down_with.value is None:
+        return None
+    why = doubt(one.worth, one.polarity).partition(":")[0]
+    return None if why and one.worth.down_with.n >= FEW else why
+
+
+def gap(one: ChosenRubric) -> float:
+    """Return the share of thumbs down with a rubric minus that elsewhere."""
+    assert one.worth is not None, "it was measured"
+    return (one.worth.down_with.value or 0) - (one.worth.down_without.value or 0)
+
+
+def figures(one: ChosenRubric) -> str:
+    """Return the shares of thumbs down with a rubric and elsewhere."""
+    assert one.worth is not None, "it was measured"
+    there, elsewhere = one.worth.down_with, one.worth.down_without
+    return "; ".join(filter(None, (f"{percent(there)} of {there.n}", f"{percent(elsewhere)} elsewhere", told(one))))
+
+
+def quoted(readme: str, run: str, rows: list[list[str]]) -> str:
+    """Put rows between the two comments that name their run; a page without them stays as it is."""
+    head, begin, rest = readme.partition(f"<!-- rows of {run} -->\n")
+    _, end, tail = rest.partition("<!-- end of rows -->")
+    table = ["| rubric | quote | thumbs down on 200 others |", "|---|---|---|"]
+    table += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return head + begin + "\n".join([*table, end]) + tail if end else readme
+
+
+def keep(made: list[Path], rows: dict[str, list[list[str]]]) -> None:
+    """Write README's rows, and what was made into the file that the test reads."""
+    known = json.loads(MADE.read_text("utf-8")) if MADE.exists() else {"pictures": {}}
+    now = {str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest() for path in made}
+    kept = {"pictures": dict(sorted((known["pictures"] | now).items())), "rows": rows}
+    MADE.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    readme = README.read_text("utf-8")
+    for run, own in rows.items():
+        readme = quoted(readme, run, own)
+    README.write_text(readme, "utf-8")
+
+
+def shoot_report(browser: Any, demo: Path) -> Path:
+    """Take the picture of a demo's report."""
+    page = browser.new_page(viewport=REPORT_SIZE)
+    page.goto((demo / "report.html").absolute().as_uri())
+    whole = Image.open(BytesIO(page.screenshot())).convert("RGB")
+    page.close()
+    whole.quantize(256).save(REPORT, optimize=True)  # a third of the bytes, and nobody sees a difference
+    return REPORT
+
+
+def shoot(
+    browser: Any, url: str, scheme: str, pages: Callable[[Any, str], dict[str, str]], only: list[str]
+) -> list[Path]:
+    """Take the screens in a scheme, all or only some."""
     context = browser.new_context(viewport={"width": WIDE, "height": HIGH}, color_scheme=scheme)
     page, base, made = context.new_page(), url.partition("/enter")[0], []
     page.goto(url)
-    for name, path in pages(page, base).items():
+    wanted = {name: path for name, path in pages(page, base).items() if name in only or not only}
+    for name, path in wanted.items():
         page.goto(base + path)
         page.locator("[data-live]").first.wait_for(state="detached")  # figures that are worked out meanwhile
         page.goto(base + path)
@@ -100,16 +195,18 @@ def shoot(browser: Any, url: str, scheme: str, pages: Callable[[Any, str], dict[
 
 
 def main() -> int:
-    """Make the demo, and the screens; return 1 where one is too large."""
+    """Make the demo, the pictures and README's rows; return 1 where a screen is too large."""
     from playwright.sync_api import sync_playwright  # an extra that not everybody has
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--demo", type=Path)
     parser.add_argument("--recorded", type=Path)
+    parser.add_argument("--only", action="append", default=[], metavar="NAME")
     given = parser.parse_args()
     program = os.environ.get("POLLEX_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     SCREENS.mkdir(exist_ok=True)
     made: list[Path] = []
+    rows: dict[str, list[list[str]]] = {}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         for known, more, shown in ((given.demo, [], pages), (given.recorded, ["--recorded"], recorded_pages)):
@@ -117,11 +214,18 @@ def main() -> int:
             if known is None:
                 command = [sys.executable, "-m", "pollex", "demo", "--out", demo.name, *more]
                 subprocess.run(command, cwd=folder, check=True)  # noqa: S603 - ours
+            run = "recorded" if more else "demo"
+            found = RubricSet.load(demo / "rubrics.json", arrays=False)
+            rows[run] = rows_of(found, ROWS[run], by_model=bool(more))
+            if not more and (not given.only or "report" in given.only):
+                made.append(shoot_report(browser, demo))
             with served(demo) as url:
-                made += [path for scheme in ("light", "dark") for path in shoot(browser, url, scheme, shown)]
+                for scheme in ("light", "dark"):
+                    made += shoot(browser, url, scheme, shown, given.only)
+    keep(made, rows)
     for path in made:
         sys.stdout.write(f"{path.stat().st_size:>8,} bytes  {path}\n")
-    return int(any(path.stat().st_size > LARGEST for path in made))
+    return int(any(path.stat().st_size > LARGEST for path in made if path != REPORT))
 
 
 if __name__ == "__main__":

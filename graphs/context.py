@@ -113,7 +113,7 @@ def context_of(runtime: Runtime[C]) -> C:
     if runtime.context is None:
         raise WrongUse(
             "the graph was given no store, roles and conversations to work with",
-            remedy="run it by a command (`pollex learn --help`) or by the functions of graphs/runs.py; what ran, "
+            remedy="run it by a command (`pollex learn --help`) or by the functions of pollex; what ran, "
             "`pollex trace last` shows",
         )
     return runtime.context

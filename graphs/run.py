@@ -59,6 +59,7 @@ class RunSettings:
         at_once: Of these, how many are asked about at once: a few more than the endpoint has slots keep it busy.
         traced: Receives the run's tracer when the run begins.
         used: Calls, tokens and outcomes so far, as JSON values; stored with the run's progress.
+        place: Where a model is asked, without secrets; empty without one. A resume asks there, or is refused.
     """
 
     store: Store
@@ -71,6 +72,7 @@ class RunSettings:
     at_once: int = BATCH
     traced: Callable[[Tracer], None] = lambda _tracer: None
     used: Callable[[], Mapping[str, Any]] = dict
+    place: str = ""
 
     def __post_init__(self) -> None:
         """Have progress kept as well as shown."""
@@ -114,6 +116,7 @@ async def running(
         named: The run to go on with, where the user named one.
     """
     store = setting.store
+    fingerprint = {**fingerprint, "endpoint": setting.place} if setting.place else fingerprint
     if named is not None:
         run = named
     elif setting.resume:

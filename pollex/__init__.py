@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pollex.api.comparisons import check, compare
     from pollex.api.datasets import score_dataset
+    from pollex.api.estimator import RubricClassifier
     from pollex.api.exchange import export_rubrics, export_scores
-    from pollex.api.questions import grade, judge
+    from pollex.api.questions import ask, grade, judge
     from pollex.api.rubrics import (
         RubricSet,
         diff_sets,
@@ -40,10 +41,12 @@ __all__ = [
     "Conversation",
     "Label",
     "PollexError",
+    "RubricClassifier",
     "RubricSet",
     "Score",
     "Scorer",
     "Turn",
+    "ask",
     "calibrate",
     "check",
     "compare",
@@ -66,8 +69,9 @@ __all__ = [
 _NAMES = {
     "api.comparisons": ("check", "compare"),
     "api.datasets": ("score_dataset",),
+    "api.estimator": ("RubricClassifier",),
     "api.exchange": ("export_rubrics", "export_scores"),
-    "api.questions": ("grade", "judge"),
+    "api.questions": ("ask", "grade", "judge"),
     "api.rubrics": (
         "RubricSet",
         "diff_sets",

@@ -74,13 +74,25 @@ def score_node(
     """
     live = LiveScore(rubrics, events=events, deadline=deadline)
 
-    def score(state: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
-        return {key: live.of(state[messages], thread_of(config))}
+    def score(state: Any, config: RunnableConfig) -> dict[str, Any]:
+        found = messages_of(state, messages)
+        return {key: live.of(found, thread_of(config)) if isinstance(found, Sequence) else found}
 
-    async def ascore(state: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
-        return {key: await live.aof(state[messages], thread_of(config))}
+    async def ascore(state: Any, config: RunnableConfig) -> dict[str, Any]:
+        found = messages_of(state, messages)
+        return {key: await live.aof(found, thread_of(config)) if isinstance(found, Sequence) else found}
 
     return RunnableLambda(score, ascore, name="pollex")
+
+
+def messages_of(state: Any, name: str) -> Sequence[Any] | dict[str, str]:
+    """Return the messages of a state, or what is wrong as `error`: a missing score never ends a graph."""
+    fields = state if isinstance(state, Mapping) else vars(state)
+    if name in fields:
+        found: Sequence[Any] = fields[name]
+        return found
+    there = ", ".join(map(str, fields)) or "nothing"
+    return {"error": f"the state has no {name!r} (it has: {there}); name its field: score_node(…, messages=NAME)"}
 
 
 def thread_of(config: RunnableConfig) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -96,6 +97,14 @@ def parse_json(text: str) -> Any:
     if text.count("{") + text.count("[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     return value
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse a TOML text; raise TOMLDecodeError, a ValueError, also for one that is nested too deep."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("nested too deep") from None
 
 
 def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

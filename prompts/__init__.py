@@ -4,3 +4,6 @@
 `judging` writes what in a judge's prompt depends on the questions. The room knows no conversation, rubric or model: it
 takes plain texts. To add a prompt, add a file; the tests find it.
 """
+
+if not __name__.startswith("pollex."):
+    raise ImportError("this folder is the package pollex.prompts: import pollex.prompts")

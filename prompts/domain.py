@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from pollex.errors import UNREADABLE, WrongUse
+from pollex.text import parse_toml
 
 NEUTRAL = Path(__file__).with_name("neutral.toml")
 REMEDY = "correct it; `pollex domain new` writes a complete one"
@@ -56,10 +56,10 @@ class DomainProfile(BaseModel):
     def parse(cls, text: str, where: str = "domain profile") -> DomainProfile:
         """Return the profile that the TOML `text` holds; see `load`."""
         try:
-            return cls.model_validate(tomllib.loads(text))
+            return cls.model_validate(parse_toml(text))
         except ValidationError as error:
             raise WrongUse(complaint(error), where=where, remedy=REMEDY) from error
-        except (ValueError, RecursionError) as error:  # tomllib has others than its own for what has no end
+        except ValueError as error:
             raise WrongUse(f"not valid TOML: {error}", where=where, remedy=REMEDY) from error
 
     @classmethod

@@ -10,11 +10,10 @@ are the choices that fill them. Each is written again where the code makes it.
     precision       with no conversation on its side it carries the last defined value; before the first, the base rate.
     targets         `b + (1 − b)·(1 + tanh(±(θ − θ_c)/s))/2`: from the base rate b of the curve's own class up to 1.
                     s is the pooled standard deviation of the two classes' scores (n − 2 degrees of freedom).
-    separation      the default: greedy on LC / s^α, with s of the set so far and covariances shrunk by a fifth. α in
-                    0.25 … 0.75: at 1 the noise of a small log's covariances is taken for structure. On 20 splits of
-                    two real logs it is ahead of the paper's policies (benchmarks/rubicon_tables.py).
-    greedy          the paper's. All run until both budgets are used, also where the next rubric makes the loss worse:
-                    the budget is the user's. Losses within 1e-9 are ties, and the smaller id wins.
+    separation      greedy on LC / s^α, with s of the set so far and covariances shrunk by a fifth: the recorded run was
+                    made with it, and others' rubrics were never asked there. α in 0.25 … 0.75.
+    greedy          the paper's, and the default. All run until both budgets are used, also where the next rubric makes
+                    the loss worse: the budget is the user's. Losses within 1e-9 are ties, and the smaller id wins.
     α               the one with the best mean held-out AUC over the folds; the smaller one of equals.
     bandit, brute   their reward, "the rubric's summed score", is taken literally: no label enters. With labels' signs
                     it would rank as LC does, and the paper's brute force is not its correctness-only.
@@ -27,3 +26,6 @@ are the choices that fill them. Each is written again where the code makes it.
 
 Values are `[conversation, rubric]`, signed so that larger is better; `positive` is the thumb of each conversation.
 """
+
+if not __name__.startswith("pollex."):
+    raise ImportError("this folder is the package pollex.selection: import pollex.selection")

@@ -21,8 +21,9 @@ for _number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
-settings.register_profile("suite", max_examples=40, deadline=None)
-settings.load_profile("suite")
+settings.register_profile("suite", max_examples=25, deadline=None)
+settings.register_profile("nightly", max_examples=200, deadline=None)  # `make test-all`
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 PRIVATE = ("OPENAI_", "AZURE_OPENAI_", "POLLEX_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pollex.calibration.candidates import PLAIN
 from pollex.calibration.storage import packed
-from pollex.calibration.thumbs import PLAIN, fitted
+from pollex.calibration.thumbs import fitted
 from pollex.rubrics.rubric_set import RubricSet
 
 

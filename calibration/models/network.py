@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from sklearn.base import clone
 
+from pollex.calibration.crossfit import alone, assign_folds, learned_quietly
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import NOBODY, AnswerMatrix, Judgments, answer_matrix_of
 from pollex.calibration.network.weights import Array, Weights, joined
@@ -21,6 +25,12 @@ HeadKind = Literal["softmax", "ordinal"]
 Recipe = Literal["shrunk", "authors"]
 
 ADAPTING_STEPS = 60
+
+FOLDS = 5
+"""By which λ is chosen."""
+
+LEAST = 1e-9
+"""Of a probability that a network begins with."""
 
 
 class CalibrationNetwork(JudgedEstimator):
@@ -54,6 +64,9 @@ class CalibrationNetwork(JudgedEstimator):
             those drawn is `shrunk` in mini-batches. None: they are as given.
         draws: Of shape, batch and rate that a search tries; each comes with all 36 pairs of epochs.
         search_seconds: What would make the search and the training after it longer than this is passed over.
+        start: What the network begins as, and is shrunk to; not yet fitted. With one, of the settings above h1 and
+            h2 count, and judges have deltas in the heads alone: users have a label or two each.
+        strengths: λ to choose from, how strongly it is shrunk to its start; see `network.begun`.
         seeds: How many networks are averaged.
         seed: Of all that is random.
 
@@ -61,6 +74,7 @@ class CalibrationNetwork(JudgedEstimator):
         tuned_: Weights that answer the main question.
         general_: Weights that answer the others.
         search_: What a search tried and found, if there was one; no part of the state.
+        starts_: What it began as, fitted, by learned question; empty without a start.
     """
 
     title = "Calibration network"
@@ -70,6 +84,7 @@ class CalibrationNetwork(JudgedEstimator):
     general_: Weights
     learned_: Ints
     search_: Found
+    starts_: tuple[JudgedEstimator, ...]
 
     def __init__(
         self,
@@ -90,6 +105,8 @@ class CalibrationNetwork(JudgedEstimator):
         search: Literal["random"] | None = None,
         draws: int = 20,
         search_seconds: float = 60.0,
+        start: JudgedEstimator | None = None,
+        strengths: Sequence[float] = (5.0, 20.0, 80.0),
         seeds: int = 10,
         seed: int = 0,
     ) -> None:
@@ -110,6 +127,8 @@ class CalibrationNetwork(JudgedEstimator):
         self.search = search
         self.draws = draws
         self.search_seconds = search_seconds
+        self.start = start
+        self.strengths = strengths
         self.seeds = seeds
         self.seed = seed
 
@@ -130,13 +149,56 @@ class CalibrationNetwork(JudgedEstimator):
         self.learned_ = np.unique(y.question)
         sheets = answer_matrix_of(y, self.learned_)
         inputs = self.inputs(X)[sheets.row]
-        if self.search is not None:
+        self.starts_ = ()
+        if self.start is not None:
+            self._begun(X, y, groups, inputs, sheets)
+        elif self.search is not None:
             self.general_, self.tuned_ = self._searched(inputs, sheets, groups)
         elif self.recipe == "authors":
             self.general_ = self._by_the_authors(inputs, sheets)
             self.tuned_ = self.general_.only(self._main())
         else:
             self.general_, self.tuned_ = self._shrunk(inputs, sheets, self.seeds)
+
+    def _begun(self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix) -> None:
+        """Learn what the start misses, in networks that begin as it does."""
+        from pollex.calibration.network import begun
+
+        parts = min(FOLDS, self.seeds, len(np.unique(groups)))
+        rng = np.random.default_rng(self.seed)
+        folds = assign_folds(groups, parts, rng) if parts > 1 else [np.array([], dtype=np.int64)]
+        begins = [self._started(X, y, fold, sheets)[1] for fold in folds]
+        self.starts_ = self._started(X, y, np.array([], dtype=np.int64), sheets)[0]
+        fold_of = np.zeros(len(X), dtype=np.int64)
+        for number, fold in enumerate(folds):
+            fold_of[fold] = number
+        lesson = begun.Lesson(
+            inputs, sheets, np.stack(begins), fold_of[sheets.row], self._options(), self._main(), len(self.judges_)
+        )
+        shape = self.h1, self.h2
+        found = begun.taught(lesson, self.questionnaire_, shape, tuple(self.strengths), self.seeds, self.seed)
+        self.general_, self.tuned_ = found.general, found.tuned
+
+    def _started(
+        self, X: Floats, y: Judgments, without: Ints, sheets: AnswerMatrix
+    ) -> tuple[tuple[JudgedEstimator, ...], Floats]:
+        """Fit the start for each question without some rows.
+
+        Returns these models, and their log-probabilities of the sheets `[sheet, question, option]`.
+        """
+        options, known = self._options(), np.setdiff1d(np.arange(len(X)), without)
+        names = np.array([*self.judges_, None], dtype=object)[sheets.judge]
+        logs = np.zeros((len(sheets), len(options), int(options.max())))
+        starts = []
+        for place, number in enumerate(self.learned_):
+            questions = replace(self.questionnaire_, main=self.questionnaire_.scales[number].question)
+            rows, given = alone(X, y, known)
+            if not len(given.of_question(number)):  # a question with a few answers, all in this fold
+                logs[:, place, : options[place]] = -np.log(options[place])
+                continue
+            starts.append(learned_quietly(clone(self.start), rows, given, questions, None))
+            logs[:, place, : options[place]] = _logs(starts[-1].predict_proba(X[sheets.row], names.tolist()))
+        return tuple(starts), logs
 
     def _shrunk(self, inputs: Floats, sheets: AnswerMatrix, seeds: int) -> tuple[Weights, Weights]:
         """Return the weights after pre-training, and after fine-tuning."""
@@ -241,13 +303,20 @@ class CalibrationNetwork(JudgedEstimator):
         if not len(place):
             name = self.questionnaire_.scales[question].question
             raise WrongUse(f"no judgment of question {name!r} was there to learn from", remedy="fit again with some")
+        begins = None
+        if self.starts_:
+            begins = _logs(self.starts_[int(place[0])]._distribution(X, judges, question))
         if question == self.questionnaire_.index():
-            return self.tuned_.proba(self.inputs(X), judges, 0)
-        return self.general_.proba(self.inputs(X), judges, int(place[0]))
+            return self.tuned_.proba(self.inputs(X), judges, 0, begins)
+        return self.general_.proba(self.inputs(X), judges, int(place[0]), begins)
 
     def _state(self) -> State:
         arrays = {f"{kind}.{name}": array for kind in self._kinds() for name, array in self._weights(kind).items()}
-        return State({"learned": self.learned_.tolist()}, arrays)
+        starts = [start.state() for start in self.starts_]
+        for number, start in enumerate(starts):
+            arrays |= {f"start.{number}.{name}": array for name, array in start.arrays.items()}
+        facts = {"starts": [start.facts for start in starts]} if starts else {}
+        return State({"learned": self.learned_.tolist()} | facts, arrays)
 
     def _kinds(self) -> tuple[str, ...]:
         """Return the names of the weights to keep; the general ones may be unneeded."""
@@ -262,8 +331,32 @@ class CalibrationNetwork(JudgedEstimator):
         self.tuned_ = _with_prefix(state, "tuned.")
         kept = any(name.startswith("general.") for name in state.arrays)
         self.general_ = _with_prefix(state, "general.") if kept else self.tuned_
+        inputs = self.questionnaire_.width + len(self.questionnaire_.asked) + 1
+        widths = {weights.W1.shape[1] for weights in (self.tuned_, self.general_)}
+        if self.recipe != "authors" and widths != {inputs}:
+            raise ValueError(f"its network has {max(widths)} inputs, and its questions give {inputs}")
+        start = self.start
+        self.starts_ = (
+            ()
+            if start is None
+            else tuple(
+                type(start).from_state(
+                    start.get_params(deep=False),
+                    replace(self.questionnaire_, main=self.questionnaire_.scales[self.learned_[number]].question),
+                    State(facts, _arrays(state, f"start.{number}.")),
+                )
+                for number, facts in enumerate(state.facts.get("starts", ()))
+            )
+        )
 
 
 def _with_prefix(state: State, prefix: str) -> Weights:
-    found = {name.removeprefix(prefix): array for name, array in state.arrays.items() if name.startswith(prefix)}
-    return Weights(**found)
+    return Weights(**_arrays(state, prefix))
+
+
+def _arrays(state: State, prefix: str) -> dict[str, Array]:
+    return {name.removeprefix(prefix): array for name, array in state.arrays.items() if name.startswith(prefix)}
+
+
+def _logs(proba: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(proba, LEAST)))

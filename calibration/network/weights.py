@@ -81,28 +81,29 @@ class Weights:
                 grown[name] = np.concatenate([own, more], axis=1)
         return replace(self, **grown)
 
-    def proba(self, inputs: Floats, judges: Ints, question: int) -> Floats:
+    def proba(self, inputs: Floats, judges: Ints, question: int, begins: Floats | None = None) -> Floats:
         """Return the probability of each answer, mean over the seeds `[row, option]`.
 
         Args:
             inputs: `[row, input + 1]`, with the bias.
             judges: Codes `[row]`; −1 for nobody known, who gets the shared part.
             question: Place among the heads.
+            begins: Log-probabilities that the logits are added to `[row, option]`; None: 0.
         """
         out = np.empty((len(inputs), int(self.options[question])))
         for start in range(0, len(inputs), ROWS):
             part = slice(start, start + ROWS)
-            out[part] = self._proba(inputs[part], judges[part], question)
+            out[part] = self._proba(inputs[part], judges[part], question, 0.0 if begins is None else begins[part])
         return out
 
-    def _proba(self, inputs: Floats, judges: Ints, question: int) -> Floats:
+    def _proba(self, inputs: Floats, judges: Ints, question: int, begins: Floats | float) -> Floats:
         hidden = self._hidden(inputs, judges)
         logits = _with_bias(hidden) @ self._head(self.V, question)
         if self.Va.shape[1]:
             known = judges != NOBODY
             deltas = self._head(self.Va, question)[:, judges[known]]
             logits[:, known] += np.einsum("srh,srho->sro", _with_bias(hidden[:, known]), deltas)
-        each = self._ordinal(logits, question) if self.ordinal[question] else self._softmax(logits, question)
+        each = self._ordinal(logits, question) if self.ordinal[question] else self._softmax(logits, question, begins)
         mean: Floats = each.mean(axis=0)
         return mean
 
@@ -124,8 +125,8 @@ class Weights:
         width = V.shape[-1] // len(self.options)
         return V[..., question * width : (question + 1) * width]
 
-    def _softmax(self, logits: Floats, question: int) -> Floats:
-        each: Floats = softmax(logits[..., : self.options[question]], axis=-1)
+    def _softmax(self, logits: Floats, question: int, begins: Floats | float) -> Floats:
+        each: Floats = softmax(logits[..., : self.options[question]] + begins, axis=-1)
         return each
 
     def _ordinal(self, outputs: Floats, question: int) -> Floats:

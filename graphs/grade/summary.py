@@ -49,7 +49,7 @@ class Summary:
         levels: Tenths of grades `[level]`, the worst first: means of distributions are no whole grades.
         shares: By judge (`rules`, `plain`, `human`), the share of grades that are at most each level `[level]`.
         counts: By judge, how many grades there are.
-        areas: Between each judge's distribution and people's; see `calibration.grades.areas`. Empty without people.
+        areas: Between each judge's distribution and people's; see `measures.grades.areas`. Empty without people.
         flags: How many cases have which flag.
         outcomes: How many cases came to which outcome.
     """

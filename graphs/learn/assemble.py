@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -16,8 +17,15 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids
 from pollex.graphs.learn.baselines import Plain
-from pollex.graphs.learn.calibrate import compared, stored, uncompared
-from pollex.graphs.learn.notes import all_but_constant, caveats, dropped_rubrics, reasons_of, refusals
+from pollex.graphs.learn.calibrate import (
+    compared,
+    folds_of,
+    grades_compared,
+    grades_of,
+    stored,
+    uncompared,
+)
+from pollex.graphs.learn.notes import all_but_constant, caveats, dropped_rubrics, reasons_of, refusals, yielded
 from pollex.graphs.learn.reach import reach_of
 from pollex.graphs.learn.select import candidates, fully_answered
 from pollex.graphs.learn.state import LearnContext, RunState
@@ -39,7 +47,10 @@ from pollex.rubrics.records import (
     CandidateRow,
     Choice,
     ChosenRubric,
+    CurveRow,
     DataRecord,
+    GradeRow,
+    RatingRecord,
     SpreadRecord,
     WindowRecord,
     Worth,
@@ -59,8 +70,10 @@ def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
     work, settings = context.work, context.settings
     pool = candidates(context)
     if any(c.text_hash[:16] in work.learned_from for c in pool.conversations):
-        return uncompared(work.model) | {"conversations": [c.id for c in pool.conversations]}
-    found = compared(
+        why = "the rubrics were learned from these conversations, so models can't be compared on them: as before"
+        unknown = {"grades": grades_compared(None, pool.conversations, graded_fields(context), settings.seed)}
+        return uncompared(work.model, why) | unknown | {"conversations": [c.id for c in pool.conversations]}
+    parts = folds_of(
         pool.values,
         work.probabilities(pool.conversations, pool.rubrics),
         pool.rubrics,
@@ -69,9 +82,19 @@ def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
         selection["alpha"],
         settings.policy,
         settings.seed,
-        progress=lambda: context.progress.advance("calibrate"),
     )
-    return stored(found) | {"conversations": [c.id for c in pool.conversations]}
+    advance = partial(context.progress.advance, "calibrate")
+    found = None if parts is None else compared(parts, pool.conversations, settings.probability, advance)
+    grades = grades_compared(parts, pool.conversations, graded_fields(context), settings.seed)
+    return (
+        stored(found, settings.probability) | {"grades": grades} | {"conversations": [c.id for c in pool.conversations]}
+    )
+
+
+def graded_fields(context: LearnContext) -> list[str]:
+    """Return the fields that may hold grades, the main one first."""
+    also = [name.strip() for name in context.settings.also.split(",") if name.strip()]
+    return [context.logs.label_field, *also] if context.logs.label_field else []
 
 
 def assemble(
@@ -96,7 +119,14 @@ def assemble(
     worths, alone = worths_of(context, held_out, truth), alone_by_id(context, training)
     asked_when = context.judge_record.scale == "occasion"
     twin_of = twins(work.chosen, work.matrix(training, work.chosen)[0])
-    notes = [*selection["notes"], *refusals(work.refused), *caveats(context, truth), *all_but_constant(work, alone)]
+    by_model = context.judge_record.kind == LLM and bool(work.extractions)
+    notes = [
+        *(yielded(work) if by_model else ()),
+        *selection["notes"],
+        *refusals(work.refused),
+        *caveats(context, truth),
+        *all_but_constant(work, alone),
+    ]
     calibrator, arrays = calibrator_record(context, comparison, training, held_out)
     plain = Plain(training, positive, held_out)
     rubric_set = RubricSet(
@@ -138,7 +168,7 @@ def assemble(
         calibrator=calibrator,
         segments=segments_of(training, held_out),
         spread=spread_of(np.append(scores, tested)),
-        found_nothing=found_nothing(work) if context.judge_record.kind == LLM and work.extractions else None,
+        found_nothing=found_nothing(work) if by_model else None,
         never={id_: value for id_, value in work.never_counts.items() if id_ in {r.id for r in work.chosen}},
     )
     support = rubric_set.support
@@ -219,20 +249,48 @@ def calibrator_record(
     work, rng = context.work, np.random.default_rng([context.settings.seed, 4])
     model = work.thumb_model
     assert model is not None, "`calibrate` comes before `assess`"
-    pack = packed(model.model)
+    pack = packed(model.model, model.rating)
     seen, unseen = comparison["held_out"], model.probability(work.probabilities(held_out, work.chosen))
     positive, truth = positives(training), positives(held_out)
     share = float(positive.mean())
     record = CalibratorRecord(
         chosen=comparison["chosen"],
+        why=comparison.get("why", ""),
+        curve=tuple(CurveRow(**row) for row in comparison.get("curve", ())),
         compared=tuple(CandidateRow(**row) for row in comparison["compared"]),
         labels=len(training),
         training=probability_figures(np.array(seen), positive, share, rng, block_ids(training)) if seen else None,
         held_out=probability_figures(unseen, truth, share, rng, block_ids(held_out)) if held_out else None,
         rubrics=model.rubrics,
-        facts={name: value for name, value in pack.facts.items() if name != "questionnaire"},
+        facts={name: value for name, value in pack.facts.items() if name not in ("questionnaire", "beside")},
+        rating=rating_record(context, comparison, held_out, pack.facts),
     )
     return record, pack.arrays
+
+
+def rating_record(
+    context: LearnContext, comparison: dict[str, Any], held_out: Sequence[Conversation], facts: dict[str, Any]
+) -> RatingRecord | None:
+    """Return the model of grades with its figures; None where the labels are no grades."""
+    if (found := comparison.get("grades")) is None:
+        return None
+    from pollex.measures.distributions import Predictions
+    from pollex.measures.distributions import assess as assess_grades
+
+    work, model = context.work, context.work.thumb_model
+    assert model is not None, "`calibrate` comes before `assess`"
+    values = np.array(next(iter(found["scales"].values())))
+    grades, _ = grades_of(held_out, list(found["scales"])[:1])
+    known = np.isin(grades[:, 0], values) if grades.shape[1] else np.zeros(len(held_out), dtype=bool)
+    measured = None
+    if known.any():
+        proba = model.grades(work.probabilities(held_out, work.chosen))[known]
+        place = np.searchsorted(values, grades[known, 0])
+        rng, blocks = np.random.default_rng([context.settings.seed, 8]), block_ids(held_out)[known]
+        one = assess_grades(Predictions(proba, place, blocks, tuple(values.tolist())), rng, smooth=False)
+        measured = GradeRow(name=found["chosen"], n=one.n, rmse=one.rmse, pearson=one.pearson)
+    own = {name: value for name, value in facts["beside"].items() if name != "questionnaire"}
+    return RatingRecord(**found, held_out=measured, facts=own)
 
 
 def judge_record(context: LearnContext) -> Any:

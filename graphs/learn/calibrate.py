@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pollex.calibration.candidates import BEST, NAMES, NETWORK, PLAIN, START, candidate
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
@@ -14,33 +15,48 @@ from pollex.graphs.learn.select import both_lists, kinds_of
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.thumb_model import FOLDS, Floats, ThumbModel, judges_of
 from pollex.selection.policies import select
+from pollex.selection.pool import Budget
 
 if TYPE_CHECKING:
-    from pollex.calibration.thumbs import ModelComparison
+    from pollex.calibration.estimator import JudgedEstimator
+    from pollex.calibration.questionnaire import Scale
+    from pollex.calibration.thumbs import Fold, ModelComparison
 
 
 def compared(
+    parts: Sequence[Fold], training: Sequence[Conversation], probability: str, progress: Callable[[], None]
+) -> ModelComparison:
+    """Compare models of the probability by cross-validation, with rubrics chosen without each fold.
+
+    Args:
+        parts: See `folds_of`.
+        probability: See `LearnSettings`.
+        progress: Called after each fold.
+    """
+    from pollex.calibration.thumbs import compare_models
+
+    positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
+    wanted = candidate(probability)
+    return compare_models(parts, positive, judges_of(training), progress, block_ids(training), wanted)
+
+
+def folds_of(
     values: Floats,
     answers: Floats,
     rubrics: Sequence[Rubric],
     training: Sequence[Conversation],
-    budget: tuple[int, int],
+    budget: Budget,
     alpha: float,
     policy: str,
     seed: int,
-    progress: Callable[[], None],
-) -> ModelComparison | None:
-    """Compare models of the probability by cross-validation, with rubrics chosen without each fold.
+) -> list[Fold] | None:
+    """Deal folds, and choose rubrics without each; None if there are too few conversations.
 
     Args:
         values: Terms of NetSAT `[conversation, rubric]`, of the whole pool.
         answers: Probabilities `[conversation, rubric, option]`, of the whole pool.
-        progress: Called after each fold.
-
-    Returns:
-        None if there are too few conversations for folds.
     """
-    from pollex.calibration.thumbs import Fold, compare_models
+    from pollex.calibration.thumbs import Fold
 
     positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
     sat, ids = np.array([rubric.polarity == "sat" for rubric in rubrics]), [rubric.id for rubric in rubrics]
@@ -48,13 +64,13 @@ def compared(
         dealt = folds(training, FOLDS, seed)
     except BadLabels:
         return None
-    parts = []
+    parts, kinds = [], kinds_of(rubrics)
     for number in range(FOLDS):
         out, rng = dealt == number, np.random.default_rng([seed, 3, number])
-        chosen = select(values[~out], positive[~out], kinds_of(rubrics), ids, both_lists(budget), alpha, rng, policy)
+        chosen = select(values[~out], positive[~out], kinds, ids, both_lists(budget, kinds), alpha, rng, policy)
         places = [step.index for step in chosen.steps]
         parts.append(Fold(out, np.where(sat[places], 1.0, -1.0).tolist(), answers[:, places]))
-    return compare_models(parts, positive, judges_of(training), progress, block_ids(training))
+    return parts
 
 
 def model_of(name: str, answers: Floats, rubrics: Sequence[Rubric], training: Sequence[Conversation]) -> ThumbModel:
@@ -68,23 +84,108 @@ def model_of(name: str, answers: Floats, rubrics: Sequence[Rubric], training: Se
     signs = [1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics]
     positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
     ids = [rubric.id for rubric in rubrics]
-    return ThumbModel(ids, fitted(name, answers, signs, positive, judges_of(training), ids), answers.shape[2])
+    model = fitted(name, answers, signs, positive, judges_of(training), ids, block_ids(training))
+    return ThumbModel(ids, model, answers.shape[2])
 
 
-def stored(found: ModelComparison | None) -> dict[str, Any]:
-    """Return the comparison as JSON values."""
+def grades_of(conversations: Sequence[Conversation], names: Sequence[str]) -> tuple[Floats, list[Scale]]:
+    """Return the grades that people gave `[conversation, question]`, NaN where none, and the questions' scales.
+
+    Args:
+        names: Fields of the log; the first is the main one. Without grades in that there are no questions.
+    """
+    from pollex.calibration.grades import rounded, scale_of
+
+    found, scales = [], []
+    for name in names:
+        grades = np.array([_grade(conversation, name) for conversation in conversations], dtype=np.float64)
+        if (scale := scale_of(name, grades)) is not None:
+            found.append(rounded(grades))
+            scales.append(scale)
+        elif name == names[0]:
+            break
+    return np.stack(found, axis=1) if found else np.zeros((len(conversations), 0)), scales
+
+
+def _grade(conversation: Conversation, name: str) -> float:
+    value: Any = conversation.metadata
+    for part in (name,) if name in conversation.metadata else name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    values = value if isinstance(value, list) and value else [value]
+    try:
+        return float(np.mean([float(one) for one in values if not isinstance(one, bool)] or [np.nan]))
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+def grades_compared(
+    parts: Sequence[Fold] | None,
+    training: Sequence[Conversation],
+    names: Sequence[str],
+    seed: int,
+) -> dict[str, Any] | None:
+    """Compare models of the grades; None where the labels are none. See `RatingRecord`.
+
+    Args:
+        parts: See `folds_of`; None where models can't be compared.
+        names: See `grades_of`.
+    """
+    from pollex.calibration.grades import compare_grades
+    from pollex.calibration.thumbs import FEW
+
+    grades, scales = grades_of(training, names)
+    if not scales:
+        return None
+    labels = int((~np.isnan(grades[:, 0])).sum())
+    record: dict[str, Any] = {"scales": {scale.question: scale.values for scale in scales}, "labels": labels}
+    if parts is None:
+        why = "models could not be compared on these conversations"
+        return record | {"chosen": START if labels < FEW else NETWORK, "why": why}
+    rng = np.random.default_rng([seed, 7])
+    found = compare_grades(parts, grades, scales, judges_of(training), block_ids(training), rng)
+    rows = [
+        {"name": name, "n": one.n, "rmse": vars(one.rmse), "pearson": vars(one.pearson)}
+        for name, one in found.figures.items()
+    ]
+    return record | {"chosen": found.chosen, "why": found.why, "compared": rows, "reliability": found.reliability}
+
+
+def rating_of(
+    found: Mapping[str, Any], answers: Floats, rubrics: Sequence[Rubric], training: Sequence[Conversation]
+) -> JudgedEstimator:
+    """Fit the chosen model of grades on all training conversations.
+
+    Args:
+        found: See `grades_compared`.
+        answers: Probabilities `[conversation, rubric, option]`, of the chosen rubrics.
+    """
+    from pollex.calibration.grades import fitted_grades
+
+    grades, scales = grades_of(training, list(found["scales"]))
+    signs = [1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics]
+    ids, blocks = [rubric.id for rubric in rubrics], block_ids(training)
+    return fitted_grades(found["chosen"], answers, signs, grades, scales, judges_of(training), ids, blocks)
+
+
+def stored(found: ModelComparison | None, probability: str) -> dict[str, Any]:
+    """Return the comparison as JSON values.
+
+    Args:
+        probability: See `LearnSettings`; taken where nothing could be compared.
+    """
     if found is None:
-        return uncompared()
+        wanted = candidate(probability)
+        return uncompared(PLAIN if wanted in (NETWORK, BEST) else wanted, "too few conversations to compare models")
     rows = [vars(score) for score in found.scores]
-    return {"chosen": found.chosen, "compared": rows, "held_out": found.held_out.tolist()}
+    curve = [vars(point) for point in found.curve]
+    told = {"chosen": found.chosen, "why": found.why, "compared": rows, "curve": curve}
+    return told | {"held_out": found.held_out.tolist()}
 
 
-def uncompared(model: str | None = None) -> dict[str, Any]:
+def uncompared(model: str | None, why: str) -> dict[str, Any]:
     """Return the record without a comparison.
 
     Args:
         model: Name of the model to take; the simplest one if None or unknown.
     """
-    from pollex.calibration.thumbs import PLAIN, thumb_models
-
-    return {"chosen": model if model in thumb_models(()) else PLAIN, "compared": [], "held_out": None}
+    return {"chosen": model if model in NAMES else PLAIN, "why": why, "compared": [], "held_out": None}

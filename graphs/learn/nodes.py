@@ -15,7 +15,7 @@ from langgraph.types import Send
 from pollex.graphs.ask import ask, extract_from, sides
 from pollex.graphs.context import context_of
 from pollex.graphs.learn.assemble import assemble, compare
-from pollex.graphs.learn.calibrate import model_of
+from pollex.graphs.learn.calibrate import model_of, rating_of
 from pollex.graphs.learn.pairs import in_turns, matched_pairs
 from pollex.graphs.learn.reach import answers_of_pool
 from pollex.graphs.learn.select import candidates, choose
@@ -215,13 +215,15 @@ async def calibrate(state: LearnState, runtime: Runtime[LearnContext]) -> LearnS
         with context.tracer.span("calibrate", kind="node", inputs=[rubric.id for rubric in work.chosen]) as span:
             selection: dict[str, Any] = step(context.store, context.run, "select")
             found = await asyncio.to_thread(compare, context, selection)
-            span.outputs([found["chosen"]])
+            span.outputs([found["chosen"], found["why"]])
         await context.store.write_step(context.run, "calibrate", found)
     if found["held_out"] is not None:
         work.crossfitted = dict(zip(found["conversations"], found["held_out"], strict=True))
     training = candidates(context).conversations
     answers = work.probabilities(training, work.chosen)
     work.thumb_model = await asyncio.to_thread(model_of, found["chosen"], answers, work.chosen, training)
+    if (graded := found.get("grades")) is not None:
+        work.thumb_model.rating = await asyncio.to_thread(rating_of, graded, answers, work.chosen, training)
     return {}
 
 

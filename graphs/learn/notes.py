@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from pollex.agents.embedded.events.language import not_english
+from pollex.agents.roles import Extraction
 from pollex.conversations.splits import blocks
 from pollex.graphs.learn.state import LearnContext, RunState
 from pollex.measures.arrays import Bools
 from pollex.measures.intervals import FEWEST
 from pollex.rubrics.alone import BY, REMEDIES, nearly_constant
 from pollex.rubrics.records import Alone, DroppedRubric
-from pollex.rubrics.rubric import Reason
+from pollex.rubrics.rubric import Reason, is_built_in
 from pollex.text import count
 
 
@@ -80,7 +81,7 @@ def caveats(context: LearnContext, truth: Bools) -> list[str]:
     Args:
         truth: Labels of the held-out conversations in the figures `[conversation]`.
     """
-    notes, held_out = [], len(context.held_out)
+    notes, held_out = [*context.logs.lost_labels, *context.logs.note_on_repeats], len(context.held_out)
     if left_out := held_out - len(truth):
         notes.append(
             f"Left out of all figures: {left_out} of {count(held_out, 'held-out conversation')}, because some rubric "
@@ -123,6 +124,30 @@ def all_but_constant(work: RunState, alone: Mapping[str, Alone]) -> list[str]:
         for rubric in work.chosen
         if not rubric.reason_ids and nearly_constant(found := alone[rubric.id])
     ]
+
+
+NOT_THE_MODELS = "rubrics are the model's: "
+"""Words of the note on a model whose reasons were left out."""
+
+
+def yielded(work: RunState) -> list[str]:
+    """Say how many of a model's reasons were left out, and if most were or it gave no rubric, what it came to."""
+    read = [found for found in work.extractions.values() if isinstance(found, Extraction)]
+    left_out, unquoted = sum(found.dropped for found in read), sum(found.unquoted for found in read)
+    given = left_out + sum(not is_built_in(reason.source) for found in read for reason in found.reasons)
+    own = sum(not is_built_in(rubric.source) for rubric in work.chosen)
+    if own and not left_out:
+        return []
+    others = f"; {left_out - unquoted} others quote no exchange, or copy it" if left_out > unquoted else ""
+    why = f", {unquoted} because their quotes don't stand in the conversation{others}"
+    if left_out == unquoted:
+        why = ", because their quotes don't stand in the conversation"
+    what = f"{left_out} of {count(given, 'reason')} {'was' if left_out == 1 else 'were'} left out{why}"
+    if own and 2 * left_out < given:
+        return [f"Of the model, {what}."]
+    if not left_out:
+        what = f"none of its {count(given, 'reason')} led to one that was chosen" if given else "it gave no reason"
+    return [f"{own} of {len(work.chosen)} {NOT_THE_MODELS}{what}."]
 
 
 def refusals(refused: dict[str, int]) -> list[str]:

@@ -115,7 +115,7 @@ def curve_of(
         return (), Figure(None, n=len(truth), undefined=why)
     assert pool_values is not None, "there is no curve without"
     rng = np.random.default_rng([context.settings.seed, 7])
-    choose, budget = policy_named(context.settings.policy), both_lists(context.settings.budget)
+    choose, budget = policy_named(context.settings.policy), both_lists(context.settings.budget, pool.kinds)
     scores: dict[int, list[Floats]] = {}
     for share in SHARES:
         for rows in drawn(labels, share, rng):

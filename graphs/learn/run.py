@@ -20,10 +20,12 @@ from pollex.graphs.learn.state import LearnContext, LearnSettings, LearnState, R
 from pollex.graphs.run import RunSettings, config, digest, fingerprint_of, keep_conversations, running
 from pollex.graphs.score.run import keep_scores
 from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.alone import anew_told
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, retryable
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.selection.policies import DEFAULT, POLICIES
 from pollex.store.resume import answers_of, extractions_of, step
 from pollex.store.store import Store
 
@@ -65,7 +67,7 @@ async def learn(
             raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
     if rubrics:
         graph, settings = refit_graph.graph, keeping_all(settings, rubrics)
-        rubrics = [roles.judge.reworded(rubric, "") for rubric in rubrics]
+        rubrics = [roles.judge.understood(rubric) for rubric in rubrics]
     fingerprint = fingerprint_of(logs, settings=settings, profile=profile, roles=roles.fingerprints)
     if rubrics:
         fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
@@ -94,10 +96,12 @@ async def refit(
     from pollex.graphs.learn import refit as refit_graph
 
     rubrics = asked(rubric_set, roles.judge)
+    rating = rubric_set.calibrator and rubric_set.calibrator.rating
     kept_settings = LearnSettings(
+        also=",".join(list(rating.scales)[1:]) if rating else "",
         test_fraction=settings.test_fraction,
         alpha=rubric_set.alpha,
-        policy=rubric_set.policy,
+        policy=rubric_set.policy if rubric_set.policy in POLICIES else DEFAULT,  # sets of before have others
         seed=settings.seed,
         minimum=settings.minimum,
     )
@@ -159,17 +163,14 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
         "dropped": before.dropped,
         "roles": before.roles | {"judge": fitted.roles["judge"]},
         "data": fitted.data.model_copy(update=hashes),
-        "notes": (*fitted.notes, *notes),
+        "notes": (*fitted.notes, *notes, *anew_told(before.rubrics, fitted.rubrics)),
     }
     return fitted.model_copy(update=kept)
 
 
 def asked(rubric_set: RubricSet, judge: Judge) -> tuple[Rubric, ...]:
-    """Return the set's rubrics as the judge understands them; a new wording may change evidence."""
-    return tuple(
-        judge.reworded(Rubric.model_validate(r.model_dump(include=set(Rubric.model_fields))), r.written)
-        for r in rubric_set.rubrics
-    )
+    """Return the set's rubrics as the judge understands them."""
+    return tuple(judge.understood(rubric.plain) for rubric in rubric_set.rubrics)
 
 
 async def _learn(

@@ -33,9 +33,17 @@ TWINS = 0.9
 """Rubrics whose values correlate by as much, either way round, say the same."""
 
 
-def both_lists(budget: tuple[int, int]) -> Budget:
-    """Return the same budget for the headline list and for the second one."""
-    return (*budget, *budget)
+def both_lists(budget: Budget, kinds: Ints) -> Budget:
+    """Give the headline list a whole set's budget, and the second list what is left of it.
+
+    Args:
+        budget: See `LearnSettings`.
+        kinds: See `kinds_of`, of the rubrics to choose from.
+    """
+    if len(budget) > 2:
+        return budget
+    sat, dsat, *_ = np.bincount(kinds, minlength=4).tolist()
+    return (*budget, max(budget[0] - sat, 0), max(budget[1] - dsat, 0))
 
 
 def kinds_of(rubrics: Sequence[Rubric]) -> Ints:
@@ -208,7 +216,14 @@ def choose(context: LearnContext) -> dict[str, Any]:
     alpha, table, held_out_scores, notes = cross_validated_alpha(context, pool)
     rng = np.random.default_rng(settings.seed)
     chosen = select(
-        pool.values, pool.labels, pool.kinds, pool.ids, both_lists(settings.budget), alpha, rng, settings.policy
+        pool.values,
+        pool.labels,
+        pool.kinds,
+        pool.ids,
+        both_lists(settings.budget, pool.kinds),
+        alpha,
+        rng,
+        settings.policy,
     )
     shares = stable_shares(context, pool, alpha)
     notes += told
@@ -247,7 +262,7 @@ def cross_validated_alpha(
         pool.labels,
         pool.kinds,
         pool.ids,
-        both_lists(settings.budget),
+        both_lists(settings.budget, pool.kinds),
         dealt,
         settings.policy,
         grid,
@@ -271,7 +286,7 @@ def stable_shares(context: LearnContext, pool: Candidates, alpha: float) -> Floa
         pool.labels,
         pool.kinds,
         pool.ids,
-        both_lists(settings.budget),
+        both_lists(settings.budget, pool.kinds),
         alpha,
         np.random.default_rng([settings.seed, 1]),
         policy=settings.policy,

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
 from pollex.agents.roles import Extraction, Roles
+from pollex.calibration.candidates import candidate
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
@@ -26,6 +27,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import ThumbModel
 from pollex.selection.losses import EVAL_RANGE
 from pollex.selection.policies import DEFAULT, policy_named
+from pollex.selection.pool import Budget
 
 Stage = Literal["pool", "held_out"]
 
@@ -51,6 +53,14 @@ class Item(TypedDict):
 
 Method = Literal["rubicon", "spur"]
 
+TEN_A_LIST = (10, 10, 10, 10)
+"""The budget where none is given: ten SAT and ten DSAT rubrics in the headline list, and as many in the second."""
+
+
+def budget_of(most: int | None) -> Budget:
+    """Return the budget of a set with as many rubrics of each kind; None: that of either list."""
+    return TEN_A_LIST if most is None else (most, most)
+
 
 @dataclass(frozen=True)
 class LearnSettings:
@@ -58,21 +68,27 @@ class LearnSettings:
 
     Attributes:
         test_fraction: Share of the labeled conversations that is held out; 0 holds nothing out.
-        budget: Maximum number of SAT and DSAT rubrics.
+        budget: Maximum number of SAT and DSAT rubrics in the set; with two numbers more, in either of its two lists.
         batch: Reasons a summarizer sees at once.
         method: `rubicon` writes a growing pool and chooses from it; `spur` revises one set of limited size in place.
         policy: How rubrics are chosen; a name of `selection.policies`.
         alpha: Weight of sharpness; None chooses it by cross-validation.
+        probability: What gives the probability of a thumb up: `network`, which another model replaces that is better by
+            more than a standard error; `best`; or the name of a model.
+        also: Fields of other questions that people rated, separated by commas: where the labels are grades, the network
+            learns these first, with the grades.
         resamples: Bootstrap resamples for stability; 0 leaves it out.
         minimum: Conversations of each class that are needed to learn at all.
     """
 
     test_fraction: float = 0.5
-    budget: tuple[int, int] = (10, 10)
+    budget: Budget = TEN_A_LIST
     batch: int = 20
     method: Method = "rubicon"
     policy: str = DEFAULT
     alpha: float | None = None
+    probability: str = "network"
+    also: str = ""
     seed: int = 0
     resamples: int = 200
     minimum: int = 10
@@ -84,6 +100,7 @@ class LearnSettings:
             WrongUse: Says what, and what to give instead.
         """
         policy_named(self.policy)
+        candidate(self.probability)
         if self.method not in get_args(Method):
             raise WrongUse(f"no method is called {self.method!r}", remedy=f"use one of {', '.join(get_args(Method))}")
         if not 0 <= self.test_fraction < 1:

@@ -16,11 +16,10 @@ from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.ask import ask
 from pollex.graphs.context import BatchContext, BatchState, ConversationIndex, Item, context_of
-from pollex.graphs.score.run import score_row
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.netsat import NetSat, Score
 from pollex.rubrics.rubric import Polarity
-from pollex.store.rows import conversation_rows
+from pollex.store.rows import conversation_rows, score_row
 
 Whole = Callable[[Sequence[Conversation]], Awaitable[Sequence[Score]]]
 """Scores a batch of conversations, in their order."""

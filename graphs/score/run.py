@@ -16,9 +16,8 @@ from pollex.rubrics.answers import RETRYABLE, Outcome
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.resume import answers_of
-from pollex.store.rows import conversation_rows, rubric_rows
+from pollex.store.rows import conversation_rows, rubric_rows, score_row
 from pollex.store.store import Store
-from pollex.store.tables import ScoreRow
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -146,10 +145,3 @@ def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[
         if one.netsat is not None:
             score = netsat.read(one.conversation_id, one.netsat).model_copy(update={"probability": one.probability})
         store.put([score_row(run, score)])
-
-
-def score_row(run: str, score: Score) -> ScoreRow:
-    """Return a score as a row of the store."""
-    return ScoreRow(
-        run, score.conversation_id, score.netsat, score.label, score.confident, score.probability, score.outcome
-    )

@@ -92,6 +92,11 @@ def words_of(conversation: Conversation) -> list[str]:
     return [word for turn in conversation.turns for word in words(turn.content)]
 
 
+_MARKS = dict.fromkeys(map(ord, "\"'`´“”„‟‘’‚‛«»‹›「」『』″′"))
+_FOLDED = _MARKS | dict.fromkeys(map(ord, "‐‑‒–—―−"), "-") | {ord("…"): "..."}
+_LEFT_OUT = re.compile(r"[\[(]?\.{3,}[\])]?")
+MOST_LEFT_OUT = 400
+"""Characters of a turn that an ellipsis of a quote may stand for."""
 _JSON_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrt"\\/]))')
 _SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -99,15 +104,55 @@ _SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 def located(conversation: Conversation, text: str, turn: int) -> Quote | None:
     """Locate a quote, first in `turn`, then in the nearest turn; None if not found.
 
-    Only white space may differ. A model that copies a turn's JSON escapes as it saw them (`\\u003c` for `<`) has quoted
-    truly: the words are then looked for once more with the escapes resolved.
+    White space, quotation marks, dashes and case may differ, and an ellipsis may stand for words; what is returned are
+    the turn's own words. A model that copies a turn's JSON escapes as it saw them (`\\u003c` for `<`) has quoted truly:
+    the words are then looked for once more with the escapes resolved.
     """
     nearest = sorted(range(len(conversation.turns)), key=lambda i: (abs(i - turn), i))
-    for candidate in dict.fromkeys((text, unescaped(text))):
-        words = normalized(candidate)
-        for i in nearest if words else []:
-            if words in normalized(conversation.turns[i].content):
-                return Quote(conversation_id=conversation.id, turn=i, text=words)
+    candidates = dict.fromkeys((text, unescaped(text)))
+    for find in (_as_written, own_words):
+        for candidate in candidates:
+            for i in nearest:
+                if words := find(conversation.turns[i].content, candidate):
+                    return Quote(conversation_id=conversation.id, turn=i, text=words)
+    return None
+
+
+def _as_written(content: str, quote: str) -> str:
+    words = normalized(quote)
+    return words if words in normalized(content) else ""
+
+
+def own_words(content: str, quote: str) -> str:
+    """Return the words of a text that a quote repeats, as `located` compares them; empty if there are none."""
+    letters = [(folded, at) for at, letter in enumerate(content) for folded in letter.translate(_FOLDED).lower()]
+    kept = [
+        one for one, after in zip(letters, [*letters[1:], (" ", 0)], strict=True) if not (one[0] + after[0]).isspace()
+    ]
+    folded = "".join(" " if letter.isspace() else letter for letter, _ in kept)
+    for pieces in ([_folded(quote)], [_folded(piece) for piece in _LEFT_OUT.split(quote.translate(_FOLDED))]):
+        if (span := _span(folded, list(filter(None, pieces)))) is not None:
+            return normalized(content[kept[span[0]][1] : kept[span[1] - 1][1] + 1])
+    return ""
+
+
+def _folded(text: str) -> str:
+    return normalized(text.translate(_FOLDED).lower())
+
+
+def _span(text: str, pieces: Sequence[str]) -> tuple[int, int] | None:
+    """Return where pieces stand one after the other, with at most `MOST_LEFT_OUT` characters between two."""
+    begin = text.find(pieces[0]) if pieces else -1
+    while begin >= 0:
+        end = begin + len(pieces[0])
+        for piece in pieces[1:]:
+            at = text.find(piece, end, end + MOST_LEFT_OUT + len(piece))
+            end = at + len(piece)
+            if at < 0:
+                break
+        else:
+            return begin, end
+        begin = text.find(pieces[0], begin + 1)
     return None
 
 

@@ -74,9 +74,9 @@ class Ensemble:
         for judge in self.judges:
             await judge.fit(training, rubrics)
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:
-        """Return the rubric as the first judge rewords it."""
-        return self.judges[0].reworded(rubric, written)
+    def understood(self, rubric: Rubric) -> Rubric:
+        """Return the rubric as the first judge understands it."""
+        return self.judges[0].understood(rubric)
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Let every judge prepare."""
@@ -191,7 +191,7 @@ class Recorded:
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Do nothing: recorded answers don't change."""
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
+    def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric itself."""
         return rubric
 

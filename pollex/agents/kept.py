@@ -35,9 +35,9 @@ class KeptJudge:
         if self.rest is not None:
             await self.rest.fit(training, rubrics)
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:
+    def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric as it is asked."""
-        return rubric if self.rest is None else self.rest.reworded(rubric, written)
+        return rubric if self.rest is None else self.rest.understood(rubric)
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Prepare the other judge for the conversations to come."""

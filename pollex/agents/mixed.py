@@ -102,13 +102,9 @@ class MixedJudge(Both[Judge]):
         await self.built_in.fit(training, [rubric for rubric in rubrics if rubric.answered_by])
         await self.model.fit(training, [rubric for rubric in rubrics if not rubric.answered_by])
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:
-        """Return the rubric as its judge asks it; one that is a person's own wording now is the model's."""
-        if not rubric.answered_by:
-            return self.model.reworded(rubric, written)
-        found = self.built_in.reworded(rubric, written)
-        own = rubric.answered_by != BUILT_IN or is_built_in(found.source)
-        return found if own else found.model_copy(update={"answered_by": ""})
+    def understood(self, rubric: Rubric) -> Rubric:
+        """Return the rubric as its judge asks it."""
+        return (self.built_in if rubric.answered_by else self.model).understood(rubric)
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Prepare both for the conversations to come."""

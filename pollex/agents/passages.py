@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pollex.agents.checks import own_words
+
 LONGEST = 1500
 """Characters of a passage, unless one paragraph is longer."""
 
@@ -25,9 +27,8 @@ class Passage:
     text: str
 
     def has(self, quote: str) -> bool:
-        """Return whether the passage has these words; white space may differ."""
-        words = " ".join(quote.split())
-        return bool(words) and words in " ".join(self.text.split())
+        """Return whether the passage has these words; see `located` for what may differ."""
+        return bool(own_words(self.text, quote))
 
 
 def passages_of(documents: Mapping[str, str]) -> list[Passage]:

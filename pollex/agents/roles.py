@@ -64,7 +64,8 @@ class Extraction(BaseModel):
     Attributes:
         summary: What happened, with the decisive moment.
         reasons: At most three, each with at least one quote that is in the conversation.
-        dropped: Reasons dropped because no quote of theirs is in the conversation.
+        dropped: Reasons that were dropped.
+        unquoted: Of these, the ones with no quote that is in the conversation.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -73,6 +74,7 @@ class Extraction(BaseModel):
     summary: str
     reasons: tuple[Reason, ...]
     dropped: int = 0
+    unquoted: int = 0
 
 
 class Summary(BaseModel):
@@ -190,8 +192,8 @@ class Judge(Agent, Protocol):
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learn the scale on which the rubrics are answered."""
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:
-        """Return the rubric as this judge asks it, after a person changed its text."""
+    def understood(self, rubric: Rubric) -> Rubric:
+        """Return the rubric as this judge asks it; one in a person's own words may need evidence for them."""
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Prepare for the conversations to come, such as by embedding them in one batch."""

@@ -80,6 +80,10 @@ class Rule:
         """Return the index of the option that votes [option] decide for; None for NONE."""
         return None if self.refusal(votes) else mode(votes)
 
+    def passes_all(self, options: int) -> bool:
+        """Tell whether the votes of all runs always give a rating; of three options or more they may tie."""
+        return options == 2 and not any(self.refusal((votes, self.runs - votes)) for votes in range(self.runs + 1))
+
     def in_words(self) -> str:
         """Describe the rule in words."""
         if self.tau is None:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 
-def logs_of(given: Data) -> Logs:
+def logs_of(given: Data, *, labels_needed: bool = True) -> Logs:
     """Return logs from whatever holds conversations, read as usual."""
-    return logs_given(given, ReadOptions())
+    return logs_given(given, ReadOptions(labels_needed=labels_needed))
 
 
 def set_of(rubrics: str | Path | rubric_set.RubricSet) -> Path | rubric_set.RubricSet:

@@ -10,6 +10,7 @@ from typing_extensions import Unpack
 
 from pollex.api.common import model_of, path_of, running, set_of
 from pollex.conversations.logs import Logs
+from pollex.errors import WrongUse
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services import check as checking
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
 
 
 def compare(
-    samples: Sequence[str | Path] | Logs,
-    /,
+    *logs: str | Path | Logs,
     rubrics: str | Path | RubricSet,
-    *,
     by: str | None = None,
     baseline: str | None = None,
     labels: str | Path | None = None,
@@ -40,7 +39,9 @@ def compare(
     """Compare samples of conversations by scores, and by random labels if both have them.
 
     Args:
-        samples: Two or more files or runs; with `by`, logs that a field cuts into samples.
+        logs: Two or more files or runs, `compare("a.jsonl", "b.jsonl", rubrics=…)`; with `by`, files or one `Logs`
+            that a field cuts into samples.
+        rubrics: A rubric set or its file.
         by: A field of the logs, such as `release` or `started:week`.
         baseline: The value of `by` that the others are compared with; None: the first.
         labels: A file of labels by conversation id.
@@ -50,9 +51,13 @@ def compare(
     Raises:
         WrongUse: There are fewer than two samples, or no such value.
     """
+    paths = [one for one in logs if not isinstance(one, Logs)]
+    read = [one for one in logs if isinstance(one, Logs)]
+    if read and len(logs) > 1:
+        raise WrongUse("several logs that are read already", remedy="give their files, or one `Logs` and `by`")
     with running(store, progress) as run:
         return comparing.compare(
-            samples,
+            read[0] if read else paths,
             set_of(rubrics),
             by=by,
             baseline=baseline,

@@ -1,4 +1,4 @@
-"""Questions from Python: judge conversations with one question, grade answers against references."""
+"""Questions from Python: judge conversations with one question, ask a questionnaire, grade against references."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing_extensions import Unpack
 
 from pollex.agents.votes import RUNS
 from pollex.api.common import logs_of, model_of, path_of, running
+from pollex.formats.questionnaires import PAPER
 from pollex.graphs.context import Progress
+from pollex.services import ask as asking
 from pollex.services import grade as grading
 from pollex.services import judge as judging
 from pollex.services.arguments import ModelArguments, QuestionArguments
@@ -72,6 +74,32 @@ def judge(
             model=model_of(model, cast(ModelArguments, given)),
             **run,
         )
+
+
+def ask(
+    logs: Data,
+    questionnaire: str | Path = PAPER,
+    *,
+    out: str | Path | None = None,
+    model: str | BaseChatModel | None = None,
+    store: str | Path = STORE,
+    resume: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[ModelArguments],
+) -> asking.AskResult:
+    """Ask a model each question of a questionnaire about each conversation.
+
+    Args:
+        questionnaire: A bundled questionnaire's name, or a TOML file.
+        out: Where a row for each option of each question is written, as `calibrate` reads it.
+
+    Raises:
+        BadInput: A file or row can't be read, or the questionnaire is wrong.
+        WrongUse: No model is named.
+    """
+    with running(store, progress, resume=resume) as run:
+        read = logs_of(logs, labels_needed=False)
+        return asking.ask(read, questionnaire, out=path_of(out), model=model_of(model, options), **run)
 
 
 def grade(

@@ -12,7 +12,7 @@ from pollex.api.common import logs_of, model_of, path_of, running, set_of
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress, Progress
-from pollex.graphs.learn.state import LearnSettings
+from pollex.graphs.learn.state import LearnSettings, budget_of
 from pollex.prompts.domain import DomainProfile
 from pollex.reports.learning import learning_page
 from pollex.rubrics import rubric_set
@@ -95,10 +95,12 @@ def learn(
     rubrics: str | Path | None = None,
     starter: str | Path | rubric_set.RubricSet | None = None,
     test_fraction: float = 0.5,
-    budget: int = 10,
+    budget: int | None = None,
     method: Literal["rubicon", "spur"] = "rubicon",
     policy: str = DEFAULT_POLICY,
     alpha: float | None = None,
+    probability: str = "network",
+    also: str = "",
     seed: int = 0,
     model: str | BaseChatModel | None = None,
     store: str | Path = STORE,
@@ -115,10 +117,12 @@ def learn(
         rubrics: A file of rubrics written by hand, or a bundled set's name: all are fitted, none learned.
         starter: A rubric set learned elsewhere; with few labels, both together predict better.
         test_fraction: Share held out for honest figures; 0 holds nothing out.
-        budget: Maximum number of SAT and of DSAT rubrics.
+        budget: Maximum number of SAT and of DSAT rubrics; None: ten in either list.
         method: `spur` for the baseline that revises one small set in place; it needs a model.
         policy: A name of `selection.policies`.
         alpha: Weight of sharpness; None for cross-validation.
+        probability: What gives the probability of a thumb up: `network`, `best`, or the name of a model.
+        also: Fields of other questions that people rated, separated by commas, where the labels are grades.
         model: An LLM's name (its key is taken from `OPENAI_API_KEY`) or a LangChain chat model; None for built-in.
         store: Folder where runs, answers and embeddings are kept.
         resume: Go on with the last unfinished run of the same data and settings.
@@ -129,7 +133,14 @@ def learn(
         WrongUse: There is no such policy or method, or something takes a model and none is named.
     """
     settings = LearnSettings(
-        test_fraction=test_fraction, budget=(budget, budget), method=method, policy=policy, alpha=alpha, seed=seed
+        test_fraction=test_fraction,
+        budget=budget_of(budget),
+        method=method,
+        policy=policy,
+        alpha=alpha,
+        probability=probability,
+        also=also,
+        seed=seed,
     )
     with running(store, progress, resume=resume) as run:
         result = learning.learn(
@@ -193,7 +204,7 @@ def score(
     """
     with running(store, progress, resume=resume) as run:
         return scoring.score(
-            logs_of(logs),
+            logs_of(logs, labels_needed=False),
             set_of(rubrics),
             out=path_of(out),
             judges=judges,

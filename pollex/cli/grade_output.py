@@ -1,4 +1,4 @@
-"""Lines and tables of `pollex grade` and `pollex answer`."""
+"""Lines and tables of `pollex grade`, `pollex answer` and `pollex ask`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pollex.cli.session import Screen
 from pollex.graphs.grade.summary import ALL
 from pollex.measures.intervals import Figure
 from pollex.services.answer import AnswerResult
+from pollex.services.ask import AskResult
 from pollex.services.grade import GradeResult
+from pollex.text import count
 
 
 def show_grades(screen: Screen, result: GradeResult) -> None:
@@ -37,6 +39,22 @@ def show_answers(screen: Screen, result: AnswerResult) -> None:
     list_some(screen, "question has no answer", "questions have no answer", failed)
     show_used(screen, result.usage)
     screen.say(f"Wrote {result.out} ({result.model}; run {result.run})")
+
+
+SOURCES = {"logprobs": "from log-probabilities", "sampled": "from samples", "point": "points: one option has all"}
+
+
+def show_asked(screen: Screen, result: AskResult) -> None:
+    """Show where the answers come from, and how many are missing."""
+    asked = count(len(result.questions), "question")
+    told = ", ".join(f"{n} {SOURCES.get(name, name.replace('_', ' '))}" for name, n in result.sources.items())
+    screen.say(f"{asked} about {count(result.texts, 'text')}: {told or 'no answer'}")
+    if "point" in result.sources:
+        screen.say(
+            "Points tell nothing of doubt: choose an endpoint with log-probabilities, or --samples", style="yellow"
+        )
+    show_used(screen, result.usage)
+    screen.say(f"Wrote {result.out} ({result.judge}; run {result.run})")
 
 
 def _cells(figure: Figure) -> tuple[str, str, str]:

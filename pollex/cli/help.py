@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
 
 import click
 
@@ -22,6 +22,7 @@ GROUPS = {
         "rubrics_from",
         "budget",
         "policy",
+        "probability",
         "method",
         "alpha",
         "test_fraction",
@@ -81,6 +82,31 @@ RARE = frozenset(
     }
 )
 """Options that few people need."""
+
+
+class Group(click.Group):
+    """A group whose commands are described in whole sentences, under titles where it has any."""
+
+    titles: ClassVar[Mapping[str, Collection[str]]] = {}
+    """Names of commands by the title that they stand under, in their order; others stand under the last one."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write all commands, each with its first sentence."""
+        rest = dict.fromkeys(self.list_commands(ctx))
+        for names in self.titles.values():
+            for name in names:
+                del rest[name]
+        titles = dict(self.titles) or {"Commands": ()}
+        last = list(titles)[-1]
+        for title, names in titles.items():
+            shown = [*names, *rest] if title == last else names
+            with formatter.section(title):
+                formatter.write_dl([(name, self.said_of(ctx, name)) for name in shown])
+
+    def said_of(self, ctx: click.Context, name: str) -> str:
+        """Return the first sentence of a command's help."""
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(limit=1000) if command else ""
 
 
 class Verb(click.Command):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pollex.conversations.conversation import Conversation, Label
+from pollex.formats.labels import NEITHER
 from pollex.services.inspect import SHOWN_CHARACTERS, SHOWN_TURNS, Inspection, Lengths
 from pollex.text import count
 
@@ -34,10 +35,10 @@ def lines(found: Inspection) -> Iterator[tuple[str, str]]:
     yield "Put together", listed(account.ways)
     yield "More fields", listed(found.fields)
     yield "Label field", logs.label_field
-    for label, title in ((Label.POSITIVE, "Thumbs up"), (Label.NEGATIVE, "Thumbs down")):
+    for label, title in ((Label.POSITIVE, "Thumbs up"), (Label.NEGATIVE, "Thumbs down"), (Label.NONE, "No label")):
         written = listed(found.spellings(label))
         yield title, f"{logs.counts.get(label, 0)}{f': written as {written}' if written else ''}"
-    yield "No label", str(logs.counts.get(Label.NONE, 0))
+    yield "Not taken", listed(found.spellings(NEITHER))
     for kind in account.scores:
         name = repr(kind.name) if kind.name else "thumbs of the tool"
         source = f" from {kind.source}" if kind.source else ""

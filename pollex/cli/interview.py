@@ -47,10 +47,14 @@ class Interview:
         return {}
 
     def _show(self, id_: str, asked_of: Mapping[str, Any]) -> None:
-        self.screen.say(f"\n── {id_} · {count(len(asked_of['conversations']), 'waits', 'wait')}")
+        self.screen.say()
+        self.screen.say(f"── {id_} · {count(len(asked_of['conversations']), 'waits', 'wait')}")
         for turn in self.find(id_).turns:
-            self.screen.say(f"{turn.role}: {turn.content}")
-        self.screen.say(f"\n{asked_of['question']}")
+            first, *more = turn.content.split("\n")
+            for text in (f"{turn.role}: {first}", *(f"    {text}" for text in more)):  # no text begins as a turn does
+                self.screen.say(text)
+        self.screen.say()
+        self.screen.say(asked_of["question"])
 
     def _said(self, options: Sequence[str]) -> str:
         # The run's own handler would only be heeded after the next Enter: until then the loop waits for this line.

@@ -47,6 +47,11 @@ def summary_lines(found: JudgeResult, kept: str) -> Iterator[str]:
     """
     rule = found.judged.rule
     yield f"Rule: {rule.in_words()}; at least {rule.minimum} runs must have answered"
+    if rule.passes_all(len(found.judged.task.question.options)):
+        yield (
+            f"Note: with two options any {rule.runs} answers pass this rule, so that it filters nothing. "
+            "With --ensemble 5 or more and no --tau, answers of 3:2 don't pass"
+        )
     yield from _failures(found, kept)
     yield from _precision(found)
     judged = found.judged

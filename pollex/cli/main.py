@@ -4,28 +4,43 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
+import time
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import ClassVar
 
 import click
 
+from pollex.cli.help import Group
 from pollex.cli.settings import spelled
 from pollex.cli.streams import outlast
 from pollex.cli.typed import resume_command, secrets_given
-from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexError
+from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexError, WrongUse
 from pollex.gateway.langsmith import tracing_off
 
 VERBS = "pollex.cli.commands"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+ADDRESSES = {"base_url", "events", "behind", "host", "allow_host", "address"}
+"""Options that name a place and are no path."""
 
 
-class Verbs(click.Group):
+class Verbs(Group):
     """One module of `pollex.cli.commands` a verb, imported when it is needed."""
+
+    titles: ClassVar = {
+        "Start": ("demo", "inspect", "learn", "score"),
+        "Look": ("serve", "runs", "trace", "why", "evaluate", "turns"),
+        "Improve": ("label", "rubrics", "refit", "domain", "distill"),
+        "Release": ("check", "compare", "share"),
+        "More": (),
+    }
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's contract
         folder = Path(__file__).parent / "commands"
@@ -55,10 +70,10 @@ def pollex() -> None:
 
     \b
     Begin with
-      pollex demo                                          on the bundled sample log
-      pollex learn logs.jsonl --out rubrics.json           from conversations with thumbs
+      pollex demo                                   on the bundled sample log
+      pollex learn logs.jsonl --out rubrics.json    from conversations with thumbs
       pollex score new.jsonl --rubrics rubrics.json --out scores.parquet
-      pollex runs                                          what ran, and how it went
+      pollex runs                                   what ran, and how it went
 
     Without --model everything is built-in (no LLM): no network and no key are needed.
     """
@@ -76,6 +91,8 @@ def main() -> None:
     outlast()
     SPELLING.set(as_typed)
     try:
+        refuse_early_clock()
+        refuse_blank_places(running(), sys.argv[1:])
         code = pollex.main(standalone_mode=False)
     except click.ClickException as error:
         error.show()
@@ -87,7 +104,7 @@ def main() -> None:
     except OSError as error:
         fail(on_disk(error), error)
     except Exception as error:
-        fail(unexpected(error), error)
+        fail(out_of_memory() if is_memory(error) else unexpected(error), error)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -99,7 +116,22 @@ def on_disk(error: OSError) -> PollexError:
     if error.errno in NOT_ALLOWED:
         what = error.strerror or "not allowed"
         return PollexError(what, where=str(error.filename or ""), remedy="check the rights, or give another place")
-    return unexpected(error)
+    if error.errno == errno.ENOENT:
+        remedy = "put it back, then run the command again"
+        return PollexError("was removed while it was in use", where=str(error.filename or ""), remedy=remedy)
+    return out_of_memory() if is_memory(error) else unexpected(error)
+
+
+def is_memory(error: Exception) -> bool:
+    """Return whether memory ran out; libraries of other languages have words of their own for it."""
+    words = r"cannot allocate memory|failed to (?:map segment|allocate)|bad_alloc|can't start new thread"
+    return isinstance(error, MemoryError) or bool(re.search(words, str(error), re.IGNORECASE))
+
+
+def out_of_memory() -> PollexError:
+    """Return the error for memory that ran out."""
+    remedy = "give the command more, 2 GB for example; with --resume, where it has that, nothing is done twice"
+    return PollexError("memory ran out", remedy=remedy)
 
 
 def unexpected(error: Exception) -> PollexError:
@@ -125,6 +157,32 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
 def as_typed(options: Options) -> str:
     """Spell options as one types them: `--label-field stars`, or `--set thumbs=last` where that is a setting."""
     return spelled(running(), options)
+
+
+def refuse_early_clock() -> None:
+    """Refuse a clock before 1970, as of a board without a battery: packages that number runs by time end in a panic.
+
+    Raises:
+        WrongUse: It is.
+    """
+    if time.time() < 0:
+        raise WrongUse("the clock of this machine is before 1970", remedy="set it, then run the command again")
+
+
+def refuse_blank_places(command: click.Command, words: Sequence[str]) -> None:
+    """Refuse options that name a place and are empty, as an unset variable of a shell leaves them.
+
+    An empty path would be the current folder, and an empty address a model's usual one.
+
+    Raises:
+        click.UsageError: One is empty.
+    """
+    places = [one for one in command.params if isinstance(one.type, click.Path) or one.name in ADDRESSES]
+    names = {name for one in places for name in one.opts if name.startswith("-")}
+    for word, following in zip(words, [*words[1:], "nothing"], strict=True):
+        name, given, value = word.partition("=")
+        if name in names and not (value if given else following).strip():
+            raise click.UsageError(f"{name} is empty: give a place, or leave the option out")
 
 
 def running() -> click.Command:

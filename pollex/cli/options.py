@@ -33,6 +33,8 @@ READING = [
     click.option("--max-bad", default=0, show_default=True, metavar="N", help="Maximum number of malformed rows."),
 ]
 """Fields of `ReadOptions`, under their names."""
+LOGS = ("label_field", "positive", "negative", "id_field", "messages_field", "max_bad")
+"""Those of them that every verb has that reads logs."""
 
 
 def _read_options(**given: Any) -> ReadOptions:
@@ -116,7 +118,7 @@ JUDGE_CALLS = [URL, CONCURRENCY, MAX_CALLS, BATCH]
 RATER = [_model_option("LLM to ask; default: built-in (no LLM)."), URL, MAX_CALLS, BATCH]
 """Those that count where one question is asked about conversations."""
 
-GRADER = [_model_option("LLM that grades; required."), URL, SAMPLES, MAX_CALLS, BATCH]
+GRADER = [_model_option("LLM to ask; required."), URL, SAMPLES, MAX_CALLS, BATCH]
 """Those that count where answers are graded."""
 
 PAPER_SCALE = "likert-domain"
@@ -138,8 +140,9 @@ def with_set_judge(command: F) -> F:
     return family(command, JUDGE_CALLS, "model", _model_options)
 
 
-def with_logs(*names: str) -> Callable[[F], F]:
-    """Add those options of reading logs; they arrive as `reading: ReadOptions`."""
+def with_logs(*more: str, usual: tuple[str, ...] = LOGS) -> Callable[[F], F]:
+    """Add the usual options of reading logs, and others; they arrive as `reading: ReadOptions`."""
+    names = (*usual, *more)
     chosen = [option for option, name in zip(READING, names_of(READING), strict=True) if name in names]
     return lambda command: family(command, chosen, "reading", _read_options)
 

@@ -10,16 +10,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pollex.cli.rubric_lines import show_rubrics
 from pollex.cli.session import Screen
 from pollex.formats.label_requests import Row
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
+from pollex.rubrics.alone import ANEW
 from pollex.rubrics.guarantee import guarantee_text, in_words
-from pollex.rubrics.headlines import Headline, headlines, in_order
-from pollex.rubrics.records import CalibratorRecord, ChosenRubric, ProbabilityFigures, Worth
-from pollex.rubrics.rubric import Polarity
+from pollex.rubrics.records import CalibratorRecord, ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import doubt, ends, percent
 from pollex.services.results import FIGURES, Usage
 from pollex.text import count, printable
 
@@ -93,7 +92,7 @@ def show_probabilities(session: Screen, rubrics: RubricSet) -> None:
 
 def ahead(record: CalibratorRecord) -> str:
     """Describe how far the chosen model is ahead of NetSAT's curve; empty without comparison."""
-    from pollex.calibration.thumbs import PLAIN  # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.candidates import PLAIN  # scikit-learn comes with it, and takes a second to import
 
     found = [row for row in record.compared if row.name == PLAIN]
     if not found or record.chosen == PLAIN:
@@ -107,58 +106,6 @@ def probabilities_told(found: ProbabilityFigures) -> str:
         f"log-loss {figure_text(found.log_loss)}, Brier {figure_text(found.brier)}; "
         f"the share of positive ones alone has {figure_text(found.share_log_loss)} and {figure_text(found.share_brier)}"
     )
-
-
-def show_rubrics(screen: Screen, rubrics: RubricSet) -> None:
-    """Show rubrics to act on, problems first; style rubrics only if verbose."""
-    leading = {side: headlines(rubrics.rubrics, side) for side in SIDES}
-    for side, own in leading.items():
-        if own:
-            screen.say(f"{SIDES[side]}:")
-            screen.console.print(rubric_table(screen, own))
-    rest = [Headline(rubric) for rubric in in_order(rubrics.rubrics) if not rubric.headlined]
-    if not any(leading.values()):
-        screen.say("No rubric describes an event; these describe how users sound:")
-    elif rest and screen.verbose:
-        screen.say("How users sound (for scores, nothing to act on):")
-    elif rest:
-        screen.say(f"{count(len(rest), 'more rubric')} of how users sound: in the report, or here with -v")
-    if rest and (screen.verbose or not any(leading.values())):
-        screen.console.print(rubric_table(screen, rest))
-
-
-SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
-
-
-def rubric_table(screen: Screen, entries: Sequence[Headline]) -> Table:
-    """Show a row for each rubric with its worth on held-out conversations; near twins follow it."""
-    more = ["reasons", "chosen in resamples"] if screen.verbose else []
-    made = table("id", "kind", "rubric", "holds, held out", *more)
-    for entry in entries:
-        for rubric in (entry.rubric, *entry.also):
-            text = rubric.text if rubric is entry.rubric else f"also: {rubric.text}"
-            worth = worth_told(rubric.worth, rubric.polarity) if rubric.worth else "not measured"
-            made.add_row(cell(rubric.id), rubric.polarity.upper(), cell(text), worth, *_details(screen, rubric))
-    return made
-
-
-def _details(screen: Screen, rubric: ChosenRubric) -> list[str]:
-    stability = rubric.choice.stability if rubric.choice else None
-    share = "not measured" if stability is None else f"{100 * stability:.0f} %"
-    return [str(len(rubric.reason_ids)), share] if screen.verbose else []
-
-
-def worth_told(worth: Worth, side: Polarity) -> str:
-    """Return a rubric's worth in a few words, with intervals and n, and why it can't be relied on."""
-    there, elsewhere = (share_told(share) for share in (worth.down_with, worth.down_without))
-    told = f"{percent(worth.holds)} of {worth.holds.n}; thumbs down there {there}, elsewhere {elsewhere}"
-    why = doubt(worth, side)
-    return f"{told}; {why}" if why else told
-
-
-def share_told(share: Figure) -> str:
-    """Return a share with its interval and n, or why there is none."""
-    return share.undefined if share.value is None else f"{percent(share)} [{ends(share)}] of {share.n}"
 
 
 def list_some(session: Screen, one: str, more: str, lines: Sequence[str]) -> None:
@@ -285,7 +232,11 @@ KEY_FIGURES = ("auc", "accuracy", "confident_accuracy")
 
 def show_learned(screen: Screen, result: LearnResult) -> None:
     """Show rubrics, three figures and the report's path; everything if verbose."""
+    from pollex.reports.learning import caveats  # templates take a tenth of a second, and learning has loaded them
+
     rubrics = result.rubrics
+    for caveat in caveats(rubrics):
+        screen.say(caveat, "bold")
     show_rubrics(screen, rubrics)
     sides = {"held out": rubrics.held_out, "training": rubrics.training}
     if screen.verbose:
@@ -297,7 +248,7 @@ def show_learned(screen: Screen, result: LearnResult) -> None:
         figures = "; ".join(f"{FIGURES[name]} {figure_text(getattr(found, name))}" for name in KEY_FIGURES)
         screen.say(f"{side.capitalize()} (n = {found.n}): {figures}")
         for note in rubrics.notes:
-            if rubrics.starter and note.startswith(f"Starter {rubrics.starter.source}: "):
+            if note.startswith((ANEW, f"Starter {rubrics.starter.source}: " if rubrics.starter else ANEW)):
                 screen.say(note)
         if rubrics.notes:
             screen.say(f"{count(len(rubrics.notes), 'note')} on how to read them: in the report, or here with -v")

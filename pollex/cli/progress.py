@@ -35,6 +35,7 @@ NAMES = {
     "assess": "Assessing",
     "score": "Scoring",
     "judge": "Asking the runs",
+    "ask": "Asking the questions",
     "simulate": "Simulating dialogues",
     "write": "Writing scores",
 }
@@ -85,7 +86,7 @@ class Bars:
 
     def note(self, text: str) -> None:
         """Print a line to the user, above the bars."""
-        self._bars.console.print(printable(text, keep_lines=True), markup=False, highlight=False, soft_wrap=True)
+        self._bars.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     def pause(self) -> None:
         """Stop the bars during a conversation with the user."""

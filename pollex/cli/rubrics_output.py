@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from pollex.cli.output import cell, figure_text, table
+from pollex.cli.output import figure_text
+from pollex.cli.rubric_lines import SCORES, SIDES, TURNED, figures_of, show_lines
 from pollex.cli.session import Screen
+from pollex.rubrics.headlines import went_the_other_way
+from pollex.rubrics.records import ChosenRubric
 from pollex.services.edit import EditedSet, is_edited
 from pollex.services.lint import LintResult
 from pollex.services.set_differences import Change, SetDifference
@@ -17,14 +20,18 @@ BRACKETS = {"del": ("[-", "-]"), "ins": ("{+", "+}"), "": ("", "")}
 
 def show_set(screen: Screen, found: EditedSet) -> None:
     """Show the rubrics, and whether changes wait for a refit."""
-    made = table("id", "kind", "rubric", "judge", "note")
+    groups: dict[str, list[tuple[ChosenRubric, bool]]] = {heading: [] for heading in (*SIDES.values(), TURNED)}
     for rubric, on in found.rows:
-        state = "" if on else " (off)"
-        changed = " (edited)" if is_edited(rubric) else ""
-        judge = rubric.answered_by or found.rubrics.judge.name
-        kind = rubric.polarity.upper() + state
-        made.add_row(cell(rubric.id), kind, cell(rubric.text + changed), cell(judge), cell(rubric.note))
-    screen.console.print(made)
+        groups[TURNED if went_the_other_way(rubric) else SIDES[rubric.polarity]].append((rubric, on))
+    for heading, own in groups.items():
+        if own:
+            screen.say(f"{heading}:", "bold")
+        for rubric, on in own:
+            side = SCORES[rubric.polarity] if heading == TURNED else ""
+            by = f"judge {rubric.answered_by}" if rubric.answered_by else ""
+            state = (side, by, "edited" * is_edited(rubric), "" if on else "off", rubric.note, f"id {rubric.id}")
+            show_lines(screen, rubric.text, [*figures_of(rubric), *filter(None, state)])
+    screen.say(f"Judge: {found.rubrics.judge.name}")
     if found.rubrics.edited:
         screen.say(f"Edited since θ was fitted; fit it again: pollex refit LOGS --rubrics {found.path}", "yellow")
 
@@ -32,6 +39,8 @@ def show_set(screen: Screen, found: EditedSet) -> None:
 def show_edit(screen: Screen, found: EditedSet) -> None:
     """Show where a change was written."""
     screen.say(f"{found.changed}: wrote {found.edits}")
+    if found.judged:
+        screen.say(found.judged)
 
 
 def show_marks(screen: Screen, found: LintResult) -> None:
@@ -56,14 +65,11 @@ def show_difference(screen: Screen, found: SetDifference) -> None:
         auc = figure_text(one.held_out.auc) if one.held_out else "nothing held out"
         screen.say(f"{name}: {count(len(one.rubrics), 'rubric')}, θ {one.theta:.2f}, held-out AUC {auc}")
     screen.say(", ".join(f"{number} {kind}" for kind, number in found.counts.items()))
-    made = table("", "id", "kind", "rubric")
     for change in found.changes:
+        known = change.after or change.before
+        assert known is not None, "one of the two sets has it"
         if change.kind != "same":
-            known = change.after or change.before
-            assert known is not None, "one of the two sets has it"
-            made.add_row(change.kind, cell(known.id), known.polarity.upper(), marked(change))
-    if made.row_count:
-        screen.console.print(made)
+            show_lines(screen, marked(change), [change.kind, SIDES[known.polarity].lower(), f"id {known.id}"])
 
 
 def marked(change: Change) -> Text:

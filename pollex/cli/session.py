@@ -37,7 +37,7 @@ class Screen(Bars):
         self._aside = Console(stderr=as_json or apart)
 
     def say(self, text: str = "", style: str | None = None) -> None:
-        """Print a line; control characters of foreign text are made visible."""
+        """Print a line; see `say`."""
         say(self.console, text, style)
 
     def note(self, text: str) -> None:
@@ -45,9 +45,13 @@ class Screen(Bars):
         say(self._aside, text, "yellow" if text.startswith("Note: ") else None)
 
 
-def say(console: Console, text: str, style: str | None = None) -> None:
-    """Print a line; control characters of foreign text are made visible."""
-    console.print(printable(text, keep_lines=True), style=style, markup=False, highlight=False, soft_wrap=True)
+def say(console: Console, text: str = "", style: str | None = None, limit: int | None = None) -> None:
+    """Print one line: what is foreign in it can neither move the cursor nor begin a line of its own.
+
+    Args:
+        limit: Characters that are shown.
+    """
+    console.print(printable(text, limit), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def run(

@@ -42,13 +42,17 @@ READING: dict[str, tuple[Kind, str]] = {
     "pairs": (bool, "Read preference data: chosen is positive, rejected negative."),
 }
 LEARNING: dict[str, tuple[Kind, str]] = {
-    "policy": (str, "Selection policy: separation, greedy, correctness, brute_force, ucb, swaps, random_order."),
+    "policy": (str, "Selection policy: greedy (the default), correctness, brute_force, ucb, separation."),
     "answers": (str, "Run whose answers stand for rubrics as they were; only others are asked."),
+    "probability": (
+        str,
+        "Model of the probability: network, unless another is clearly better; best; or a name.",
+    ),
     "alpha": (float, "Weight of sharpness in the selection loss; cross-validated if not set."),
 }
 SCORING: dict[str, tuple[Kind, str]] = {
     "costs": (str, "Costs of a bad conversation taken for good, and of a good one taken for bad; 1:1 if not set."),
-    "wide": (bool, "Give each rubric's value a column of its own."),
+    "wide": (bool, "Give each rubric's value a column of its own, as .csv always has."),
     "workers": (int, "Processes of a set that asks no model; one a core for a large log if not set."),
     "trace": (("batch", "each"), "Spans of a run that asks no model: one a batch, or two for each conversation."),
     "no_texts": (bool, "Store answers and scores, but nothing of what was said, and no prompts."),
@@ -97,6 +101,9 @@ FAMILIES: dict[Family, dict[str, tuple[Kind, str]]] = {
 SETTINGS = READING | LEARNING | SCORING | QUESTION | PROMPTS | CALLS
 """Type (or words) and help by name; any other name is a field of `JudgeSettings`."""
 
+PLACES = {"events", "cascade"}
+"""Settings that name a place and are no path."""
+
 TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -135,7 +142,8 @@ def keep(context: click.Context, option: click.Parameter, given: tuple[str, ...]
     for text in given:
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
-        if name not in option.names or not equals:
+        usual = name in READING and any(one.name == name for one in context.command.params)
+        if not (usual or name in option.names) or not equals:
             near = get_close_matches(name, option.names, n=1)
             hint = f" Did you mean {near[0]}?" if near and equals else ""
             raise click.BadParameter(f"{text!r} is not NAME=VALUE with a name of {', '.join(option.names)}.{hint}")
@@ -145,6 +153,8 @@ def keep(context: click.Context, option: click.Parameter, given: tuple[str, ...]
 def parsed(name: str, value: str) -> Any:
     """Return a setting's value in its type; one of `JudgeSettings` is checked there."""
     kind = SETTINGS[name][0] if name in SETTINGS else str
+    if not value.strip() and (kind is Path or name in PLACES):
+        raise click.BadParameter(f"{name} is empty: give a place, or leave the setting out")
     if isinstance(kind, tuple):
         if value not in kind:
             raise click.BadParameter(f"{name} is one of {', '.join(kind)}, not {value!r}")

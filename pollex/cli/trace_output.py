@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.tree import Tree
 
 from pollex.cli.output import cell, table
-from pollex.cli.session import Screen
+from pollex.cli.session import Screen, say
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
@@ -20,14 +21,9 @@ from pollex.text import count, printable
 
 LONGEST = 400
 """Characters shown of a line."""
-
 RUBRIC = 4000
 """Characters shown of a rubric that somebody asks about."""
-
-
-def line(console: Console, text: str, style: str | None = None, limit: int = LONGEST) -> None:
-    """Print a line of foreign text, made harmless."""
-    console.print(printable(text, limit, keep_lines=True), style=style, markup=False, highlight=False, soft_wrap=True)
+line = partial(say, limit=LONGEST)
 
 
 def show_runs(screen: Screen, found: RunList) -> None:
@@ -90,7 +86,7 @@ def show_conversation(screen: Screen, found: ConversationHistory) -> None:
         line(console, f"{step.started[11:23]}  {step.name}  {duration(step.ms)}  {step.error or 'ok'}")
     show_findings(console, trace, found.questions)
     for name, original in found.originals.items():
-        line(console, f"{name} stands for {printable(original, LONGEST)}")
+        line(console, f"{name} stands for {original}")
 
 
 def side_of(trace: ConversationTrace) -> str:
@@ -101,7 +97,7 @@ def side_of(trace: ConversationTrace) -> str:
 def show_turns(console: Console, conversation: Conversation) -> None:
     """Show the turns of a conversation with their numbers."""
     for number, turn in enumerate(conversation.turns):
-        line(console, f"  [{number}] {turn.role}: {printable(turn.content, LONGEST)}", "dim")
+        line(console, f"  [{number}] {turn.role}: {turn.content}", "dim")
 
 
 def show_findings(console: Console, trace: ConversationTrace, questions: Mapping[str, Question]) -> None:
@@ -136,20 +132,21 @@ def show_reason(console: Console, reason: Reason) -> None:
     """Show a reason with its quotes."""
     line(console, f"  {reason.polarity.upper()} {reason.text}")
     for quote in reason.quotes:
-        line(console, f"      turn {quote.turn}: “{printable(quote.text, LONGEST)}”", "dim")
+        line(console, f"      turn {quote.turn}: “{quote.text}”", "dim")
 
 
 def show_why(screen: Screen, found: Origin) -> None:
     """Print a rubric's reasons, quotes and conversations."""
     console, rubric = screen.console, found.rubric
-    line(console, f"{rubric.polarity.upper()} {rubric.text}", "bold", RUBRIC)
+    line(console, f"{rubric.polarity.upper()} {rubric.text}", "bold", limit=RUBRIC)
     line(console, f"({rubric.id}, {', '.join(found.roles)})")
     if isinstance(rubric, DroppedRubric):
         line(console, f"not in the set: {rubric.reason}")
     elif rubric.choice:
         line(console, told_choice(rubric))
     for reason in found.reasons:
-        line(console, f"\n{reason.conversation_id}" + beginning(found.conversations.get(reason.conversation_id)))
+        line(console)
+        line(console, reason.conversation_id + beginning(found.conversations.get(reason.conversation_id)))
         show_reason(console, reason)
     if not found.reasons:
         elsewhere = isinstance(rubric, DroppedRubric) and rubric.support

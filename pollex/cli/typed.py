@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 
-RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "grade", "label", "share", "simulate")
+RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "grade", "ask", "label", "share", "simulate")
 
 
 def typed_command() -> str:

@@ -17,6 +17,10 @@ BOUNDS = {"positive": ">=4", "negative": "<=2"}
 """Bounds that make thumbs of ratings, as messages propose them."""
 
 
+MOST_TURNS = 5_000
+"""Turns of a conversation that a judge can be asked about: of seconds of work for the built-in one."""
+
+
 class Label(StrEnum):
     """The verdict that a person gave a whole conversation."""
 
@@ -92,6 +96,8 @@ class Conversation(BaseModel):
         """Reason why no judge can be asked about this conversation; empty if one can."""
         if "too_large" in self.flags:
             return "too large: its text is over the size limit"
+        if len(self.turns) > MOST_TURNS:
+            return f"too large: more than {MOST_TURNS:,} turns"
         if not any(turn.content.strip() for turn in self.turns):
             return "no turn with text"
         roles = {turn.role for turn in self.turns if turn.content.strip()}

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 SHOWN = 10
 """Conversations that a notebook shows of a log."""
 
+NOT_RATED = "as not rated"
+"""Words of a note on values of the label field that were not taken."""
+
 LISTED = 5
 """How many bad rows or clashing ids an error lists."""
 
@@ -74,14 +78,14 @@ class Account:
         ways: Conversations by the way that they were joined.
         scores: Kinds of scores, and which were taken for the thumb.
         general: Rows by general format, which no tool has to itself.
-        spellings: Rows by the spelling of a label and what it means.
+        spellings: Rows by the spelling of a label and what it was taken for: a label, or `neither` up nor down.
     """
 
     formats: Counter[str] = field(default_factory=Counter)
     ways: Counter[str] = field(default_factory=Counter)
     scores: list[ScoreKind] = field(default_factory=list)
     general: Counter[str] = field(default_factory=Counter)
-    spellings: Counter[tuple[str, Label]] = field(default_factory=Counter)
+    spellings: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,8 +155,50 @@ class Logs:
 
     @property
     def learnable(self) -> tuple[Conversation, ...]:
-        """Conversations with a thumb that a judge can be asked about."""
-        return tuple(c for c in self if c.label is not Label.NONE and not c.not_scorable)
+        """Conversations with a thumb that a judge can be asked about, each text once."""
+        return self._once[0]
+
+    @property
+    def repeated(self) -> dict[str, str]:
+        """Ids of labeled conversations that are not learned from, since the conversation with this id counts for all.
+
+        Texts with as many thumbs up as down have no label to learn; their ids stand for themselves.
+        """
+        return self._once[1]
+
+    @cached_property
+    def _once(self) -> tuple[tuple[Conversation, ...], dict[str, str]]:
+        """Choose one conversation of each text, with the label that most of its repetitions have."""
+        alike: dict[str, list[Conversation]] = {}
+        for one in self:
+            if one.label is not Label.NONE and not one.not_scorable:
+                alike.setdefault(one.text_hash, []).append(one)
+        kept: list[Conversation] = []
+        repeated: dict[str, str] = {}
+        for same in alike.values():
+            ups = sum(one.label is Label.POSITIVE for one in same)
+            most = Label.POSITIVE if 2 * ups > len(same) else Label.NEGATIVE
+            chosen = None if 2 * ups == len(same) else next(one for one in same if one.label is most)
+            kept += [chosen] if chosen else []
+            repeated |= {one.id: (chosen or one).id for one in same if one is not chosen}
+        return tuple(kept), repeated
+
+    @property
+    def note_on_repeats(self) -> list[str]:
+        """A note on labeled conversations of the same text; none without such."""
+        if not (repeated := self.repeated):
+            return []
+        id_, most = Counter(repeated.values()).most_common(1)[0]
+        example = f" ({printable(id_, 40)!r} stands {most + 1:,} times)" if most > 1 else ""
+        ties = sum(id_ == other for id_, other in repeated.items())
+        split = f"; {ties:,} are left out, since a text has as many thumbs up as down" if ties else ""
+        have = count(len(repeated), "labeled conversation has", "labeled conversations have")
+        return [f"{have} the text of another one{example}: a text counts once, with the label most of it have{split}"]
+
+    @property
+    def lost_labels(self) -> list[str]:
+        """Notes on values of the label field that are no label as they stand."""
+        return [note for note in self.notes if NOT_RATED in note]
 
     def check_max_bad(self, max_bad: int) -> None:
         """Stop where more rows are bad than the user agreed to.
@@ -161,8 +207,9 @@ class Logs:
             BadInput: Lists the first bad rows.
         """
         if (bad := len(self.bad_rows)) > max_bad:
-            remedy = "correct them, or skip them"
-            raise BadInput(describe_bad_rows(self.bad_rows), remedy=remedy, option={"max_bad": bad})
+            every = not self.conversations
+            remedy = "correct them" if every else "correct them, or skip them"
+            raise BadInput(describe_bad_rows(self.bad_rows), remedy=remedy, option={} if every else {"max_bad": bad})
 
 
 def describe_bad_rows(rows: Sequence[BadRow]) -> str:

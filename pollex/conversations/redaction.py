@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from stdnum import iban, luhn
 from stdnum.us import ssn
 
 from pollex.conversations.conversation import Conversation, Turn
+from pollex.errors import WrongUse
 
 
 class Found(NamedTuple):
@@ -189,11 +191,7 @@ def finders_of(redact: str) -> tuple[Finder, ...]:
     Raises:
         WrongUse: What finds names is not installed.
     """
-    if redact != "names":
-        return FINDERS
-    from pollex.conversations.names import names  # the package behind it takes seconds to import
-
-    return (*FINDERS, names())
+    return FINDERS if redact != "names" else (*FINDERS, names())
 
 
 def found_in(text: str, finders: Sequence[Finder] = FINDERS) -> list[Found]:
@@ -201,9 +199,10 @@ def found_in(text: str, finders: Sequence[Finder] = FINDERS) -> list[Found]:
     taken: list[Found] = []
     for find in finders:
         for one in find(text):
-            if all(one.end <= other.start or one.start >= other.end for other in taken):
-                taken.append(one)
-    return sorted(taken)
+            place = bisect_left(taken, (one.end,))  # behind all that begin before its end; none of them overlap
+            if not place or taken[place - 1].end <= one.start:
+                taken.insert(place, one)
+    return taken
 
 
 class Placeholders:
@@ -260,3 +259,44 @@ def redacted(conversation: Conversation, finders: Sequence[Finder] = FINDERS) ->
         if value is not None and found_in(value, finders):
             changes[field] = pseudonym(value)
     return conversation.model_copy(update=changes), places.originals
+
+
+NAMED_KINDS = {"PERSON": "PERSON", "LOCATION": "PLACE"}
+LEAST_SCORE = 0.5
+NAMES_LANGUAGE = "en"
+
+
+def names() -> Callable[[str], Iterator[Found]]:
+    """Return what finds names of people and places: Presidio, with an installed model of spaCy.
+
+    Raises:
+        WrongUse: Presidio or a model of spaCy's is missing.
+    """
+    try:  # they take seconds to import
+        import spacy
+        from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
+        from presidio_analyzer.nlp_engine import SpacyNlpEngine
+        from presidio_analyzer.predefined_recognizers import SpacyRecognizer
+    except ImportError:
+        raise WrongUse(
+            "names and places are found by a package that is not installed",
+            remedy="install it (`pip install 'pollex[names]'`), or give `--set redact=yes`",
+        ) from None
+    models = sorted(one for one in spacy.util.get_installed_models() if one.startswith(f"{NAMES_LANGUAGE}_"))
+    if not models:
+        raise WrongUse(
+            "names and places are found by a model of spaCy's, and none is installed",
+            remedy="install one (`python -m spacy download en_core_web_sm`), or give `--set redact=yes`",
+        )
+    # Only names: its other finders overlap with ours, and the one for mail addresses asks the network.
+    registry = RecognizerRegistry(recognizers=[SpacyRecognizer(supported_entities=list(NAMED_KINDS))])
+    engine = SpacyNlpEngine(models=[{"lang_code": NAMES_LANGUAGE, "model_name": models[-1]}])
+    analyzer = AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=[NAMES_LANGUAGE])
+
+    def find(text: str) -> Iterator[Found]:
+        for one in analyzer.analyze(
+            text, language=NAMES_LANGUAGE, entities=list(NAMED_KINDS), score_threshold=LEAST_SCORE
+        ):
+            yield Found(one.start, one.end, NAMED_KINDS[one.entity_type])
+
+    return find

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pollex.conversations.conversation import BOUNDS, Conversation, Label
+from pollex.conversations.logs import Logs
 from pollex.errors import BadLabels, WrongUse, spelled
 
 LABELS = tuple(Label)
@@ -236,22 +237,28 @@ MINIMUM = 10
 
 
 def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMUM) -> None:
-    """Raise an error if a class is missing or too small; unscorable conversations don't count.
+    """Raise an error if a class is missing or too small; unscorable ones and a log's repeated texts don't count.
 
     Raises:
         BadLabels: Says how many there are of each class.
     """
+    repeated, told = (
+        (conversations.repeated, conversations.lost_labels) if isinstance(conversations, Logs) else ({}, [])
+    )
     labels: Counter[Label] = Counter()
     unscorable: Counter[Label] = Counter()
     for conversation in conversations:
-        (unscorable if conversation.not_scorable else labels)[conversation.label] += 1
+        if conversation.id not in repeated:
+            (unscorable if conversation.not_scorable else labels)[conversation.label] += 1
     good, bad = labels[Label.POSITIVE], labels[Label.NEGATIVE]
     if min(good, bad) >= minimum:
         return
     lost = unscorable[Label.POSITIVE] + unscorable[Label.NEGATIVE]
     left_out = f", {unscorable.total()} that can't be scored ({lost} with a label)" if unscorable else ""
+    left_out += f", {len(repeated)} with the text of another one" if repeated else ""
     counts = f"{good} positive, {bad} negative, {labels[Label.NONE]} without a label{left_out}"
-    raise BadLabels(f"{_lack(good, bad, lost, minimum)}: {counts}", remedy=_remedy(good, bad, lost, minimum))
+    remedy = told[0] if told else _remedy(good, bad, lost, minimum)
+    raise BadLabels(f"{_lack(good, bad, lost, minimum)}: {counts}", remedy=remedy)
 
 
 def _lack(good: int, bad: int, lost: int, minimum: int) -> str:

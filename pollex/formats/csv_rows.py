@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from sys import getsizeof
 from typing import Any
 
 from pollex.conversations.logs import BadRow
@@ -16,13 +17,15 @@ from pollex.errors import BadInput
 from pollex.formats.json_rows import Row
 
 DELIMITERS = (",", ";", "\t")
+RECORD = 128 << 20
+"""Bytes of memory that the text of a record takes at most."""
 
 
 def csv_rows(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
     """Yield one row for each record; the first record is the header.
 
     Args:
-        lines: With their line ends, which may stand inside quotes.
+        lines: With their line ends, which may stand inside quotes; a long line may come in parts.
 
     Raises:
         BadInput: A bad header, or a quote that RFC 4180 has no meaning for.
@@ -43,24 +46,30 @@ def csv_rows(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
             yield BadRow(source, number, reason, "quote cells that hold the delimiter or a line end")
 
 
-def _records(source: str, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Yield line number and text of each record; blank lines are skipped.
 
-    A record ends where its quotes are balanced.
+    A record ends with a line where its quotes are balanced.
     """
-    opened, pending = 0, list[str]()
-    for number, line in enumerate(lines, start=1):
-        if not pending and not line.strip():
-            continue
-        closes = line.count('"') % 2 == (1 if pending else 0)
-        if not pending:
-            opened = number
-        pending.append(line)
-        if closes:
-            yield opened, "".join(pending).rstrip("\r\n")
-            pending = []
-    if pending:
+    number, opened, pending, size, odd = 1, 1, list[str](), 0, 0
+    for part in parts:
+        ends = part.endswith(("\n", "\r"))
+        if pending or part.strip():
+            opened = opened if pending else number
+            pending.append(part)
+            odd ^= part.count('"') & 1
+            size += getsizeof(part)
+            if size > RECORD:
+                remedy = "close its quotes, or write JSON lines, of which long texts are cut"
+                raise BadInput("a row of more than 128 MB", where=f"{source}:{opened}", remedy=remedy)
+            if ends and not odd:
+                yield opened, "".join(pending).rstrip("\r\n")
+                pending, size = [], 0
+        number += ends
+    if odd:
         raise BadInput("a quote is never closed", where=f"{source}:{opened}", remedy='write a quote in a cell as ""')
+    if pending:
+        yield opened, "".join(pending)
 
 
 def _row(source: str, number: int, names: list[str], cells: list[str]) -> Row | BadRow:

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from pollex.conversations.conversation import BOUNDS, Label
+from pollex.conversations.conversation import Label
 from pollex.errors import BadInput, WrongUse, spelled
-from pollex.formats.labels import Verdicts
+from pollex.formats.labels import EMPTY, NEITHER, THUMB_NUMBERS, Verdicts, as_number, is_usual, rating_of
+from pollex.formats.left_labels import left_note
+from pollex.text import count
 
-ID_NAMES = (
-    *("id", "conversation_id", "conversationId", "conv_id", "dialogue_id", "dialog_id", "chat_id"),
-    *("session_id", "thread_id", "run_id", "uuid"),
+OWNER_NAMES = (
+    *("conversation_id", "conversationId", "conv_id", "dialogue_id", "dialog_id", "chat_id", "chatId"),
+    *("session_id", "sessionId", "thread_id", "threadId"),
 )
+"""Fields that name the conversation of a turn."""
+ID_NAMES = ("id", *OWNER_NAMES, "run_id", "uuid")
 TURN_ID_NAMES = (*ID_NAMES[1:], ID_NAMES[0])
 """In a table of turns, `id` is the turn's own where another field names the conversation."""
-LABEL_NAMES = ("label", "thumbs", "thumb", "feedback", "user_feedback", "vote", "reaction", "satisfaction", "sentiment")
+LABEL_NAMES = (
+    *("label", "thumbs", "thumb", "feedback", "user_feedback", "vote", "reaction", "satisfaction", "sentiment"),
+    *("thumbs_up", "thumbsUp", "upvoted", "is_upvoted", "liked", "flag"),
+)
 RATING_NAMES = ("rating", "ratings", "stars", "csat")
 JUDGE_NAMES = ("judge", "annotator", "annotator_id", "rater")
 GROUP_NAMES = ("group",)
+ZERO = "0 as a thumb"
+"""A 0 in a field of thumbs: thumb down beside 1 alone, no thumb beside -1."""
 
 LABEL_SOURCES = ("log", "person", "adjudicated")
 
@@ -33,6 +43,7 @@ class Picked:
     Attributes:
         id: None if the row has none.
         rest: The fields that were not picked.
+        number: What stands in a field of ratings, or `ZERO`; a label of it holds if `Picker.held` has it.
     """
 
     id: str | None
@@ -40,6 +51,7 @@ class Picked:
     judge: str | None
     group: str | None
     rest: dict[str, Any]
+    number: str = ""
 
 
 class Picker:
@@ -48,9 +60,9 @@ class Picker:
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._verdicts = Verdicts.of(options.positive, options.negative)
-        self.spellings = self._verdicts.said
         self._label_names: set[str] = set()
-        self._unread_ratings: set[str] = set()
+        self._ratings: Counter[tuple[str, str]] = Counter()
+        self._unread = 0
         self._found: set[str] = set()
 
     def pick(self, fields: Fields, id_names: tuple[str, ...] = ID_NAMES) -> Picked:
@@ -65,19 +77,41 @@ class Picker:
         """
         options = self._options
         id_name = self._options.id_field or _first(fields, id_names)
-        label_name = options.label_field or self._label_name(fields)
+        label_name, number, label = self._label(fields)
         judge_name = options.judge_field or _first(fields, JUDGE_NAMES)
         group_name = options.group_field or _first(fields, GROUP_NAMES)
         named = {id_name, label_name, judge_name, group_name}
         self._found.update(name for name in named if name and look_up(fields, name) is not None)
-        label = self._verdicts.label(look_up(fields, label_name), label_name) if label_name else Label.NONE
         return Picked(
             id=_id(look_up(fields, id_name)) if id_name else None,
             label=label,
             judge=_as_text(judge_name, look_up(fields, judge_name)) if judge_name else None,
             group=_as_text(group_name, look_up(fields, group_name)) if group_name else None,
-            rest={name: value for name, value in fields.items() if name not in named},
+            rest={name: value for name, value in fields.items() if name not in named or self._graded(name, label_name)},
+            number=number,
         )
+
+    def _label(self, fields: Fields) -> tuple[str | None, str, Label]:
+        """Return the label field's name, the rating (see `Picked`) and the label."""
+        try:
+            name, number = (self._options.label_field, "") if self._options.label_field else self._label_name(fields)
+            if number in THUMB_NUMBERS:
+                return name, number, _side(number)
+            if name is None:
+                return None, number, Label.NONE
+            name = name if self._options.label_field else _thumb_in(fields, name)
+            value = look_up(fields, name)
+            zero = as_number(value) == "0" and not self._verdicts.numbers
+            return name, ZERO if zero else number, self._verdicts.label(value, name)
+        except (BadInput, WrongUse):
+            if self._options.labels_needed:
+                raise
+            self._unread += 1
+            return None, "", Label.NONE
+
+    def _graded(self, name: str, label_name: str | None) -> bool:
+        """Tell whether a field is the label and holds grades, which are learned as such beside the thumb."""
+        return name == label_name and self._verdicts.numbers
 
     def id_of_turn(self, fields: Fields) -> str | None:
         """Return the conversation id of a table's row; raise `BadInput` if it is invalid."""
@@ -97,36 +131,94 @@ class Picker:
 
     @property
     def label_field(self) -> str:
-        """Name of the label field; empty if no row has one."""
-        return self._options.label_field or next(iter(self._label_names), "")
+        """Name of the field that labels come from; empty if there is none."""
+        return self._options.label_field or next(iter([*self._label_names, *(self._rated if self.numbers else ())]), "")
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """The numbers in the field of ratings that are thumbs; none unless up and down are told apart without doubt.
+
+        That is where there are no numbers beside 1, 0 and -1, and both sides occur. A 0 beside 1 and -1 may be no
+        rating, unless words for thumbs stand beside them.
+        """
+        said = {meant for _, meant in self._verdicts.said} & {Label.POSITIVE, Label.NEGATIVE}
+        found = {number for _, number in self._ratings if number != EMPTY}
+        sides = said | {_side(number) for number in found}
+        if not found <= THUMB_NUMBERS or len(sides) < 2 or len({*self._rated, *self._label_names}) > 1:
+            return frozenset()
+        return frozenset(found - {"0"} if found == THUMB_NUMBERS and not said else found)
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The numbers whose labels hold: `numbers`, and `ZERO` unless -1 stands beside it, where 0 is no thumb."""
+        down = any(number in ("-1", "-1.0") for number, _ in self._verdicts.said)
+        return self.numbers if down else self.numbers | {ZERO}
+
+    @property
+    def spellings(self) -> Counter[tuple[str, str]]:
+        """Number of values of the label field by spelling and what they were taken for, a label or `NEITHER`."""
+        return self._said_of(next(iter(self._read), ""))
 
     @property
     def notes(self) -> list[str]:
-        """Notes on fields used as labels, and on ratings not used."""
-        used = [f"labels come from the field {name!r}" for name in sorted(self._label_names)]
-        unread = [
-            f"{name!r} holds ratings; to learn from them, give bounds: {spelled(**BOUNDS)}"
-            for name in sorted(self._unread_ratings)
-        ]
-        return used + (unread if not used else [])
+        """Notes on fields used as labels, and on values that were not taken."""
+        if self._unread:
+            return [unread(self._unread)]
+        used = sorted({*self._label_names, *(self._rated if self.numbers else ())})
+        left = [left_note(name, self._said_of(name), compared=self._verdicts.compared) for name in self._read]
+        return [f"labels come from the field {name!r}" for name in used] + [note for notes in left for note in notes]
 
-    def _label_name(self, fields: Fields) -> str | None:
+    @property
+    def _read(self) -> list[str]:
+        return list(dict.fromkeys(filter(None, [self.label_field, *self._rated])))
+
+    @property
+    def _rated(self) -> list[str]:
+        """Fields of ratings whose numbers may be labels; none where the labels are in another field."""
+        return [name for name in dict.fromkeys(name for name, _ in self._ratings) if not self._label_names - {name}]
+
+    def _said_of(self, field: str) -> Counter[tuple[str, str]]:
+        said, taken = Counter(self._verdicts.said), self.numbers
+        if ZERO not in self.held:
+            for number in ("0", "0.0"):
+                said[number, NEITHER] += said.pop((number, Label.NEGATIVE), 0)
+            said += Counter()
+        for (name, number), n in self._ratings.items():
+            if name == field:
+                meant = _side(number) if number in taken else Label.NONE if number == EMPTY else NEITHER
+                said[number, meant] += n
+        return said
+
+    def _label_name(self, fields: Fields) -> tuple[str | None, str]:
         """Return the name of the label field: ratings first if they have bounds, else thumbs.
 
-        A number in a field of ratings isn't a label without bounds: 1 would be taken for a thumb up.
+        Unless the user says which numbers count, one in a field of ratings is returned in its place: whether 1 is a
+        thumb up is known once all rows are.
         """
-        orders = (RATING_NAMES, LABEL_NAMES) if self._verdicts.numeric else (LABEL_NAMES, RATING_NAMES)
+        said = self._verdicts.numbers
+        orders = (RATING_NAMES, LABEL_NAMES) if said else (LABEL_NAMES, RATING_NAMES)
         for names in orders:
             there = [name for name in names if not _is_blank(fields.get(name))]
-            if there and names is RATING_NAMES and not self._verdicts.numeric and not _are_words(fields[there[0]]):
-                self._unread_ratings.add(there[0])
-                continue
+            if there and names is RATING_NAMES and not said and not _are_words(value := fields[there[0]]):
+                number = rating_of(value)
+                self._ratings[there[0], number] += 1
+                return None, number
             self._label_names.update(there)
             if len(self._label_names) > 1:
                 raise _ambiguous(sorted(self._label_names))
             if there:
-                return there[0]
-        return next((name for names in orders for name in names if name in fields and _is_blank(fields[name])), None)
+                return there[0], ""
+        blank = (name for names in orders for name in names if name in fields and _is_blank(fields[name]))
+        return next(blank, None), ""
+
+
+def unread(rows: int) -> str:
+    """Return the note on labels that can't be read where none are needed."""
+    return f"{count(rows, 'label')} can't be read, and {'is' if rows == 1 else 'are'} not needed here"
+
+
+def _side(number: str) -> Label:
+    return Label.POSITIVE if number == "1" else Label.NEGATIVE
 
 
 def _ambiguous(names: list[str]) -> WrongUse:
@@ -150,6 +242,17 @@ def look_up(fields: Fields, name: str) -> Any:
     for part in name.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
+
+
+def _thumb_in(fields: Fields, name: str) -> str:
+    """Return the path of the one thumb in an object under a name; the name itself where there is none or no object."""
+    value = fields.get(name)
+    if not isinstance(value, Mapping):
+        return name
+    names = (*LABEL_NAMES, *RATING_NAMES, "value", "score")
+    there = [inner for inner in names if value.get(inner) is not None]
+    sure = len(there) == 1 and is_usual(value[there[0]]) and (there[0] in LABEL_NAMES or _are_words(value[there[0]]))
+    return f"{name}.{there[0]}" if sure else name
 
 
 def _is_blank(value: object) -> bool:
@@ -211,6 +314,7 @@ class ReadOptions:
         label_sources: Whose labels count: thumbs of the `log`, labels of a `person` or `adjudicated` ones, which the
             store keeps; names separated by commas.
         redact: Put placeholders for what says who somebody is: `yes`, or `names` for names and places, too.
+        labels_needed: Whether a label that can't be read is an error; else its conversation counts as not rated.
         max_turn_chars: A conversation with a longer turn is kept, and marked `too_large`.
     """
 
@@ -229,6 +333,7 @@ class ReadOptions:
     pairs: bool = False
     redact: Redact | None = None
     label_sources: str = "log"
+    labels_needed: bool = True
     max_turn_chars: int = 1_000_000
 
     def __post_init__(self) -> None:
@@ -242,6 +347,11 @@ class ReadOptions:
             raise _not_one_of("label_sources", wrong[0], LABEL_SOURCES)
         if self.max_bad < 0 or self.max_turn_chars < 1:
             raise WrongUse("max_bad is negative or the turn limit below 1", remedy="give a count")
+
+    def for_scores(self) -> ReadOptions:
+        """Return options for what needs no labels; what the user said of labels still holds."""
+        said = (self.label_field, self.positive, self.negative, self.thumbs, self.pairs or None)
+        return replace(self, labels_needed=any(one is not None for one in said))
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import glob
-import shutil
+import io
+import os
+import select
 import sys
 import tempfile
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from typing import IO
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText, WrongUse
+from pollex.formats.bounds import DOCUMENT, PART, Guarded, TooLong, held, lines_of
 from pollex.formats.csv_rows import csv_rows
 from pollex.formats.json_rows import Row, json_document, json_lines
-from pollex.formats.packed import unpacked
+from pollex.formats.packed import copy, unpacked
 from pollex.formats.parquet_rows import parquet_rows
 from pollex.text import parse_json
 
@@ -25,6 +30,8 @@ FORMATS = {".jsonl": "lines", ".ndjson": "lines", ".csv": "csv", ".tsv": "csv", 
 """What a file's ending promises; `.json` and others are told by their first characters."""
 ENDINGS = (*FORMATS, ".json", ".gz", ".zst", ".zip", ".eval")
 """Which files of a folder are read."""
+PATIENCE = 10
+"""Seconds that a pipe is waited for which nobody writes into."""
 
 
 def find_files(sources: Sequence[str | Path]) -> list[str]:
@@ -40,8 +47,11 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def rows_of(source: str, encoding: str) -> Iterator[Row | BadRow]:
+def rows_of(source: str, encoding: str, longest: int | None = None) -> Iterator[Row | BadRow]:
     """Yield the rows of one file, in order.
+
+    Args:
+        longest: Characters that a text keeps in a row of JSON that is too long to be held; None: such a row is bad.
 
     Raises:
         BadInput: The file can't be opened, decoded, or trusted in any part.
@@ -54,20 +64,30 @@ def rows_of(source: str, encoding: str) -> Iterator[Row | BadRow]:
             unpacked(source, path, Path(folder)) as files,
         ):
             for name, inner in files:
-                yield from _rows(name, inner, encoding)
+                yield from _rows(name, inner, encoding, longest)
     except OSError as error:
         raise BadInput(f"can't be read: {error.strerror or error}", where=source, remedy="check the path") from None
 
 
 def _expanded(source: str) -> list[str]:
-    if source == STDIN or Path(source).is_file():
+    path = Path(source)
+    if source == STDIN or path.is_fifo():
         return [source]
-    if Path(source).is_dir():
-        return _inside(Path(source))
+    if path.is_dir():
+        return _inside(path)
+    if path.exists():
+        _require_file(path)
+        return [source]
     matches = sorted(name for name in glob.glob(source, recursive=True) if Path(name).is_file())  # noqa: PTH207 Path.glob takes no absolute pattern
     if not matches:
         raise BadInput("no such file", where=source, remedy="check the path; a glob must match at least one file")
     return matches
+
+
+def _require_file(path: Path) -> None:
+    """Refuse what never ends: devices, sockets, and the kernel's own files, which say that they are files."""
+    if not path.is_file() or str(path.resolve()).startswith(("/dev/", "/proc/", "/sys/")):
+        raise BadInput("a device or a file of the system, no log", where=str(path), remedy="give a file or a pipe")
 
 
 def _inside(folder: Path) -> list[str]:
@@ -82,27 +102,53 @@ def _inside(folder: Path) -> list[str]:
 
 @contextmanager
 def _path_of(source: str) -> Iterator[Path]:
-    """Return the file; standard input is copied to one first, to detect its format."""
-    if source != STDIN:
+    """Return the file; standard input and pipes are copied to one first, to detect their format."""
+    piped = source != STDIN and Path(source).is_fifo()
+    if source != STDIN and not piped:
         yield Path(source)
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stdin"
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+        with _pipe(source) if piped else nullcontext(sys.stdin.buffer) as stream:
+            copy(source, stream, path)
         yield path
 
 
-def _rows(source: str, path: Path, encoding: str) -> Iterator[Row | BadRow]:
+def _pipe(source: str) -> IO[bytes]:
+    """Open a named pipe without waiting for ever for somebody who writes into it."""
+    pipe = os.open(source, os.O_RDONLY | os.O_NONBLOCK)
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    try:
+        if not poll.poll(PATIENCE * 1000) and os.read(pipe, 1) == b"":
+            remedy = "start what writes into it, or give a file"
+            raise BadInput("a pipe that nobody writes into", where=source, remedy=remedy)
+    except BlockingIOError:  # there is somebody, and nothing is said yet
+        pass
+    except BadInput:
+        os.close(pipe)
+        raise
+    os.set_blocking(pipe, True)
+    return os.fdopen(pipe, "rb")
+
+
+def _rows(source: str, path: Path, encoding: str, longest: int | None) -> Iterator[Row | BadRow]:
     if _is_parquet(path):
         return parquet_rows(source, path)
-    lines = _lines(source, path, encoding)
-    form = FORMATS.get(path.suffix.lower()) or _told_format(_lines(source, path, encoding))
+    form = FORMATS.get(path.suffix.lower())
+    if form is None:
+        with closing(_lines(source, path, encoding, longest)) as lines:
+            form = _told_format(lines)
     if form == "lines":
-        return json_lines(source, lines)
+        return json_lines(source, _lines(source, path, encoding, longest))
     if form == "csv":
-        return csv_rows(source, lines)
-    return json_document(source, "".join(lines))
+        return csv_rows(source, _lines(source, path, encoding, whole=True))
+    whole = held(_lines(source, path, encoding, whole=True), longest, DOCUMENT)
+    if isinstance(whole, TooLong):
+        raise BadInput(
+            "a JSON document of more than 256 MB", where=source, remedy="write it as JSON lines, one row each"
+        )
+    return json_document(source, whole)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -124,14 +170,21 @@ def _told_format(lines: Iterable[str]) -> str:
     return "lines" if second else "document"
 
 
-def _lines(source: str, path: Path, encoding: str) -> Iterator[str]:
-    """Yield the text's lines with their ends.
+def _lines(
+    source: str, path: Path, encoding: str, longest: int | None = None, *, whole: bool = False
+) -> Generator[str, None, None]:
+    """Yield the text's lines with their ends, each as far as it can be held.
 
     Invalid bytes become lone surrogates, so that the line they occur in is known.
     """
     try:
-        with path.open(encoding=encoding, errors="surrogateescape", newline="") as text:
-            for number, line in enumerate(text, start=1):
+        with (
+            path.open("rb") as file,
+            io.BufferedReader(Guarded(file, source), PART) as raw,
+            io.TextIOWrapper(raw, encoding, errors="surrogateescape", newline="") as text,
+        ):
+            found = iter(partial(text.readline, PART), "") if whole else lines_of(text, longest)
+            for number, line in enumerate(found, start=1):
                 if not line.isascii():
                     _check_decoded(f"{source}:{number}", line, encoding, path)
                 yield line

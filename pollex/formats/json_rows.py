@@ -14,38 +14,28 @@ from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
+from pollex.formats.bounds import TooLong
+from pollex.formats.log_shapes import READERS
+from pollex.formats.log_shapes.known_exports import export_of
+from pollex.formats.log_shapes.turns import ROLE_NAMES, is_item
 from pollex.text import parse_json
 
 ENVELOPES = (
     *("conversations", "data", "runs", "rows", "items", "traces", "samples", "feedback_data", "examples", "content"),
-    *("tickets", "threads"),
+    *("tickets", "threads", "result"),
 )
-"""Names of lists whose items are rows."""
-PAGE_NAMES = frozenset(
-    (
-        "object",
-        "has_more",
-        "first_id",
-        "last_id",
-        "meta",
-        "next_cursor",
-        "next_page_token",
-        "limit",
-        "page",
-        "size",
-        "total",
-        "next",
-        "count",
-        "type",
-        "sortableBy",
-        "export_info",
-        "pages",
-        "total_count",
-    )
-)
-"""What stands beside the list in an answer of an interface."""
-ITEM_TYPES = frozenset(("function_call", "function_call_output", "reasoning", "web_search_call", "file_search_call"))
-"""Items beside messages in a conversation of OpenAI's Responses."""
+"""Names of lists whose items are rows, whatever stands beside them."""
+_PAGE = """
+    object has_more first_id last_id meta next_cursor next_page_token limit page size total next count type sortableby
+    export_info pages total_count next_page previous_page prev_page links page_info nextcursor nextpagetoken pageinfo
+    per_page total_pages previous after_cursor before_cursor after_url before_url end_of_stream end_time facets cursor
+    has_next has_next_page hasmore hasnextpage offset
+"""
+PAGE_NAMES = frozenset(_PAGE.split())
+"""What stands beside the list in an answer of an interface, in lower case."""
+_OWNERS = "conversation_id conversationId session_id sessionId thread_id threadId chatId chat_id ticket_id"
+OWNERS = frozenset(_OWNERS.split())
+"""Fields of a message that name its conversation."""
 
 
 def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
@@ -53,12 +43,15 @@ def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
+        if isinstance(line, TooLong):
+            yield BadRow(source, number, "a row of more than 32 MB", "split or remove it")
+            continue
         try:
             value = parse_json(line.rstrip())
         except ValueError as error:
             yield BadRow(source, number, f"not a JSON line: {_reason(error)}", "correct or remove the line")
             continue
-        items, beside = items_of(value) if is_page(value) else ([value], {})
+        items, beside = _page_of(value) or ([value], {})
         for item in items:
             yield _row(source, number, item, beside)
 
@@ -88,24 +81,65 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     A list of messages is one conversation, also in the envelope of an API response.
     """
     if isinstance(value, list):
+        pages = [_page_of(one) for one in value]
+        if pages and all(pages):
+            return [row for page in pages if page for row in page[0]], (pages[-1] or ([], {}))[1]
         return ([{"messages": value}] if _are_messages(value) else value), {}
-    if isinstance(value, dict):
-        inner = value["data"] if isinstance(value.get("data"), dict) and "examples" in value["data"] else value
-        lists = [name for name in ENVELOPES if isinstance(inner.get(name), list) and "role" not in inner]
-        # A single ShareGPT conversation has a list named like an envelope; its items are turns.
-        if len(lists) == 1 and not any(_is_turn(item) for item in inner[lists[0]]):
-            items = inner[lists[0]]
-            beside = {name: inner for name, inner in value.items() if name != lists[0]}
-            return ([{**beside, "messages": items}] if _are_messages(items) else items), beside
+    if not isinstance(value, dict):
+        return [value], {}
+    if found := _page_of(value):
+        return found
+    alone = value.get("data")
+    if (
+        isinstance(alone, dict)
+        and export_of(alone)
+        and {name.casefold() for name in value} <= {"data", "error", *PAGE_NAMES}
+    ):
+        return [alone], {}
+    inner = value["data"] if isinstance(value.get("data"), dict) and "examples" in value["data"] else value
+    lists = [name for name in ENVELOPES if isinstance(inner.get(name), list) and "role" not in inner]
+    # A single ShareGPT conversation has a list named like an envelope; its items are turns.
+    if len(lists) == 1 and not any(_is_turn(item) for item in inner[lists[0]]):
+        return _unwrapped(value, inner, lists[0])
     return [value], {}
 
 
-def is_page(value: object) -> bool:
-    """Return whether a line of JSON is nothing but a page of an API response."""
-    if not isinstance(value, dict) or len(value) < 2:
+def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
+    """Return the rows of a value that is nothing but a page of a list, or nothing but tables; None for others."""
+    if not isinstance(value, dict):
+        return None
+    names = [name for name in value if name.casefold() not in PAGE_NAMES]
+    if not names or not all(_is_table(value[name], name) for name in names):
+        return None
+    owned = any(item.keys() & OWNERS for name in names for item in value[name][:1])
+    if not set(names) <= set(ENVELOPES) and (export_of(value) or (not owned and _is_known(value))):
+        return None
+    if len(names) == 1:
+        return _unwrapped(value, value, names[0])
+    known = [name for name in names if value[name] and _is_known(value[name][0])]
+    return ([row for name in known for row in value[name]], {}) if known else None
+
+
+def _is_known(row: Mapping[str, Any]) -> bool:
+    return export_of(row) is not None or any(reader.recognises(row) for reader in READERS)
+
+
+def _is_table(value: object, name: str) -> bool:
+    """Return whether a list's items are rows, and not the turns of one conversation."""
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         return False
-    lists = [name for name in ENVELOPES if isinstance(value.get(name), list)]
-    return len(lists) == 1 and value.keys() - {lists[0]} <= PAGE_NAMES
+    if name in ENVELOPES:
+        return not any(_is_turn(item) for item in value)
+    return all(item.keys() & OWNERS or not item.keys() & set(ROLE_NAMES) for item in value)
+
+
+def _unwrapped(value: Mapping[str, Any], inner: Mapping[str, Any], name: str) -> tuple[list[Any], Mapping[str, Any]]:
+    items = inner[name]
+    beside = {other: found for other, found in value.items() if other != name}
+    if not _are_messages(items):
+        return items, beside
+    newest_first = items[0].get("role", "assistant") == "assistant" and items[-1].get("role") not in (None, "assistant")
+    return [{**beside, "messages": items[::-1] if newest_first else items}], beside
 
 
 def _are_messages(items: list[Any]) -> bool:
@@ -118,10 +152,9 @@ def _are_messages(items: list[Any]) -> bool:
 
 
 def _is_message(item: dict[str, Any]) -> bool:
-    owned = {"conversation_id", "conversationId", "session_id", "sessionId", "thread_id", "chatId", "chat_id"}
-    if item.keys() & owned:
+    if item.keys() & OWNERS:
         return False
-    return {"role", "content"} <= item.keys() or {"role", "parts"} <= item.keys() or str(item.get("type")) in ITEM_TYPES
+    return {"role", "content"} <= item.keys() or {"role", "parts"} <= item.keys() or is_item(item.get("type"))
 
 
 def _is_turn(item: object) -> bool:

@@ -13,6 +13,7 @@ from pollex.errors import BadInput
 from pollex.formats.fields import ID_NAMES, Picker, ReadOptions, look_up
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.json_rows import Row
+from pollex.formats.labels import EMPTY
 
 IDS = ("text_id", *ID_NAMES)
 ANSWER = "answer"
@@ -42,9 +43,9 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
         path: JSON lines, CSV or Parquet, such as `label next --out` or the label pages write.
 
     Raises:
-        BadInput: The file can't be read, or more rows are bad than `reading.max_bad` allows.
+        BadInput: The file can't be read, or more rows are bad than `ReadOptions.max_bad` allows.
     """
-    found: list[GivenLabel] = []
+    found: list[tuple[GivenLabel, str, Row]] = []
     bad: list[BadRow] = []
     picker = None
     for name in find_files([path]):
@@ -54,12 +55,18 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
                 continue
             picker = picker or Picker(_options(row, reading))
             try:
-                found.append(_label(row, picker))
+                found.append((*_label(row, picker), row))
             except BadInput as error:
                 bad.append(BadRow(row.source, row.line, error.what, error.remedy))
+    taken = {"", EMPTY} | (picker.held if picker else set())
+    bad += [
+        BadRow(row.source, row.line, f"{number} is neither up nor down")
+        for _, number, row in found
+        if number not in taken
+    ]
     if len(bad) > reading.max_bad:
         raise BadInput(f"{len(bad)} rows can't be read: {bad[0]}", where=str(path), remedy="correct them")
-    return [one for one in found if one.label is not Label.NONE], tuple(bad)
+    return [one for one, number, _ in found if one.label is not Label.NONE and number in taken], tuple(bad)
 
 
 def labels_in(conversations: Sequence[Conversation], unsaid: str) -> list[GivenLabel]:
@@ -85,13 +92,12 @@ def _options(row: Row, reading: ReadOptions) -> ReadOptions:
     return replace(reading, label_field=ANSWER) if reading.label_field is None and ANSWER in row.fields else reading
 
 
-def _label(row: Row, picker: Picker) -> GivenLabel:
+def _label(row: Row, picker: Picker) -> tuple[GivenLabel, str]:
     picked = picker.pick(row.fields, IDS)
     if picked.id is None:
         raise BadInput("the label has no conversation id", remedy="add a field `id`")
-    return GivenLabel(
-        picked.id, picked.label, _word(picked.rest, DRAWN), _word(picked.rest, SOURCE) or picked.judge or ""
-    )
+    source = _word(picked.rest, SOURCE) or picked.judge or ""
+    return GivenLabel(picked.id, picked.label, _word(picked.rest, DRAWN), source), picked.number
 
 
 def _word(fields: dict[str, object], name: str) -> str:

@@ -15,14 +15,14 @@ from pollex.errors import BadInput, WrongUse, spelled
 from pollex.text import printable
 
 POSITIVE = """
-    up, thumb_up, thumbs_up, thumbsup, 👍, :+1:, :thumbsup:, 1, true, yes, y, positive, pos, good, like, liked, love,
+    up, thumb_up, thumbs_up, thumbsup, 👍, :+1:, :thumbsup:, 1, true, t, yes, y, positive, pos, good, like, liked, love,
     loved, satisfied, sat, helpful, upvote, upvoted, success, solved, resolved, happy, c,
     correct, pass, passed, accepted, accept, :thumbs_up:, approved
 """
 NEGATIVE = """
-    down, thumb_down, thumbs_down, thumbsdown, 👎, :-1:, :thumbsdown:, 0, -1, false, no, n, negative, neg, bad, dislike,
-    disliked, hate, hated, unsatisfied, dissatisfied, dsat, unhelpful, not_helpful, downvote, downvoted, failure,
-    unsolved, unresolved, unhappy, i, incorrect, fail, failed, rejected, reject, :thumbs_down:
+    down, thumb_down, thumbs_down, thumbsdown, 👎, :-1:, :thumbsdown:, 0, -1, false, f, no, n, negative, neg, bad,
+    dislike, disliked, hate, hated, unsatisfied, dissatisfied, dsat, unhelpful, not_helpful, downvote, downvoted,
+    failure, unsolved, unresolved, unhappy, i, incorrect, fail, failed, rejected, reject, :thumbs_down:
 """
 MISSING = frozenset(
     [
@@ -44,6 +44,12 @@ MISSING = frozenset(
     ]
 )
 """What stands for no label at all. `nan` isn't among them: it is a computation that went wrong."""
+
+NEITHER = "neither"
+"""What a value is taken for that is on no side, and no word for a missing label."""
+EMPTY = "(empty)"
+THUMB_NUMBERS = frozenset(["1", "0", "-1"])
+"""Numbers that are thumbs where a field of ratings holds no others; among 1 to 5 stars, 1 is no thumb up."""
 
 _COMPARISON = re.compile(r"\s*(>=|<=|==|=|>|<)\s*([+-]?\d+(?:\.\d+)?)\s*")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
@@ -92,12 +98,14 @@ class Verdicts:
     """Turns a log's values into labels.
 
     Attributes:
-        said: Number of values by spelling and label.
+        numbers: Whether the user said which numbers count; numbers on neither side are no labels then.
+        said: Number of values by spelling and what they were taken for, a label or `NEITHER`.
     """
 
     positive: Rule
     negative: Rule
-    said: Counter[tuple[str, Label]] = field(default_factory=Counter, compare=False, repr=False)
+    numbers: bool = False
+    said: Counter[tuple[str, str]] = field(default_factory=Counter, compare=False, repr=False)
 
     @classmethod
     def of(cls, positive: str | None, negative: str | None) -> Verdicts:
@@ -112,12 +120,9 @@ class Verdicts:
             missing = "negative" if negative is None else "positive"
             what = "a rating needs a bound on both sides"
             raise WrongUse(what, remedy="add the other", option={missing: BOUNDS[missing]})
-        return cls(*_apart(rules, (positive, negative)))
-
-    @property
-    def numeric(self) -> bool:
-        """Whether values are compared as numbers; numbers on neither side are no labels then."""
-        return isinstance(self.positive, Comparison) or isinstance(self.negative, Comparison)
+        words = f"{positive or ''},{negative or ''}".split(",")
+        numbers = any(compared) or any(isinstance(_folded(word), float) for word in words)
+        return cls(*_apart(rules, (positive, negative)), numbers)
 
     def label(self, value: object, name: str = "FIELD") -> Label:
         """Return the label of a value; a list of ratings counts by its mean.
@@ -126,23 +131,63 @@ class Verdicts:
             BadInput: The value isn't known, or isn't one that a label can have.
             WrongUse: The value matches both sides.
         """
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             what = f"the label is an object ({printable(', '.join(value), 60)})"
             inside = f"{name}.{printable(next(iter(value), 'x'), 40)}"
             raise BadInput(what, remedy="name the field inside it", option={"label_field": inside})
         folded = _folded(value)
         if folded in MISSING:
+            self.said[shown(value), Label.NONE] += 1
             return Label.NONE
         good, bad = self.positive.matches(folded), self.negative.matches(folded)
         if good and bad:
             raise WrongUse(f"the label {value!r} matches positive and negative", remedy="draw the bounds apart")
         if good or bad:
             label = Label.POSITIVE if good else Label.NEGATIVE
-            self.said[printable(str(value), 40), label] += 1
+            self.said[shown(value), label] += 1
             return label
-        if self.numeric and isinstance(folded, float):
+        if self.numbers and isinstance(folded, float):
+            self.leave(value)
             return Label.NONE
         raise _unknown(value, self)
+
+    @property
+    def compared(self) -> bool:
+        """Whether the user gave bounds."""
+        return isinstance(self.positive, Comparison)
+
+    def leave(self, value: object) -> None:
+        """Count a value that is no label as it stands."""
+        self.said[as_number(value) or shown(value), NEITHER] += 1
+
+
+def as_number(value: object) -> str:
+    """Return a rating's spelling, equal for 1, 1.0 and "1"; empty for what is no number."""
+    try:
+        folded = _folded(value)
+    except BadInput:
+        return ""
+    return f"{folded:g}" if isinstance(folded, float) else ""
+
+
+def rating_of(value: object) -> str:
+    """Return what stands in a field of ratings: a number, `EMPTY`, or what it is in its place."""
+    if isinstance(value, dict):
+        return "an object"
+    return as_number(value) or ("a list" if isinstance(value, list) and value else shown(value))
+
+
+def shown(value: object) -> str:
+    """Return a value as lists of values show it."""
+    return EMPTY if value is None or value in ("", [], {}) else printable(str(value), 40)
+
+
+def is_usual(value: object) -> bool:
+    """Return whether a value is a usual spelling of a thumb, and no free text."""
+    try:
+        return Verdicts.of(None, None).label(value) is not Label.NONE
+    except BadInput:
+        return False
 
 
 def _rule(text: str | None, option: str, usual: str) -> Rule:
@@ -177,7 +222,7 @@ def _folded(value: object) -> str | float:
     """Normalize a value: a number if it reads as one, else a case-folded spelling."""
     if isinstance(value, list):
         return _mean(value)
-    if value is None:
+    if value is None or value == {}:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
@@ -217,7 +262,7 @@ def _finite(number: float) -> float:
 
 
 def _unknown(value: object, verdicts: Verdicts) -> BadInput:
-    if verdicts.numeric:
+    if verdicts.compared:
         return BadInput(f"the label {value!r:.60} isn't a number", remedy="leave positive and negative to spellings")
     advice = f"for ratings: {spelled(**BOUNDS)}"
     if not isinstance(_folded(value), float):

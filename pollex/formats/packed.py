@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from pollex.errors import BadInput
+from pollex.formats.bounds import ByteLimit
 
 GZIP, ZIP, ZSTANDARD, SQLITE = b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"SQLite format 3\x00"
 LIMIT = 20 << 30
@@ -52,7 +53,7 @@ def _stream(source: str, path: Path, folder: Path, begin: bytes) -> Path:
     inner = folder / (path.stem if path.suffix in (".gz", ".zst", ".zstd") else path.name)
     if begin.startswith(GZIP):
         with gzip.open(path) as packed:
-            _copy(source, packed, inner)
+            copy(source, packed, inner)
     else:
         with path.open("rb") as raw:
             _copy_zstandard(source, raw, inner)
@@ -62,12 +63,12 @@ def _stream(source: str, path: Path, folder: Path, begin: bytes) -> Path:
 def _copy_zstandard(source: str, raw: IO[bytes] | io.RawIOBase, inner: Path) -> None:
     import zstandard  # A quarter of all readings would pay for it, few need it.
 
-    frame, begun = zstandard.ZstdDecompressor().decompressobj(), False
+    frame, begun, guard = zstandard.ZstdDecompressor().decompressobj(), False, ByteLimit(source)
     try:
         with inner.open("wb") as file:
-            while chunk := raw.read(1 << 20):
+            while chunk := raw.read(1 << 14):  # a little of it may unpack to much
                 while chunk:
-                    file.write(frame.decompress(chunk))
+                    file.write(guard.watch(frame.decompress(chunk)))
                     _require_small(source, file.tell())
                     begun, chunk = not frame.eof, frame.unused_data
                     frame = zstandard.ZstdDecompressor().decompressobj() if frame.eof else frame
@@ -77,11 +78,12 @@ def _copy_zstandard(source: str, raw: IO[bytes] | io.RawIOBase, inner: Path) -> 
         raise BadInput("can't be unpacked: it ends too early", where=source, remedy="pack or copy the file again")
 
 
-def _copy(source: str, packed: IO[bytes] | gzip.GzipFile, inner: Path) -> None:
-    """Write the unpacked data, up to the size limit."""
+def copy(source: str, packed: IO[bytes] | gzip.GzipFile, inner: Path) -> None:
+    """Write the data to a file of its own, up to the size limit; raise `BadInput` where no row can come of it."""
+    guard = ByteLimit(source)
     with inner.open("wb") as file:
         while chunk := packed.read(1 << 20):
-            file.write(chunk)
+            file.write(guard.watch(chunk))
             _require_small(source, file.tell())
 
 
@@ -114,7 +116,7 @@ def _unpack(source: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, inner:
     if info.compress_type != METHOD_ZSTANDARD:
         try:
             with archive.open(info) as packed:
-                _copy(source, packed, inner)
+                copy(source, packed, inner)
         except (NotImplementedError, RuntimeError) as error:
             raise BadInput(f"can't be unpacked: {error}", where=source, remedy="unpack it first") from None
         return

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
@@ -23,10 +25,20 @@ def parquet_rows(source: str, path: Path) -> Iterator[Row | BadRow]:
     import duckdb  # other formats don't need it
 
     try:
-        yield from json_lines(source, _json_rows(path.absolute()))
+        for row in json_lines(source, _json_rows(path.absolute())):
+            yield replace(row, fields={n: _filled(v) for n, v in row.fields.items()}) if isinstance(row, Row) else row
     except (duckdb.Error, UnicodeError) as error:
         said = " ".join(str(error).partition("\nLINE ")[0].split())  # after it comes our own SQL
         raise BadInput(f"can't be read as Parquet: {said:.300}", where=source, remedy="write it again") from error
+
+
+def _filled(value: Any) -> Any:
+    """Leave out what is null inside: a column of objects has the keys of all its rows."""
+    if isinstance(value, list):
+        return [_filled(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _filled(one) for name, one in value.items() if one is not None or name == "content"}
+    return value
 
 
 def _json_rows(path: Path) -> Iterator[str]:

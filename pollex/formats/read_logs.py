@@ -16,7 +16,9 @@ from pollex.conversations.redaction import finders_of, redacted
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.joiner import Joiner
 from pollex.formats.assembly.labelled import Labeller
-from pollex.formats.fields import TURN_ID_NAMES, Picked, Picker, ReadOptions, Redact
+from pollex.formats.assembly.trees import in_order
+from pollex.formats.bounds import CUT
+from pollex.formats.fields import OWNER_NAMES, TURN_ID_NAMES, Picked, Picker, ReadOptions, Redact, Thumbs
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import Row
@@ -25,7 +27,7 @@ from pollex.formats.log_shapes.exports import WrongFile
 from pollex.formats.log_shapes.known_exports import export_of, nearest, respelled
 from pollex.formats.log_shapes.messages import read_field
 from pollex.formats.log_shapes.shape import Draft, Reader
-from pollex.formats.tally import CONTENT_ID, Placed, Skipped, Tally
+from pollex.formats.tally import CONTENT_ID, Placed, Skipped, Tally, Voted
 from pollex.text import SURROGATES, writable
 
 T = TypeVar("T")
@@ -48,6 +50,7 @@ class TableTurn(NamedTuple):
     """A row of a flat table, with plain values to save memory."""
 
     position: float | None
+    at: float | None
     role: Role
     content: str
     picked: Picked
@@ -66,7 +69,12 @@ class Table:
         """Add a row's turn; what the row before it says, too, is kept once."""
         if self.turns and self.turns[-1].picked == picked:
             picked = self.turns[-1].picked
-        self.turns += [TableTurn(draft.position, turn.role, turn.content, picked) for turn in draft.turns]
+        # The turns of a row stay in their order where the table has the newest row first.
+        times = [None if draft.at is None else draft.at + n / 1e5 for n in range(len(draft.turns))]
+        self.turns += [
+            TableTurn(draft.position, at, turn.role, turn.content, picked)
+            for at, turn in zip(times, draft.turns, strict=True)
+        ]
 
 
 class Assembler:
@@ -78,6 +86,7 @@ class Assembler:
         self._options = options
         self._tables: dict[str, Table] = {}
         self._begun = False
+        self._moments: dict[str, list[Placed]] = {}
 
     def assemble(self, rows: Iterable[Row | BadRow]) -> Iterator[Placed | Skipped | BadRow]:
         """Yield conversations one by one; those of a flat table at the end.
@@ -91,8 +100,12 @@ class Assembler:
             item = row if isinstance(row, BadRow) else self._read(row)
             if isinstance(item, BadRow):
                 self._joiner.unread.append(item)
-            if item is not None:
+            if isinstance(item, Placed) and (chat := _chat_of(item.conversation)):
+                self._moments.setdefault(chat, []).append(item)
+            elif item is not None:
                 yield item
+        for moments in self._moments.values():
+            yield from _joined_moments(moments, self._options.thumbs)
         for id_ in list(self._tables):
             table = self._tables.pop(id_)
             yield table.bad or self._joined(table)
@@ -158,11 +171,12 @@ class Assembler:
     def _whole(self, row: Row, draft: Draft) -> Placed:
         picked = self._picker.pick(draft.rest)
         conversation = _conversation(draft.turns, picked, self._options.max_turn_chars, row)
-        return Placed(conversation, row.source, row.line)
+        return Placed(conversation, row.source, row.line, picked.number)
 
     def _joined(self, table: Table) -> Placed | BadRow:
-        """Join a table's turns to a conversation, by their numbers or in the table's order."""
-        ordered = sorted(table.turns, key=lambda turn: turn.position or 0)
+        """Join a table's turns to a conversation, by their numbers, else by their times, else in the table's order."""
+        numbered = any(turn.position is not None for turn in table.turns)
+        ordered = sorted(table.turns, key=lambda turn: turn.position or 0) if numbered else in_order(table.turns)
         first = Row(table.source, table.line, {})
         try:
             _require_places(table.turns)
@@ -170,10 +184,39 @@ class Assembler:
         except BadInput as error:
             return _bad(first, error)
         turns = tuple(Turn(role=turn.role, content=turn.content) for turn in ordered)
-        return Placed(_conversation(turns, picked, self._options.max_turn_chars, first), table.source, table.line)
+        one = _conversation(turns, picked, self._options.max_turn_chars, first)
+        return Placed(one, table.source, table.line, picked.number)
 
 
-def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Placed | Skipped | BadRow]:
+def _chat_of(conversation: Conversation) -> str | None:
+    """Return the chat that a row with a thumb names beside its own id: it may hold one moment of it."""
+    if conversation.label is Label.NONE:
+        return None
+    found = (conversation.metadata.get(name) for name in OWNER_NAMES)
+    return next((str(value) for value in found if isinstance(value, str | int)), None)
+
+
+def _joined_moments(moments: Sequence[Placed], thumbs: Thumbs | None) -> Iterator[Placed | BadRow]:
+    """Yield a chat's latest moment in place of those that it begins with; other rows stay as they are."""
+    waiting = sorted(moments, key=lambda item: len(item.conversation.turns))
+    while waiting:
+        early, *waiting = waiting
+        turns = early.conversation.turns
+        place = next((n for n, late in enumerate(waiting) if late.conversation.turns[: len(turns)] == turns), None)
+        if place is None or thumbs == "each" or len(waiting[place].conversation.turns) == len(turns):
+            yield early
+            continue
+        late = waiting[place]
+        if early.conversation.label is not late.conversation.label and thumbs is None:
+            remedy = "say which counts: last, worst, or each, which keeps both moments"
+            reason = f"{late.conversation.id!r:.60}: 2 thumbs that differ, at two moments of one chat"
+            yield BadRow(late.source, late.line, reason, remedy)
+        elif thumbs == "worst" and early.conversation.label is Label.NEGATIVE:
+            worse = late.conversation.model_copy(update={"label": Label.NEGATIVE})
+            waiting[place] = late._replace(conversation=worse)
+
+
+def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Placed | Skipped | Voted | BadRow]:
     """Yield labeled conversations from rows that may be in several files.
 
     Raises:
@@ -192,6 +235,11 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
                 yield Placed(_conversation(one.turns, picked, options.max_turn_chars, row), *item.place)
         except BadInput as error:
             yield _bad(row, BadInput(f"{item.id!r:.60}: {error.what}", remedy=error.advice))
+    for id_, scores in joiner.votes.items():
+        try:
+            yield labeller.voted(id_, scores)
+        except BadInput as error:
+            yield BadRow("", 0, f"{id_!r:.60}: {error.what}", error.advice)
     yield from [Skipped("", 0)] * joiner.steps
     joiner.notes += labeller.notes
     joiner.account.spellings.update(labeller.spellings)
@@ -214,6 +262,8 @@ def _bad(row: Row, error: BadInput) -> BadRow:
 
 def _conversation(turns: tuple[Turn, ...], picked: Picked, max_turn_chars: int, row: Row) -> Conversation:
     flags = _flags(turns, max_turn_chars)
+    if "too_large" in flags:
+        turns = tuple(_shortened(turns, max_turn_chars))
     if "surrogates" in flags:
         turns = tuple(Turn(role=turn.role, content=writable(turn.content)) for turn in turns)
     return Conversation(
@@ -225,6 +275,17 @@ def _conversation(turns: tuple[Turn, ...], picked: Picked, max_turn_chars: int, 
         metadata=writable(picked.rest),
         flags=flags,
     )
+
+
+def _shortened(turns: Iterable[Turn], longest: int) -> Iterator[Turn]:
+    """Cut turns that nobody is asked about, since the store would keep each of them."""
+    room = MOST_TURNS * longest
+    for turn in turns:
+        kept = min(longest, room)
+        yield turn if len(turn.content) <= kept else Turn(role=turn.role, content=turn.content[:kept] + CUT)
+        room -= min(kept, len(turn.content))
+        if room <= 0:
+            return
 
 
 class Redactor:
@@ -273,12 +334,14 @@ def _agreed(rows: Sequence[Picked]) -> Picked:
         BadInput: Two rows contradict each other.
     """
     labels = [row.label for row in rows if row.label is not Label.NONE]
+    sure = any(row.label is not Label.NONE and not row.number for row in rows)
     return Picked(
         id=rows[0].id,
         label=_only("label", labels) or Label.NONE,
         judge=_only("judge", [row.judge for row in rows]),
         group=_only("group", [row.group for row in rows]),
         rest=_merged([row.rest for row in rows]),
+        number="" if sure else max(row.number for row in rows),
     )
 
 
@@ -310,7 +373,7 @@ def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOption
     """
     options = options or ReadOptions()
     named = [sources] if isinstance(sources, str | Path) else sources
-    rows = (rows_of(source, options.encoding) for source in find_files(named))
+    rows = (rows_of(source, options.encoding, options.max_turn_chars) for source in find_files(named))
     return _logs(rows, options, _names(sources))
 
 
@@ -326,10 +389,12 @@ def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
 
 
 def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where: str) -> Logs:
-    picker, tally, joiner, redactor = Picker(options), Tally(options), Joiner(options), Redactor(options.redact)
+    picker, tally, redactor = Picker(options), Tally(options), Redactor(options.redact)
+    joiner = Joiner(options, tally.owner_of)
     for item in _items(sources, picker, options, joiner):
         tally.add(redactor.placed(item) if isinstance(item, Placed) else item)
     joiner.account.spellings.update(picker.spellings)
+    tally.settle(picker.held)
     logs = replace(tally.logs([*picker.notes, *joiner.notes]), label_field=picker.label_field, account=joiner.account)
     logs = replace(logs, originals=redactor.originals)
     logs.check_max_bad(options.max_bad)
@@ -362,7 +427,7 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
 
 def _items(
     sources: Iterable[Iterable[Row | BadRow]], picker: Picker, options: ReadOptions, joiner: Joiner
-) -> Iterator[Placed | Skipped | BadRow]:
+) -> Iterator[Placed | Skipped | Voted | BadRow]:
     """Yield first what each source says by itself, then what they say together."""
     for rows in sources:
         yield from Assembler(picker, options, joiner).assemble(rows)

@@ -247,7 +247,8 @@ def _check(sources: Sequence[str], found: int, bad: Sequence[BadRow], most: int)
         every = Counter(row.reason for row in bad)
         listed = "; ".join(str(row) for row in islice(bad, LISTED))
         what = f"{count(len(bad), 'bad row')} ({count(len(every), 'cause')}): {listed}"
-        raise BadInput(what, remedy="correct them, or allow some", option={"max_bad": len(bad)})
+        remedy, some = ("correct them, or allow some", {"max_bad": len(bad)}) if found else ("correct them", {})
+        raise BadInput(what, remedy=remedy, option=some)
     if not found:
         raise BadInput(
             "nothing in it could be used",

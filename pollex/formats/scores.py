@@ -1,4 +1,4 @@
-"""Scores as rows of a file, one a conversation."""
+"""Scores as rows of a file, one a conversation: its answers as a list, in CSV as a column a rubric."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def write_scores(
     Args:
         judges: Those whose probabilities have columns.
         other: The set whose model was asked about some of them.
-        wide: Whether each rubric's value has a column of its own, named by its id.
+        wide: Whether each rubric's value has a column of its own, named by its id. CSV has those always, and in place
+            of the answers: a cell holds no list.
     """
     with scores_out(path, rubrics, judges, other, wide=wide) as put:
         put(scores)
@@ -66,14 +67,17 @@ def scores_out(
     wide: bool = False,
 ) -> Iterator[Callable[[Iterable[Score]], None]]:
     """Open a file for scores that come in batches; see `write_scores`."""
-    columns = COLUMNS | {column_of(judge): "DOUBLE" for judge in judges}
-    if wide:
-        columns |= {wide_column_of(rubric.id): "DOUBLE" for rubric in rubrics.rubrics}
-    with rows_out(path, columns) as put:
+    columns = COLUMNS | {column_of(judge): "DOUBLE" for judge in judges} | _rating_columns(rubrics, judges)
+    own: dict[str, str] = {}
+    if wide or path.suffix == ".csv":
+        own = {wide_column_of(rubric.id): "DOUBLE" for one in (rubrics, other) if one for rubric in one.rubrics}
+    if path.suffix == ".csv":
+        del columns["answers"]
+    with rows_out(path, columns | own) as put:
 
         def write(scores: Iterable[Score]) -> None:
-            made = rows(scores, rubrics, judges, other)
-            put((row | widened(row) for row in made) if wide else made)
+            made, unasked = rows(scores, rubrics, judges, other), dict.fromkeys(own)
+            put(unasked | row | widened(row) for row in made)
 
         yield write
 
@@ -109,7 +113,24 @@ def rows(
             "decision": score.decision,
             "differs": score.differs or None,
             **{column_of(judge): score.judges.get(judge) for judge in judges},
+            **_rating(score, rubrics, judges),
         }
+
+
+def _rating_columns(rubrics: RubricSet, judges: Sequence[str]) -> dict[str, str]:
+    """Columns of a set that has learned grades: the expected one, each one's probability, each annotator's."""
+    if rubrics.calibrator is None or (record := rubrics.calibrator.rating) is None:
+        return {}
+    grades = [f"rating_{value:g}" for value in record.scales[record.question]]
+    return dict.fromkeys(["rating", *grades, *(f"rating_by_{judge}" for judge in judges)], "DOUBLE")
+
+
+def _rating(score: Score, rubrics: RubricSet, judges: Sequence[str]) -> dict[str, float | None]:
+    found: dict[str, float | None] = dict.fromkeys(_rating_columns(rubrics, judges))
+    if found and score.rating is not None:
+        found |= {"rating": score.rating} | {f"rating_{grade}": p for grade, p in score.grades.items()}
+        found |= {f"rating_by_{judge}": value for judge, value in score.judge_ratings.items()}
+    return found
 
 
 def answered_by(rubrics: RubricSet, score: Score) -> bool:

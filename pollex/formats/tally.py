@@ -13,6 +13,7 @@ from pollex.conversations.conversation import Conversation, Flag, Label
 from pollex.conversations.logs import BadRow, Logs, as_list
 from pollex.conversations.spill import SpilledList
 from pollex.errors import BadInput
+from pollex.formats.assembly.pieces import Score
 from pollex.formats.fields import ReadOptions
 from pollex.text import count
 
@@ -21,11 +22,16 @@ CONTENT_ID = "sha256-"
 
 
 class Placed(NamedTuple):
-    """A conversation, and the place of its first row."""
+    """A conversation, and the place of its first row.
+
+    Attributes:
+        number: The rating that its label was read from, which `Tally.settle` keeps or not; empty for other labels.
+    """
 
     conversation: Conversation
     source: str
     line: int
+    number: str = ""
 
 
 class Skipped(NamedTuple):
@@ -35,6 +41,15 @@ class Skipped(NamedTuple):
     line: int
 
 
+class Voted(NamedTuple):
+    """A thumb from another file than its conversation's."""
+
+    id: str
+    label: Label
+    judge: str | None
+    comment: str
+
+
 @dataclass(slots=True)
 class Entry:
     """The record of a conversation that was read.
@@ -42,6 +57,7 @@ class Entry:
     Attributes:
         index: Its place in the list on disk.
         digest: Hash of everything that makes two conversations of one id identical.
+        number: As in `Placed`.
     """
 
     index: int
@@ -49,6 +65,7 @@ class Entry:
     label: Label
     flags: tuple[Flag, ...]
     place: str
+    number: str = ""
 
 
 class Tally:
@@ -60,11 +77,15 @@ class Tally:
         self._entries: dict[str, Entry] = {}
         self._bad_rows: list[BadRow] = []
         self._clashes: list[str] = []
+        self._by_number: list[tuple[Entry, Placed]] = []
         self._counts: Counter[str] = Counter()
+        self._messages: dict[str, str] | None = None
 
-    def add(self, item: Placed | Skipped | BadRow) -> None:
+    def add(self, item: Placed | Skipped | Voted | BadRow) -> None:
         """Keep a conversation unless its id is taken; count anything else."""
-        if isinstance(item, BadRow):
+        if isinstance(item, Voted):
+            self._label(item)
+        elif isinstance(item, BadRow):
             self._bad_rows.append(item)
         elif isinstance(item, Skipped):
             self._counts["skipped"] += 1
@@ -73,6 +94,44 @@ class Tally:
             self._shelf.append(item.conversation)
         else:
             self._meet(known, item)
+
+    def owner_of(self, score: Score) -> str | None:
+        """Return the conversation that a score names by its id, or by a message's; None if there is none."""
+        if score.target == "conversation" and score.id in self._entries:
+            return score.id
+        if self._messages is None:
+            self._messages = {key: one.id for one in self._shelf for key in _keys(one)}
+        return self._messages.get(score.message or score.id)
+
+    def _label(self, voted: Voted) -> None:
+        """Give a conversation a thumb, unless its own row has one."""
+        entry = self._entries[voted.id]
+        one = self._shelf[entry.index]
+        if entry.label is not Label.NONE or voted.label is Label.NONE:
+            return
+        metadata = {**one.metadata, **({"comment": voted.comment} if voted.comment else {})}
+        labeled = one.model_copy(update={"label": voted.label, "judge": voted.judge or one.judge, "metadata": metadata})
+        self._replace(voted.id, entry, labeled)
+
+    def _replace(self, id_: str, entry: Entry, conversation: Conversation) -> None:
+        source, _, line = entry.place.rpartition(":")
+        self._entries[id_] = _entry(entry.index, Placed(conversation, source, int(line)))
+        self._shelf.replace(entry.index, conversation)
+
+    def settle(self, numbers: frozenset[str]) -> None:
+        """Take the label from every conversation that has it from a rating which is no thumb.
+
+        Args:
+            numbers: The ratings that are thumbs.
+        """
+        for known, item in self._by_number:
+            if {known.number, item.number} - {""} <= numbers:
+                self._meet_another(known, item)
+            else:
+                self._counts["duplicates"] += 1
+        for id_, entry in self._entries.items():
+            if entry.number not in numbers | {""} and entry.label is not Label.NONE:
+                self._replace(id_, entry, self._shelf[entry.index].model_copy(update={"label": Label.NONE}))
 
     def check_clashes(self) -> None:
         """Raise an error if different conversations share an id and no option decides.
@@ -110,6 +169,29 @@ class Tally:
         entry = _entry(known.index, item)
         if entry.digest == known.digest:
             self._counts["duplicates"] += 1
+        elif (known.number or entry.number) and self._differ_in_label(known, item):
+            self._by_number.append((known, item))
+        else:
+            self._meet_another(known, item)
+
+    def _differ_in_label(self, known: Entry, item: Placed) -> bool:
+        unrated = [
+            _entry(0, Placed(one.model_copy(update={"label": Label.NONE}), "", 0)).digest
+            for one in (self._shelf[known.index], item.conversation)
+        ]
+        return unrated[0] == unrated[1]
+
+    def _meet_another(self, known: Entry, item: Placed) -> None:
+        """Keep one of two different conversations, as the options say."""
+        entry = _entry(known.index, item)
+        before = self._shelf[known.index]
+        if self._on_duplicate == "error" and (
+            _is_moment(before, item.conversation) or _is_moment(item.conversation, before)
+        ):
+            self._counts["duplicates"] += 1
+            if len(item.conversation.turns) > len(before.turns):
+                self._entries[item.conversation.id] = entry
+                self._shelf.replace(entry.index, item.conversation)
         elif self._on_duplicate == "error":
             self._clashes.append(f"{item.conversation.id!r:.80} in {known.place} and {entry.place}")
         else:
@@ -128,8 +210,21 @@ class Tally:
             yield f"{rows} of a trace, and left out"
 
 
+def _is_moment(early: Conversation, late: Conversation) -> bool:
+    """Return whether one begins the other and has no thumb that the other lacks."""
+    agree = early.label in (Label.NONE, late.label)
+    return agree and len(early.turns) < len(late.turns) and late.turns[: len(early.turns)] == early.turns
+
+
+def _keys(conversation: Conversation) -> Iterator[str]:
+    """Yield the ids of a conversation's messages, which a table keeps beside the turns."""
+    for name in ("id", "message_id", "messageId", "uuid"):
+        found = conversation.metadata.get(name)
+        yield from (str(key) for key in (found if isinstance(found, list) else [found]) if key is not None)
+
+
 def _entry(index: int, item: Placed) -> Entry:
-    conversation, source, line = item
+    conversation, source, line, number = item
     content = [conversation.id, conversation.text_hash, conversation.label, conversation.judge, conversation.group]
     digest = hashlib.sha256(json.dumps(content).encode("ascii")).digest()
-    return Entry(index, digest, conversation.label, conversation.flags, f"{source}:{line}")
+    return Entry(index, digest, conversation.label, conversation.flags, f"{source}:{line}", number)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.simulator import Persona, Topic
 from pollex.errors import UNREADABLE, BadInput
+from pollex.text import parse_toml
 
 ANYBODY = Persona("anybody", "An ordinary person.")
 DOCUMENTS = (".md", ".txt", ".rst")
@@ -22,8 +22,8 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
         BadInput: The file can't be read, has no topic, or has one without `id` or `text`, or an id twice.
     """
     try:
-        found = tomllib.loads(path.read_text("utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        found = parse_toml(path.read_text("utf-8-sig"))
+    except (OSError, ValueError) as error:
         raise BadInput(f"the topics can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
     topics = [
         Topic(*_named(path, "topics", row), tuple(map(str, row.get("documents", [])))) for row in _rows(found, "topics")

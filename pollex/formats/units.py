@@ -13,6 +13,7 @@ from typing import Literal
 
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput
+from pollex.formats.bounds import LINE
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import FORMATS, rows_of
 from pollex.formats.json_rows import Row
@@ -96,18 +97,19 @@ class Unit:
 
 
 def lines_between(place: Place, start: int, end: int) -> bytes:
-    """Return the lines that begin in a range of bytes, the last one to its end."""
+    """Return the lines that begin in a range of bytes, the last one to its end, or to where it is too long."""
     content = place.read_range(max(start - 1, 0), end)
     if start:  # a line that began before belongs to the piece before
         content = content.partition(b"\n")[2] if b"\n" in content else b""
     elif not content:
         return b""
-    size = place.size
-    while content and not content.endswith(b"\n") and end < size:
-        more = place.read_range(end, min(end + (1 << 16), size))
+    size, parts = place.size, [content]
+    while parts[-1] and not parts[-1].endswith(b"\n") and end < min(size, start + LINE + PIECE):
+        more = place.read_range(end, min(end + (1 << 20), size))
         line, newline, _ = more.partition(b"\n")
-        content, end = content + line + newline, end + len(more)
-    return content
+        parts.append(line + newline)
+        end += len(more)
+    return b"".join(parts)
 
 
 def units_of(urls: list[str], options: ReadOptions, piece: int = PIECE) -> list[Unit]:

@@ -12,6 +12,9 @@ from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Outcome, Usage
 from pollex.gateway.tokens import prompt_estimate
 
+_DOUBT = 30
+"""First pauses of an outage: time for six calls, as pauses double."""
+
 
 @dataclass(slots=True)
 class StageUsage:
@@ -195,6 +198,11 @@ class Limits:
         """Seconds between two calls at least; 0 without a limit of calls a minute."""
         return 60 / self.calls_per_minute if self.calls_per_minute else 0.0
 
+    @property
+    def doubt(self) -> float:
+        """Most seconds to wait for an endpoint where the calls that fail may be the reason themselves."""
+        return _DOUBT * self.backoff
+
     def shared(self, workers: int) -> Limits:
         """Return the part of one of so many workers, in what is not leased: concurrency and calls a minute."""
         a_minute = None if self.calls_per_minute is None else max(1, self.calls_per_minute // workers)
@@ -225,6 +233,10 @@ class Budget:
                 f"max_cost {limits.max_cost:g} reached", remedy="resume with a higher limit", option="max_cost"
             )
         self.calls += 1
+
+    def give_back(self) -> None:
+        """Count one call less: it is not sent after all."""
+        self.calls -= 1
 
     def spend(self, usage: Usage, *, by_batch: bool = False) -> None:
         """Add what a reply cost, or may cost."""

@@ -43,8 +43,7 @@ class Endpoint:
     proxy: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not _is_address(self.base_url):
-            raise WrongUse("the base URL is not an http(s) address", remedy="give one like http://localhost:8000/v1")
+        refuse_no_address(self.base_url)
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise WrongUse(
                 "the API key has characters that no HTTP header may have",
@@ -111,11 +110,40 @@ class Endpoint:
         return () if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
 
 
+def refuse_no_address(url: str) -> None:
+    """Refuse what is no http(s) address: empty, without its scheme, with a host that can't be looked up.
+
+    Raises:
+        WrongUse: It is none.
+    """
+    if not _is_address(url):
+        raise WrongUse(
+            "the base URL is not an http(s) address",
+            remedy="give one like http://localhost:8000/v1, or leave it out",
+            option="base_url",
+        )
+
+
 def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        host = parts.hostname or ""
+        whole = url.isprintable() and " " not in url and parts.scheme in {"http", "https"}
+        return whole and bool(host) and parts.port != 0 and (_is_plain(host) or _is_international(url))
     except ValueError:  # brackets or a port that are none
+        return False
+
+
+def _is_plain(host: str) -> bool:
+    return host.isascii() and "xn--" not in host
+
+
+def _is_international(url: str) -> bool:
+    import httpx2  # takes a quarter of a second, and few addresses need it
+
+    try:
+        return bool(httpx2.URL(url).host)
+    except (httpx2.InvalidURL, ValueError):
         return False
 
 

@@ -11,14 +11,14 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import Self
 
-from pollex.errors import Interrupted, PollexError
+from pollex.errors import Interrupted, LimitReached, PollexError
 from pollex.gateway.batches.desk import Desk
 from pollex.gateway.budget import Budget, Limits, UsageTable
 from pollex.gateway.calls import Call, Reply, Request
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.inflight import SharedCall
 from pollex.gateway.langchain import ChatModel
-from pollex.gateway.ledger import Ledger, StoredCall
+from pollex.gateway.ledger import LEASE, Ledger, StoredCall
 from pollex.gateway.limiter import Limiter
 from pollex.gateway.outage import Outage
 from pollex.gateway.outcomes import ContextExceeded, Failed, Kind, Malformed, Outcome, Usage
@@ -33,6 +33,9 @@ RETRYABLE: frozenset[Kind] = frozenset({"error", "unparsable", "context_exceeded
 """Outcomes with nothing in them that was paid for and can be used; a resumed run asks again."""
 
 DRAIN_SECONDS = 30.0
+
+_FIRST_LOOK, _LONGEST_LOOK = 0.05, 1.0
+"""Seconds, about, after which another process's call is looked for."""
 
 LOG = logging.getLogger(__name__)
 """Says when an endpoint is waited for: on standard error, unless the program that imports pollex wants it elsewhere."""
@@ -159,8 +162,8 @@ class Gateway:
                 raise self._error()
             await self._desk.leave(request, _attempts_so_far(stored) + 1)
         if outcome is None:
-            outcome = await self._send_until_settled(session, request, flight, _attempts_so_far(stored))
-            if error := self._health.of_outcome(outcome):
+            outcome = await self._send_until_settled(session, request, flight, stored)
+            if error := self._health.of_outcome(outcome, own=session.outage.is_own(request.key)):
                 self.stop(error)
         outcome = replace(outcome, key=request.key)
         self.used.settle(request.call.stage, outcome)
@@ -191,12 +194,20 @@ class Gateway:
         needed += call.max_tokens or 0
         return ContextExceeded(detail=f"about {needed} tokens needed, the window has {self._window}")
 
-    async def _send_until_settled(self, session: Session, request: Request, flight: SharedCall, before: int) -> Outcome:
+    async def _send_until_settled(
+        self, session: Session, request: Request, flight: SharedCall, stored: StoredCall | None
+    ) -> Outcome:
         patience = RetryPolicy(self.limits, self._jitter)
-        sent = 0
+        number, sent = _attempts_so_far(stored), 0
         while True:
-            sent += 1
-            meaning = await self._attempt(session, request, flight, patience, before + sent)
+            meaning = await self._attempt(session, request, flight, patience, number + 1)
+            if meaning is None:
+                stored = await self._from_elsewhere(request.key)
+                if outcome := self._known(stored, request):
+                    return replace(outcome, attempts=sent)
+                number = _attempts_so_far(stored)
+                continue
+            number, sent = number + 1, sent + 1
             if isinstance(meaning, Outcome) and not isinstance(meaning, Malformed):
                 return replace(meaning, attempts=sent)
             if isinstance(meaning, HttpFault) and meaning.action == "wait":
@@ -211,17 +222,29 @@ class Gateway:
             outcome = _failed(meaning) if isinstance(meaning, HttpFault) else meaning
             return replace(outcome, attempts=sent)
 
+    async def _from_elsewhere(self, key: str) -> StoredCall | None:
+        """Wait until another process has the reply to a call that it sent, or has given it up."""
+        pause = _FIRST_LOOK
+        while await self._ledger.is_out(key):
+            if self._stopped is not None:
+                raise self._error()
+            await asyncio.sleep(pause * self._jitter.uniform(0.5, 1.5))
+            pause = min(2 * pause, _LONGEST_LOOK)
+        return await self._ledger.lookup(key)
+
     async def _attempt(
         self, session: Session, request: Request, flight: SharedCall, patience: RetryPolicy, number: int
-    ) -> Outcome | HttpFault:
-        """Send once, and hold the slot until the reply is recorded.
+    ) -> Outcome | HttpFault | None:
+        """Send once, and hold the slot until the reply is recorded; None where another process does.
 
         At most as many calls as slots can therefore be paid twice.
         """
-        given_at = await session.limiter.acquire(first=number > 1)
+        given_at = await session.limiter.acquire(first=number > 1 and not session.outage.begun)
         flight.sent = True
         try:
             reply = await self._exchange(session, request, number)
+            if reply is None:
+                return None
             meaning = read(reply, request.call)
             self._note(session, request.key, meaning, given_at)
             self._adapt(session.limiter, meaning, given_at, patience)
@@ -231,13 +254,17 @@ class Gateway:
             flight.sent = False
             session.limiter.release()
 
-    async def _exchange(self, session: Session, request: Request, number: int) -> Reply:
-        """Intent, call, record; a ledger that fails ends the run."""
+    async def _exchange(self, session: Session, request: Request, number: int) -> Reply | None:
+        """Intent, call, record; a ledger that fails ends the run. None where another process sends it."""
         call = request.call
         try:
             self._budget.take()
             about = {"stage": call.stage, "item": call.item, "request": request.body.decode()}
-            await self._ledger.intend(request.key, number, about)
+            if not await self._ledger.intend(request.key, number, about, max(LEASE, 1.1 * self.limits.deadline)):
+                self._budget.give_back()
+                return None
+            if self._stopped is not None and not isinstance(self._stopped, LimitReached | Interrupted):
+                raise self._error()  # a reply could not be kept, or is refused to all: this one's would be, too
             self.used.send(call.stage)
             reply = await session.wire.send(request, self.limits.deadline)
             await self._ledger.record(request.key, number, reply.facts(number), reply.body)
@@ -259,6 +286,7 @@ class Gateway:
         if fault is not None and fault.action == "wait":
             limiter.reject(given_at, patience.rejection(fault, asyncio.get_running_loop().time()))
         elif fault is None:
+            self._health.note_served()
             limiter.accept()
 
     def _note(self, session: Session, key: str, meaning: Outcome | HttpFault, given_at: float) -> None:
@@ -278,13 +306,13 @@ class Gateway:
         Raises:
             ModelUnavailable: It has gone on for `max_wait`, and for more calls than may be at fault themselves.
         """
-        lasts = outage.lasts(asyncio.get_running_loop().time())
-        if lasts <= self.limits.max_wait or sent < self.limits.max_attempts:
-            return True
+        lasts, most = outage.lasts(asyncio.get_running_loop().time()), self.limits.max_attempts
         if outage.widespread:
+            if lasts <= self.limits.max_wait or outage.faults < most:
+                return True
             self.stop(self._health.of_outage(fault))
             raise self._error()
-        return False
+        return lasts <= min(self.limits.max_wait, self.limits.doubt) or sent < most
 
     def _starved(self, session: Session, patience: RetryPolicy) -> bool:
         """Return whether a call got only 429 for too long; end if all did."""

@@ -19,6 +19,7 @@ from openai import DefaultAioHttpClient
 from pydantic import SecretStr
 
 from pollex.gateway.calls import Call, Reply, Request, request_for
+from pollex.gateway.deadline import within
 from pollex.gateway.endpoint import LANGCHAIN
 from pollex.gateway.redaction import redacted, without
 
@@ -95,7 +96,7 @@ class ChatModelWire:
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
-            async with asyncio.timeout(seconds):
+            async with within(seconds):
                 message = await self._bound(request.call).ainvoke([dict(message) for message in request.call.messages])
         except TimeoutError:
             return Reply(problem="timeout", detail=f"no reply within {seconds:g} s", seconds=loop.time() - began)

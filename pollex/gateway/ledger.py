@@ -9,13 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+LEASE = 120.0
+"""Seconds for which a call that is out is nobody else's, unless it may take longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredCall:
     """The last reply that came for a key.
 
     Attributes:
-        key: See `calls.call_key`.
+        key: See `endpoint.call_key`.
         outcome: Facts about the reply, as `replies.Reply.facts` gives them: JSON values.
         raw: The body as it came, with keys blanked out and cut at the cap.
     """
@@ -28,14 +31,25 @@ class StoredCall:
 class Ledger(Protocol):
     """Two entries for each sent call: an intent before, a record after.
 
-    An intent without a record was possibly billed.
+    An intent without a record was possibly billed. It is a lease, too: until the record, or until it runs out, nobody
+    else who shares the ledger may send the same.
     """
 
     async def lookup(self, key: str) -> StoredCall | None:
         """Return the last record of `key`, None when there is none."""
 
-    async def intend(self, key: str, attempt: int, about: Mapping[str, Any]) -> None:
-        """Record durably, before it returns, that a call is about to be sent."""
+    async def intend(self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE) -> bool:
+        """Record durably, before it returns, that a call is about to be sent.
+
+        Args:
+            seconds: The lease: what the call may take at most.
+
+        Returns:
+            False where it must not be sent: somebody else has it out, or has its reply to this attempt already.
+        """
+
+    async def is_out(self, key: str) -> bool:
+        """Return whether somebody else has the call out."""
 
     async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
         """Record durably, before it returns, what came back."""
@@ -52,9 +66,14 @@ class MemoryLedger:
         """See `Ledger`."""
         return self.calls.get(key)
 
-    async def intend(self, key: str, attempt: int, about: Mapping[str, Any]) -> None:  # noqa: ARG002
+    async def intend(self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE) -> bool:  # noqa: ARG002
         """See `Ledger`."""
         self.intents.append((key, attempt))
+        return True
+
+    async def is_out(self, key: str) -> bool:  # noqa: ARG002
+        """See `Ledger`."""
+        return False
 
     async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:  # noqa: ARG002
         """See `Ledger`."""

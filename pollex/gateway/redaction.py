@@ -18,6 +18,9 @@ _STANDS_ALONE = 6
 _SHORTEST_RANDOM = 16
 """A value in a query of this length is taken for a secret, whatever its name is."""
 
+_RANDOM = re.compile(r"(?=[^\W\d_]*\d)(?=\d*[^\W\d_])\w{6}|\w{20}")
+"""Six letters and digits side by side, or twenty of either."""
+
 _NAMES_SECRET = re.compile(r"key|token|secret|sig|auth|cookie|code|pass|pwd|cred|jwt", re.IGNORECASE)
 _JSON_WORDS = {"true", "false", "null", "none"}
 
@@ -38,45 +41,52 @@ def names_secret(name: str) -> bool:
 
 
 def secrets_of_address(url: str) -> set[str]:
-    """Collect the secrets in a URL, encoded and decoded: user info and query."""
+    """Collect the secrets in a URL, decoded: user, password, and what looks like one in path and query."""
     try:
         parts = urlsplit(url)
-        userinfo = [parts.username, parts.password] if parts.password else [parts.username]
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
     except ValueError:  # no address at all
         return set()
-    written = {part for part in userinfo[-1:] if part}
-    if parts.password:
-        written.add(parts.netloc.rpartition("@")[0])
+    found = {f"{user}:{password}", password} if password else {user}
+    found |= {user} if len(user) >= (_SHORTEST_RANDOM if user.isalpha() else _STANDS_ALONE) else set()
+    found |= {part for part in map(unquote, parts.path.split("/")) if _NAMES_SECRET.search(part) or _looks_random(part)}
     pairs = [pair.partition("=") for pair in parts.query.split("&")]
-    written |= {value for name, _, value in pairs if value and (names_secret(name) or len(value) >= _SHORTEST_RANDOM)}
-    return written | {read(value) for value in written for read in (unquote, unquote_plus)}
+    values = {value for name, _, value in pairs if names_secret(name) or len(value) >= _SHORTEST_RANDOM}
+    return (found | {read(value) for value in values for read in (unquote, unquote_plus)}) - {""}
+
+
+def _looks_random(text: str) -> bool:
+    """Return whether a part of an address is a secret, and no word, version or name of a model."""
+    return len(text) >= _SHORTEST_RANDOM and bool(_RANDOM.search(text))
 
 
 def without(secrets: Collection[str], text: str) -> str:
     """Remove known `secrets` from `text`, without any other change: for stored bodies.
 
     In JSON a secret may have escaped characters, as some servers write slashes, plus signs and ampersands: it is the
-    same secret once the body is parsed.
+    same secret once the body is parsed. So it is with any of its characters quoted as in an address, once or twice.
     """
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET and secret.lower() not in _JSON_WORDS:
-            plainly, escaped = _spellings(secret)
+            plainly, escaped = _spellings(secret, quoted="%" in text)
             text = plainly.sub(BLANK, text)
-            if f"u{ord(secret[0]):04x}" in text.lower():  # the slower of the two, and hardly ever needed
+            # The slower of the two, and hardly ever needed.
+            if "%" in text or f"u{ord(secret[0]):04x}" in text.lower():
                 text = escaped.sub(BLANK, text)
     return text
 
 
-@lru_cache(maxsize=64)
-def _spellings(secret: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return patterns that find `secret` with any characters escaped.
+@lru_cache(maxsize=128)
+def _spellings(secret: str, *, quoted: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns that find `secret` with any characters escaped; as in addresses, too, if `quoted`.
 
     One is for a plain first character, one for an escaped one.
     """
-    begin, rest = secret[0], "".join(f"(?:{_plain(character)}|{_escaped(character)})" for character in secret[1:])
+    escaped = _escaped_or_quoted if quoted else _escaped
+    begin, rest = secret[0], "".join(f"(?:{_plain(character)}|{escaped(character)})" for character in secret[1:])
     plainly = _plain(begin) if begin.isalnum() else _RUN_BEGINS + _plain(begin)
     before, after = ("(?<![^\\W_])", "(?![^\\W_])") if len(secret) < _STANDS_ALONE else ("", "")
-    return re.compile(before + plainly + rest + after), re.compile(_RUN_BEGINS + _escaped(begin) + rest + after)
+    return re.compile(before + plainly + rest + after), re.compile(_RUN_BEGINS + escaped(begin) + rest + after)
 
 
 def _plain(character: str) -> str:
@@ -86,6 +96,12 @@ def _plain(character: str) -> str:
 
 def _escaped(character: str) -> str:
     return rf"\\+u(?i:{ord(character):04x})"
+
+
+def _escaped_or_quoted(character: str) -> str:
+    quoted = "".join(rf"%(?:25)*{byte:02x}" for byte in character.encode("utf-8", "replace"))
+    plus = r"|\+" if character == " " else ""
+    return rf"(?:{_escaped(character)}|(?i:{quoted}){plus})"
 
 
 def redacted(text: str, secrets: Collection[str] = ()) -> str:

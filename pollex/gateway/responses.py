@@ -154,7 +154,8 @@ def _cut_prompt(usage: Usage, call: Call) -> str:
 
 
 Action = Literal["retry", "wait", "fail", "stop", "refused", "context"]
-"""Send again soon; send again when the endpoint allows; give this call up; give all up; two outcomes of their own."""
+"""Send again soon; send again when the endpoint allows; give this call up; give this call up, and all if it isn't this
+one alone; two outcomes of their own."""
 
 _CONTEXT = re.compile(
     r"context[_ ]length|context window|context[_ ]size|maximum context|prompt is too long|too many (?:input )?tokens"
@@ -178,6 +179,8 @@ _REMEDIES: dict[int, tuple[str, str]] = {
     407: ("proxy", "check the proxy's user and password, then resume"),
 }
 _RETRIED = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY}
+_FINAL = {HTTPStatus.NOT_MODIFIED, HTTPStatus.NOT_IMPLEMENTED, HTTPStatus.HTTP_VERSION_NOT_SUPPORTED}
+"""No other time brings another answer, and they say nothing of other calls."""
 _AWAY = {HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT}
 _LONGEST_DETAIL = 300
 
@@ -192,6 +195,7 @@ class HttpFault:
         remedy: What to do, for faults that stop everything.
         wait: Seconds that the endpoint asks to wait; None if it doesn't say.
         away: Whether no call can be answered now, as far as this reply shows.
+        concerns_all: Whether one such reply says that no call will be served.
     """
 
     name: str
@@ -200,6 +204,7 @@ class HttpFault:
     remedy: str = ""
     wait: float | None = None
     away: bool = False
+    concerns_all: bool = False
 
 
 def fault_of(reply: Reply) -> HttpFault | None:
@@ -209,7 +214,8 @@ def fault_of(reply: Reply) -> HttpFault | None:
     if reply.problem == "connection":
         return HttpFault("connection", "retry", reply.detail, away=True)
     if reply.problem == "certificate":
-        return HttpFault("certificate", "stop", reply.detail, "check the address and its certificate, then resume")
+        remedy = "check the address and its certificate, then resume"
+        return HttpFault("certificate", "stop", reply.detail, remedy, concerns_all=True)
     if reply.status == HTTPStatus.OK:
         return None
     return _status_fault(reply.status, reply.headers, error_text(reply.body))
@@ -217,6 +223,8 @@ def fault_of(reply: Reply) -> HttpFault | None:
 
 def _status_fault(status: int, headers: Mapping[str, str], text: str) -> HttpFault:
     detail = f"HTTP {status} {text}".strip()
+    if status in _FINAL:
+        return HttpFault("bad_request", "fail", detail)
     if 300 <= status < 400:
         target = redacted(headers.get("location", "another address"))
         return HttpFault("redirect", "stop", f"HTTP {status} to {target}", "set the base URL to where the endpoint is")
@@ -238,7 +246,7 @@ def _status_fault(status: int, headers: Mapping[str, str], text: str) -> HttpFau
 
 def _too_many(headers: Mapping[str, str], text: str, detail: str) -> HttpFault:
     if _QUOTA.search(text):
-        return HttpFault("quota", "stop", detail, _REMEDIES[402][1])
+        return HttpFault("quota", "stop", detail, _REMEDIES[402][1], concerns_all=True)
     if _NEVER_FITS.search(text):
         return HttpFault("bad_request", "fail", detail)
     return HttpFault("rate_limited", "wait", detail, wait=retry_after(headers))

@@ -74,17 +74,29 @@ class CircuitBreaker:
         self._limits = limits
         self._where = redacted(where)
         self._failed_in_a_row = 0
+        self._refused_in_a_row = 0
+        self._served = False
         self._cut_prompts = 0
 
     def of_fault(self, fault: HttpFault) -> PollexError | None:
-        """Return the error that ends the run because of one reply."""
+        """Return the error that ends the run because of one reply.
+
+        What is refused while other calls are served is that call's own failure, a firewall's 403 for example.
+        """
         if fault.action == "stop":
+            self._refused_in_a_row += 1
+            if self._served and not fault.concerns_all and self._refused_in_a_row < self._limits.failures:
+                return None
             missing = fault.name == "key" and self._keyless
             return self._say(ModelRefused, fault.detail, NO_KEY if missing else fault.remedy)
         if (fault.wait or 0.0) > self._limits.max_wait:
             what = f"the endpoint asks to wait {fault.wait:g} s, more than max_wait={self._limits.max_wait:g}"
             return self._say(ModelUnavailable, what, "resume later")
         return None
+
+    def note_served(self) -> None:
+        """Note that a call was answered."""
+        self._served, self._refused_in_a_row = True, 0
 
     def of_starving(self) -> PollexError:
         """Return the error that ends a run of which nothing was accepted for `max_wait`."""
@@ -101,9 +113,14 @@ class CircuitBreaker:
         until = f"waiting up to {self._limits.max_wait:g} s for it (max_wait)"
         return f"{self._where}: {fault.name}: {fault.detail}; {until}"
 
-    def of_outcome(self, outcome: Outcome) -> PollexError | None:
-        """Return the error that ends the run because too many calls came to this."""
-        self._failed_in_a_row = self._failed_in_a_row + 1 if isinstance(outcome, Failed | Malformed) else 0
+    def of_outcome(self, outcome: Outcome, *, own: bool = False) -> PollexError | None:
+        """Return the error that ends the run because too many calls came to this.
+
+        Args:
+            own: Whether it is known to be the call's own failure, as others were answered meanwhile.
+        """
+        failed = isinstance(outcome, Failed | Malformed)
+        self._failed_in_a_row = self._failed_in_a_row + (not own) if failed else 0
         if self._failed_in_a_row >= self._limits.failures:
             what = f"{self._failed_in_a_row} calls in a row failed, the last with {outcome.detail}"
             return self._say(ModelUnavailable, what, "check the endpoint with `pollex doctor`, then resume")

@@ -18,6 +18,7 @@ from langchain_openai import ChatOpenAI
 from openai import DefaultAioHttpClient, Omit
 
 from pollex.gateway.calls import Reply, Request
+from pollex.gateway.deadline import within
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.langchain import ChatModel, ChatModelWire
 from pollex.gateway.recorded import RecordedEndpoint
@@ -118,7 +119,7 @@ class OpenAIWire:
         began = loop.time()
         try:
             async with (
-                asyncio.timeout(seconds),
+                within(seconds),
                 self._http.stream(method, url, content=body) as response,
             ):
                 await arriving.read(response)

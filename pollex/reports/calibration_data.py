@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pollex.calibration.leverage import Leverage, Whose
+from pollex.calibration.leverage import Leverage
 from pollex.calibration.model_choice import Choice
 from pollex.calibration.response_curves import ResponseCurve
 from pollex.formats.columns import Fault
@@ -62,7 +62,7 @@ class CalibrationData:
 
     Attributes:
         title: The calibrator's name for people.
-        worker: The model that gains, the learning curve, and leverage are of: the calibrator's heaviest member where it
+        worker: The model that gains and the learning curve are of: the calibrator's heaviest member where it
             has members, another in place of one that takes too long to be fitted often.
         unlike: How the cross-fitted models differ from the kept calibrator; empty where they don't.
         main: Id of the main question.
@@ -74,7 +74,6 @@ class CalibrationData:
         compared: The calibrator first.
         subgroups: By column, the figures of each group.
         mesh: The LLM's expected main answers at which response curves are drawn; empty where it was not asked.
-        whose: Whose answer leverage gains on.
     """
 
     title: str
@@ -99,7 +98,6 @@ class CalibrationData:
     gains: tuple[QuestionGain, ...]
     learning: tuple[LearningPoint, ...]
     leverages: tuple[Leverage, ...]
-    whose: Whose
     faults: tuple[Fault, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
 

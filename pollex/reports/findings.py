@@ -10,7 +10,7 @@ from pollex.graphs.learn.results import LabelledScore
 from pollex.measures.intervals import Figure
 from pollex.reports.numbers import SPACE, known
 from pollex.reports.transcript import MarkedTurn, Piece, marked_turns, pieces_of
-from pollex.rubrics.headlines import headlines, in_order
+from pollex.rubrics.headlines import headlines, in_order, sounds_worth, turned
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import ChosenRubric, Segment
 from pollex.rubrics.rubric import Polarity, Quote
@@ -96,18 +96,22 @@ class Findings:
     """All that leads the page.
 
     Attributes:
-        leading: By side, the rubrics that one can act on, the strongest first, those not confirmed last.
+        leading: By side, the rubrics that one can act on, the strongest first, those that held nowhere last.
+        turned: Those that would lead, if thumbs on held-out conversations hadn't gone the other way.
         sounds: Those that tell how users sound, and the rest of the second list.
         topics: Segments, those least like the rest first.
         wrong: The held-out conversations that the set gets most wrong.
         shown: Their conversations.
+        sounds_worth: What the second list is good for beside the score.
     """
 
     leading: Mapping[Polarity, Sequence[Finding]]
+    turned: Sequence[Finding]
     sounds: Sequence[Finding]
     topics: Sequence[Topic]
     wrong: Sequence[Mistake]
     shown: Sequence[ShownConversation]
+    sounds_worth: str
 
 
 @dataclass
@@ -143,10 +147,12 @@ def findings_of(
         side: [finding(one.rubric, places, also=one.also) for one in headlines(rubrics.rubrics, side)]
         for side in ("dsat", "sat")
     }
-    sounds = [finding(rubric, places, examples=0) for rubric in in_order(rubrics.rubrics) if not rubric.headlined]
+    against = [finding(rubric, places) for rubric in turned(rubrics.rubrics)]
+    beside = [rubric for rubric in in_order(rubrics.rubrics) if not rubric.headlined]
+    sounds = [finding(rubric, places, examples=0) for rubric in beside]
     topics = [Topic(one, tuple(map(places.example, one.examples))) for one in rubrics.segments[:SEGMENTS]]
     wrong = [mistake(score, places, conversations) for score in most_wrong(scores)]
-    return Findings(leading, sounds, topics, wrong, list(shown(rubrics, places)))
+    return Findings(leading, against, sounds, topics, wrong, list(shown(rubrics, places)), sounds_worth(beside))
 
 
 def finding(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from pollex.agents.embedded.cost import cost_of
 from pollex.conversations.conversation import Conversation
-from pollex.graphs.learn.notes import NO_EVENTS
+from pollex.conversations.logs import NOT_RATED
+from pollex.graphs.learn.notes import NO_EVENTS, NOT_THE_MODELS
 from pollex.graphs.learn.results import LabelledScore
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
@@ -48,6 +49,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.folder import STORE, store_option
 
 CHANCE = 0.5
+ASSOCIATIONS = "These are associations with thumbs; they need not be causes."
 TOO_FEW = 10
 """Fewer conversations than this say nothing about probabilities."""
 
@@ -87,7 +89,8 @@ def learning_page(
         found=findings_of(rubrics, scores, conversations or {}, marks),
         first=FIRST,
         trust=trust(rubrics),
-        first_notes=[note for note in rubrics.notes if note.startswith(NO_EVENTS)],
+        associations=ASSOCIATIONS,
+        first_notes=first_notes(rubrics),
         verdict=verdict(rubrics),
         learned_from=learned_from(rubrics),
         roles=" ".join(filter(None, (who_worked(rubrics), nothing_found(rubrics.found_nothing)))),
@@ -112,6 +115,16 @@ def learning_page(
         facts=facts(rubrics),
         more_labels=more_labels(rubrics.reach),
     )
+
+
+def caveats(rubrics: RubricSet) -> list[str]:
+    """List what the report begins with, sentence by sentence: how far to trust the rubrics, and for what."""
+    return [f"{trust(rubrics)} {ASSOCIATIONS}", *first_notes(rubrics)]
+
+
+def first_notes(rubrics: RubricSet) -> list[str]:
+    """Return the notes without which the rubrics would be misread."""
+    return [note for note in rubrics.notes if any(words in note for words in (NO_EVENTS, NOT_THE_MODELS, NOT_RATED))]
 
 
 def trust(rubrics: RubricSet) -> str:
@@ -200,7 +213,7 @@ def who_worked(rubrics: RubricSet) -> str:
     if rubrics.judge.built_in and all(name.startswith("built-in") for name in names):
         return (
             "Built-in (no LLM): a small sentence-embedding model and fixed rules found the reasons, wrote the rubrics, "
-            "and judged, on this machine."
+            "and judged, on this machine. Events, topics and signals of wording read English only."
         )
     by_name = {name: [role for role, who in rubrics.roles.items() if who == name] for name in names}
     work = [f"{short(name)} ({listed(list(map(short, roles)))})" if roles else name for name, roles in by_name.items()]

@@ -16,6 +16,7 @@ from pollex.measures.reliability import Bin
 from pollex.reports.learning_data import Scores
 from pollex.reports.numbers import count, known, number, percent
 from pollex.reports.svg import Frame, diamond, disc, element, group, nice_step, svg, text
+from pollex.rubrics.records import RatingRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.losses import precision_plot
 
@@ -139,6 +140,27 @@ def reliability(bins: Sequence[Bin], n: int) -> Markup:
         frame.curve((0.0, 1.0), (0.0, 1.0), "diagonal"),
         [bin_mark(frame, each, "conversation", "observed", 4.5) for each in bins],
         frame.x_axis("predicted probability of positive"),
+    )
+
+
+def rating_reliability(rating: RatingRecord) -> Markup:
+    """Draw mean ratings given against those predicted, in fifths; on the diagonal they are the same."""
+    values = rating.scales[rating.question]
+    low, high = values[0], values[-1]
+    frame = Frame.over((low, high), (low, high))
+    points = [
+        group(
+            f"{count(n, 'conversation')}: predicted {mean:.2f}, given {given:.2f}",
+            disc(frame.x(mean), frame.y(given), "ink", 4.5),
+        )
+        for mean, given, n in rating.reliability
+    ]
+    return svg(
+        f"Mean {rating.question} given against predicted",
+        frame.y_axis(values),
+        frame.curve((low, high), (low, high), "diagonal"),
+        points,
+        frame.x_axis(f"predicted {rating.question}"),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,15 +11,17 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pollex.errors import UNREADABLE, BadRubrics
 from pollex.prompts.domain import toml_value
 from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric import Polarity, content_id
+from pollex.rubrics.rubric import PERSON, Polarity, content_id
+from pollex.text import parse_toml
 
 ENDING = ".rubrics.toml"
 HEAD = """\
 # The rubrics of {name}. This file is the one to edit: text, polarity (sat or dsat), on (true or false) and note.
 # Leave ids as they are. A new rubric needs text and polarity. Remarks belong into note: comments are not kept.
+# A re-worded rubric is judged as before; `judge_anew = true` has its new words say what to look for.
 # Changes count once they are fitted: pollex refit LOGS --rubrics {name}
 """
-MEND = "correct it; each of [[rubrics]] has text and polarity (sat or dsat), and may have id, on and note"
+MEND = "correct it; each of [[rubrics]] has text and polarity (sat or dsat), and may have id, on, judge_anew and note"
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
 
@@ -31,6 +32,7 @@ class Entry(BaseModel):
     Attributes:
         id: Empty for a new one, whose id follows from its words.
         on: False leaves the rubric out, and keeps what is known of it.
+        judge_anew: True gives up by what it was judged: its new words say what to look for.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,6 +41,7 @@ class Entry(BaseModel):
     text: Words
     polarity: Polarity
     on: bool = True
+    judge_anew: bool = False
     note: str = ""
 
     @property
@@ -50,7 +53,8 @@ class Entry(BaseModel):
         """Return the entry as a table of TOML."""
         words = {"id": self.name, "text": self.text, "polarity": self.polarity}
         lines = [f"{key} = {toml_value(value)}" for key, value in words.items()]
-        return "\n".join(["[[rubrics]]", *lines, f"on = {str(self.on).lower()}", f"note = {toml_value(self.note)}", ""])
+        lines += [f"on = {str(self.on).lower()}", *(["judge_anew = true"] if self.judge_anew else [])]
+        return "\n".join(["[[rubrics]]", *lines, f"note = {toml_value(self.note)}", ""])
 
 
 class _Entries(BaseModel):
@@ -72,13 +76,13 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
     """
     where = str(path)
     try:
-        found = _Entries.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig"))).rubrics
+        found = _Entries.model_validate(parse_toml(path.read_text(encoding="utf-8-sig"))).rubrics
     except (OSError, UnicodeDecodeError) as error:
         raise BadRubrics(f"it can't be read: {error}", where=where, remedy=UNREADABLE) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise BadRubrics(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=where, remedy=MEND) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadRubrics(f"not valid TOML: {error}", where=where, remedy=MEND) from error
     names = [entry.name for entry in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -89,7 +93,9 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
 def entries_of(rubrics: Iterable[ChosenRubric], off: Iterable[ChosenRubric]) -> tuple[Entry, ...]:
     """Return rubrics as people edit them, those that are off last."""
     sides = [(rubric, True) for rubric in rubrics] + [(rubric, False) for rubric in off]
-    return tuple(Entry(id=r.id, text=r.text, polarity=r.polarity, on=on, note=r.note) for r, on in sides)
+    return tuple(
+        Entry(id=r.id, text=r.text, polarity=r.polarity, on=on, judge_anew=r.anew, note=r.note) for r, on in sides
+    )
 
 
 def toml_of(entries: Iterable[Entry], name: str) -> str:
@@ -114,4 +120,10 @@ def _edited(entry: Entry, known: ChosenRubric | None) -> ChosenRubric:
     changes = {"text": entry.text, "polarity": entry.polarity, "note": entry.note}
     if known is None:
         return ChosenRubric(id=entry.name, text=entry.text, polarity=entry.polarity, note=entry.note)
-    return known.model_copy(update=changes)
+    edited = known.model_copy(update=changes)
+    return judged_anew(edited) if entry.judge_anew else edited
+
+
+def judged_anew(rubric: ChosenRubric) -> ChosenRubric:
+    """Return a rubric without what it was judged by: its words say what to look for, as if a person had added it."""
+    return rubric.model_copy(update={"source": PERSON, "quotes": (), "written": "", "answered_by": ""})

@@ -19,7 +19,7 @@ from pollex.text import count
 
 
 class SideRecord(BaseModel):
-    """One side; see `selection.conformal.Side`."""
+    """One side; see `selection.guarantee.Side`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,7 +35,7 @@ class SideRecord(BaseModel):
 
 
 class GuaranteeRecord(BaseModel):
-    """Both sides; see `selection.conformal.GuaranteedWindow`.
+    """Both sides; see `selection.guarantee.GuaranteedWindow`.
 
     Attributes:
         n: Training conversations that it was fitted on, by rubrics that were chosen, though not written, without them.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pollex.errors import UNREADABLE, BadRubrics
 from pollex.prompts import rubric_sets
 from pollex.rubrics.rubric import Polarity, Rubric, content_id
+from pollex.text import parse_toml
 
 HOME = Path(rubric_sets.__file__).parent
 MEND = "correct it; each of [[rubrics]] has text and polarity, sat or dsat"
@@ -46,13 +46,13 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
     """
     path = HOME / f"{source}.toml" if str(source) in bundled() else Path(source)
     try:
-        stored = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        stored = parse_toml(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         remedy = f"give a TOML file, or one of {', '.join(bundled())}"
         raise BadRubrics("there is no such file", where=str(source), remedy=remedy) from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadRubrics(f"it can't be read: {error}", where=str(source), remedy=UNREADABLE) from error
-    except (ValueError, RecursionError) as error:  # tomllib has others than its own for what has no end
+    except ValueError as error:
         raise BadRubrics(f"not valid TOML: {error}", where=str(source), remedy=MEND) from error
     try:
         entries = _List.model_validate(stored).rubrics

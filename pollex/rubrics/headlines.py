@@ -1,4 +1,4 @@
-"""Headline lists: rubrics to act on, near twins under one entry, those that held-out thumbs don't confirm last."""
+"""Headline lists: rubrics to act on, near twins under one entry; those that went the other way stand apart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from pollex.measures.arrays import Floats
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Rubric
-from pollex.rubrics.worth import unconfirmed
+from pollex.rubrics.worth import difference, doubt, speaks_against
 
 ALIKE = 0.7
 """Correlation of the answers on training conversations from which on two rubrics of a side are twins."""
@@ -29,14 +29,38 @@ class Headline:
 
 
 def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]:
-    """List what leads on a side in the order of choice, what is not confirmed last."""
-    own = [rubric for rubric in in_order(rubrics) if rubric.polarity == side and rubric.headlined]
-    own.sort(key=lambda rubric: rubric.worth is not None and unconfirmed(rubric.worth, side))
+    """List what leads on a side in the order of choice, what held nowhere last, without what went the other way."""
+    own = [one for one in in_order(rubrics) if one.polarity == side and one.headlined and not went_the_other_way(one)]
+    own.sort(key=lambda one: one.worth is not None and one.worth.down_with.value is None)
     known = {rubric.id: rubric for rubric in own}
     groups: dict[str, list[ChosenRubric]] = {}
     for rubric in own:
         groups.setdefault(_first_of(rubric, known), []).append(rubric)
     return [Headline(first, tuple(rest)) for first, *rest in groups.values()]
+
+
+def turned(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List those that would lead, if thumbs on held-out conversations hadn't gone the other way."""
+    return [one for one in in_order(rubrics) if one.headlined and went_the_other_way(one)]
+
+
+def went_the_other_way(rubric: ChosenRubric) -> bool:
+    """Tell whether thumbs on held-out conversations went the other way than a rubric's side says."""
+    return rubric.worth is not None and speaks_against(rubric.worth, rubric.polarity)
+
+
+def sounds_worth(sounds: Sequence[ChosenRubric]) -> str:
+    """Say what the rubrics of the second list are good for beside the score: words that held up are worth a look."""
+    words = sum(one.source.startswith("phrase:") and held_up(one) for one in sounds)
+    if not words:
+        return "but give nothing to act on"
+    return f"and {words} of them, words whose thumbs differ on held-out conversations, are worth a look"
+
+
+def held_up(rubric: ChosenRubric) -> bool:
+    """Tell whether held-out conversations confirm a rubric: thumbs differ as its side says, beyond chance."""
+    worth = rubric.worth
+    return worth is not None and difference(worth)[0] is not None and not doubt(worth, rubric.polarity)
 
 
 def _first_of(rubric: ChosenRubric, known: dict[str, ChosenRubric]) -> str:

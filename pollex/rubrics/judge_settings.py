@@ -52,7 +52,7 @@ class JudgeSettings(BaseModel):
     scale: ScaleName = Field("occasion", description='Answer scale of rubrics; `occasion` includes "Never came up".')
     elicitation: Literal["batched", "independent"] = Field(
         "batched",
-        description="`batched`: ten rubrics in each call, with reasons; `independent`: one rubric, one token.",
+        description="`batched`: ten rubrics and a canary a call, with reasons; `independent`: one rubric, one token.",
     )
     samples: int = Field(1, ge=1, description="Calls for one distribution if the endpoint gives no log-probabilities.")
     require: Literal["logprobs"] | None = Field(None, description="Fail if the endpoint gives no log-probabilities.")

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from pollex.errors import WrongUse
 from pollex.measures.distributions import entropy
 from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
-from pollex.rubrics.thumb_model import ThumbModel
+from pollex.rubrics.thumb_model import Floats, ThumbModel
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
 from pollex.text import html_table
@@ -37,6 +37,9 @@ class Score(BaseModel):
         decision: `positive` if the probability is at least that at which both mistakes cost the same.
         differs: Why the decision is not the label, in a sentence; empty if it is.
         judges: P(positive) of each requested annotator.
+        rating: Expected grade; None where the set has not learned grades.
+        grades: Probability of each grade, by the grade; empty likewise.
+        judge_ratings: Expected grade of each requested annotator.
         outcome: `scored`, or why there is no score.
         answers: One for each rubric, in the set's order.
     """
@@ -53,6 +56,9 @@ class Score(BaseModel):
     decision: Literal["positive", "negative"] | None = None
     differs: str = ""
     judges: dict[str, float] = {}
+    rating: float | None = None
+    grades: dict[str, float] = {}
+    judge_ratings: dict[str, float] = {}
     outcome: str = "scored"
     answers: tuple[Answer | Unanswered, ...] = ()
 
@@ -188,9 +194,24 @@ class NetSat(BaseModel):
         assert model is not None, "only called where there is one"
         rows = model.rows([score.answers for score in scored])
         each = {judge: model.probability(rows, judge).tolist() for judge in judges}
+        rated = list(self._ratings(rows, judges))
         for place, p in enumerate(model.probability(rows).tolist()):
             own = {judge: values[place] for judge, values in each.items()}
-            yield {"probability": p, "entropy": entropy_of(p), "judges": own}
+            yield {"probability": p, "entropy": entropy_of(p), "judges": own} | (rated[place] if rated else {})
+
+    def _ratings(self, rows: Floats, judges: Sequence[str]) -> Iterator[dict[str, object]]:
+        """Yield what the model of grades says of each row; nothing where the set has none."""
+        model = self.thumb_model
+        if model is None or model.rating is None:
+            return
+        values = model.rating.questionnaire_.scale().values
+        each = {judge: (model.grades(rows, judge) @ np.array(values)).tolist() for judge in judges}
+        for place, grades in enumerate(model.grades(rows).tolist()):
+            yield {
+                "rating": sum(p * value for p, value in zip(grades, values, strict=True)),
+                "grades": {f"{value:g}": p for value, p in zip(values, grades, strict=True)},
+                "judge_ratings": {judge: found[place] for judge, found in each.items()},
+            }
 
     def read(self, conversation_id: str, netsat: float) -> Score:
         """Return what a NetSAT means by itself."""

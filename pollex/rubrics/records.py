@@ -10,7 +10,7 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.judge_settings import JudgeSettings
-from pollex.rubrics.rubric import Polarity, Rubric, content_id
+from pollex.rubrics.rubric import PERSON, Polarity, Rubric, content_id
 
 
 class Record(BaseModel):
@@ -92,7 +92,8 @@ class ChosenRubric(Rubric):
 
     Attributes:
         worth: On held-out conversations; None where nothing was held out, and for a rubric that a person added.
-        written: The text that θ was fitted for; differs from `text` once a person re-worded it; empty for a new one.
+        written: The text that θ was fitted for; differs from `text` once a person re-worded it; empty for a new one,
+            and for one that is to be judged anew.
         choice: None for a rubric that a person added.
         note: What a person wrote beside it.
         alone: How it does by itself; None before it was fitted.
@@ -112,6 +113,16 @@ class ChosenRubric(Rubric):
     unexpected: bool = False
     twin_of: str = ""
     never_came_up: Figure | None = None
+
+    @property
+    def plain(self) -> Rubric:
+        """The rubric alone, without what is known of it."""
+        return Rubric.model_validate(self.model_dump(include=set(Rubric.model_fields)))
+
+    @property
+    def anew(self) -> bool:
+        """Whether a person gave up how it was judged, which counts once it is fitted; its figures are of before."""
+        return self.source == PERSON and not self.written and self.alone is not None
 
     @property
     def headlined(self) -> bool:
@@ -248,7 +259,7 @@ class WindowRecord(Record):
 
 
 class CalibrationRecord(Record):
-    """P(positive | NetSAT); see `selection.probability.Calibration`."""
+    """P(positive | NetSAT); see `selection.platt.Calibration`."""
 
     slope: float
     intercept: float
@@ -316,23 +327,91 @@ class ProbabilityFigures(Record):
     gain: Figure
 
 
+class GradeRow(Record):
+    """Figures of a model of grades, in the scale's own units."""
+
+    name: str
+    n: int
+    rmse: Figure
+    pearson: Figure
+
+
+class RatingRecord(Record):
+    """The model of the grades that people gave.
+
+    Attributes:
+        scales: Grades by question; the first is the one that is predicted, the others are learned beside it.
+        chosen: Which of those compared.
+        why: Why, in a sentence.
+        labels: Grades that it was fitted on.
+        compared: Cross-fitted figures.
+        held_out: Of the chosen one; None where nothing was held out.
+        reliability: Mean predicted grade, mean given grade and count in fifths of the cross-fitted predictions.
+        facts: See `calibration.storage.Packed`; its arrays lie beside those of the model of thumbs.
+    """
+
+    scales: dict[str, tuple[float, ...]]
+    chosen: str
+    why: str
+    labels: int
+    compared: tuple[GradeRow, ...] = ()
+    held_out: GradeRow | None = None
+    reliability: tuple[tuple[float, float, int], ...] = ()
+    facts: dict[str, Any]
+
+    @property
+    def question(self) -> str:
+        """Name of the rated question."""
+        return next(iter(self.scales))
+
+
+class CurveRow(Record):
+    """What the network adds with so many labels; see `calibration.thumbs.LabelsPoint`."""
+
+    labels: int
+    start: float
+    network: float
+    gain: float
+    error: float
+
+
 class CalibratorRecord(Record):
     """The model of the probability; its arrays are in a file with the recorded hash.
 
     Attributes:
         chosen: Which of those compared.
+        why: Why, in a sentence; empty in sets of before.
         compared: None where there were too few conversations to compare on.
         labels: Training thumbs that it was fitted on.
         training: Of training conversations, each by a model and a choice of rubrics that did not see it; None where
             there are none.
         rubrics: Ids, in the order in which it wants the answers.
         facts: See `calibration.storage.Packed`; the questionnaire follows from `rubrics`.
+        curve: What the network adds, with few to all labels; empty where unknown.
+        rating: The model of grades; None where the labels are no grades, and in sets of before.
     """
 
     chosen: str
+    why: str = ""
     compared: tuple[CandidateRow, ...] = ()
     labels: int
     training: ProbabilityFigures | None = None
     held_out: ProbabilityFigures | None = None
     rubrics: tuple[str, ...]
     facts: dict[str, Any]
+    rating: RatingRecord | None = None
+    curve: tuple[CurveRow, ...] = ()
+
+    @property
+    def adds(self) -> str:
+        """Say what the network adds to what it begins as, and from how many labels on; empty where unknown."""
+        if not self.curve:
+            return ""
+        last = self.curve[-1]
+        gain = f"{last.gain:.3f} ± {last.error:.3f} nats"
+        told = f"With {last.labels} labels the network takes {gain} off the log-loss of decorrelated NetSAT"
+        if last.gain <= last.error:
+            return f"{told}, which is no more than noise."
+        better = [point.gain > point.error for point in self.curve]
+        first = len(better) - next((n for n, good in enumerate(reversed(better)) if not good), len(better))
+        return f"{told}; more than a standard error from {self.curve[first].labels} labels on."

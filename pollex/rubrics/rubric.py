@@ -15,6 +15,9 @@ BUILT_IN: AnsweredBy = "built-in"
 DISTILLED: AnsweredBy = "distilled"
 
 
+PERSON = "person"
+"""Source of a rubric in a person's own words: its judge looks for evidence for them."""
+
 Part = Literal["occasion", "act", "omission", "effect"]
 PARTS: frozenset[str] = frozenset(get_args(Part))
 
@@ -78,7 +81,7 @@ class Rubric(BaseModel):
     polarity: Polarity
     reason_ids: tuple[str, ...] = ()
     quotes: tuple[Quote, ...] = ()
-    source: str = "person"
+    source: str = PERSON
     answered_by: AnsweredBy = ""
 
     @property

@@ -106,11 +106,12 @@ class RubricSet(Record):
     """The calibrator's, as they lie in the file beside."""
 
     @classmethod
-    def load(cls, path: str | Path, *, arrays: bool = True) -> RubricSet:
+    def load(cls, path: str | Path, *, arrays: bool = True, edits: bool = True) -> RubricSet:
         """Read a rubric set, people's edits of it, and its calibrator's arrays.
 
         Args:
             arrays: False leaves the file beside alone: nothing can be scored then, but the rubrics can be fitted again.
+            edits: False leaves people's edits alone.
 
         Raises:
             BadRubrics: It isn't there, isn't JSON, or something in it is missing or wrong; the place is named.
@@ -128,7 +129,8 @@ class RubricSet(Record):
             raise BadRubrics(what, where=f"{path}:{error.lineno}", remedy=remedy) from error
         except ValueError as error:
             raise BadRubrics(str(error), where=str(path), remedy="correct it, or learn again") from error
-        found = cls.parse(stored, where=str(path)).with_edits(edits_beside(path))
+        found = cls.parse(stored, where=str(path))
+        found = found.with_edits(edits_beside(path)) if edits else found
         if arrays and found.calibrator and not found.edited:  # an edited set can't be scored before it is fitted again
             return found.with_arrays(arrays_beside(Path(path), found.calibrator.facts))
         return found
@@ -207,14 +209,21 @@ class RubricSet(Record):
         """
         if (record := self.calibrator) is None:
             return None
-        from pollex.calibration.storage import unpacked  # scikit-learn comes with it, and takes a second to import
+        from pollex.calibration.grades import rated  # scikit-learn comes with them, and takes a second to import
+        from pollex.calibration.questionnaire import Scale
+        from pollex.calibration.storage import BESIDE, unpacked
         from pollex.calibration.thumbs import questionnaire
 
         require_arrays(self._arrays, record.facts, "rubric set")
         options = len(SCALES[self.judge.scale])
         facts = record.facts | {"questionnaire": asdict(questionnaire(record.rubrics, options))}
         try:
-            return ThumbModel(record.rubrics, unpacked(facts, self._arrays), options)
+            rating = None
+            if record.rating is not None:
+                scales = [Scale(name, values, asked=False) for name, values in record.rating.scales.items()]
+                about = facts | record.rating.facts | {"questionnaire": asdict(rated(record.rubrics, options, scales))}
+                rating = unpacked(about, self._arrays, prefix=BESIDE)
+            return ThumbModel(record.rubrics, unpacked(facts, self._arrays), options, rating)
         except BadCalibrator as error:
             raise BadCalibrator(error.what, where="calibrator of the rubric set", remedy=AGAIN) from error
 

@@ -33,12 +33,20 @@ class ThumbModel:
         rubrics: Ids, in the order in which it wants the answers.
         model: Fitted.
         options: Of each rubric.
+        rating: Model of the grades, fitted; None where the labels are no grades.
     """
 
-    def __init__(self, rubrics: Sequence[str], model: JudgedEstimator, options: int = len(LIKERT)) -> None:
+    def __init__(
+        self,
+        rubrics: Sequence[str],
+        model: JudgedEstimator,
+        options: int = len(LIKERT),
+        rating: JudgedEstimator | None = None,
+    ) -> None:
         self.rubrics = tuple(rubrics)
         self.model = model
         self.options = options
+        self.rating = rating
 
     def rows(self, answers: Sequence[Sequence[Answer | Unanswered]]) -> Floats:
         """Conversations' answers in its order `[conversation, rubric, option]`; NaN where unanswered."""
@@ -58,6 +66,14 @@ class ThumbModel:
         if not len(answers):
             return np.zeros(0)
         found = probability_positive(self.model, answers, None if judge is None else [judge] * len(answers))
+        return np.round(found, DIGITS)
+
+    def grades(self, answers: Floats, judge: str | None = None) -> Floats:
+        """Return the probability of each grade `[conversation, grade]`; see `probability`."""
+        assert self.rating is not None, "only asked where there is one"
+        found = self.rating.predict_proba(
+            answers.reshape(len(answers), -1), None if judge is None else [judge] * len(answers)
+        )
         return np.round(found, DIGITS)
 
     @property

@@ -60,11 +60,6 @@ def speaks_against(worth: Worth, side: Polarity) -> bool:
     return there > elsewhere if side == "sat" else there < elsewhere
 
 
-def unconfirmed(worth: Worth, side: Polarity) -> bool:
-    """Tell whether held-out thumbs go against a rubric, or say nothing because it held nowhere."""
-    return worth.down_with.value is None or speaks_against(worth, side)
-
-
 def doubt(worth: Worth, side: Polarity) -> str:
     """Say why a rubric's difference can't be relied on; empty where it can, and where it held nowhere."""
     low, high = difference(worth)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.graphs.score.run import scores_of
 from pollex.measures.arrays import Floats, Ints
-from pollex.rubrics.answers import Answer
+from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.labeled_sample import grouped
@@ -25,7 +25,10 @@ from pollex.services.score import score
 from pollex.store.resume import conversations_of, find_run
 from pollex.store.store import Store
 
-Sample = tuple[list[Conversation], list[Score]]
+Sample = tuple[list[Conversation], list[Score], frozenset[str]]
+"""Conversations, their scores, and the hashes of those that were answered by folds."""
+
+LEARNED_FROM = "SELECT text_hash FROM conversations WHERE side = 'train'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +37,7 @@ class Arm:
 
     Attributes:
         values: Mean answers `[conversation, rubric]`.
+        folded: Hashes of the texts that a run learned from: answered without their own fold, unlike all others.
     """
 
     name: str
@@ -41,6 +45,19 @@ class Arm:
     probability: Floats
     netsat: Floats
     values: Floats
+    folded: frozenset[str] = frozenset()
+
+    def without(self, texts: frozenset[str]) -> Arm:
+        """Return the sample without these texts."""
+        rows = [row for row, one in enumerate(self.conversations) if one.text_hash not in texts]
+        kept = [self.conversations[row] for row in rows]
+        return replace(
+            self,
+            conversations=kept,
+            probability=self.probability[rows],
+            netsat=self.netsat[rows],
+            values=self.values[rows],
+        )
 
 
 def arms_of(
@@ -62,14 +79,14 @@ def arms_of(
 
     def scored(logs: Logs) -> Sample:
         result = score(logs, rubric_set, reading=reading, run=run, model=model, progress=progress)
-        return list(logs), list(result.scores or ())
+        return list(logs), list(result.scores or ()), frozenset()
 
     if by is None:
         named = _named(samples, lambda one: _of_run(one, rubric_set, run) or scored(logs_from(one, reading, progress)))
     else:
         named = _cut(scored(logs_from(samples, reading, progress)), by, baseline)
     arms = [_arm(name, sample, rubric_set) for name, sample in named]
-    return arms, sum(len(scores) for _, (_, scores) in named) - sum(len(arm.conversations) for arm in arms)
+    return arms, sum(len(scores) for _, (_, scores, _) in named) - sum(len(arm.conversations) for arm in arms)
 
 
 def _named(samples: Sequence[str | Path] | Logs, sample: Callable[[str], Sample]) -> list[tuple[str, Sample]]:
@@ -94,12 +111,14 @@ def arm_of_run(store: Store, name: str, rubric_set: RubricSet) -> Arm:
 def _sample_of(store: Store, name: str, rubric_set: RubricSet) -> Sample:
     found = find_run(store, name)
     conversations = list(conversations_of(store, found.id))
-    return conversations, list(scores_of(store, found.id, rubric_set, conversations))
+    folded = store.ask(found.id, LEARNED_FROM) if rubric_set.judge.learned else ()  # a model knows no folds
+    scores = list(scores_of(store, found.id, rubric_set, conversations))
+    return conversations, scores, frozenset(row["text_hash"] for row in folded)
 
 
 def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sample]]:
     """Split a sample by a field, with the baseline first."""
-    conversations, scores = sample
+    conversations, scores, folded = sample
     masks = grouped(conversations, by)
     if baseline is not None and baseline not in masks:
         raise WrongUse(f"no conversation has {by} {baseline!r}", remedy=f"values are {', '.join(masks)}")
@@ -107,23 +126,30 @@ def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sampl
         raise WrongUse(f"all conversations have the same {by}", remedy="name another field")
     names = sorted(masks, key=lambda name: name != baseline)
     rows = {name: np.flatnonzero(masks[name]).tolist() for name in names}
-    return [(name, ([conversations[row] for row in rows[name]], [scores[row] for row in rows[name]])) for name in names]
+    return [
+        (name, ([conversations[row] for row in rows[name]], [scores[row] for row in rows[name]], folded))
+        for name in names
+    ]
 
 
 def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
     """Convert a sample to arrays, without conversations that have no score."""
-    both = [(c, s) for c, s in zip(*sample, strict=True) if s.netsat is not None and s.probability is not None]
-    values = [
-        [a.expected() if isinstance(a, Answer) else np.nan for a in s.answers[: len(rubric_set.rubrics)]]
-        for _, s in both
-    ]
+    both = [(c, s) for c, s in zip(*sample[:2], strict=True) if s.netsat is not None and s.probability is not None]
+    width = len(rubric_set.rubrics)
+    values = [[expected_of(answer) for answer in score.answers[:width]] for _, score in both]
     return Arm(
         name,
         [c for c, _ in both],
         np.array([s.probability for _, s in both], dtype=np.float64),
         np.array([s.netsat for _, s in both], dtype=np.float64),
-        np.array(values, dtype=np.float64).reshape(len(both), len(rubric_set.rubrics)),
+        np.array(values, dtype=np.float64).reshape(len(both), width),
+        sample[2],
     )
+
+
+def expected_of(answer: Answer | Unanswered) -> float:
+    """Return an answer's expected value; NaN without one, and where its occasion never came up."""
+    return answer.expected() if isinstance(answer, Answer) and not answer.never_came_up else np.nan
 
 
 def units_of(conversations: Sequence[Conversation]) -> Ints:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from pollex.calibration.crossfit import assign_folds, crossfit, learning_curve
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments, predictions_beside
-from pollex.calibration.leverage import Leverage, Whose, leverages
+from pollex.calibration.leverage import Leverage, leverages
 from pollex.calibration.models import NAMES, model_named, name_of
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.response_curves import response_curves
@@ -170,7 +170,6 @@ def data_of(
     given, scale = bench.given, bench.questions.scale()
     quick = quick_of(model, scale.ordinal)
     mesh, responses = response_curves(model, bench.X, given)
-    whose, found = leverages_of(quick, bench)
     return CalibrationData(
         title=title,
         worker=quick.title,
@@ -201,8 +200,7 @@ def data_of(
         responses=responses,
         gains=gains_of(bench, quick),
         learning=learning_of(bench, quick),
-        leverages=found,
-        whose=whose,
+        leverages=leverages_of(model, bench),
         faults=(*table.faults, *judged.faults),
     )
 
@@ -328,16 +326,14 @@ def learning_of(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ..
     )
 
 
-def leverages_of(model: JudgedEstimator, bench: Bench) -> tuple[Whose, tuple[Leverage, ...]]:
-    """Measure leverages on judges' predicted answers; without those, on the answers in X."""
+def leverages_of(model: JudgedEstimator, bench: Bench) -> tuple[Leverage, ...]:
+    """Measure leverages of the kept model on the answers in X.
+
+    Not on judges' predicted answers: the network has other weights for these than for the main question, so that the
+    ratio of their gradients means nothing.
+    """
     with stage(bench.progress, "Leverage"):
-        if "questions" in model.get_params():
-            model = clone(model).set_params(questions="all")
-        model = model.fit(bench.X, bench.y, questions=bench.questions)
-        found = leverages(model, bench.X, bench.rng)
-        if any(each.mean is not None for each in found):
-            return "judges", tuple(found)
-        return "asked", tuple(leverages(model, bench.X, bench.rng, whose="asked"))
+        return tuple(leverages(model, bench.X, bench.rng, whose="asked"))
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from pollex.measures.intervals import Figure
 from pollex.reports.compare import compare_page
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.arms import Arm, arm_of_run, arms_of
-from pollex.services.compare import Comparison, compared
+from pollex.services.compare import Comparison, comparable, compared
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.score import unedited
@@ -216,9 +216,10 @@ def check_runs(
 def _verdicts(
     conditions: Sequence[Condition], found: Comparison, arms: Sequence[Arm], rubric_set: RubricSet, *, again: bool
 ) -> tuple[Verdict, ...]:
+    if again:
+        a, b, _ = comparable(arms[0], arms[1])
     return tuple(
-        verdict(one, at_every_look(one.of, arms[0], arms[1], rubric_set) if again else figure_of(one, found))
-        for one in conditions
+        verdict(one, at_every_look(one.of, a, b, rubric_set) if again else figure_of(one, found)) for one in conditions
     )
 
 

@@ -196,14 +196,16 @@ def compare_runs(store: Store, first: str, second: str, rubric_set: RubricSet, s
 def compared(
     a: Arm, b: Arm, rubric_set: RubricSet, labels: list[GivenLabel] | None, drawn: str | None, see: float
 ) -> Comparison:
-    """Compare two samples.
+    """Compare two samples, without texts that a run learned from and answered without their own fold.
 
     Raises:
-        WrongUse: One has no score.
+        WrongUse: One has no score, or none but of such texts.
     """
+    a, b, left_out = comparable(a, b)
     for arm in (a, b):
         if not arm.conversations:
-            raise WrongUse(f"{arm.name}: no conversation has a score", remedy="look at `pollex score` on it")
+            what = "a score that can be compared" if left_out else "a score"
+            raise WrongUse(f"{arm.name}: no conversation has {what}", remedy="look at `pollex score` on it")
     rng, second = np.random.default_rng(0), np.repeat([False, True], [len(a.conversations), len(b.conversations)])
     columns = {"p": np.append(a.probability, b.probability), "netsat": np.append(a.netsat, b.netsat)}
     answers = np.concatenate([a.values, b.values])
@@ -241,8 +243,25 @@ def compared(
         plan=_plan(see, a, share),
         drift=drift,
         watch=watched,
-        notes=tuple(_notes(n, m, share, drift, b)),
+        notes=(*left_out, *_notes(n, m, share, drift, b)),
     )
+
+
+def comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
+    """Return two samples without what only one of them answered by folds, and a note that says so.
+
+    An answer to a training conversation comes from a scale that was learned without it; any other from the whole one.
+    """
+    unlike = a.folded ^ b.folded
+    first, second = a.without(unlike), b.without(unlike)
+    lost = [len(arm.conversations) - len(left.conversations) for arm, left in ((a, first), (b, second))]
+    if not any(lost):
+        return a, b, []
+    note = (
+        f"left out are conversations that the set was learned from, {lost[0]} of {a.name} and {lost[1]} of {b.name}: "
+        "a run that learns answers them without themselves, which is not to be compared with other answers"
+    )
+    return first, second, [note]
 
 
 def _labeled(

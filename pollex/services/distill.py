@@ -33,7 +33,7 @@ from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.distill_figures import CascadeRow, Fidelity, Hard, cascade_rows, fidelity_of, log_loss
 from pollex.services.judging import embeds_with, judging
-from pollex.services.logs import Sources, files_of, logs_from, names_of
+from pollex.services.logs import Sources, files_of, logs_from, names_of, say_repeats
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import require_not_edited, require_places
 from pollex.services.results import Shown, Usage, usage_json
@@ -146,6 +146,7 @@ def distill(
         require_not_edited(out)
     read = logs_from(logs, reading, progress)
     check_learnable(read, LearnSettings().minimum)
+    say_repeats(read, progress)
     with workspace(run, progress, read) as opened:
         given = paid_answers(opened.store, rubric_set)
         model_rubrics = {rubric.id for rubric in rubric_set.rubrics if not rubric.answered_by}

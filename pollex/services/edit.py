@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pollex.calibration.files import write_whole
 from pollex.errors import WrongUse
 from pollex.graphs.context import Progress
+from pollex.rubrics.alone import BY
 from pollex.rubrics.edits import Entry, edits_beside, entries_of, toml_of
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.event_loop import complete
+from pollex.services.rejudging import preview
+from pollex.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -23,11 +29,13 @@ class EditedSet:
     Attributes:
         path: Of the set.
         changed: The id of the rubric that was added, removed or reworded; empty where the set was only read.
+        judged: By what a reworded rubric is judged now, in words.
     """
 
     path: Path
     rubrics: RubricSet
     changed: str = ""
+    judged: str = ""
 
     @property
     def complete(self) -> bool:
@@ -50,7 +58,13 @@ class EditedSet:
             {"id": r.id, "text": r.text, "polarity": r.polarity, "on": on, "note": r.note, "edited": is_edited(r)}
             for r, on in self.rows
         ]
-        return {"edits": str(self.edits), "refit": self.rubrics.edited, "changed": self.changed, "rubrics": rows}
+        return {
+            "edits": str(self.edits),
+            "refit": self.rubrics.edited,
+            "changed": self.changed,
+            "judged": self.judged,
+            "rubrics": rows,
+        }
 
 
 def is_edited(rubric: ChosenRubric) -> bool:
@@ -103,20 +117,56 @@ def remove_rubric(path: Path, rubric: str, *, progress: Progress | None = None) 
 
 
 def reword_rubric(
-    path: Path, rubric: str, text: str, *, note: str | None = None, progress: Progress | None = None
+    path: Path,
+    rubric: str,
+    text: str,
+    *,
+    note: str | None = None,
+    judge_anew: bool = False,
+    store: Path | None = None,
+    progress: Progress | None = None,
 ) -> EditedSet:
     """Give a rubric other words; its id stays.
+
+    Args:
+        judge_anew: True gives up by what it was judged; then it is judged by its new words, where that can be.
+        store: Where the conversations are on which figures of both are shown.
 
     Raises:
         WrongUse: The set has no such rubric, or there are no words.
     """
     id_, words = _found(path, rubric), _worded(text)
-    changes = {"text": words} | ({} if note is None else {"note": note})
+    changes: dict[str, Any] = {"text": words} | ({} if note is None else {"note": note})
+    changes |= {"judge_anew": True} if judge_anew else {}
 
     def worded(entries: Sequence[Entry]) -> list[Entry]:
         return [entry.model_copy(update=changes) if entry.name == id_ else entry for entry in entries]
 
-    return _written(path, worded, id_, progress)
+    found = _written(path, worded, id_, progress)
+    return replace(found, judged=_judged(found, store))
+
+
+def _judged(found: EditedSet, store: Path | None) -> str:
+    """Say by what a reworded rubric is judged; with figures before and after if that was given up."""
+    rubric = next(one for one, _ in found.rows if one.id == found.changed)
+    if rubric.anew:
+        return _foretold(found, store) or "It is judged anew; `pollex refit` shows AUC and shares before and after"
+    if rubric.alone is None or rubric.alone.by in ("model", "likeness"):  # these read its words
+        return ""
+    return f"It is still judged by {BY[rubric.alone.by]}; --judge-anew gives that up for its new words"
+
+
+def _foretold(found: EditedSet, store: Path | None) -> str:
+    """Return figures of both on the conversations that the set was learned from; empty where they aren't at hand."""
+    before = RubricSet.load(found.path, arrays=False, edits=False)
+    if store is None or not store.is_dir() or not before.judge.built_in:
+        return ""
+    with Store.open(store, read_only=True) as opened:
+        if not opened.rows("SELECT id FROM runs WHERE id = ?", [before.run]):
+            return ""
+        asked = [one for one in found.rubrics.rubrics if one.id == found.changed]
+        seen = complete(preview(opened, before.run, before, asked, np.random.default_rng(0)))
+    return " ".join(one.told for one in seen.changed)
 
 
 def _written(

@@ -185,9 +185,9 @@ def require_model(model: ModelOptions, why: str) -> str:
     Raises:
         WrongUse: None is named.
     """
-    if model.model is None:
+    if model.name is None:
         raise WrongUse(why, remedy="name one", option={"model": "M"})
-    return model.model
+    return model.name
 
 
 def note_cases(cases: Cases, progress: Progress) -> None:

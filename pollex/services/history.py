@@ -199,12 +199,14 @@ def branch_json(branch: Branch) -> dict[str, Any]:
 
 def questions_of(store: Store, run: Run) -> dict[str, Question]:
     """Return the questions of a run by id, if it did not ask about rubrics."""
-    if run.command not in ("judge", "grade"):
+    if run.command not in ("judge", "grade", "ask"):
         return {}
     from pollex.graphs.grade import run as grading
     from pollex.graphs.judge import run as judging  # a tenth of a second, for these runs alone
+    from pollex.graphs.questionnaire import run as asking
 
-    return judging.asked_in(store, run.id) if run.command == "judge" else grading.asked_in(store, run.id)
+    kinds = {"judge": judging.asked_in, "grade": grading.asked_in, "ask": asking.asked_in}
+    return kinds[run.command](store, run.id)
 
 
 def rubric_named(rubrics: RubricSet, name: str, path: Path) -> ChosenRubric | DroppedRubric:

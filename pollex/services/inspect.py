@@ -12,6 +12,7 @@ from typing import Any
 from pollex.conversations.conversation import Conversation, Label, messages_of
 from pollex.conversations.logs import Account, Logs
 from pollex.formats.fields import ReadOptions
+from pollex.formats.labels import NEITHER
 from pollex.graphs.context import Progress
 from pollex.services.logs import Sources, logs_from
 from pollex.services.results import Shown, bad_rows_json
@@ -91,7 +92,7 @@ class Inspection(Shown):
             "fields": self.fields,
             "label_field": self.logs.label_field,
             "labels": {label.value: self.logs.counts.get(label, 0) for label in Label},
-            "spellings": {label.value: self.spellings(label) for label in (Label.POSITIVE, Label.NEGATIVE)},
+            "spellings": {meant: self.spellings(meant) for meant in (*(label.value for label in Label), NEITHER)},
             "scores": [kind._asdict() for kind in account.scores],
             "roles": self.roles,
             "turns": asdict(self.turns),
@@ -104,9 +105,9 @@ class Inspection(Shown):
             "examples": [{"id": c.id, "label": c.label.value, "messages": messages_of(c)} for c in self.examples],
         }
 
-    def spellings(self, label: Label) -> dict[str, int]:
-        """Return how a label was written, with the number of rows."""
-        return {said: n for (said, meant), n in self.account.spellings.most_common() if meant == label}
+    def spellings(self, meaning: str) -> dict[str, int]:
+        """Return how a label, or what was taken for `NEITHER`, was written, with the number of rows."""
+        return {said: n for (said, meant), n in self.account.spellings.most_common() if meant == meaning}
 
 
 def inspect_logs(sources: Sources | Logs, *, reading: ReadOptions, progress: Progress) -> Inspection:
@@ -122,7 +123,7 @@ def inspect_logs(sources: Sources | Logs, *, reading: ReadOptions, progress: Pro
     return Inspection(
         logs=logs,
         account=logs.account,
-        fields=_ordered(name for one in logs for name in one.metadata),
+        fields=_ordered(name for one in logs for name in one.metadata if name != logs.label_field),
         roles=_ordered(turn.role for one in logs for turn in one.turns),
         turns=Lengths.of(len(one.turns) for one in logs),
         words=Lengths.of(sum(len(turn.content.split()) for turn in one.turns) for one in logs),

@@ -83,8 +83,15 @@ class JudgeOptions:
     seed: int = 0
 
     def members(self, model: ModelOptions) -> list[str]:
-        """Return the models that are asked, each once; none for the built-in rater."""
-        return list(dict.fromkeys(name for name in (model.model, *self.panel) if name))
+        """Return the models that are asked, each once; none for the built-in rater.
+
+        Raises:
+            WrongUse: A panel is named beside a chat object, which is no endpoint that could serve them.
+        """
+        if model.chat is not None and self.panel:
+            what = "a panel beside a chat model of LangChain's: its names belong to no endpoint"
+            raise WrongUse(what, remedy="leave out the panel, or name the first model and its base_url", option="panel")
+        return list(dict.fromkeys(name for name in (model.name, *self.panel) if name))
 
     def profile(self) -> DomainProfile:
         """Return the domain profile."""
@@ -274,7 +281,14 @@ async def _models(
     budget, together = Budget(model.limits), Round()  # of the whole command, whoever is asked
     staff = [
         await stack.enter_async_context(
-            workers(replace(model, model=name), profile, opened.store, options.seed, budget, together)
+            workers(
+                model if model.chat else replace(model, model=name),
+                profile,
+                opened.store,
+                options.seed,
+                budget,
+                together,
+            )
         )
         for name in options.members(model)
     ]
@@ -315,7 +329,7 @@ class Rehearsal:
     planner: Planner
 
     async def ask(self, call: Call) -> Outcome:
-        """See `agents.llm.asking.ModelClient`."""
+        """See `agents.llm.asker.ModelClient`."""
         if call.stage == "describe":
             await self.planner.ask(call)
             return Completed(text=json.dumps(dict.fromkeys((call.schema or {})["properties"], "a state " * 35)))

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pollex.calibration.candidates import NETWORK, START
 from pollex.calibration.thumbs import fitted, probability_positive
+from pollex.errors import BadCalibrator
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import log_losses
 from pollex.measures.intervals import Figure, Measure, mean_of, measured
@@ -81,7 +83,8 @@ class LabelFigures:
         training: Labels that it was fitted to; `annotators` gave them, as far as the log says who.
         held_out: Labels that it is measured on.
         drawn: Whether there were too many conversations, so that some were drawn at random.
-        same: Whether the calibrator that is fitted anew gives the kept one's probabilities.
+        same: Whether the calibrator that is fitted anew gives the kept one's probabilities; None where the kept one's
+            arrays aren't here, as a store has a set without them.
         curve: With few to all labels; empty where nothing was held out.
         pulls: The labels that move it most.
         tried: Labels that were left out one by one: those that it is most surprised by.
@@ -93,7 +96,7 @@ class LabelFigures:
     annotators: int
     held_out: int
     drawn: bool
-    same: bool
+    same: bool | None
     curve: tuple[CurvePoint, ...]
     pulls: tuple[Pull, ...]
     tried: int
@@ -127,11 +130,16 @@ class _Table:
     judges: list[str | None]
     unit: Ints
 
+    @property
+    def name(self) -> str:
+        """Name of the model that is fitted: of a network what it begins as, since networks take seconds each."""
+        return START if self.record.chosen == NETWORK else self.record.chosen
+
     def fit(self, rows: Ints, seen: Floats) -> Floats:
         """Fit to the labels of some rows; return P(up) of answers."""
         known = [self.judges[row] for row in rows.tolist()]
         judges = known if any(known) else None
-        model = fitted(self.record.chosen, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics)
+        model = fitted(self.name, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics)
         return probability_positive(model, seen)
 
     def varied(self, rows: Ints) -> bool:
@@ -158,7 +166,6 @@ def label_figures(store: Store, rubric_set: RubricSet, rng: np.random.Generator)
     if not table.varied(mine):
         return None
     whole = table.fit(mine, table.answers)
-    model = rubric_set.thumb_model
     drawn = any(len(part) == MOST for part in kept)
     pulls, tried = _pulls(table, mine, whole, rng)
     return LabelFigures(
@@ -166,12 +173,24 @@ def label_figures(store: Store, rubric_set: RubricSet, rng: np.random.Generator)
         annotators=len({one for one in table.judges[: ends[0]] if one is not None}),
         held_out=len(others),
         drawn=drawn,
-        same=model is not None and bool(np.abs(model.probability(table.answers) - whole).max() < EXACT),
+        same=_same(rubric_set, table, whole),
         curve=_curve(table, mine, others, rng) if len(others) else (),
         pulls=pulls,
         tried=tried,
         redrawn=_redrawn(table, mine, whole, rng),
     )
+
+
+def _same(rubric_set: RubricSet, table: _Table, whole: Floats) -> bool | None:
+    """Tell whether the kept calibrator, or what its network began as, gives the same probabilities."""
+    try:
+        model = rubric_set.thumb_model
+    except BadCalibrator:
+        return None
+    if model is None:
+        return False
+    kept = (getattr(model.model, "starts_", ()) or (model.model,))[0]
+    return bool(np.abs(probability_positive(kept, table.answers) - whole).max() < EXACT)
 
 
 def _some(rows: list[dict[str, str]], rng: np.random.Generator) -> list[dict[str, str]]:

@@ -26,7 +26,7 @@ from pollex.services.judging import judging
 from pollex.services.kept_answers import judging_the_rest, kept_answers
 from pollex.services.label_sources import labeled_logs
 from pollex.services.learn_result import LearnResult, learned_result
-from pollex.services.logs import Sources, files_of, names_of
+from pollex.services.logs import Sources, files_of, names_of, say_repeats
 from pollex.services.mixed_roles import with_built_in, with_built_in_judge
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import require_not_edited, require_places
@@ -107,6 +107,7 @@ def _read(
     profile = domain if isinstance(domain, DomainProfile) else profile_at(domain)
     read = labeled_logs(logs, reading, store, progress)
     check_learnable(read, settings.minimum)
+    say_repeats(read, progress)
     return profile, read
 
 
@@ -220,6 +221,7 @@ def _to_refit(
     )
     read = labeled_logs(logs, reading, store, progress)
     check_learnable(read, settings.minimum)
+    say_repeats(read, progress)
     return rubric_set, settings, replace(model, settings=model.settings.but(scale=rubric_set.judge.scale)), read
 
 
@@ -277,7 +279,5 @@ def given_rubrics(source: str | Path | None, settings: LearnSettings, model: Mod
 def ways_of_judging(given: Sequence[Rubric], staff: Workers) -> Iterator[str]:
     """Yield how each rubric that a person wrote will be judged."""
     for rubric in given:
-        by = judged_by(
-            staff.roles.judge.reworded(rubric, ""), model=not staff.record.built_in and not rubric.answered_by
-        )
+        by = judged_by(staff.roles.judge.understood(rubric), model=not staff.record.built_in and not rubric.answered_by)
         yield f"“{rubric.text}” is judged by {BY[by]}"

@@ -126,9 +126,13 @@ def skipped(logs: Logs, learned: Learned) -> list[Skipped]:
     """Return everything that was read and not learned from, with its reason."""
     rows = [Skipped(f"{row.source}:{row.line}", row.reason, row.remedy) for row in logs.bad_rows]
     odd = [Skipped(id_, f"can't be judged: {reason}") for id_, reason in not_scorable(logs)]
+    tie = "its text has as many thumbs up as down"
+    repeats = [
+        Skipped(a, tie if a == b else f"has the text of {b}, which counts once") for a, b in logs.repeated.items()
+    ]
     unlabelled = [Skipped(c.id, "no label: kept for scoring") for c in logs if c.label is Label.NONE]
     silent = [
         Skipped(id_, f"no reasons: {found.outcome}: {found.detail}") for id_, found in learned.unextracted.items()
     ]
     failed = [Skipped(s.conversation_id, f"unanswered: {s.outcome}") for s in learned.scores if s.netsat is None]
-    return [*rows, *odd, *silent, *failed, *unlabelled]
+    return [*rows, *odd, *silent, *failed, *repeats, *unlabelled]

@@ -77,6 +77,12 @@ def description(logs: Logs) -> list[str]:
     return lines + listed("conversation can't be judged", "conversations can't be judged", odd)
 
 
+def say_repeats(logs: Logs, progress: Progress) -> None:
+    """Report how many labeled conversations are not learned from, since they repeat a text."""
+    for note in logs.note_on_repeats:
+        progress.note(f"Note: {note}")
+
+
 def not_scorable(conversations: Iterable[Conversation]) -> list[tuple[str, str]]:
     """Return conversations that no judge can be asked about, and why."""
     return [(c.id, c.not_scorable) for c in conversations if c.not_scorable]

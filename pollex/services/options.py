@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pollex.gateway.budget import Limits, Price
-from pollex.gateway.endpoint import OPENAI, Endpoint
+from pollex.gateway.endpoint import OPENAI, Endpoint, refuse_no_address
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.store.folder import STORE
 
@@ -46,6 +46,10 @@ class ModelOptions:
     batch_api: str = ""
     able: Capabilities | None = None
 
+    def __post_init__(self) -> None:
+        if self.base_url is not None:
+            refuse_no_address(self.base_url)
+
     @classmethod
     def of(cls, *, price: tuple[float, float] | None = None, batch_discount: float = 0.5, **given: Any) -> Self:
         """Sort what a user gives by name into options, limits and settings.
@@ -74,7 +78,8 @@ class ModelOptions:
         from, is removed.
         """
         assert self.model is not None, "the built-in roles need no endpoint"
-        return Endpoint(self.model, self.base_url or OPENAI, os.environ.get(self.key_env, "").strip() or None)
+        key = os.environ.get(self.key_env, "").strip() or None
+        return Endpoint(self.model, OPENAI if self.base_url is None else self.base_url, key)
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class Planner:
     certainty: str = EXACT
 
     async def ask(self, call: Call) -> Outcome:
-        """See `agents.llm.asking.ModelClient`."""
+        """See `agents.llm.asker.ModelClient`."""
         row = self.table.stage(call.stage)
         row.asked += self.times
         row.outcomes[self.certainty] += self.times
@@ -169,7 +169,7 @@ class Plan:
         await self._deduplication(sum(pool.values()))
         batches = sum(ceil(size / MOST_IN_A_CALL) for size in pool.values())
         await self._judging(sides.train, batches)
-        chosen = zip(settings.budget, pool.values(), strict=True)
+        chosen = zip(settings.budget[:2], pool.values(), strict=True)
         await self._judging(sides.test, sum(ceil(min(most, size) / MOST_IN_A_CALL) for most, size in chosen))
         return self.planner.table
 
@@ -178,14 +178,14 @@ class Plan:
     ) -> UsageTable:
         """Plan the revisions and judging of both sets, limited by the budget."""
         updater = LlmUpdater(self.asker)
-        for (kind, label), most in zip(KINDS.items(), settings.budget, strict=True):
+        for (kind, label), most in zip(KINDS.items(), settings.budget[:2], strict=True):
             batches = ceil(MOST_REASONS * sum(c.label is label for c in training) / settings.batch)
             shown = [_reason(number, kind) for number in range(settings.batch)]
             if batches and most:
                 with self.planner.estimating(batches):
                     await updater.update(shown, [_rubric(number, kind) for number in range(most)], kind, most)
         for side in (training, held_out):
-            await self._judging(side, sum(ceil(most / MOST_IN_A_CALL) for most in settings.budget))
+            await self._judging(side, sum(ceil(most / MOST_IN_A_CALL) for most in settings.budget[:2]))
         return self.planner.table
 
     async def _summaries(self, kind: Polarity, reasons: int, settings: LearnSettings) -> int:
@@ -282,7 +282,7 @@ def plan_scoring(
 
 def plan_refitting(logs: Logs, rubrics: RubricSet, run: RunOptions, model: ModelOptions, seed: int) -> CallPlan:
     """Plan `refit`: judging every labeled conversation on every rubric, on both sides."""
-    if model.model is None:
+    if model.name is None:
         return plan_scoring(logs.learnable, rubrics, run, model)
     plan = Plan.of(model, rubrics.domain, run, seed)
     return call_plan(model, asyncio.run(plan.fitting(logs.learnable, rubrics.rubrics)), probed=False)
@@ -301,7 +301,7 @@ def plan_learning(
     Args:
         given: Rubrics that are fitted and not learnt.
     """
-    if model.model is None:
+    if model.name is None:
         return NO_CALLS
     plan = Plan.of(model, profile, run, settings.seed)
     work = plan.fitting(logs.learnable, given) if given else plan.learning(logs, settings)
@@ -316,8 +316,8 @@ def call_plan(
     Args:
         panel: Names and plans of models that are asked beside the first.
     """
-    assert model.model is not None, "the built-in roles ask nobody"
-    models = ((model.model, table), *panel)
+    assert model.name is not None, "the built-in roles ask nobody"
+    models = ((model.name, table), *panel)
     notes = ["Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."]
     if any(each.total.outcomes[AT_MOST] for _, each in models):
         notes.append("Stages with “at most” depend on answers: their true figures are lower, often several times.")

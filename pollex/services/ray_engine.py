@@ -10,7 +10,7 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # read when it is imported; nothing is sent anywhere
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -21,10 +21,8 @@ from ray.exceptions import RayActorError, RayTaskError
 from pollex.errors import BadInput, LimitReached, PollexError
 from pollex.formats.units import Unit
 from pollex.gateway.budget import Budget, Limits
-from pollex.services.parts import Job, Part, PartWriter
-
-if TYPE_CHECKING:
-    from pollex.services.engines import Cluster, Done
+from pollex.services.part_writer import PartWriter
+from pollex.services.parts import Cluster, Done, Job, Part
 
 TRIES = 3
 """Workers that a unit is given to before it counts as lost."""

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from pollex.errors import WrongUse
 from pollex.gateway.budget import Limits
 from pollex.gateway.recorded import RecordedEndpoint
 from pollex.services.options import ModelOptions
-from pollex.services.roles import prompt_versions
 from pollex.store.folder import keep_secret, make_private
+
+RUBRICS, BUILT_IN = "rubrics.json", "built-in"
+"""In the folder of a replayed run: its rubric set, and the folder of the built-in run beside it."""
 
 MANIFEST, REPLIES = "manifest.json", "replies.jsonl.gz"
 RESULT = ("rubrics.json", "rubrics.rubrics.toml", "rubrics-*.safetensors", "report.html", "scores.html")
@@ -34,6 +37,7 @@ class Recording:
         made: The day of the recording.
         secret: Of the store that it was made with: the boundary around data, and so each prompt, depends on it.
         prompts: Version of each prompt by name, when it was made.
+        policy: What chose the rubrics: others were never asked about held-out conversations.
     """
 
     folder: Path
@@ -41,6 +45,7 @@ class Recording:
     made: str
     secret: bytes
     prompts: Mapping[str, str]
+    policy: str
 
     @classmethod
     def at(cls, folder: Path) -> Recording:
@@ -56,7 +61,12 @@ class Recording:
                 remedy="clone the repository, and run this command there after `make demo`",
             )
         told: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return cls(folder, told["model"], told["made"], bytes.fromhex(told["secret"]), told["prompts"])
+        return cls(folder, told["model"], told["made"], bytes.fromhex(told["secret"]), told["prompts"], told["policy"])
+
+    @classmethod
+    def bundled(cls) -> Recording:
+        """Read the recording that comes with the repository. Raises as `at` does."""
+        return cls.at(Path(str(files("pollex.examples"))).resolve() / "recorded")
 
     def options(self) -> ModelOptions:
         """Return the model's options for a run on the recording."""
@@ -74,6 +84,8 @@ class Recording:
 
     def changed_prompts(self) -> list[str]:
         """Return the names of prompts that are not as they were."""
+        from pollex.services.roles import prompt_versions  # it brings all roles, which takes a second
+
         now = prompt_versions()
         return sorted(name for name, version in self.prompts.items() if now.get(name) != version)
 
@@ -83,6 +95,11 @@ class Recording:
         for file in result_in(self.folder):
             shutil.copyfile(file, out / file.name)
         (out / SCORES).write_bytes(gzip.decompress((self.folder / PACKED).read_bytes()))
+
+
+def sets_in(out: Path) -> tuple[Path, ...]:
+    """Return the rubric sets of a demo in `out`."""
+    return tuple(one for one in (out / RUBRICS, out / BUILT_IN / RUBRICS) if one.exists())
 
 
 def result_in(folder: Path) -> list[Path]:

@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pollex.agents.embedded.evidence import judged_by
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
 from pollex.gateway.tokens import prompt_estimate
 from pollex.graphs.ask import answered
+from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import auc_difference
 from pollex.measures.intervals import Figure
+from pollex.rubrics.alone import Detector, anew_in_words
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.netsat import value_of
-from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.records import ChosenRubric, JudgedBy
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import worth_of
+from pollex.selection.losses import EVAL_RANGE
 from pollex.services.judging import confirmed, embedded_judge, judging
 from pollex.services.options import ModelOptions
 from pollex.services.roles import dismissed, hire
@@ -84,13 +89,25 @@ class Reworded:
 
     Attributes:
         up, down: Mean value of its answers where the thumb is up and down; None without any.
-        auc: How often it tells up from down, with its interval; above .5 on its own side.
+        now: How often it tells up from down, above .5 on its own side, and where it holds.
+        before: Likewise by the answers that the run has; None for a new one.
     """
 
     rubric: ChosenRubric
     up: float | None
     down: float | None
-    auc: Figure
+    now: Detector
+    before: Detector | None
+
+    @property
+    def auc(self) -> Figure:
+        """Return how often it tells up from down, with its interval."""
+        return self.now.auc
+
+    @property
+    def told(self) -> str:
+        """Say in words what it was and is judged by, if a person gave that up; else nothing."""
+        return anew_in_words(self.rubric.text, self.before, self.now) if self.rubric.anew and self.before else ""
 
 
 @dataclass(frozen=True)
@@ -112,6 +129,7 @@ class Preview:
         """Return JSON values."""
         changed = [
             {"id": one.rubric.id, "text": one.rubric.text, "up": one.up, "down": one.down, "auc": vars(one.auc)}
+            | {"told": one.told}
             for one in self.changed
         ]
         return {"n": self.n, "shift": self.shift, "flips": self.flips, "changed": changed}
@@ -130,9 +148,9 @@ def netsat_of(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric], answers: A
 
 
 def changed_in(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric]) -> list[ChosenRubric]:
-    """Return rubrics whose words or side are not those of the set, and new ones."""
-    known = {rubric.id: (rubric.text, rubric.polarity) for rubric in rubric_set.rubrics}
-    return [rubric for rubric in rubrics if known.get(rubric.id) != (rubric.text, rubric.polarity)]
+    """Return rubrics whose words, side or evidence are not those of the set, and new ones."""
+    known = {rubric.id: (rubric.text, rubric.polarity, rubric.source) for rubric in rubric_set.rubrics}
+    return [one for one in rubrics if known.get(one.id) != (one.text, one.polarity, one.source)]
 
 
 async def ask_again(
@@ -191,6 +209,7 @@ async def preview(
     conversations = _drawn(store, run, rng, FEW if model else MOST)
     answers = answers_of(store, run, ids=[one.id for one in conversations])
     asked, again = changed_in(rubric_set, rubrics), dict[str, Answers]()
+    by: dict[str, JudgedBy] = dict.fromkeys([rubric.id for rubric in asked], "model")
     if asked and model:
         async with judging(model, rubric_set, store) as staff:
             asking = [_asked(staff.roles.judge, one, rubric_set, asked) for one in conversations]
@@ -198,6 +217,7 @@ async def preview(
     elif asked:
         judge = await _own_judge(store, run, rubric_set, asked)
         await judge.prepare(conversations)
+        by = {rubric.id: judged_by(_understood(judge, rubric)) for rubric in asked}
         again = {one.id: await _asked(judge, one, rubric_set, asked) for one in conversations}
     rows = []
     for one in conversations:
@@ -209,7 +229,7 @@ async def preview(
     flips = [row for row in rows if (row[1] > rubric_set.theta) != (row[2] > rubric_set.theta)]
     return Preview(
         n=len(rows),
-        changed=tuple(_figures(rubric, conversations, again, rng) for rubric in asked),
+        changed=tuple(_reworded(rubric, by[rubric.id], conversations, answers, again, rng) for rubric in asked),
         shift=float(np.mean([new - old for _, old, new in rows])) if rows else 0.0,
         flips=tuple(sorted(flips, key=lambda row: -abs(row[2] - row[1]))),
     )
@@ -252,7 +272,7 @@ async def _own_judge(store: Store, run: str, rubric_set: RubricSet, asked: Seque
 
 
 def _understood(judge: Judge, rubric: ChosenRubric) -> Rubric:
-    return judge.reworded(Rubric.model_validate(rubric.model_dump(include=set(Rubric.model_fields))), rubric.written)
+    return judge.understood(rubric.plain)
 
 
 async def _asked(
@@ -276,20 +296,40 @@ def _as_before(model: ModelOptions, rubric_set: RubricSet) -> ModelOptions:
     return replace(model, settings=model.settings.but(scale=record.scale))
 
 
-def _figures(
-    rubric: ChosenRubric, conversations: Sequence[Conversation], again: Mapping[str, Answers], rng: np.random.Generator
+def _reworded(
+    rubric: ChosenRubric,
+    by: JudgedBy,
+    conversations: Sequence[Conversation],
+    answers: Mapping[str, Answers],
+    again: Mapping[str, Answers],
+    rng: np.random.Generator,
 ) -> Reworded:
+    up, values = _values(rubric, conversations, again)
+    with_up, with_down = (float(values[side].mean()) if side.any() else None for side in (up, ~up))
+    then, old = _values(rubric, conversations, answers)
+    known = rubric.alone.by if rubric.alone else by
+    before = _detector(known, then, old, rubric, rng) if len(old) else None
+    return Reworded(rubric, with_up, with_down, _detector(by, up, values, rubric, rng), before)
+
+
+def _values(
+    rubric: ChosenRubric, conversations: Sequence[Conversation], answers: Mapping[str, Answers]
+) -> tuple[Bools, Floats]:
+    """Return thumbs and a rubric's values `[conversation]`, of those that have both."""
     rows = [
         (one.label is Label.POSITIVE, answer.value())
         for one in conversations
-        if one.label is not Label.NONE and isinstance(answer := again[one.id].get(rubric.id), Answer)
+        if one.label is not Label.NONE and isinstance(answer := answers.get(one.id, {}).get(rubric.id), Answer)
     ]
-    up, values = np.array([row[0] for row in rows], dtype=bool), np.array([row[1] for row in rows], dtype=np.float64)
-    with_up, with_down = (float(values[side].mean()) if side.any() else None for side in (up, ~up))
+    return np.array([row[0] for row in rows], dtype=bool), np.array([row[1] for row in rows], dtype=np.float64)
+
+
+def _detector(by: JudgedBy, up: Bools, values: Floats, rubric: ChosenRubric, rng: np.random.Generator) -> Detector:
+    worth = worth_of(values > EVAL_RANGE / 2, up)
     if not up.any() or up.all():
-        return Reworded(rubric, with_up, with_down, Figure(None, n=len(rows), undefined="only one kind of thumb"))
+        return Detector(by, Figure(None, n=len(up), undefined="only one kind of thumb"), worth)
     signed = values if rubric.polarity == "sat" else -values
-    return Reworded(rubric, with_up, with_down, _above_half(auc_difference(signed, np.zeros(len(rows)), up, rng, 500)))
+    return Detector(by, _above_half(auc_difference(signed, np.zeros(len(up)), up, rng, 500)), worth)
 
 
 def _above_half(over_chance: Figure) -> Figure:

@@ -168,6 +168,7 @@ def calibrator_json(rubrics: RubricSet) -> dict[str, Any] | None:
         return None
     return {
         "chosen": record.chosen,
+        "why": record.why,
         "compared": [row.model_dump() for row in record.compared],
         "labels": record.labels,
         "calibrated": rubrics.support.enough,

@@ -115,6 +115,7 @@ class Workers:
             batch=self.in_flight,
             at_once=self.at_once,
             used=self.used,
+            place="" if self.gateway is None else self.gateway.endpoint.shown,
             **rest,
         )
 

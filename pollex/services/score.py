@@ -162,7 +162,7 @@ def score(
         require_writable(out, *files_of(rubrics, logs))
     elif out is not None:
         require_format(out, *files_of(rubrics, logs))
-    read = logs_from(logs, reading, progress)
+    read = logs_from(logs, reading.for_scores(), progress)
     with exporting(events, rubric_set.rubrics_digest) as emit, workspace(run, progress, read) as opened:
         opened.store.texts = not no_texts
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
@@ -302,7 +302,7 @@ def plan_score(
 ) -> CallPlan:
     """Plan what `score` would ask."""
     rubric_set = unedited(rubrics)
-    return plan_scoring(logs_from(logs, reading, progress).conversations, rubric_set, run, model)
+    return plan_scoring(logs_from(logs, reading.for_scores(), progress).conversations, rubric_set, run, model)
 
 
 def unedited(rubrics: Path | RubricSet) -> RubricSet:

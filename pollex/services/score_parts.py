@@ -4,25 +4,50 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pollex.conversations.logs import BadRow
-from pollex.errors import WrongUse
+from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
 from pollex.formats.units import PIECE, Unit, units_of
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.engines import ENGINES, Cluster
 from pollex.services.options import ModelOptions
-from pollex.services.parts import LEDGER, Job, Part, parts_there, write_manifest
+from pollex.services.part_writer import PartWriter
+from pollex.services.parts import LEDGER, Cluster, Done, Job, Part, parts_there, write_manifest
 from pollex.services.results import Shown, bad_rows_json, counted, support_json
 from pollex.services.score import unedited
 from pollex.store.folder import SECRET, SIZE
 from pollex.text import count
+
+Engine = Callable[[Job, Sequence[Unit], Cluster], Iterator[Done]]
+"""Does units of a job side by side."""
+
+
+def by_ray(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
+    """See `ray_engine`."""
+    try:
+        from pollex.services.ray_engine import run  # an extra, and it takes a second to import
+    except ImportError as error:
+        raise WrongUse(f"the engine ray needs a package: {error.name}", remedy='pip install "pollex[ray]"') from None
+    return run(job, units, cluster)
+
+
+def by_one(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:  # noqa: ARG001 - one is enough here
+    """Do the units in this process, one after the other."""
+    writer = PartWriter(job)
+    for unit in units:
+        try:
+            yield unit, writer.write(unit)
+        except BadInput as error:
+            yield unit, str(error)
+
+
+ENGINES: Mapping[str, Engine] = {"ray": by_ray, "one": by_one}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -107,7 +132,7 @@ def score_parts(
     Args:
         logs: Addresses and patterns on any file system that fsspec or Arrow knows.
         out: Address of the folder of parts, its manifest and, with a model, its ledger.
-        engine: See `engines.ENGINES`.
+        engine: See `ENGINES`.
         cluster: Where the engine works.
         judges: Annotators whose own probabilities are wanted beside that of an unknown one.
         piece: Bytes of JSON lines in one unit.
@@ -119,6 +144,7 @@ def score_parts(
     """
     if engine not in ENGINES:
         raise WrongUse(f"no engine is called {engine!r}", remedy=f"choose of {', '.join(ENGINES)}", option="engine")
+    reading = reading.for_scores()
     job = _job(unedited(rubrics), out, reading, tuple(judges), costs, model)
     urls = [str(logs)] if isinstance(logs, str | Path) else [str(one) for one in logs]
     units = units_of(urls, reading, piece)

@@ -122,7 +122,7 @@ class Scorer:
         asked = judges_wanted(self._netsat.thumb_model, judges)
 
         async def every() -> list[Score]:
-            known = list(_numbered(conversations))
+            known = list(numbered(conversations))
             judge = await self._hired()
             await judge.prepare(known)
             if isinstance(judge, EmbeddedJudge) and len({one.id for one in known}) == len(known):
@@ -211,7 +211,7 @@ def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping
     return Conversation(id=str(draft.rest.get("id", "conversation")), turns=draft.turns)
 
 
-def _numbered(given: Iterable[Given]) -> Iterator[Conversation]:
+def numbered(given: Iterable[Given]) -> Iterator[Conversation]:
     """Yield conversations of a collection; errors name the number of the item."""
     for number, one in enumerate(given, 1):
         try:

@@ -209,7 +209,7 @@ class Rehearsal:
     asked: int = 0
 
     async def ask(self, call: Call) -> Outcome:
-        """See `agents.llm.asking.ModelClient`."""
+        """See `agents.llm.asker.ModelClient`."""
         self.asked += 1
         if call.stage == "simulate_whole":
             await self.planner.ask(call)

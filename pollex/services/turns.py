@@ -37,6 +37,8 @@ from pollex.text import count
 TURNS = (1, 2, 3, 5, 8)
 """Numbers of the user's turns after which a probability is fitted."""
 FOLDS, FEWEST = 10, 40
+MOST_BEGINNINGS = 50
+"""Turns of the user after which one conversation is scored: each beginning is read anew, which takes its square."""
 COLUMNS = {"id": "VARCHAR", "turns": "INTEGER", "netsat": "DOUBLE", "probability": "DOUBLE", "outcome": "VARCHAR"}
 
 
@@ -189,7 +191,7 @@ def beginning(conversation: Conversation, number: int) -> Conversation:
 def after_turns(
     conversation: Conversation, scored: Callable[[list[Conversation]], list[Score]], records: Iterable[TurnRecord]
 ) -> list[dict[str, Any]]:
-    """Score a conversation after each turn of the user.
+    """Score a conversation after each of the user's first `MOST_BEGINNINGS` turns.
 
     Args:
         scored: Scores beginnings.
@@ -199,7 +201,7 @@ def after_turns(
         For each: `turns`, `netsat`, `outcome`, and `probability` of a thumb up in the end, None where it is not better
         than the share of thumbs up, or where nobody measured that.
     """
-    numbers = range(1, user_turns(conversation) + 1)
+    numbers = range(1, min(user_turns(conversation), MOST_BEGINNINGS) + 1)
     parts = [beginning(conversation, n).model_copy(update={"id": f"{n}"}) for n in numbers]
     curves = curves_of(records)
     return [

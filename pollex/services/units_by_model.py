@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pollex.conversations.conversation import Conversation
 from pollex.formats.places import Place
@@ -20,12 +20,9 @@ from pollex.services.event_loop import complete
 from pollex.services.judging import confirmed, embeds_with, seed_of
 from pollex.services.mixed_roles import with_built_in_judge
 from pollex.services.options import ModelOptions
-from pollex.services.parts import LEDGER
+from pollex.services.parts import LEDGER, Job
 from pollex.services.roles import embedder_for, llm_workers
 from pollex.store.segments import SegmentLedger
-
-if TYPE_CHECKING:
-    from pollex.services.parts import Job
 
 Answers = list[Answer | Unanswered]
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from pollex.errors import PollexError
-from pollex.store.folder import make_private, no_room, not_writable, write_failed
+from pollex.store.folder import failed, make_private, no_memory, no_room, not_writable, write_failed
 from pollex.store.tables import AnswerRow, ColumnRow, ConversationRow, ScoreRow, TextRow, damaged
 
 RUNS, TEXTS = "runs", "texts"
@@ -115,13 +115,13 @@ class Columns:
                     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
             except duckdb.IOException as failure:  # a part was put together with others meanwhile
                 if tried == 4 or ("No files found" not in str(failure) and "No such file" not in str(failure)):
-                    raise _unreadable(self._folder, failure) from failure
+                    raise self._failed(failure) from failure
             except duckdb.InvalidInputException as failure:  # also a ProgrammingError: a file without its end
-                raise _unreadable(self._folder, failure) from failure
+                raise self._failed(failure) from failure
             except (duckdb.ProgrammingError, duckdb.PermissionException):
                 raise  # the query is wrong, not the store
             except duckdb.Error as failure:
-                raise _unreadable(self._folder, failure) from failure
+                raise self._failed(failure) from failure
         raise AssertionError("unreachable")
 
     def drop(self, part: Part, column: str, values: Sequence[str]) -> int:
@@ -141,6 +141,21 @@ class Columns:
         if self._opened is not None:
             self._opened.close()
             self._opened = None
+
+    def _failed(self, failure: duckdb.Error, written: Path | None = None) -> PollexError:
+        """Return the error that says what happened: damage only where a part fails its check."""
+        place, words = written or self._folder, str(failure).splitlines()[0][:300]
+        if _NO_ROOM.search(str(failure)):
+            return no_room(place)
+        if isinstance(failure, duckdb.OutOfMemoryException):
+            return no_memory(place)
+        if written is not None and "Permission denied" in words:
+            return not_writable(written.parent)
+        for folder in (self._folder / TEXTS, *(self._folder / RUNS).glob("*")):
+            for part in all_parts(folder):
+                if why := unreadable(part.path):
+                    return damaged(str(part.path), why)
+        return failed(place, words)
 
     def _pile(self, table: str, run: str) -> Path:
         return self._folder / TEXTS / run if table == TEXTS else self._folder / RUNS / run / table
@@ -194,7 +209,7 @@ class Columns:
             draft.replace(part.path)
         except duckdb.Error as failure:
             draft.unlink(missing_ok=True)
-            raise _unwritable(part.path, failure) from failure
+            raise self._failed(failure, part.path) from failure
 
 
 @contextmanager
@@ -262,13 +277,13 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _unreadable(folder: Path, failure: duckdb.Error) -> PollexError:
-    return damaged(str(folder), str(failure).splitlines()[0][:300])
-
-
-def _unwritable(path: Path, failure: duckdb.Error) -> PollexError:
-    if _NO_ROOM.search(str(failure)):
-        return no_room(path)
-    if "Permission denied" in str(failure):
-        return not_writable(path.parent)
-    return damaged(str(path), str(failure).splitlines()[0][:300])
+def unreadable(part: Path) -> str:
+    """Return why a Parquet file can't be read; empty where it can."""
+    try:
+        with duckdb.connect(":memory:") as connection:
+            connection.execute("SELECT bit_xor(hash(t)) FROM read_parquet(?) AS t", [[str(part)]]).fetchall()
+    except duckdb.OutOfMemoryException:
+        return ""  # which says nothing of the file
+    except duckdb.Error as failure:
+        return str(failure).splitlines()[0][:300]
+    return ""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from pollex.errors import PollexError, StoreBusy
-from pollex.store.folder import no_room, not_writable
+from pollex.store.folder import failed, no_memory, no_room, not_writable
 from pollex.store.schema import STEPS, step_forward
 from pollex.store.tables import damaged
 
@@ -24,6 +25,9 @@ FULLY_CHECKED = 32 << 20
 
 NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_SHMMAP")
 """Errors of a disk, or a quota, that takes no more."""
+
+DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT")
+"""Errors of a file that isn't as it was written."""
 
 REMAINS = ("", "-wal", "-shm")
 """Endings of the files that are one database."""
@@ -49,7 +53,8 @@ class Database:
             yield
         except (sqlite3.ProgrammingError, sqlite3.InterfaceError):
             raise  # the statement is wrong, not the store
-        except (sqlite3.Error, UnicodeDecodeError) as failure:  # a message that quotes what was damaged is no text
+        # A message that quotes what was damaged is no text.
+        except (sqlite3.Error, MemoryError, UnicodeDecodeError) as failure:
             raise _error(self.path, failure) from failure
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
@@ -151,4 +156,19 @@ def _error(path: Path, failure: Exception) -> PollexError:
         return no_room(path)
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return not_writable(path)
-    return damaged(str(path), str(failure).splitlines()[0])
+    words = str(failure).splitlines()[0] if str(failure) else name
+    if isinstance(failure, MemoryError) or name.startswith("SQLITE_NOMEM"):
+        return no_memory(path)
+    wrong = name.startswith(DAMAGED) or isinstance(failure, UnicodeDecodeError)
+    if wrong or re.search("malformed|no such|unsupported", words) or _is_unsound(path):
+        return damaged(str(path), words)
+    return failed(path, words)
+
+
+def _is_unsound(path: Path) -> bool:
+    """Return whether a database fails its check."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return bool(connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok")
+    except (sqlite3.Error, MemoryError) as failure:
+        return getattr(failure, "sqlite_errorname", "").startswith(DAMAGED)

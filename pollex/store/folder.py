@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import logging
 import os
 import secrets
 import shlex
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +21,10 @@ VARIABLE = "POLLEX_STORE"
 """Of the environment: names another folder to look in."""
 
 SECRET, SIZE = "secret", 32
-"""File and bytes of what boundaries around data are made from: part of what a paid call is known by."""
+"""File and bytes of what boundaries around data are made from: part of what a paid call is known by. In the file its
+check stands behind it."""
+
+LOG = logging.getLogger(__name__)
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -49,14 +55,31 @@ def kept_secret(folder: Path) -> bytes | None:
     """Return the store's secret; None where there is none yet.
 
     Raises:
-        StoreDamaged: It was cut.
+        StoreDamaged: It was changed, and can't be mended.
     """
     path = folder / SECRET
     if not path.exists():
         return None
-    if len(secret := path.read_bytes()) != SIZE:
-        raise _secret_error(path, "the store's secret was changed, by which it finds paid answers")
-    return secret
+    secret, check = (content := path.read_bytes())[:SIZE], content[SIZE:]
+    if len(content) == SIZE or _check(secret) == check:  # earlier stores have no check
+        return secret
+    for mended in _one_bit_flipped(content):
+        if _check(mended[:SIZE]) == mended[SIZE:]:
+            LOG.warning("%s: a bit of the store's secret had flipped; it was mended", path)
+            _write_secret(path, mended[:SIZE])
+            return mended[:SIZE]
+    raise _secret_error(path, "the store's secret was changed, by which it finds paid answers")
+
+
+def _check(secret: bytes) -> bytes:
+    """Return what stands behind a secret in its file, by which a change is noticed."""
+    return hashlib.sha256(b"pollex secret" + secret).digest()[:8]
+
+
+def _one_bit_flipped(content: bytes) -> Iterator[bytes]:
+    if len(content) == SIZE + 8:
+        number = int.from_bytes(content)
+        yield from ((number ^ 1 << place).to_bytes(len(content)) for place in range(8 * len(content)))
 
 
 def keep_secret(folder: Path, given: bytes | None, paid: int) -> bytes:
@@ -75,19 +98,29 @@ def keep_secret(folder: Path, given: bytes | None, paid: int) -> bytes:
     if (kept := kept_secret(folder)) is not None:
         if given not in (None, kept):
             raise WrongUse("the store has another secret than the one given", where=str(folder), remedy="name another")
+        if (folder / SECRET).stat().st_size == SIZE:
+            _write_secret(folder / SECRET, kept)
         return kept
     path = folder / SECRET
     if paid and given is None:
         raise _secret_error(path, f"the store's secret is gone, by which it finds its {paid} paid answers")
-    draft, secret = path.with_name(f".{SECRET}.{os.getpid()}"), given or secrets.token_bytes(SIZE)
+    _write_secret(path, given or secrets.token_bytes(SIZE))
+    return path.read_bytes()[:SIZE]
+
+
+def _write_secret(path: Path, secret: bytes) -> None:
+    """Write a secret with its check; where another process was quicker with a new one, that is the store's."""
+    draft, anew = path.with_name(f".{SECRET}.{os.getpid()}"), path.exists()
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(secret)
+        file.write(secret + _check(secret))
         file.flush()
         os.fsync(file.fileno())  # answers that are found by it will be on the disk, too
-    with suppress(FileExistsError):  # another process was quicker: its secret is the store's
+    if anew:
+        draft.replace(path)
+        return
+    with suppress(FileExistsError):
         os.link(draft, path)
     draft.unlink()
-    return path.read_bytes()
 
 
 def _secret_error(path: Path, what: str) -> StoreDamaged:
@@ -101,9 +134,23 @@ def write_failed(path: Path, failure: OSError) -> PollexError:
         return no_room(path)
     if isinstance(failure, PermissionError | FileExistsError | NotADirectoryError) or failure.errno == errno.EROFS:
         return not_writable(path, failure.strerror)
-    return StoreDamaged(
-        f"can't be written: {failure.strerror}", where=str(path), remedy="check the disk, then resume the run"
-    )
+    if failure.errno == errno.ENOMEM:
+        return no_memory(path)
+    if isinstance(failure, FileNotFoundError):
+        return PollexError(
+            "the store was removed while it was in use", where=str(path), remedy="put it back, then resume the run"
+        )
+    return failed(path, failure.strerror or str(failure))
+
+
+def failed(path: Path, why: str) -> PollexError:
+    """Return the error for what is neither damage nor any other trouble that has words of its own."""
+    return PollexError(f"the store can't be used: {why}", where=str(path), remedy="check the disk, then resume the run")
+
+
+def no_memory(path: Path) -> PollexError:
+    """Return the error for memory that ran out."""
+    return PollexError("memory ran out", where=str(path), remedy="give the command more, then resume the run")
 
 
 def not_writable(path: Path, why: str | None = "Permission denied") -> WrongUse:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
-from pollex.gateway.ledger import StoredCall
+from pollex.gateway.ledger import LEASE, StoredCall
+from pollex.store.lease import OUT, Lease, is_held
 from pollex.store.line_files import REPLIES, Change, line_of, read_line
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import damaged, now
 
-_SENT = "INSERT OR REPLACE INTO calls (key, attempt, run, stage, item, sent) VALUES (?, ?, ?, ?, ?, ?)"
+_SENT = (
+    "INSERT OR REPLACE INTO calls (key, attempt, run, stage, item, sent, holder, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_NUMBERS = count()
 _ASKED = "INSERT OR IGNORE INTO requests VALUES (?, ?)"
 
 
@@ -27,6 +32,7 @@ class StoreLedger:
 
     def __init__(self, store: Store, tracer: Tracer | None = None) -> None:
         self._store, self._tracer = store, tracer
+        self._number = next(_NUMBERS)
         self._begun: dict[tuple[str, int], tuple[str, float, Mapping[str, Any]]] = {}
 
     def trace(self, tracer: Tracer) -> None:
@@ -49,15 +55,25 @@ class StoreLedger:
             raise damaged(str(self._store.folder), f"the reply to call {key[:12]}… was changed")
         return StoredCall(key, values["outcome"], values["raw"])
 
-    async def intend(self, key: str, attempt: int, about: Mapping[str, Any]) -> None:
-        """Record that a call is about to be sent, before returning."""
+    async def intend(self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE) -> bool:
+        """Record that a call is about to be sent, before returning; False where another process has it."""
         begun = now()
         run = self._tracer.run if self._tracer else None
-        self._begun[key, attempt] = begun, time.perf_counter(), about
-        changes = [Change(_SENT, [key, attempt, run, about.get("stage"), about.get("item"), begun])]
+        about_it = [about.get("stage"), about.get("item"), begun, self._holder, time.time() + seconds]
+        changes = [Change(_SENT, [key, attempt, run, *about_it])]
         if self._store.prompts and (request := about.get("request")) is not None:
             changes.append(Change(_ASKED, [key, request]))
-        await self._store.change(*changes)
+        lease = Lease(self._store.folder, key, attempt, self._holder, changes)
+        await self._store.change(lease)
+        if lease.granted:
+            self._begun[key, attempt] = begun, time.perf_counter(), about
+        return lease.granted
+
+    async def is_out(self, key: str) -> bool:
+        """Return whether another process has the call out."""
+        sql = f"SELECT holder FROM calls WHERE key = ? AND {OUT}"
+        held = self._store.rows(sql, [key, time.time(), self._holder])
+        return any(is_held(self._store.folder, row["holder"]) for row in held)
 
     async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
         """Note, on the disk before it returns, what came back."""
@@ -79,6 +95,10 @@ class StoreLedger:
         await self._store.change(Change(*REPLIES.kept(values, line), line, REPLIES))
         if self._tracer is not None and begun:
             self._tracer.call(key, about, started=begun, ms=1000 * (time.perf_counter() - clock))
+
+    @property
+    def _holder(self) -> str:
+        return f"{self._store.sender.name}.{self._number}"
 
     def _sent(self, key: str, attempt: int) -> dict[str, Any]:
         """Return what another process noted of a call that it sent, by a batch for example."""

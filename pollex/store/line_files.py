@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pollex.store.folder import aside, write_failed
+from pollex.store.folder import aside, not_writable, write_failed
 from pollex.store.tables import ColumnRow, FactRow, LabelRow, Row, insert_into, insert_of, packed, unpacked
 
 _LINE = re.compile(r'\{"crc":"([0-9a-f]{8})",(.*)', re.DOTALL)
@@ -75,6 +75,8 @@ class LineFile:
     def catch_up(self, folder: Path, connection: sqlite3.Connection) -> str:
         """Synchronize database and file in a write transaction; return a message or nothing."""
         path = folder / self.name
+        if path.exists() and not path.is_file():  # a device takes lines, or refuses them, and keeps none
+            raise not_writable(path, "it is no file")
         known, size = self._size(connection), path.stat().st_size if path.exists() else 0
         if size > known:
             return self._take_in(path, connection, known)
@@ -190,6 +192,10 @@ class Change(NamedTuple):
     values: Sequence[Any]
     line: str = ""
     file: LineFile | None = None
+
+    def apply(self, connection: sqlite3.Connection) -> None:
+        """Make it, in a write transaction."""
+        connection.execute(self.sql, self.values)
 
 
 class Line(NamedTuple):

@@ -12,9 +12,10 @@ from pydantic import BaseModel
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric import Rubric, content_id
 from pollex.store.line_files import Line
-from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, Row, TextRow, packed, unpacked
+from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, Row, ScoreRow, TextRow, packed, unpacked
 from pollex.text import writable
 
 OPENING = 200
@@ -163,4 +164,11 @@ def read_answer(row: Mapping[str, Any]) -> Answer | Unanswered:
         justification=row["justification"],
         turns=tuple(row["turns"]),
         judge=row["judge"],
+    )
+
+
+def score_row(run: str, score: Score) -> ScoreRow:
+    """Return a score as a row of the store."""
+    return ScoreRow(
+        run, score.conversation_id, score.netsat, score.label, score.confident, score.probability, score.outcome
     )

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pollex.errors import StoreBusy
 from pollex.store.folder import make_private
+from pollex.store.lease import is_locked
 from pollex.store.tables import damaged, packed
 
 Status = Literal["unfinished", "interrupted", "failed", "partial", "done"]
@@ -127,7 +128,7 @@ class Claim:
             raise StoreBusy(
                 f"process {holder} works on {folder.name}",
                 where=str(folder.parent.parent),
-                remedy="wait until it ends, or start a run of its own, without resuming",
+                remedy="wait until it ends",
             ) from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, str(os.getpid()).encode(), 0)
@@ -139,14 +140,4 @@ class Claim:
 
 def is_worked_on(folder: Path, run: str) -> bool:
     """Tell whether a process works on a run now; `folder` is that of all runs."""
-    try:
-        file = os.open(folder / run / "lock", os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(file)
-    return False
+    return is_locked(folder / run / "lock")

@@ -55,6 +55,10 @@ STEPS = (
     """,
     LISTS,
     SEEN,
+    """
+    ALTER TABLE calls ADD COLUMN holder TEXT;
+    ALTER TABLE calls ADD COLUMN until REAL
+    """,
 )
 """All steps, in order. A step is SQL; a file is made by taking all of them."""
 
@@ -80,5 +84,6 @@ def step_forward(connection: sqlite3.Connection, where: str) -> None:
         connection.execute(f"PRAGMA user_version = {len(STEPS)}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite ends it itself where the disk is full
+            connection.execute("ROLLBACK")
         raise

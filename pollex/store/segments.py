@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from pollex.gateway.ledger import StoredCall
+from pollex.gateway.ledger import LEASE, StoredCall
 
 
 class Folder(Protocol):
@@ -65,8 +65,13 @@ class SegmentLedger:
         """Return the last record of `key`, None when there is none."""
         return self._known.get(key)
 
-    async def intend(self, key: str, attempt: int, about: Mapping[str, Any]) -> None:
-        """Do nothing: a call that nobody recorded was in flight when its worker died, and is sent again."""
+    async def intend(self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE) -> bool:  # noqa: ARG002
+        """Keep nothing: a unit has one worker, and a call that it didn't record when it died is sent again."""
+        return True
+
+    async def is_out(self, key: str) -> bool:  # noqa: ARG002
+        """See `Ledger`."""
+        return False
 
     async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
         """Append what came back."""

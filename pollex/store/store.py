@@ -26,7 +26,8 @@ import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -36,6 +37,7 @@ from pollex.store.columns import KINDS, RUNS, TEXTS, Columns, Part
 from pollex.store.database import FILE, PATIENCE, WHILE_ASKED, Database
 from pollex.store.folder import STORE, keep_secret, make_private, write_failed
 from pollex.store.group_commit import GroupCommit
+from pollex.store.lease import Lease, Sender
 from pollex.store.line_files import FILES, Change, Line, LineFile, queued
 from pollex.store.runs import ALL_RUNS, Claim, Run, Status, changed, keep_copy, kept_copies
 from pollex.store.tables import ColumnRow, FactRow, Row, now, packed, without_texts
@@ -77,7 +79,7 @@ class Store:
         self._rows: dict[tuple[type[ColumnRow], str], list[str]] = defaultdict(list)
         self._size, self._since = 0, time.monotonic()
         self._writing: Database | None = None
-        self._commits: GroupCommit[Change | Line] | None = None
+        self._commits: GroupCommit[Change | Lease | Line] | None = None
         if not read_only:
             self._begin_writing()
         atexit.register(self.close)  # a program that ends without closing would lose what is queued
@@ -101,15 +103,18 @@ class Store:
             raise WrongUse(
                 "its name is not valid UTF-8", where=str(folder), remedy="name another folder", option="store"
             )
-        try:
+        with _before_a_run(folder):
             return cls(folder, read_only=read_only, secret=secret, goes_on=goes_on)
-        except OSError as failure:
-            raise write_failed(folder, failure) from failure
 
     @property
     def secret(self) -> bytes:
         """The store's secret, made when it is first needed. Raises as `folder.keep_secret` does."""
         return keep_secret(self.folder, self._given, self.paid)
+
+    @cached_property
+    def sender(self) -> Sender:
+        """Who holds the leases of calls that are sent from here."""
+        return Sender(self.folder)
 
     @property
     def paid(self) -> int:
@@ -142,7 +147,7 @@ class Store:
         """Do `settle` in synchronous code."""
         self._writer.flush()
 
-    async def change(self, *changes: Change) -> None:
+    async def change(self, *changes: Change | Lease) -> None:
         """Return when changes of the database are committed. Raises as `write` does."""
         await self._writer.write(changes, sum(len(change.line) for change in changes))
 
@@ -154,7 +159,7 @@ class Store:
         Args:
             fingerprint: Digests by name of all that the result depends on; see `Run`.
         """
-        with self._database.transaction() as connection:
+        with _before_a_run(self.folder), self._database.transaction() as connection:
             (last,) = connection.execute("SELECT max(number) FROM runs").fetchone()
             run = Run(
                 id=f"{command}-{1 + (last or 0)}-{secrets.token_hex(2)}",
@@ -251,6 +256,8 @@ class Store:
             failure = self._commits.failure
         for claim in self._claims.values():
             claim.release()
+        if "sender" in vars(self):
+            self.sender.release()
         self._columns.close()
         for database in (self._database, self._writing):
             if database is not None:
@@ -271,7 +278,7 @@ class Store:
                 raise
 
     @property
-    def _writer(self) -> GroupCommit[Change | Line]:
+    def _writer(self) -> GroupCommit[Change | Lease | Line]:
         if self._commits is None:
             raise WrongUse("the store was opened for reading only", where=str(self.folder))
         return self._commits
@@ -294,9 +301,9 @@ class Store:
             for run in kept_copies(self.folder / RUNS):
                 connection.execute(*changed(run))
 
-    def _commit(self, items: Sequence[Change | Line], settle: bool) -> None:
+    def _commit(self, items: Sequence[Change | Lease | Line], settle: bool) -> None:
         """Write a batch: the database first, then columns where they are many, old or wanted."""
-        changes = [item for item in items if isinstance(item, Change)]
+        changes = [item for item in items if isinstance(item, Change | Lease)]
         if changes:
             try:
                 self._apply(changes)
@@ -311,7 +318,7 @@ class Store:
         if settle or self._size >= BATCH or time.monotonic() - self._since >= LATEST:
             self._write_columns()
 
-    def _apply(self, changes: Sequence[Change]) -> None:
+    def _apply(self, changes: Sequence[Change | Lease]) -> None:
         assert self._writing is not None
         lines: dict[LineFile, list[str]] = defaultdict(list)
         for change in changes:
@@ -321,7 +328,7 @@ class Store:
             for file in lines:
                 file.catch_up(self.folder, connection)
             for change in changes:
-                connection.execute(change.sql, change.values)
+                change.apply(connection)
             for file, new in lines.items():
                 file.append(self.folder, connection, new)
 
@@ -347,6 +354,17 @@ class Store:
             noted = Run.read(dict(zip(names, row, strict=True))).model_copy(update=changes)
             connection.execute(*changed(noted))
         keep_copy(self.folder / RUNS, noted)
+
+
+@contextmanager
+def _before_a_run(folder: Path) -> Iterator[None]:
+    """Advise no resume of what has not begun."""
+    try:
+        yield
+    except OSError as failure:
+        raise write_failed(folder, failure) from failure
+    except StoreFull as full:
+        raise StoreFull(full.what, remedy="make room, then run the command again") from full
 
 
 def _refuse_older(folder: Path) -> None:

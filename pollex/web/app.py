@@ -18,7 +18,9 @@ from starlette.routing import BaseRoute, Route
 from pollex.errors import PollexError
 from pollex.store.schema import STEPS
 from pollex.web import frame, links
+from pollex.web.faults import NothingYet
 from pollex.web.guard import Door, Guard
+from pollex.web.nothing import nothing_yet
 from pollex.web.pages import (
     adjudication,
     agreement,
@@ -54,7 +56,12 @@ def application(site: Site, door: Door) -> Guard:
     """Make the application of a store."""
     app = Starlette(
         routes=[*routes()],
-        exception_handlers={PollexError: _ours, HTTPException: _refused, Exception: _unexpected},
+        exception_handlers={
+            NothingYet: nothing_yet,
+            PollexError: _ours,
+            HTTPException: _refused,
+            Exception: _unexpected,
+        },
     )
     app.state.site = site
     return Guard(app, door)

@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +35,7 @@ class Child:
         remove: Files and folders that it read, and that nobody needs after it.
         environment: What it finds there beside the server's own: keys, which no command line shows.
         said: The last lines that it wrote for people.
+        after: What is done once it is done.
         told: What it printed as JSON; None before its end, and where it printed none.
     """
 
@@ -44,6 +45,7 @@ class Child:
     back: str
     remove: tuple[Path, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    after: Callable[[], None] | None = None
     state: State = "waiting"
     said: deque[str] = field(default_factory=lambda: deque(maxlen=40))
     told: Any = None
@@ -84,6 +86,7 @@ class Children:
         back: str,
         remove: Sequence[Path] = (),
         environment: Mapping[str, str] | None = None,
+        after: Callable[[], None] | None = None,
     ) -> Child:
         """Start `pollex` with arguments once those before it have ended.
 
@@ -92,7 +95,7 @@ class Children:
         """
         if sum(child.state == "waiting" for child in self.by_id.values()) >= MOST_WAITING:
             raise Fault("eight commands are waiting already", remedy="wait until one of them has ended")
-        child = Child(secrets.token_hex(4), words, tuple(arguments), back, tuple(remove), environment or {})
+        child = Child(secrets.token_hex(4), words, tuple(arguments), back, tuple(remove), environment or {}, after)
         self.by_id[child.id] = child
         task = asyncio.create_task(self._run(child))
         self._tasks.add(task)
@@ -142,6 +145,8 @@ class Children:
         code = await child.process.wait()
         child.told = _json(printed)
         if child.state == "running":
+            if code in (0, 3) and child.after is not None:
+                await asyncio.to_thread(child.after)
             child.state = "done" if code in (0, 3) else "failed"
 
 

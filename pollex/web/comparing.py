@@ -28,6 +28,7 @@ class Pairs:
         rows: Of each run's lens `[pair]`.
         netsat: Of each run; NaN without a score.
         flips: Pairs whose label differs, the largest change first.
+        left_out: Shared texts that one run was learned from, and answered without their own fold, and the other wasn't.
     """
 
     ids: list[tuple[str, str]]
@@ -36,6 +37,7 @@ class Pairs:
     label: Ints
     flips: Ints
     only: tuple[int, int]
+    left_out: int
 
     @property
     def scored(self) -> int:
@@ -44,10 +46,12 @@ class Pairs:
 
 
 def pairs_of(a: Lens, b: Lens) -> Pairs:
-    """Pair two runs' conversations by their text; duplicates count once."""
+    """Pair two runs' conversations by their text; duplicates count once, and cross-fitted answers meet only others."""
     first = {text: row for row, text in reversed(list(enumerate(a.hashes)))}
     second = {text: row for row, text in reversed(list(enumerate(b.hashes)))}
-    both = [(row, second[text]) for text, row in first.items() if text in second]
+    shared = [text for text in first if text in second]
+    unlike = a.folded ^ b.folded
+    both = [(first[text], second[text]) for text in shared if text not in unlike]
     rows = np.array(both, dtype=np.int64).reshape(len(both), 2)
     mine, other = rows[:, 0], rows[:, 1]
     netsat = a.netsat[mine], b.netsat[other]
@@ -60,12 +64,17 @@ def pairs_of(a: Lens, b: Lens) -> Pairs:
         netsat=netsat,
         label=a.label[mine],
         flips=flips[order],
-        only=(len(first) - len(both), len(second) - len(both)),
+        only=(len(first) - len(shared), len(second) - len(shared)),
+        left_out=len(shared) - len(both),
     )
 
 
-def differences(pairs: Pairs, a: Lens, b: Lens) -> dict[str, Figure]:
-    """Compute the figures of b minus those of a on the same texts, with intervals."""
+def differences(pairs: Pairs, a: Lens, b: Lens, *, one_scale: bool = True) -> dict[str, Figure]:
+    """Compute the figures of b minus those of a on the same texts, with intervals.
+
+    Args:
+        one_scale: Whether one rubric set scored both: NetSAT of two sets is on two scales, and is not subtracted.
+    """
     from pollex.measures.two_samples import mean_differences  # SciPy comes with it, and takes half a second
 
     rng = np.random.default_rng(0)
@@ -73,7 +82,7 @@ def differences(pairs: Pairs, a: Lens, b: Lens) -> dict[str, Figure]:
     if len(known) > MOST:
         known = np.sort(rng.choice(known, MOST, replace=False))
     probability = a.probability[pairs.rows[0]], b.probability[pairs.rows[1]]
-    both = {"NetSAT": pairs.netsat, "P(up)": probability}
+    both = ({"NetSAT": pairs.netsat} if one_scale else {}) | {"P(up)": probability}
     second = np.repeat([False, True], len(known))
     values = {name: np.concatenate([side[known] for side in sides]) for name, sides in both.items()}
     means = mean_differences(values, second, np.tile(_units(a, pairs.rows[0][known]), 2), rng)

@@ -26,6 +26,10 @@ class NotThere(Fault):
     status = 404
 
 
+class NothingYet(NotThere):
+    """An error for a page that has nothing to show, as no run has scored conversations."""
+
+
 class Clash(Fault):
     """Another version, lease or store than the page was made for."""
 

@@ -10,9 +10,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from pollex.text import parse_json
+from pollex.text import SURROGATES, parse_json
 from pollex.web.faults import Clash, Fault
 from pollex.web.site import Site
+
+FARTHEST = 1 << 53
+"""Numbers from here on are not told apart in JSON, and their products fit no column."""
 
 
 class Form(BaseModel):
@@ -77,6 +80,7 @@ def _fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[str, Any
 
 
 def _read(given: Any, form: type[F]) -> F:
+    _require_storable(given)
     try:
         found = form.model_validate(given)
     except ValidationError as error:
@@ -87,7 +91,21 @@ def _read(given: Any, form: type[F]) -> F:
         raise Fault(what, remedy=f"parameters here: {_known(form)}") from error
     if stray := [name for name in found.model_extra or () if not name.startswith(form.BEGINNINGS)]:
         raise Fault(f"{stray[0]}: there is no such field", remedy=f"parameters here: {_known(form)}")
+    _require_storable(found.model_dump())
     return found
+
+
+def _require_storable(value: Any) -> None:
+    """Refuse what no column of the store and no answer can hold: huge or infinite numbers, and half characters."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list | tuple):
+        for one in value:
+            _require_storable(one)
+    elif isinstance(value, str) and SURROGATES.search(value):
+        raise Fault("a text holds half a character (a lone surrogate)", remedy="send it as UTF-8")
+    elif isinstance(value, int | float) and not -FARTHEST <= value < FARTHEST:
+        raise Fault("a number is too large", remedy="give one of at most 15 digits")
 
 
 def _known(form: type[Form]) -> str:

@@ -15,6 +15,7 @@ from starlette.types import Scope
 from pollex.errors import PollexError, StoreBusy
 from pollex.reports.page import environment as of_reports
 from pollex.reports.page import style_of
+from pollex.rubrics.worth import doubt
 from pollex.web import links, words
 from pollex.web.faults import status_of
 
@@ -38,7 +39,7 @@ PAGES = (
 def environment() -> Environment:
     """Make the template environment: that of the reports, with the application's links."""
     made = of_reports().overlay()
-    made.filters = made.filters | {each.__name__: each for each in words.FILTERS}
+    made.filters = made.filters | {each.__name__: each for each in (*words.FILTERS, doubt)}
     made.globals = made.globals | {"links": links, "static": static, "PAGES": PAGES, "guest": None}
     return made
 

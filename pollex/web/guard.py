@@ -7,6 +7,7 @@ none of them may read conversations or write labels.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import secrets
 import time
 from collections import deque
@@ -53,6 +54,14 @@ OPEN = (links.ENTER, links.HEALTH)
 LONGEST_BODY, LARGEST_HEAD, AT_ONCE, SECONDS = 1 << 20, 16 << 10, 64, 30.0
 WRONG_TOKENS, MINUTE = 10, 60.0
 DAYS_30 = 30 * 24 * 3600
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 @dataclass(frozen=True)

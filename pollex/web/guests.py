@@ -52,11 +52,13 @@ def guest_of(request: Request) -> Guest | None:
     return found
 
 
-def require_name(request: Request, name: str) -> None:
-    """Raise Forbidden where a guest writes under another name than their own."""
+def require_name(request: Request, name: str, place: str) -> None:
+    """Raise Forbidden where a guest writes under another name than their own, or to another page than theirs."""
     guest = guest_of(request)
     if guest is not None and guest.name != name:
         raise Forbidden("this link is somebody else's", remedy=f"answer as {guest.name}")
+    if guest is not None and guest.place != place:
+        raise Forbidden("this is of another page than the link's", remedy="open the link that you were given")
 
 
 def guests_of(store: Store) -> Callable[[str], Guest | None]:

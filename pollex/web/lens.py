@@ -57,6 +57,7 @@ class Lens:
         surprise: −log of the probability of the actual thumb.
         failed: Number of questions without an answer.
         flags: What is odd about each text, joined by spaces; none where a run of an older version kept no flags.
+        folded: Hashes of the texts that the run itself learned from: answered without their own fold, unlike others.
         guarantee: The window whose precision is guaranteed; None where the rubric set has none.
         guaranteed: 1 outside that window, 0 inside, −1 without a score or window.
     """
@@ -75,6 +76,7 @@ class Lens:
     probability: Floats
     failed: Ints
     flags: list[str] = field(default_factory=list)
+    folded: frozenset[str] = frozenset()
     guarantee: Window | None = None
     _orders: dict[str, Ints] = field(default_factory=dict)
     _kept: dict[str, tuple[str, Any]] = field(default_factory=dict)
@@ -238,6 +240,7 @@ def lens_of(store: Store, run: Run, learned: frozenset[str] = frozenset(), guara
         probability=_floats(columns["probability"]),
         failed=np.array([failed.get(id_, 0) for id_ in columns["id"]], dtype=np.int64),
         flags=columns["flags"],
+        folded=frozenset(row["text_hash"] for row in rows if row["side"] == "train"),
         guarantee=guarantee,
     )
 

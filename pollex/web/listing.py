@@ -16,7 +16,7 @@ from pollex.measures.arrays import Bools, Ints
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.calibrated import Source, with_labels
-from pollex.web.faults import NotThere
+from pollex.web.faults import NothingYet
 from pollex.web.filters import FACETS, Choice, Histogram, Wanted, all_of, choices, histogram
 from pollex.web.forms import Form
 from pollex.web.information import order_of
@@ -102,6 +102,12 @@ class Row:
     netsat: float
     probability: float
     failed: int
+
+    @property
+    def good(self) -> bool | None:
+        """The verdict: by the probability, without one by NetSAT; None without a score."""
+        code = self.predicted if self.decided == -1 else self.decided
+        return None if code == -1 else code == 1
 
     @classmethod
     def of(cls, lens: Lens, row: int, number: int) -> Row:
@@ -211,13 +217,14 @@ def scoring_run(site: Site, name: str) -> Run:
     """Return the run to list; the last one that scored where none is named.
 
     Raises:
-        NotThere: There is none.
+        NotThere: There is none of that name.
+        NothingYet: None has scored.
     """
     if name:
         return site.run(name)
     found = next((run for run in site.runs() if run.command in SCORING), None)
     if found is None:
-        raise NotThere("no run has scored conversations yet", remedy="`pollex learn` or `pollex score` does")
+        raise NothingYet("no run has scored conversations yet", remedy="`pollex learn` or `pollex score` does")
     return found
 
 

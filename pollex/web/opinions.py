@@ -9,11 +9,12 @@ from itertools import combinations
 
 import numpy as np
 
+from pollex.formats.questionnaires import SheetQuestion
 from pollex.measures.agreement import alpha
 from pollex.measures.intervals import Figure
 from pollex.store.labels import VOLUNTARY, Opinion, opinions
 from pollex.store.store import Store
-from pollex.web.questions import SheetQuestion, questions_of
+from pollex.web.questions import questions_of
 
 FEWEST = 5
 """Texts that two people must share before anything is said of how they agree."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pollex.errors import UNREADABLE, BadInput
 from pollex.gateway.budget import Limits, Price
 from pollex.services.options import ModelOptions
+from pollex.text import parse_toml
 
 MEND = "a profile is a table: [mini], with model, and base_url, key_env, price_in, price_out, max_cost where wanted"
 
@@ -42,7 +42,7 @@ def read_profiles(path: Path | None) -> dict[str, ModelOptions]:
     if path is None:
         return {}
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        tables = parse_toml(path.read_text(encoding="utf-8-sig"))
         return {name: Profile.model_validate(table).options() for name, table in tables.items()}
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error

@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-
+from pollex.errors import BadInput
+from pollex.formats.questionnaires import SheetQuestion, questions_in
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.web.faults import Fault
-
-LARGEST = 64 << 10
-EXAMPLE = '[[question]] id = "Q1", text = "…", options = [[1, "not at all"], [2, "fully"]], skip = "doesn\'t apply"'
-
-
-class SheetQuestion(BaseModel):
-    """A question of a sheet.
-
-    Attributes:
-        options: What each option is worth, and its words.
-        skip: Words of the answer that there is none; empty where every conversation has one.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str = Field(min_length=1, max_length=80)
-    text: str = Field(min_length=1, max_length=2000)
-    options: tuple[tuple[float, str], ...]
-    ordinal: bool = True
-    skip: str = ""
-
-    @field_validator("options")
-    @classmethod
-    def _enough(cls, options: tuple[tuple[float, str], ...]) -> tuple[tuple[float, str], ...]:
-        if not 2 <= len(options) <= 9:
-            raise ValueError("give two to nine options")
-        return options
 
 
 def of_rubrics(found: RubricSet) -> list[SheetQuestion]:
@@ -55,20 +27,11 @@ def of_toml(text: str) -> list[SheetQuestion]:
     Raises:
         Fault: Something in it is missing or wrong.
     """
-    if len(text.encode()) > LARGEST:
-        raise Fault("the questionnaire is over 64 kB", remedy="ask fewer questions")
     try:
-        tables = tomllib.loads(text)
-        found = [SheetQuestion.model_validate(one) for one in tables.get("question", [])]
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise Fault(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", remedy=EXAMPLE) from error
-    except (ValueError, AttributeError, TypeError) as error:
-        raise Fault(f"not a questionnaire as TOML: {error}", remedy=EXAMPLE) from error
-    if not found or len({one.id for one in found}) < len(found):
-        raise Fault("it has no question, or two with one id", remedy=EXAMPLE)
-    main = tables.get("main")
-    return sorted(found, key=lambda one: one.id == main)
+        return questions_in(text)
+    except BadInput as error:
+        line = f"line {error.where}: " if error.where else ""
+        raise Fault(line + error.what, remedy=error.advice) from error
 
 
 def packed_sheet(questions: Sequence[SheetQuestion]) -> str:

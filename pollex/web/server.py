@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import json
 import os
 import signal
@@ -19,12 +18,13 @@ import click
 import uvicorn
 
 from pollex.errors import WrongUse
+from pollex.services.recorded import sets_in
 from pollex.store.database import FILE
 from pollex.store.folder import STORE
 from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.app import application
-from pollex.web.guard import Door
+from pollex.web.guard import Door, is_loopback
 from pollex.web.guests import guests_of
 from pollex.web.profiles import read_profiles
 from pollex.web.site import Site, calibrators_beside, calibrators_in, kept_token, read_sets, sets_beside
@@ -41,6 +41,7 @@ class Serving:
         names: Names that it may be reached under, besides loopback's.
         behind: Address of the proxy in front of it.
         opens: Open the browser.
+        replay: Folder that the recorded run is replayed into while pages are shown; None: nothing is.
     """
 
     store: Path | None = None
@@ -56,6 +57,7 @@ class Serving:
     token: bool = True
     opens: bool = True
     as_json: bool = False
+    replay: Path | None = None
 
 
 def serve(serving: Serving) -> int:
@@ -78,7 +80,7 @@ def serve(serving: Serving) -> int:
         door = Door.at(names, port, token, site.id, serving.behind, guests_of(store))
         start = address_of(serving, port) + links.address(links.ENTER, token=token)
         tell(serving, start, folder, port)
-        asyncio.run(_run(site, door, listening))
+        asyncio.run(_run(site, door, listening, serving.replay))
     return 0
 
 
@@ -91,7 +93,13 @@ class Server(uvicorn.Server):
         yield
 
 
-async def _run(site: Site, door: Door, listening: socket.socket) -> None:
+def start_replay(site: Site, out: Path) -> None:
+    """Start to replay the recorded run into a folder; its rubric sets are shown once it has ended."""
+    words, arguments = "Replaying the recorded run: about a minute", ("demo", "--recorded", "--json", "--out", str(out))
+    site.children.start(words, arguments, back=links.HOME, after=lambda: site.files.update(read_sets(sets_in(out))))
+
+
+async def _run(site: Site, door: Door, listening: socket.socket, replay: Path | None) -> None:
     config = uvicorn.Config(
         application(site, door),
         log_level="warning",
@@ -106,6 +114,8 @@ async def _run(site: Site, door: Door, listening: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, setattr, server, "should_exit", True)
+    if replay is not None:
+        start_replay(site, replay)
     try:
         await server.serve(sockets=[listening])
     finally:
@@ -130,14 +140,6 @@ def require_safe(serving: Serving) -> None:
         )
     if not serving.token and (not local or serving.names or serving.behind):
         raise WrongUse("without a token it serves this machine only", remedy="leave it out", option="no_token")
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches an address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -74,7 +74,7 @@ class Site:
         typed: The words that each of them was asked in.
         budgets: What talking has cost since the start, by profile.
         children: Commands that the browser started.
-        answers: What was answered to writes, by path and key; see `once`.
+        answers: What was answered to writes, by path, key, person and words; see `once`.
         turn: Held by whoever gives out or keeps labels: no conversation is given out once too often.
     """
 
@@ -93,7 +93,7 @@ class Site:
     typed: dict[str, str] = field(default_factory=dict)
     budgets: dict[str, Budget] = field(default_factory=dict)
     children: Children = field(default_factory=Children)
-    answers: dict[tuple[str, str], asyncio.Future[Response]] = field(default_factory=dict)
+    answers: dict[tuple[str, ...], asyncio.Future[Response]] = field(default_factory=dict)
     _sets: dict[str, NamedSet] = field(default_factory=dict)
     _made: dict[Any, Any] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
@@ -246,8 +246,9 @@ def calibrators_beside(folder: Path) -> dict[str, Path]:
 
 
 def read_sets(paths: Sequence[Path]) -> dict[str, RubricSet]:
-    """Read rubric sets that were named. Raises as `RubricSet.load` does."""
-    return {path.name: set_at(path) for path in paths}
+    """Read rubric sets that were named; two files of one name keep their folders. Raises as `RubricSet.load` does."""
+    names = [path.name for path in paths]
+    return {path.name if names.count(path.name) == 1 else str(path): set_at(path) for path in paths}
 
 
 def set_at(path: Path) -> RubricSet:

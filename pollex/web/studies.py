@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +12,13 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pollex.errors import UNREADABLE, BadInput
+from pollex.formats.questionnaires import LARGEST, SheetQuestion, bundled
 from pollex.store.desk import StudyRow
 from pollex.store.store import Store
 from pollex.store.tables import now
+from pollex.text import parse_toml
 from pollex.web.faults import Fault, NotThere
-from pollex.web.questions import LARGEST, SheetQuestion, of_toml
+from pollex.web.questions import of_toml
 
 MEND = "it wants title, systems (names of profiles), and a [[question]] for each question, or questionnaire = FILE"
 MAIN = "main"
@@ -103,13 +104,14 @@ def read_study(path: Path) -> Study:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-        tables = tomllib.loads(text)
-        questions = path.parent / tables.pop("questionnaire") if "questionnaire" in tables else path
+        tables = parse_toml(text)
+        named = tables.pop("questionnaire", None)
+        questions = path if named is None else bundled(named) or path.parent / named
         asked = of_toml(text if questions == path else questions.read_text(encoding="utf-8-sig"))
         if len(text.encode()) > LARGEST:
             raise BadInput("the study is over 64 kB", where=str(path), remedy="shorten it")
-        named = {name: value for name, value in tables.items() if name not in ("question", MAIN)}
-        return Study.model_validate(named | {"questions": asked})
+        rest = {name: value for name, value in tables.items() if name not in ("question", MAIN)}
+        return Study.model_validate(rest | {"questions": asked})
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
     except ValidationError as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Self
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pollex.errors import WrongUse
 from pollex.prompts.domain import Text, complaint
 from pollex.prompts.prompt import Prompt, parse
+from pollex.text import parse_toml
 
 HOME = Path(__file__).parent
 DEFAULT = "chinese"
@@ -141,11 +141,11 @@ class ReferencingProfile(_Part):
     def parse(cls, text: str, where: str = "profile") -> ReferencingProfile:
         """Return the profile that the TOML `text` holds; see `load`."""
         try:
-            return cls.model_validate(tomllib.loads(text))
+            return cls.model_validate(parse_toml(text))
         except ValidationError as error:
             own = [str(f["ctx"]["error"]) for f in error.errors() if f["type"] == "value_error" and "ctx" in f]
             raise WrongUse("; ".join(own) or complaint(error), where=where, remedy=_remedy()) from error
-        except (ValueError, RecursionError) as error:  # tomllib has others than its own for what has no end
+        except ValueError as error:
             raise WrongUse(f"not valid TOML: {error}", where=where, remedy=_remedy()) from error
 
     @model_validator(mode="after")

@@ -17,8 +17,8 @@ from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.selection.pool import Budget, Pool, Selection, in_order
 
-DEFAULT = "separation"
-"""The best on real data: `benchmarks/rubicon_tables.py` has all of them side by side."""
+DEFAULT = "greedy"
+"""RUBICON's own: `benchmarks/rubicon_tables.py` has all of them side by side."""
 
 INDIFFERENT = (0.0,)
 """The grid of a policy without a use for α."""

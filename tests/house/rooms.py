@@ -6,6 +6,7 @@ import ast
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +45,20 @@ def sources(package: str) -> list[Path]:
     return [path for path in files(package) if path.suffix == ".py"]
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A file's source, parsed once."""
+    return ast.parse(path.read_text("utf-8"))
+
+
 def imports(path: Path) -> Iterator[Import]:
     """All that a file imports, at its top or inside a function."""
-    return imports_of(path.read_text("utf-8"), str(path.relative_to(ROOT)))
+    return imports_of(tree_of(path), str(path.relative_to(ROOT)))
 
 
-def imports_of(source: str, name: str) -> Iterator[Import]:
-    """All that a source text imports. `from a import b` asks for `a.b`: `b` may be a module."""
-    for node in ast.walk(ast.parse(source)):
+def imports_of(tree: ast.Module, name: str) -> Iterator[Import]:
+    """All that a source imports. `from a import b` asks for `a.b`: `b` may be a module."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, f"{name}:{node.lineno}") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

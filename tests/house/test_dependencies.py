@@ -21,9 +21,8 @@ FOR_AGENTS = [
     for name in PROJECT["project"]["optional-dependencies"][extra]
 ]
 DEVELOPERS_FILES = [path for folder in ("benchmarks", "docs", "tests") for path in ROOT.glob(f"{folder}/**/*.py")]
-LOCK_LINES = [
-    line for line in (ROOT / "requirements.lock").read_text("utf-8").splitlines() if line[:1] not in ("", "#")
-]
+LOCK = (ROOT / "requirements.lock").read_text("utf-8").splitlines()
+LOCK_LINES = [line.removesuffix(" \\") for line in LOCK if line[:1] not in ("", "#", " ")]
 
 
 def names(requirements: Iterable[str]) -> set[str]:
@@ -34,7 +33,7 @@ def names(requirements: Iterable[str]) -> set[str]:
 def undeclared(paths: Iterable[Path], declared: set[str]) -> list[str]:
     """Imports of the files that none of the declared distributions brings."""
     brought_by = metadata.packages_distributions()
-    packages = {path.parent.name for path in ROOT.glob("tests/**/__init__.py")}
+    packages = {path.parent.name for room in ("tests", "benchmarks") for path in (ROOT / room).rglob("__init__.py")}
     ours = {"pollex", *packages, *(path.stem for path in DEVELOPERS_FILES)}
     return [
         f"{found.at} {found.module}"
@@ -56,6 +55,13 @@ def test_tests_and_benchmarks_import_only_what_developers_have() -> None:
 
 def test_the_lock_has_nothing_but_exact_versions() -> None:
     assert [line for line in LOCK_LINES if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*", line)] == []
+
+
+def test_the_lock_has_the_hashes_of_each_distribution_and_nothing_else() -> None:
+    below = "".join("=" if "==" in line else "h" for line in LOCK if line[:1] not in ("", "#"))
+    assert re.fullmatch(r"(=h+)*", below)
+    hashes = [line for line in LOCK if line.startswith(" ")]
+    assert [line for line in hashes if not re.fullmatch(r" {4}--hash=sha256:[0-9a-f]{64}( \\)?", line)] == []
 
 
 def test_the_lock_names_each_distribution_once() -> None:

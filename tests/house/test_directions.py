@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from rooms import ERRORS, FOLDERS, FRONT_DOOR, TEXT, imports, imports_of, room_of, sources
 
@@ -43,7 +45,7 @@ def test_a_wrong_import_is_found_wherever_it_stands() -> None:
     source = (
         "import pollex\ndef f():\n    from pollex import graphs\n    if 1:\n        import pollex.reports.svg as p\n"
     )
-    found = {(room_of(found.module), found.at) for found in imports_of(source, "a.py")}
+    found = {(room_of(found.module), found.at) for found in imports_of(ast.parse(source), "a.py")}
     assert found == {(FRONT_DOOR, "a.py:1"), ("graphs", "a.py:3"), ("reports", "a.py:5")}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import shutil
@@ -25,6 +26,13 @@ def test_every_package_says_what_it_is() -> None:
 
 def test_no_folder_at_the_root_is_a_package_but_the_rooms() -> None:
     assert {path.parent.name for path in ROOT.glob("*/__init__.py")} <= set(FOLDERS.values())
+
+
+def test_a_room_at_the_root_refuses_to_be_a_second_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    for room in ("graphs", "prompts", "selection", "calibration"):
+        with pytest.raises(ImportError, match=f"import pollex.{room}"):
+            importlib.import_module(room)
 
 
 @pytest.fixture(scope="module")

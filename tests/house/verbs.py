@@ -7,16 +7,17 @@ from collections.abc import Iterator
 import click
 
 from pollex.cli.main import pollex
+from pollex.cli.options import LOGS
 
 
 def counts() -> dict[str, int]:
-    """Return how many options each verb has, all of them: those that only `--help-all` shows, too."""
+    """Return how many options each verb has, but for those of all verbs that read logs: `--help-all` shows them all."""
     return {verb: sum(map(counted, command.params)) for verb, command in verbs(pollex)}
 
 
 def counted(one: click.Parameter) -> bool:
-    """Tell whether a parameter is an option; help isn't counted."""
-    return isinstance(one, click.Option) and one.name not in ("help", "help_all")
+    """Tell whether a parameter is an option of this verb; help and the usual ones of logs aren't counted."""
+    return isinstance(one, click.Option) and one.name not in ("help", "help_all", *LOGS)
 
 
 def verbs(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:

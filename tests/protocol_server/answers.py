@@ -17,6 +17,7 @@ _SPILT = 0.03
 """Probability that falls on no option."""
 
 _PIECE = re.compile(r"\s?[A-Za-z]{1,6}|\d{1,3}|\s+|[^\sA-Za-z\d]")
+_LETTER = re.compile(r"^([A-Z])\. ", re.MULTILINE)
 _TEXT_FIELD = re.compile(r'"text":\s*"((?:[^"\\]|\\.)*)"')
 
 NEVER = "Never came up"
@@ -49,7 +50,8 @@ class Answer:
         self._definitions: JsonObject = (schema or {}).get("$defs", {})
         self.tokens: list[tuple[str, float, list[tuple[str, float]]]] = []
         if schema is None:
-            self._choose(["1", "2", "3", "4", "5"], "answer", quoted=False)
+            letters = _LETTER.findall("\n".join(str(message.get("content")) for message in messages))
+            self._choose(letters or ["1", "2", "3", "4", "5"], "answer", quoted=False)
         else:
             self._write(schema, "")
         self.text = "".join(text for text, _, _ in self.tokens)

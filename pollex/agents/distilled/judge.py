@@ -102,10 +102,9 @@ class DistilledJudge:
                 found[rubric.id] = learn_student([one for one, _ in rows], values, picked)
         return found
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:
-        """Return the rubric; one that a person gave other words is the model's again."""
-        same = not written or " ".join(rubric.text.split()) == " ".join(written.split())
-        return rubric if same else rubric.model_copy(update={"answered_by": ""})
+    def understood(self, rubric: Rubric) -> Rubric:
+        """Return the rubric itself: what was learned about it doesn't read its words."""
+        return rubric
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Prepare nothing: no vectors are needed."""
@@ -171,10 +170,10 @@ class LocalJudge:
         if self.distilled.lessons:
             await self.distilled.fit(training, [rubric for rubric in rubrics if rubric.answered_by == DISTILLED])
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:
+    def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric as its judge asks it."""
         judge = self.distilled if rubric.answered_by == DISTILLED else self.built_in
-        return judge.reworded(rubric, written)
+        return judge.understood(rubric)
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Prepare nothing: the built-in judge embeds what it needs."""

@@ -22,7 +22,7 @@ from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View,
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import Rubric, content_id
+from pollex.rubrics.rubric import PERSON, Rubric, content_id
 
 VERSION = "4"
 FOLDS = 5
@@ -106,9 +106,9 @@ class EmbeddedJudge:
         other._silent = {}
         return other
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:
-        """Return the rubric with evidence for its new text."""
-        return reworded(rubric, written, self.embedder)
+    def understood(self, rubric: Rubric) -> Rubric:
+        """Return the rubric with evidence for a person's words."""
+        return understood(rubric, self.embedder)
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Embed all turns at once, where a rubric reads vectors."""
@@ -243,43 +243,29 @@ def justified(evidence: Signal, measures: Sequence[float], scale: Scale | None) 
 NEAR = 0.8
 """Cosine from which on a new wording says the same thing."""
 
-PERSON = "person"
 _QUOTED = re.compile(r"[\"“]([^\"“”]{2,60})[\"”]")
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 
 
-def reworded(rubric: Rubric, written: str, embedder: Embedder) -> Rubric:
-    """Return the rubric with the evidence for its new text; itself if that is unchanged.
+def understood(rubric: Rubric, embedder: Embedder) -> Rubric:
+    """Return a rubric in a person's own words with evidence for them; any other keeps the evidence that it has.
 
-    A wording near the written one keeps its source, unless the sentence of another signal is nearer: then the rubric
-    rests on that signal (“answers at length” became “answers briefly”). Any other wording is a person's own: it rests
-    on the words that it quotes or on the event that it tells of, else its turns are found by their likeness to its
-    text, no longer to the old quotes. Its reasons stay, so that one still sees where it came from.
-
-    Args:
-        written: The text that the rubric had when θ was fitted; empty for a rubric that a person added.
+    It rests on the signal or event whose sentence is near, else on the words that it quotes; else its turns are found
+    by their likeness to its text.
     """
-    if rubric.source != PERSON if not written else " ".join(rubric.text.split()) == " ".join(written.split()):
-        return rubric
-    source = nearest_source(rubric, written, embedder)
-    return rubric if source == rubric.source else rubric.model_copy(update={"source": source, "quotes": ()})
+    return rubric.model_copy(update={"source": nearest_source(rubric, embedder)}) if rubric.source == PERSON else rubric
 
 
-def nearest_source(rubric: Rubric, written: str, embedder: Embedder) -> str:
+def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
     """Return the source with the sentence nearest to the rubric's text; `person` if none is.
 
     Embeddings hardly see a “not”: a sentence that is denied in one of the two texts only is not near.
     """
     known = {signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()} | dict(plain_events())
-    sentences = {written: rubric.source} if written else {}
-    sentences |= {text: source for text, source in known.items() if text != written}
-    alike = [sentence for sentence in sentences if negated(sentence) == negated(rubric.text)]
-    cosines = embedder.embed(alike) @ embedder.embed([rubric.text])[0] if alike else []
-    near = [(cosine, sentence) for cosine, sentence in zip(cosines, alike, strict=True) if cosine >= NEAR]
-    # Of equals the first, the written text, is taken.
-    if near:
-        return sentences[max(near, key=lambda pair: pair[0])[1]]
-    return quoted_source(rubric) or PERSON
+    alike = [sentence for sentence in known if negated(sentence) == negated(rubric.text)]
+    cosines = embedder.embed(alike) @ embedder.embed([rubric.text])[0]
+    nearest = int(np.argmax(cosines))
+    return known[alike[nearest]] if cosines[nearest] >= NEAR else quoted_source(rubric) or PERSON
 
 
 def quoted_source(rubric: Rubric) -> str:

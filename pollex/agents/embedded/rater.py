@@ -112,7 +112,7 @@ class EmbeddedRater:
         enough = min(positive[labelled].sum(), (~positive[labelled]).sum()) >= FEWEST
         self.labelled = int(labelled.sum()) if enough else 0
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
+    def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric itself: the rater does not read its words."""
         return rubric
 

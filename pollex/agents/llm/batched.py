@@ -1,4 +1,4 @@
-"""RUBICON's elicitation: up to ten questions in a call, each justified before it is answered."""
+"""RUBICON's elicitation: up to ten questions and a canary in a call, each justified before its answer."""
 
 from __future__ import annotations
 

@@ -47,6 +47,7 @@ class LlmExtractor(PolarRole):
         return value if isinstance(value, Unanswered) else self._extraction(conversation, polarity, value)
 
     def _extraction(self, conversation: Conversation, polarity: Polarity, value: dict[str, Any]) -> Extraction:
+        before = self.tally["without a quote"]
         found = [self._reason(conversation, polarity, entry) for entry in value["reasons"]]
         reasons = dict.fromkeys(reason for reason in found if reason)
         self.tally["nothing found"] += not value["reasons"]
@@ -55,6 +56,7 @@ class LlmExtractor(PolarRole):
             summary=normalized(value["summary"]),
             reasons=tuple(reasons)[:MOST_REASONS],
             dropped=found.count(None),
+            unquoted=self.tally["without a quote"] - before,
         )
 
     def _reason(self, conversation: Conversation, polarity: Polarity, entry: Any) -> Reason | None:

@@ -22,7 +22,7 @@ from pollex.gateway.outcomes import Completed
 from pollex.prompts.data_boundary import escaped
 from pollex.prompts.judging import lettered, meaning
 from pollex.prompts.prompt import load
-from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.answers import NEVER_CAME_UP, Answer, Question, ScaleName, Unanswered
 from pollex.rubrics.rubric import Rubric
 
 Answers = list[Answer | Unanswered]
@@ -33,7 +33,7 @@ class Independent:
     """Asks each question by itself; a canary once for all questions of a polarity.
 
     Attributes:
-        tally: Failed canaries.
+        tally: Failed canaries, and occasions that never came up.
     """
 
     asker: Asker
@@ -56,7 +56,8 @@ class Independent:
         probe = canary(conversation, questions, self.asker.salt) if self.asker.settings.canary else None
         # What has a rubric is asked as a statement, and so must be what stands among them.
         rubric = Rubric(id="canary", text=probe.text, polarity="sat") if probe else None
-        asked = [*questions, Question.about(rubric)] if rubric else questions
+        scale: ScaleName = "occasion" if any(question.may_never for question in questions) else "likert-domain"
+        asked = [*questions, Question.about(rubric, scale)] if rubric else questions
         answers = await asyncio.gather(*(self._ask(conversation, question, replicate) for question in asked))
         if probe is None or not any(isinstance(answer, Answer) for answer in answers):
             return answers[: len(questions)]
@@ -72,7 +73,7 @@ class Independent:
         outcome = await self.asker.ask(self._call(conversation, question, replicate))
         if not isinstance(outcome, Completed):
             return failure(outcome, self.judge, question.id)
-        option = chosen(outcome.text, ascii_uppercase[: len(question.options)])
+        option = chosen(outcome.text, ascii_uppercase[: len(_shown(question))])
         if option is None:
             return Unanswered(
                 question_id=question.id,
@@ -85,7 +86,7 @@ class Independent:
     def _call(self, conversation: Conversation, question: Question, replicate: int) -> Call:
         logprobs = self.asker.capabilities.logprobs
         settings = self.asker.sampling(replicate) | ({"max_tokens": 1} if logprobs else {})
-        options = [option.text for option in question.options]
+        options = _shown(question)
         return self.asker.call(
             self.prompt,
             turns_as_items(conversation),
@@ -93,6 +94,7 @@ class Independent:
                 "item": escaped(question.text),
                 "options": lettered(options),
                 **meaning(options if question.rubric else ()),
+                **({"middle": NEVER_CAME_UP} if question.may_never else {}),
             },
             without=frozenset() if question.rubric else frozenset({"statement"}),
             stage="judge",
@@ -102,16 +104,24 @@ class Independent:
         )
 
     def _answer(self, question: Question, option: int, outcome: Completed) -> Answer | Unanswered:
-        letters = list(ascii_uppercase[: len(question.options)])
+        letters, options = list(ascii_uppercase[: len(_shown(question))]), len(question.options)
         tokens = Tokens.of(outcome.logprobs, outcome.text)
         found = tokens.distribution(0, letters) if tokens else None
         listed = found is not None and any(found.probabilities)
         if not listed and self.asker.settings.require == "logprobs":
             return unlisted(question, self.judge)
+        came_up = option < options
+        self.tally["never came up"] += not came_up
+        probabilities = found.probabilities if found and listed else point(option, len(letters))
         return Answer(
             question_id=question.id,
-            probabilities=found.probabilities if found and listed else point(option, len(letters)),
+            probabilities=probabilities[:options] if came_up else (0.0,) * options,
             chosen=option,
             source="logprobs" if listed else "point",
             judge=self.judge,
         )
+
+
+def _shown(question: Question) -> list[str]:
+    """Return the options that a model is shown, with the one for what never came up as the last."""
+    return [option.text for option in question.options] + [NEVER_CAME_UP] * question.may_never

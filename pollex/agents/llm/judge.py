@@ -59,7 +59,7 @@ class LlmJudge:
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Do nothing: a model answers on the scale in its prompt."""
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
+    def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric itself: a model reads its text."""
         return rubric
 

@@ -79,7 +79,7 @@ class LlmRater:
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Do nothing: the instructions are in the prompt."""
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
+    def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric itself: a model reads its text."""
         return rubric
 

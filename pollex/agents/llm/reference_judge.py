@@ -58,7 +58,7 @@ class _OnModel:
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Do nothing: a model answers on the scale in its prompt."""
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:  # noqa: ARG002 - the contract of judges
+    def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric itself: a model reads its text."""
         return rubric
 
@@ -74,7 +74,7 @@ class _OnModel:
 
 
 class ReferenceJudge(_OnModel):
-    """Grades a conversation's answer against the reference in its metadata; see `conversations.referenced.Case`.
+    """Grades a conversation's answer against the reference in its metadata; see `conversations.references.Case`.
 
     Whether the reference agrees with its evidence is asked in a call of its own, which doesn't show the answer: so that
     can't talk its way out of being graded, and the call is bought once for all systems under test. Where the two

@@ -51,7 +51,7 @@ STRIDE = 1000
 
 @dataclass(frozen=True)
 class Replicate:
-    """See `agents.llm.asking.ModelClient`.
+    """See `agents.llm.asker.ModelClient`.
 
     A call of another replicate has another key: it is paid by itself, and found again by itself. Its seed is another,
     too, for an endpoint that obeys seeds would give all runs one answer; and its temperature is that of samples.

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     help="Maximum tokens of an answer; doubled once if it is truncated.",
 )
 @click.option("--seed", default=0, show_default=True, help="Random seed sent with every question.")
-@with_logs("id_field")
+@with_logs(usual=("id_field", "max_bad"))
 @with_respondent
 @with_run
-@set_option("category_field", "max_bad", "encoding", "redact", *CALLS)
+@set_option("category_field", "encoding", "redact", *CALLS)
 def command(
     questions: tuple[str, ...], out: Path, reading: ReadOptions, run: RunOptions, model: ModelOptions, **given: Any
 ) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from pollex.cli import session as cli
+from pollex.cli.help import Group
 from pollex.cli.options import out_option
 
 ANSWERS = click.argument("answers", metavar="ANSWERS")
@@ -62,7 +63,7 @@ class HowToAggregate(click.ParamType[str | float]):
         return quantile
 
 
-@click.group("calibrate")
+@click.group("calibrate", cls=Group)
 def command() -> None:
     """Calibrate a judge's answers to what people say: fit, predict, report.
 

@@ -34,11 +34,11 @@ FAILED = 4
 @click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page (.html).")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write JUnit's XML.")
 @click.option("--github", is_flag=True, help="Print GitHub's annotations, and append to the summary of the step.")
-@with_logs("group_field", "max_bad")
+@with_logs("group_field")
 @with_set_judge
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "pairs", "judge_field"),
+    *("encoding", "redact", "on_duplicate", "thumbs", "pairs", "judge_field"),
     *("embedding_model", "require", "deadline", "max_wait", "max_cost", "price", "retry_refused", "langsmith"),
 )
 def command(

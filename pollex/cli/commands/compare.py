@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 @click.option("--drawn", type=click.Choice(["random", "voluntary"]), help="How labels without `drawn` were drawn.")
 @click.option("--see", default=0.05, show_default=True, metavar="SHARE", help="The difference to plan for.")
 @click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page (.html).")
-@with_logs("label_field", "positive", "negative", "group_field", "max_bad")
+@with_logs("group_field")
 @with_set_judge
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "pairs", "judge_field"),
+    *("encoding", "redact", "on_duplicate", "thumbs", "pairs", "judge_field"),
     *(
         "embedding_model",
         "require",

@@ -15,8 +15,6 @@ from pollex.store.folder import store_option
 if TYPE_CHECKING:
     from pollex.services.recorded import Recording
 
-RUBRICS, BUILT_IN = "rubrics.json", "built-in"
-
 
 @click.command("demo")
 @click.option(
@@ -38,7 +36,9 @@ def command(out: Path, recorded: bool, as_json: bool, serves: bool) -> int:
       pollex demo --recorded --out with-a-model
       pollex demo && open pollex-demo/report.html
     """
-    code = replayed(bundled_recording(), out, as_json) if recorded else learned_and_scored(out, ModelOptions(), as_json)
+    from pollex.services.recorded import Recording, sets_in  # not needed for --help
+
+    code = replayed(Recording.bundled(), out, as_json) if recorded else learned_and_scored(out, ModelOptions(), as_json)
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
     click.echo(f"  pollex trace last{store_option(out / '.pollex')}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
@@ -49,19 +49,9 @@ def command(out: Path, recorded: bool, as_json: bool, serves: bool) -> int:
     return code
 
 
-def sets_in(out: Path) -> tuple[Path, ...]:
-    """Return the rubric sets of a demo in `out`."""
-    return tuple(one for one in (out / RUBRICS, out / BUILT_IN / RUBRICS) if one.exists())
-
-
-def example_in(out: Path, as_json: bool) -> tuple[Path, tuple[Path, ...]]:
-    """Return store and rubric sets of the recorded run, which is replayed into `out` the first time."""
-    if not (out / RUBRICS).exists():
-        replayed(bundled_recording(), out, as_json)
-    return out / ".pollex", sets_in(out)
-
-
-def learned_and_scored(out: Path, model: ModelOptions, as_json: bool, store: Path | None = None) -> int:
+def learned_and_scored(
+    out: Path, model: ModelOptions, as_json: bool, store: Path | None = None, policy: str | None = None
+) -> int:
     """Learn from the sample log and score it, and return the exit code."""
     from importlib.resources import as_file, files
 
@@ -69,31 +59,20 @@ def learned_and_scored(out: Path, model: ModelOptions, as_json: bool, store: Pat
     from pollex.formats.fields import ReadOptions
     from pollex.graphs.learn.state import LearnSettings
     from pollex.services.learn import learn
+    from pollex.services.recorded import RUBRICS
     from pollex.services.score import score
 
     run = RunOptions(store or out / ".pollex", on_interrupt=cli.announce_stop)
     reading, rubrics = ReadOptions(group_field="user_id"), out / RUBRICS
     with as_file(files("pollex.examples")) as examples:
         log, domain = str(examples / "bikes.jsonl"), examples / "bikes.toml"
-        bound = partial(learn, log, out=rubrics, domain=domain, rubrics_from=None, settings=LearnSettings())
+        settings = LearnSettings() if policy is None else LearnSettings(policy=policy)
+        bound = partial(learn, log, out=rubrics, domain=domain, rubrics_from=None, settings=settings)
         learned = cli.run(partial(bound, reading=reading, run=run, model=model), show_learned, as_json=as_json)
         scoring = partial(
             score, log, rubrics, out=out / "scores.jsonl", judges=(), reading=reading, run=run, model=model
         )
         return max(learned, cli.run(scoring, show_scores, as_json=as_json))
-
-
-def bundled_recording() -> Recording:
-    """Return the recording that comes with the repository.
-
-    Raises:
-        WrongUse: This is an installed package, which comes without it.
-    """
-    from importlib.resources import files
-
-    from pollex.services.recorded import Recording
-
-    return Recording.at(Path(str(files("pollex.examples"))).resolve() / "recorded")
 
 
 def replayed(recording: Recording, out: Path, as_json: bool) -> int:
@@ -102,14 +81,15 @@ def replayed(recording: Recording, out: Path, as_json: bool) -> int:
     Where a prompt was changed since, the recorded result is shown as it was made.
     """
     from pollex.gateway.recorded import NotRecorded
+    from pollex.services.recorded import BUILT_IN
 
     store = out / ".pollex"
     recording.prepare(store)
     click.echo("First the built-in roles (no LLM), for comparison:\n", err=as_json)
-    learned_and_scored(out / BUILT_IN, ModelOptions(), as_json, store)
+    learned_and_scored(out / BUILT_IN, ModelOptions(), as_json, store, recording.policy)
     click.echo(f"\nNow {recording.model}, a large language model recorded on {recording.made}:\n", err=as_json)
     try:
-        return learned_and_scored(out, recording.options(), as_json, store)
+        return learned_and_scored(out, recording.options(), as_json, store, recording.policy)
     except NotRecorded as error:
         prompts = ", ".join(recording.changed_prompts())
         why = f"these prompts were changed since: {prompts}" if prompts else str(error)

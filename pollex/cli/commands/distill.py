@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 @click.option(
     "--least", default=0.3, show_default=True, help="Correlation with the model's answers that a rubric needs."
 )
-@with_logs("label_field", "positive", "negative", "judge_field", "group_field", "max_bad")
+@with_logs("judge_field", "group_field")
 @with_set_judge
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "pairs"),
+    *("encoding", "redact", "on_duplicate", "thumbs", "pairs"),
     *("embedding_model", "require", "deadline", "max_wait", "retry_refused", "langsmith", *BATCHES),
 )
 def command(

@@ -23,7 +23,7 @@ def command(run: RunOptions, model: str | None, base_url: str | None, rebuild: b
     Examples
       pollex doctor
       pollex doctor --json
-      pollex doctor --model gpt-5-mini
+      pollex doctor --model MODEL
       pollex doctor --model qwen3 --base-url http://localhost:8000/v1
       pollex doctor --rebuild
     """

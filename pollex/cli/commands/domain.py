@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from pollex.cli.help import Group
 
-@click.group("domain")
+
+@click.group("domain", cls=Group)
 def command() -> None:
     """Domain profiles: what the assistant, its users and an ideal conversation are."""
 

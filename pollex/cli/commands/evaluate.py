@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 @click.command("evaluate", cls=Verb)
 @logs_argument
 @rubrics_option
-@with_logs("label_field", "positive", "negative", "group_field", "max_bad")
+@with_logs("group_field")
 @with_set_judge
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "label_sources", "pairs"),
+    *("encoding", "redact", "on_duplicate", "thumbs", "label_sources", "pairs"),
     "judge_field",
     *(
         "embedding_model",

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 @click.option("--human-field", metavar="FIELD", help="Field of people's grades.")
 @out_option("grades.jsonl", "Output file, one row for each question: .jsonl, .csv or .parquet.")
 @click.option("--page", type=click.Path(path_type=Path), help="Report page about the grades; default: next to --out.")
-@with_logs("id_field")
+@with_logs(usual=("id_field", "max_bad"))
 @with_grader
 @with_run
-@set_option("category_field", "max_bad", "encoding", "redact", *CALLS, "require", "value", "closing")
+@set_option("category_field", "encoding", "redact", *CALLS, "require", "value", "closing")
 def command(
     questions: tuple[str, ...],
     out: Path,

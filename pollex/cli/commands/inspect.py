@@ -9,7 +9,7 @@ import click
 
 from pollex.cli import session as cli
 from pollex.cli.help import Verb
-from pollex.cli.options import READING, logs_argument, names_of, with_logs
+from pollex.cli.options import logs_argument, with_logs
 from pollex.cli.settings import set_option
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("inspect", cls=Verb)
 @logs_argument
-@with_logs(*names_of(READING))
+@with_logs("judge_field", "group_field")
 @set_option("encoding", "redact", "on_duplicate", "thumbs", "pairs")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
 def command(logs: tuple[str, ...], reading: ReadOptions, as_json: bool) -> int:

@@ -10,7 +10,7 @@ import click
 
 from pollex.cli import session as cli
 from pollex.cli.help import Verb
-from pollex.cli.options import logs_argument, out_option, with_logs, with_rater, with_run
+from pollex.cli.options import LOGS, logs_argument, out_option, with_logs, with_rater, with_run
 from pollex.cli.settings import CALLS, QUESTION, READING, set_option, settings_of
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @with_logs()
 @with_rater
 @with_run
-@set_option(*READING, *QUESTION, *CALLS, "closing", "embedding_model")
+@set_option(*(name for name in READING if name not in LOGS), *QUESTION, *CALLS, "closing", "embedding_model")
 def command(
     logs: tuple[str, ...],
     out: Path,
@@ -68,7 +68,7 @@ def command(
 
     \b
     Examples
-      pollex judge logs.jsonl --question "Was the task completed?" --model gpt-5-mini --accepted good.jsonl
+      pollex judge logs.jsonl --question "Was the task completed?" --model MODEL --accepted good.jsonl
       pollex judge logs.jsonl --question "Did the user give up?" --options no,yes --tau-precision 0.9
       pollex judge logs.jsonl --question "Was the task completed?" --model M1 --panel M2 --stop-early --dry-run
       pollex judge logs.jsonl --question "How polite is it?" --options rude,plain,kind --model M

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pollex.cli import session as cli
-from pollex.cli.help import Verb
+from pollex.cli.help import Group, Verb
 from pollex.cli.options import with_logs, with_run, with_set_judge
 from pollex.cli.settings import BATCHES, set_option
 from pollex.services.options import RunOptions
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pollex.services.options import ModelOptions
 
 
-@click.group("label")
+@click.group("label", cls=Group)
 def command() -> None:
     """Choose what people should label next."""
 
@@ -51,11 +51,11 @@ def command() -> None:
     "--judge", "judges", multiple=True, metavar="NAME", help="Annotator who can be asked; repeatable, or `all`."
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Output file: .jsonl or .csv.")
-@with_logs("label_field", "positive", "negative", "max_bad")
+@with_logs()
 @with_set_judge
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "pairs"),
+    *("encoding", "redact", "on_duplicate", "thumbs", "pairs"),
     *("judge_field", "group_field"),
     *(
         "embedding_model",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--test-fraction", default=0.5, show_default=True, help="Share of conversations held out for testing; 0 for none."
 )
-@click.option("--budget", default=10, show_default=True, help="Maximum number of rubrics of each kind.")
+@click.option("--budget", type=int, help="Maximum number of rubrics of each kind.  [default: 10 in either list]")
 @click.option(
     "--method",
     type=click.Choice(["rubicon", "spur"]),
@@ -47,14 +47,19 @@ if TYPE_CHECKING:
     metavar="SET",
     help="A rubric set learned elsewhere: with few labels, both together predict better.",
 )
+@click.option(
+    "--also",
+    default="",
+    metavar="FIELDS",
+    help="Other questions that people rated, separated by commas: where labels are grades, these are learned, too.",
+)
 @click.option("--seed", default=0, show_default=True, help="Random seed.")
 @verbose_option
-@with_logs("label_field", "positive", "negative", "id_field", "group_field", "max_bad")
+@with_logs("group_field")
 @with_model
 @with_run
 @set_option(
     *(
-        "messages_field",
         "judge_field",
         "encoding",
         "redact",
@@ -63,6 +68,7 @@ if TYPE_CHECKING:
         "label_sources",
         "pairs",
         "policy",
+        "probability",
         "alpha",
         "prompts",
         "scale",
@@ -100,14 +106,13 @@ def command(
       pollex learn logs.jsonl --resume                     after a kill or Ctrl-C
     """
     from pollex.cli.output import show_learned, show_plan
-    from pollex.graphs.learn.state import LearnSettings
+    from pollex.graphs.learn.state import LearnSettings, budget_of
     from pollex.services.learn import learn, plan_learn  # what learns is not needed for --help
 
-    budget = given.pop("budget")
     starter = given.pop("starter")
     bound: dict[str, Any] = {"domain": given.pop("domain"), "rubrics_from": given.pop("rubrics_from")}
     bound |= {
-        "settings": LearnSettings(budget=(budget, budget), **given, **settings_of("learning")),
+        "settings": LearnSettings(budget=budget_of(given.pop("budget")), **given, **settings_of("learning")),
         "reading": reading,
         "run": run,
         "model": model,

@@ -26,13 +26,11 @@ if TYPE_CHECKING:
 @click.option("--test-fraction", type=float, help="Share held out for testing; default: as the set was learned.")
 @click.option("--seed", type=int, help="Random seed of the split; default: as the set was learned.")
 @verbose_option
-@with_logs("label_field", "positive", "negative", "judge_field", "group_field", "max_bad")
+@with_logs("judge_field", "group_field")
 @with_model
 @with_run
 @set_option(
     *(
-        "id_field",
-        "messages_field",
         "encoding",
         "redact",
         "on_duplicate",

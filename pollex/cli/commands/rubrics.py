@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pollex.cli import session as cli
+from pollex.cli.help import Group
 from pollex.cli.options import URL, with_store
 from pollex.services.options import RunOptions
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pollex.rubrics.rubric import Polarity
 
 
-@click.group("rubrics")
+@click.group("rubrics", cls=Group)
 def command() -> None:
     """List, edit and compare the rubrics of a set.
 
@@ -94,9 +95,10 @@ def remove(rubrics: Path, rubric: str, as_json: bool) -> int:
 @click.argument("rubric", metavar="ID")
 @click.argument("text")
 @note_option
-@json_option
-def reword(rubrics: Path, rubric: str, text: str, note: str | None, as_json: bool) -> int:
-    """Give a rubric other words; its id stays.
+@click.option("--judge-anew", is_flag=True, help="Give up by what it was judged: its new words say what to look for.")
+@with_store
+def reword(rubrics: Path, rubric: str, text: str, note: str | None, judge_anew: bool, run: RunOptions) -> int:
+    """Give a rubric other words; its id stays, and so does what it is judged by.
 
     \b
     Example
@@ -105,7 +107,8 @@ def reword(rubrics: Path, rubric: str, text: str, note: str | None, as_json: boo
     from pollex.cli.rubrics_output import show_edit
     from pollex.services.edit import reword_rubric
 
-    return cli.run(partial(reword_rubric, rubrics, rubric, text, note=note), show_edit, as_json=as_json)
+    edit = partial(reword_rubric, rubrics, rubric, text, note=note, judge_anew=judge_anew, store=run.store)
+    return cli.run(edit, show_edit, as_json=run.as_json)
 
 
 @command.command("diff")
@@ -141,7 +144,7 @@ def lint(rubrics: Path, run: RunOptions, model: str | None, base_url: str | None
     \b
     Examples
       pollex rubrics lint rubrics.json
-      pollex rubrics lint rubrics.json --model gpt-5-mini
+      pollex rubrics lint rubrics.json --model MODEL
     """
     from pollex.cli.rubrics_output import show_marks
     from pollex.services.lint import lint_rubrics

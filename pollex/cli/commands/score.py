@@ -60,22 +60,11 @@ class Target(click.Path):
 @click.option("--engine", metavar="NAME", help="Score into a folder of parts, by `ray` or `one`: logs of any size.")
 @click.option("--workers", type=click.IntRange(1), help="With --engine: processes; default: one a core.")
 @click.option("--address", metavar="A", help="With --engine ray: of a running cluster; default: one is started here.")
-@with_logs("max_bad")
+@with_logs()
 @with_set_judge
 @with_run
 @set_option(
-    *(
-        "id_field",
-        "messages_field",
-        "encoding",
-        "redact",
-        "on_duplicate",
-        "thumbs",
-        "pairs",
-        "label_field",
-        "positive",
-        "negative",
-    ),
+    *("encoding", "redact", "on_duplicate", "thumbs", "pairs"),
     *(
         "costs",
         "cascade",
@@ -154,7 +143,7 @@ def _into_parts(
 ) -> int:
     """Score into a folder of parts."""
     from pollex.cli.output import show_parts
-    from pollex.services.engines import Cluster
+    from pollex.services.parts import Cluster
     from pollex.services.score_parts import score_parts
 
     folder = "scores" if str(out) == "scores.parquet" else str(out)

@@ -8,6 +8,8 @@ import click
 
 from pollex.store.folder import STORE, VARIABLE
 
+EXAMPLE = Path("pollex-example")
+
 
 @click.command("serve")
 @click.option(
@@ -93,12 +95,17 @@ def command(
         )
     from pollex.web.server import Serving, serve
 
+    replay = None
     if example:
-        from pollex.cli.commands.demo import example_in
+        from pollex.services.recorded import RUBRICS, Recording, sets_in
 
-        store, rubrics = example_in(Path("pollex-example"), as_json)
+        store, rubrics = EXAMPLE / STORE, sets_in(EXAMPLE)
+        if not (EXAMPLE / RUBRICS).exists():
+            Recording.bundled().prepare(store)
+            replay = EXAMPLE
     return serve(
         Serving(
+            replay=replay,
             store=store,
             rubrics=rubrics,
             calibrators=calibrators,

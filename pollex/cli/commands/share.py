@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     help="How labels without a field `drawn` were selected.",
 )
 @click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page (.html).")
-@with_logs("label_field", "positive", "negative", "group_field", "max_bad")
+@with_logs("group_field")
 @with_set_judge
 @with_run
 @set_option(
-    *("id_field", "messages_field", "encoding", "redact", "on_duplicate", "thumbs", "pairs", "judge_field"),
+    *("encoding", "redact", "on_duplicate", "thumbs", "pairs", "judge_field"),
     *(
         "embedding_model",
         "require",

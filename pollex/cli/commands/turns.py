@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 @logs_argument
 @rubrics_option
 @click.option("--out", type=click.Path(path_type=Path), help="Write the rubric set with these probabilities.")
-@click.option("--scores", type=click.Path(path_type=Path), help="Write a score after each turn of the user.")
+@click.option(
+    "--scores", type=click.Path(path_type=Path), help="Write a score after each of the user's first 50 turns."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
-@with_logs("label_field", "positive", "negative", "group_field", "max_bad")
-@set_option("id_field", "messages_field", "encoding", "on_duplicate", "thumbs", "pairs")
+@with_logs("group_field")
+@set_option("encoding", "on_duplicate", "thumbs", "pairs")
 def command(
     logs: tuple[str, ...],
     rubrics: Path,

@@ -13,7 +13,7 @@ NEEDED: dict[Side, tuple[str, ...]] = {
 }
 KNOWN: dict[Side, frozenset[str]] = {
     # Who answered stands for an LLM there, and is a group like others.
-    "answers": frozenset({"text_id", "question", "option", "probability", "answer"}),
+    "answers": frozenset({"text_id", "question", "option", "probability", "answer", "ordinal", "source"}),
     "judgments": frozenset({"text_id", "question", "option", "probability", "judge", "answer"}),
 }
 
@@ -28,6 +28,8 @@ def answers(rows: Sequence[Row]) -> Records:
     found = _records(rows, "answers")
     found.option = [row.fields.get("option") for row in rows]
     found.probability = [row.fields.get("probability") for row in rows]
+    classes = (name(row.fields.get("question")) for row in rows if name(row.fields.get("ordinal")).lower() == "false")
+    found.nominal = frozenset(classes)  # as `ask` writes it
     return found
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from pollex.conversations.conversation import Turn
 from pollex.conversations.logs import Account, BadRow, describe_bad_rows
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import Call, Facts, Link, Message, Piece, Score, Talk, Turns, Words
+from pollex.formats.assembly.pieces import Addition, Call, Facts, Link, Message, Piece, Score, Talk, Turns, Words
 from pollex.formats.assembly.sessions import WITHOUT_WORDS, NoWords, from_calls
 from pollex.formats.assembly.thumbs import chosen, latest, notes
 from pollex.formats.assembly.trees import Built, from_messages, gathered
@@ -33,9 +34,12 @@ class Joiner:
 
     Attributes:
         unread: Bad rows, which may be why pieces don't fit together.
+        votes: Thumbs on conversations that aren't joined, as `elsewhere` finds them.
     """
 
-    def __init__(self, options: ReadOptions) -> None:
+    def __init__(self, options: ReadOptions, elsewhere: Callable[[Score], str | None] = lambda _: None) -> None:
+        self._elsewhere = elsewhere
+        self.votes: dict[str, list[Score]] = {}
         self.account = Account()
         self.notes: list[str] = []
         self.steps = 0
@@ -43,10 +47,11 @@ class Joiner:
         self._options = options
         self._messages: dict[str, dict[object, Message]] = {}
         self._calls: dict[tuple[str, str], Call] = {}
-        self._words: dict[str, Words] = {}
+        self._words: dict[str, list[Words]] = {}
+        self._beside: dict[str, list[Addition]] = {}
         self._talks: dict[str, list[Talk]] = {}
         self._facts: dict[str, list[Mapping[str, Any]]] = {}
-        self._shown: dict[str, str] = {}
+        self._shown: dict[str, tuple[float, str]] = {}
         self._scores: list[Score] = []
         self._places: dict[str, Place] = {}
         self._turns: dict[Turn, Turn] = {}
@@ -80,13 +85,17 @@ class Joiner:
             case Message():
                 self._places.setdefault(piece.conversation, place)
                 kept = self._messages.setdefault(piece.conversation, {})
-                kept[piece.key or (place, len(kept))] = piece._replace(turns=self._shared(piece.turns))
+                key: object = piece.key or (place, len(kept))
+                if key not in kept or kept[key].state <= piece.state:
+                    kept[key] = piece._replace(turns=self._shared(piece.turns))
             case Call():
                 self._places.setdefault(piece.trace, place)
                 self._call(piece)
             case Words():
                 self._places.setdefault(piece.trace, place)
-                self._add_words(piece)
+                self._words.setdefault(piece.span, []).append(piece)
+            case Addition():
+                self._beside.setdefault(piece.message, []).append(piece)
             case Talk():
                 id_ = piece.id or f"{place[0]}:{place[1]}"
                 self._places.setdefault(id_, place)
@@ -95,7 +104,8 @@ class Joiner:
                 self._places.setdefault(piece.conversation, place)
                 self._facts.setdefault(piece.conversation, []).append(piece.facts)
                 if piece.shown:
-                    self._shown[piece.conversation] = piece.shown
+                    known = self._shown.get(piece.conversation, (0, ""))
+                    self._shown[piece.conversation] = max(known, (piece.state, piece.shown), key=lambda one: one[0])
             case Link():
                 self._links[piece.conversation] = piece.before
             case Score():
@@ -113,14 +123,16 @@ class Joiner:
         after = None if call.after is None else self._shared(call.after)
         self._calls[call.trace, call.span] = call._replace(before=before, after=after)
 
-    def _add_words(self, words: Words) -> None:
-        """Add messages of a span; an event with all of them replaces single ones."""
-        known = self._words.get(words.span)
-        if known is None or words.whole:
-            self._words[words.span] = words._replace(before=self._shared(words.before), after=self._shared(words.after))
-        elif not known.whole:
-            before, after = known.before + self._shared(words.before), known.after + self._shared(words.after)
-            self._words[words.span] = known._replace(before=before, after=after)
+    def _all_words(self) -> dict[str, Words]:
+        """Join the messages of each span by their times; an event with all of them replaces single ones."""
+        found = {}
+        for span, rows in self._words.items():
+            rows = [row for row in rows if row.whole][-1:] or sorted(rows, key=lambda row: row.at or 0)
+            before, after = (
+                self._shared(tuple(chain(*column))) for column in zip(*(row[2:4] for row in rows), strict=True)
+            )
+            found[span] = rows[0]._replace(before=before, after=after)
+        return found
 
     def join(self) -> Iterator[Joined | BadRow]:
         """Yield all conversations with their thumbs.
@@ -139,11 +151,14 @@ class Joiner:
         thumbs: dict[str, list[Score]] = {}
         lost = 0
         for score in latest(taken):
-            owner = targets.get((score.target, score.id))
-            lost += owner is None
+            owner = targets.get((score.target, score.id)) or targets.get(("message", score.message or ""))
             if owner is not None:
                 thumbs.setdefault(owner, []).append(score)
-        found = False
+            elif (other := self._elsewhere(score)) is not None:
+                self.votes.setdefault(other, []).append(score)
+            else:
+                lost += 1
+        found = bool(self.votes)
         for item in self._all(sessions, thumbs):
             found = found or isinstance(item, Joined)
             yield item
@@ -165,10 +180,11 @@ class Joiner:
 
     def _link(self) -> None:
         """Merge conversations that continue others into the first of them."""
+        known = set(self._messages)
         for id_ in list(self._links):
             first, seen = id_, {id_}
             while (before := self._links.get(first)) is not None and before not in seen:
-                if before not in self._messages:
+                if before not in known:
                     break
                 seen.add(before)
                 first = before
@@ -183,7 +199,7 @@ class Joiner:
             ids = named.setdefault(call.trace, set())
             if call.session:
                 ids.add(call.session)
-        for span, words in self._words.items():
+        for span, (words, *_) in self._words.items():
             if words.trace and (words.trace, span) not in self._calls:
                 self._calls[words.trace, span] = Call(words.trace, span)
                 named.setdefault(words.trace, set())
@@ -222,15 +238,21 @@ class Joiner:
 
     def _all(self, sessions: Mapping[str, list[Call]], thumbs: Mapping[str, list[Score]]) -> Iterator[Joined | BadRow]:
         yield from self._bad
+        words = self._all_words()
         wordless: list[str] = []
         for id_, messages in self._messages.items():
             thumbed = [score.id for score in sorted(thumbs.get(id_, []), key=lambda score: score.at or 0)]
-            built = from_messages(list(messages.values()), self._shown.get(id_), thumbed)
-            yield self._joined(id_, built, thumbs)
+            whole = [_with_beside(message, self._beside.get(message.key or "", ())) for message in messages.values()]
+            built = from_messages(whole, self._shown.get(id_, (0, None))[1], thumbed)
+            lacks = next((message.lacks for message in messages.values() if message.lacks), "")
+            if lacks and not any(turn.role == "user" for turn in built.turns):
+                yield BadRow(*self._places[id_], f"{id_:.60} comes without what was asked", lacks)
+            else:
+                yield self._joined(id_, built, thumbs)
         for id_, calls in sessions.items():
             self.steps += len(calls) - len({call.trace for call in calls})
             try:
-                yield self._joined(id_, from_calls(calls, self._words), thumbs)
+                yield self._joined(id_, from_calls(calls, words), thumbs)
             except NoWords:
                 wordless.append(id_)
             except BadInput as error:
@@ -255,10 +277,31 @@ class Joiner:
         return Joined(id_, built._replace(facts=facts), tuple(thumbs.get(id_, ())), place)
 
 
+def _with_beside(message: Message, beside: Sequence[Addition]) -> Message:
+    """Add a message's files and steps; an answer that begins with the words of its steps has them once."""
+    if not beside or not message.turns:
+        return message
+    first, *rest = message.turns
+    marks = [one.mark for one in beside if one.mark]
+    first = Turn(role=first.role, content="\n".join([first.content, *marks])) if marks else first
+    steps = [turn for one in sorted(beside, key=lambda one: one.at or 0) for turn in one.steps]
+    if rest and rest[-1].role == "assistant":
+        left = rest[-1].content
+        for turn in steps:
+            words = turn.content.partition("\n[tool call: ")[0] if turn.role == "assistant" else ""
+            left = left.removeprefix(words).lstrip() if words and left != words else left
+        rest = [*rest[:-1], *steps, Turn(role="assistant", content=left)]
+    return message._replace(turns=(first, *(rest or steps)))
+
+
 def _goes_on(envelope: Mapping[str, Any]) -> bool:
-    meta = envelope.get("meta")
-    cursors = [envelope.get("next_page_token"), envelope.get("next_cursor"), envelope.get("has_more")]
-    return any(cursors) or (isinstance(meta, Mapping) and bool(meta.get("cursor")))
+    cursors = ("next_page_token", "next_cursor", "has_more", "next_page", "nextCursor", "nextPageToken")
+    if any(envelope.get(name) for name in cursors):
+        return True
+    info = [envelope.get(name) for name in ("meta", "pageInfo", "page_info")]
+    return any(
+        one.get(name) for one in info if isinstance(one, Mapping) for name in ("cursor", "has_more", "hasNextPage")
+    )
 
 
 def _whole(talk: Talk) -> Built:

@@ -11,8 +11,10 @@ from pollex.errors import BadInput, spelled
 from pollex.formats.assembly.joiner import Joined
 from pollex.formats.assembly.pieces import Score
 from pollex.formats.assembly.thumbs import Hung, agreed, label_of
-from pollex.formats.fields import ReadOptions, look_up
+from pollex.formats.fields import ReadOptions, look_up, unread
 from pollex.formats.labels import Verdicts
+from pollex.formats.left_labels import left_note
+from pollex.formats.tally import Voted
 from pollex.text import count
 
 ALIKE = ("pair", "task", "sample")
@@ -46,15 +48,31 @@ class Labeller:
         Raises:
             BadInput: A thumb's value isn't known, or thumbs differ and nobody said which one counts.
         """
-        thumbs = [hung for score in joined.scores if (hung := self._hung(joined, score)) is not None]
+        try:
+            thumbs = [hung for score in joined.scores if (hung := self._hung(joined, score)) is not None]
+            label = agreed(thumbs, self._options.thumbs)
+        except BadInput:
+            if self._options.labels_needed:
+                raise
+            self._counts["unread"] += 1
+            thumbs, label = [], Label.NONE
         placed = [thumb for thumb in thumbs if thumb.place is not None]
         if self._options.thumbs == "each" and placed:
             yield from self._cut(joined, thumbs)
             return
-        label = agreed(thumbs, self._options.thumbs)
         last = max((thumb.place for thumb in thumbs if thumb.place is not None), default=None)
         self._counts["after"] += last is not None and len(joined.built.turns) - 1 - last > AFTER
         yield self._labelled(joined, joined.id, joined.built.turns, label, thumbs)
+
+    def voted(self, id_: str, scores: Sequence[Score]) -> Voted:
+        """Return the label of a conversation whose thumbs are in another file.
+
+        Raises:
+            BadInput: As for `label`.
+        """
+        label = agreed([Hung(None, label_of(score, self._verdicts), score) for score in scores], self._options.thumbs)
+        people = ", ".join(dict.fromkeys(score.person for score in scores if score.person))
+        return Voted(id_, label, people or None, "\n".join(score.comment for score in scores if score.comment))
 
     @property
     def notes(self) -> list[str]:
@@ -65,10 +83,14 @@ class Labeller:
             found.append(
                 f"{talks} on for more than {AFTER} turns after the thumb; to cut them there: {spelled(thumbs='each')}"
             )
+        if n := self._counts["unread"]:
+            found.append(unread(n))
         if n := self._counts["replaced"]:
             found.append(f"{count(n, 'thumb was', 'thumbs were')} given for answers that were replaced, and left out")
+        found += left_note("the rating", self.spellings, compared=self._verdicts.compared)
         if self._counts["rating"]:
-            found.append(f"ratings in stars were found; to learn from them, give bounds: {spelled(**BOUNDS)}")
+            stars = "ratings in stars count as thumbs: 4 and 5 up, 1 and 2 down, 3 none"
+            found.append(f"{stars}; for other bounds: {spelled(**BOUNDS)}")
         if n := self._counts["cut"]:
             found.append(
                 f"{count(n, 'answer is', 'answers are')} cut by the export; export whole messages in its place"
@@ -88,9 +110,8 @@ class Labeller:
         if (score.target != "conversation" or score.message) and hung_at in places and places[hung_at] is None:
             self._counts["replaced"] += 1
             return None
-        label = label_of(score, self._verdicts)
-        self._counts["rating"] += score.rating and not self._verdicts.numeric
-        return Hung(places.get(hung_at), label, score)
+        self._counts["rating"] += score.rating and not self._verdicts.numbers
+        return Hung(places.get(hung_at), label_of(score, self._verdicts), score)
 
     def _cut(self, joined: Joined, thumbs: Sequence[Hung]) -> Iterator[Labelled]:
         """Yield a conversation up to every thumbed answer; thumbs of the whole label all."""

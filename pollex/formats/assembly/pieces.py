@@ -31,6 +31,9 @@ class Message(NamedTuple):
         error: What failed, in words.
         facts: Further fields for the conversation's metadata.
         rank: How good people found it among the other tries; the path of least rank is read, 0 the best.
+        state: When the conversation was recorded with it, in seconds since 1970; of two records the newer one counts.
+        author: Who said it, where only that tells users from agents: whoever speaks first is the user.
+        lacks: Which file has what was asked, where the tool keeps answers apart; empty where it doesn't.
     """
 
     conversation: str
@@ -42,6 +45,9 @@ class Message(NamedTuple):
     error: str = ""
     facts: Mapping[str, Any] = NO_FACTS
     rank: float = 0
+    state: float = 0
+    author: str | None = None
+    lacks: str = ""
 
 
 class Call(NamedTuple):
@@ -75,12 +81,18 @@ class Call(NamedTuple):
 
 
 class Words(NamedTuple):
-    """Messages of a span in rows of their own, in order."""
+    """Messages of a span in rows of their own.
+
+    Attributes:
+        at: Seconds since 1970; rows may stand in any order.
+        whole: Whether the row has all messages of the span.
+    """
 
     trace: str
     span: str
     before: Turns
     after: Turns
+    at: float | None = None
     whole: bool = False
 
 
@@ -100,12 +112,29 @@ class Talk(NamedTuple):
     facts: Mapping[str, Any] = NO_FACTS
 
 
+class Addition(NamedTuple):
+    """Steps or files of a message, in rows of their own.
+
+    Attributes:
+        message: The message's key.
+        at: The place among the message's steps, or a time.
+        steps: What was said before the message's last turn.
+        mark: What stands for a file, at the end of its first turn.
+    """
+
+    message: str
+    at: float | None = None
+    steps: Turns = ()
+    mark: str = ""
+
+
 class Facts(NamedTuple):
-    """Facts about a conversation besides its messages, and the displayed message of a tree."""
+    """Facts about a conversation besides its messages, and the displayed message of a tree in a state as `Message`."""
 
     conversation: str
     facts: Mapping[str, Any] = NO_FACTS
     shown: str | None = None
+    state: float = 0
 
 
 class Link(NamedTuple):
@@ -143,7 +172,7 @@ class Score(NamedTuple):
     key: str | None = None
 
 
-Piece = Message | Call | Words | Talk | Facts | Link | Score
+Piece = Message | Call | Words | Addition | Talk | Facts | Link | Score
 
 
 LATEST = 1e19

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from pollex.conversations.conversation import Turn
@@ -17,6 +18,8 @@ from pollex.formats.assembly.trees import Built, gathered
 
 FAILED = Turn(role="assistant", content="[error]")
 """What stands for an answer that never came."""
+CALL = "[tool call: "
+"""How the line of a turn begins that stands for a call of a tool."""
 
 Core = tuple[tuple[str, str], ...]
 
@@ -116,6 +119,7 @@ def _candidates(trace: Sequence[Call]) -> list[Said]:
     spans = tuple(dict.fromkeys([trace[0].trace, *(call.span for call in trace)]))
     parents = {call.span: call.parent for call in trace}
     depths = {call.span: _depth(call.span, parents) for call in trace}
+    trace = _in_full(trace)
     readable = [call for call in trace if _is_whole(call)]
     if not readable:
         readable = [call for call in trace if call.before and depths[call.span] == 0]
@@ -126,6 +130,44 @@ def _candidates(trace: Sequence[Call]) -> list[Said]:
         return [_told_fully(_said(plain[-1], spans), [_said(call, spans) for call in calls if call.model])]
     least = min((depths[call.span] for call in calls), default=0)
     return [_said(call, spans) for call in calls if depths[call.span] == least]
+
+
+def _in_full(trace: Sequence[Call]) -> list[Call]:
+    """Complete what went into model calls by what earlier ones of the trace said.
+
+    Some libraries drop words beside calls of tools from the history, and some send the tools' answers alone.
+    """
+    full: list[Call] = []
+    last, said = Call("", ""), list[Turn]()
+    for call in trace:
+        if call.model and call.before:
+            alone = all(turn.role == "tool" for turn in call.before)
+            before = (*(last.before or ()), *(last.after or ()), *call.before) if alone else call.before
+            last = call = call._replace(before=_with_words(before, said))
+            said += call.after or ()
+        full.append(call)
+    return full
+
+
+def _with_words(turns: Turns, known: Sequence[Turn]) -> Turns:
+    """Put words beside calls of tools back where another record of the same calls has them."""
+    left = [turn for turn in known if _marks(turn)]
+    found = []
+    for turn in turns:
+        marks = _marks(turn)
+        place = next((i for i, one in enumerate(left) if marks and _marks(one) == marks), None)
+        if place is not None:
+            turn = max(turn, left[place], key=lambda one: len(one.content))
+            del left[: place + 1]
+        found.append(turn)
+    return tuple(found)
+
+
+def _marks(turn: Turn) -> list[str]:
+    """Return the lines that stand for a turn's calls of tools."""
+    if turn.role != "assistant" or CALL not in turn.content:
+        return []
+    return [line for line in turn.content.splitlines() if line.startswith(CALL)]
 
 
 FEW = 3
@@ -168,22 +210,26 @@ def _depth(span: str, parents: Mapping[str, str | None]) -> int:
 
 def _said(call: Call, spans: tuple[str, ...]) -> Said:
     before, after = call.before or (), call.after or ()
+    history = call.history
     if after[: len(before)] == before and len(after) > len(before):
         after = after[len(before) :]
-    elif before and core(after)[: len(core(before))] == core(before) and len(core(after)) > len(core(before)):
-        before, after = _last_said(before, after)
+    elif before and (told := _repeated(core(before), core(after))):
+        before, after, history = *_last_said(before, after, told), True
     answered = bool(after) or (bool(before) and before[-1].role == "assistant")
     error = "" if core(after) else call.error
-    return Said(before, after if answered else (FAILED,), call.history, call.trace, spans, call.at, error)
+    return Said(before, after if answered else (FAILED,), history, call.trace, spans, call.at, error)
 
 
-def _last_said(before: Turns, after: Turns) -> tuple[Turns, Turns]:
+def _repeated(asked: Core, answered: Core) -> int:
+    """Count the lines of an output up to the input that it repeats, perhaps after earlier turns; 0 if it doesn't."""
+    ends = (end for end in range(len(answered) - 1, len(asked) - 1, -1) if asked and answered[end - 1] == asked[-1])
+    return next((end for end in ends if answered[end - len(asked) : end] == asked), 0)
+
+
+def _last_said(before: Turns, after: Turns, told: int) -> tuple[Turns, Turns]:
     """Split an output that repeats the whole history at the end of the input."""
-    asked, index, left = core(before), 0, len(core(before))
-    while left and index < len(after):
-        left -= len(core(after[index : index + 1]))
-        index += 1
-    system = tuple(turn for turn in before if turn.role == "system") if asked else ()
+    index = (_index(after, told) or 0) + 1
+    system = tuple(turn for turn in before if turn.role == "system")
     return system + tuple(turn for turn in after[:index] if turn.role != "system"), after[index:]
 
 
@@ -191,13 +237,22 @@ def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
     """Add tool calls to a root's turn, from a model call with its answer."""
     if not said.after or not core(said.before):
         return said
+    if any(map(_marks, said.after)):
+        return said._replace(
+            after=_with_words(said.after, [turn for call in calls for turn in (*call.before, *call.after)])
+        )
+    fullest = said
     for call in reversed(calls):
         begin = 0 if said.history else max((i for i, turn in enumerate(call.before) if turn.role == "user"), default=0)
-        told = core(call.before[begin:])
+        before = call.before[begin:]
+        told = core(before)
         same = told == core(said.before) if said.history else _begins(told, core(said.before))
-        if same and core(call.after) == core(said.after) and len(call.before) - begin >= len(said.before):
-            return said._replace(before=call.before[begin:])
-    return said
+        if same and len(before) >= len(said.before):
+            if core(call.after) == core(said.after):
+                return said._replace(before=before)
+            if fullest is said and any(map(_marks, before)):  # the answer was worked on after the model gave it
+                fullest = said._replace(before=before)
+    return fullest
 
 
 def _begins(told: Core, asked: Core) -> bool:
@@ -206,14 +261,24 @@ def _begins(told: Core, asked: Core) -> bool:
 
 
 def core(turns: Iterable[Turn]) -> Core:
-    """Return role and text of user and assistant turns, for comparing two records."""
-    found = []
-    for turn in turns:
-        if turn.role in ("user", "assistant"):
-            lines = [line for line in turn.content.splitlines() if not line.startswith("[tool call: ")]
-            if (text := "\n".join(lines).strip()) and turn != FAILED:
-                found.append((turn.role, text))
-    return tuple(found)
+    """Return role and text of user and assistant turns, for comparing two records.
+
+    What was said beside calls of tools isn't among it: only some records have that.
+    """
+    return tuple(line for line in _lines(turns) if line)
+
+
+def _lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
+    """Return the line of `core` for each turn; None for a turn without one."""
+    listed = list(turns)
+    found: list[tuple[str, str] | None] = []
+    for turn, after in zip_longest(listed, listed[1:]):
+        words = turn.role in ("user", "assistant") and turn != FAILED
+        step = turn.role == "assistant" and after is not None and (after.role == "tool" or bool(_marks(after)))
+        lines = turn.content.splitlines() if words and not step else []
+        text = "\n".join(line for line in lines if not line.startswith(CALL)).strip()
+        found.append((turn.role, text) if text else None)
+    return found
 
 
 def _chosen(choice: Sequence[Said], later: Sequence[Sequence[Said]], thread: _Thread) -> Said | None:
@@ -263,6 +328,8 @@ class _Thread:
             BadInput: (iv).
         """
         told, heard = core(self.turns), core(said.before)
+        if self.turns and _marks(self.turns[-1]) and told[-1:] != heard[len(told) - 1 : len(told)]:
+            told = core([*self.turns, Turn(role="tool", content="")])  # its tool answers in this trace
         own = not said.history or not any(role == "assistant" for role, _ in heard)
         shared = _shared(told, heard)
         if not told or shared == len(told) or (shared and not own):
@@ -279,7 +346,9 @@ class _Thread:
         """Continue after the shared lines; of two records of them, keep the fuller."""
         if self.turns:
             self._ways["history"] += 1
+        said = said._replace(before=_with_words(said.before, self.turns))
         known = self.turns[: (_index(tuple(self.turns), shared) or 0) + 1] if edited else self.turns
+        known = list(_with_words(tuple(known), said.before))
         new = _after(said.before, shared)
         failed = bool(known) and known[-1] == FAILED and FAILED not in said.before
         if failed or len(known) > len(said.before) - len(new):
@@ -292,7 +361,7 @@ class _Thread:
         self._append(said, said.before)
 
     def _core_count(self, place: int) -> int:
-        return len(core(self.turns[: place + 1]))
+        return sum(line is not None for line in _lines(self.turns)[: place + 1])
 
     def _string(self, said: Said) -> None:
         self._append(said, tuple(turn for turn in said.before if turn.role != "system" or turn not in self.turns))
@@ -321,9 +390,5 @@ def _after(turns: Turns, lines: int) -> Turns:
 
 def _index(turns: Turns, lines: int) -> int | None:
     """Return the index of the last of `lines` turns with text; None if fewer."""
-    said = 0
-    for index, turn in enumerate(turns):
-        said += len(core([turn]))
-        if said >= lines:
-            return index if lines else None
-    return None
+    places = [index for index, line in enumerate(_lines(turns)) if line]
+    return places[lines - 1] if 0 < lines <= len(places) else None

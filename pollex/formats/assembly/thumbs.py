@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pollex.conversations.conversation import BOUNDS, Label
@@ -36,6 +37,17 @@ NAMES = frozenset(
         "satisfaction",
         "usersatisfaction",
         "helpful",
+        "userhelpful",
+        "upvote",
+        "likedislike",
+        "userreaction",
+        "humanfeedback",
+        "feedbackscore",
+        "chatfeedback",
+        "messagefeedback",
+        "responsefeedback",
+        "thumbsfeedback",
+        "customersatisfaction",
         "rating",
         "csat",
     ]
@@ -44,6 +56,10 @@ NAMES = frozenset(
 PEOPLE = frozenset(["api", "annotation", "human", "app", "ui", "sdk", "external", "user", "presigned", "portal"])
 OURS = "pollex"
 """How the names of scores begin that pollex wrote back; they are never thumbs."""
+
+
+STARS = Verdicts.of(**BOUNDS)
+"""What ratings of help desks from 1 to 5 mean, where the user gives no other bounds."""
 
 
 class Hung(NamedTuple):
@@ -74,6 +90,18 @@ def chosen(scores: Sequence[Score], options: ReadOptions) -> tuple[list[Score], 
     Raises:
         WrongUse: Several names may be the thumb's, or a name's values are ratings.
     """
+    try:
+        taken = _taken(scores, options)
+    except WrongUse:
+        if options.labels_needed:
+            raise
+        taken = []
+    kept = set(map(id, taken))
+    kinds = Counter((score.name, score.source, id(score) in kept) for score in scores)
+    return taken, [ScoreKind(name, source, n, used) for (name, source, used), n in sorted(kinds.items())]
+
+
+def _taken(scores: Sequence[Score], options: ReadOptions) -> list[Score]:
     pairs = [score for score in scores if score.source == PAIR]
     if pairs and not options.pairs:
         what = "the files have pairs of a chosen and a rejected answer, not thumbs"
@@ -83,9 +111,7 @@ def chosen(scores: Sequence[Score], options: ReadOptions) -> tuple[list[Score], 
     if any(not score.summary for score in taken):
         taken = [score for score in taken if not score.summary]
     _require_thumbs(taken, options)
-    kept = set(map(id, taken))
-    kinds = Counter((score.name, score.source, id(score) in kept) for score in scores)
-    return taken, [ScoreKind(name, source, n, used) for (name, source, used), n in sorted(kinds.items())]
+    return taken
 
 
 def _named(scores: Sequence[Score], name: str) -> list[Score]:
@@ -110,7 +136,7 @@ def _usual(scores: Sequence[Score]) -> list[Score]:
 
 def _require_thumbs(scores: Sequence[Score], options: ReadOptions) -> None:
     """Refuse ratings from 1 to 5 without bounds, where 1 would be a thumb up."""
-    if Verdicts.of(options.positive, options.negative).numeric:
+    if Verdicts.of(options.positive, options.negative).numbers:
         return
     stars = [score for score in scores if not score.rating and abs(_star(score.value)) > 1]
     if stars:
@@ -128,24 +154,26 @@ def _star(value: object) -> float:
 
 
 def label_of(score: Score, verdicts: Verdicts) -> Label:
-    """Return the label of a score; none for stars without bounds.
+    """Return the label of a score; stars without other bounds by `STARS`.
 
     Raises:
         BadInput: The value isn't a thumb's.
     """
-    if score.rating and not verdicts.numeric:
-        return Label.NONE
+    if score.rating and not verdicts.numbers:
+        return replace(STARS, said=verdicts.said).label(score.value)
     return verdicts.label(score.value)
 
 
 def latest(scores: Iterable[Score]) -> list[Score]:
     """Keep each person's newest score of one name on one target, and the newest row of each score.
 
-    Scores without a person and without an id of their own are all kept.
+    Where no person is named, the newest of one source counts, since a trace or a message has one user; scores without
+    a time and without an id of their own are all kept.
     """
     found: dict[tuple[object, ...], Score] = {}
     for score in scores:
-        key = (score.target, score.id, score.name, score.person or score.key or id(score))
+        unnamed = score.key or id(score) if score.at is None or score.target == "conversation" else ("", score.source)
+        key = (score.target, score.id, score.message, score.name, score.person or unnamed)
         known = found.get(key)
         if known is None or (score.at or 0) >= (known.at or 0):
             found[key] = score

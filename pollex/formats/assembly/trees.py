@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Message
@@ -38,10 +38,12 @@ def from_messages(messages: Sequence[Message], shown: str | None, thumbed: Seque
     """
     tree = any(message.tree for message in messages)
     path = _path(messages, shown, thumbed) if tree else in_order(messages)
+    user = next((message.author for message in path), None)
     turns: list[Turn] = []
     places: dict[str, int | None] = {message.key: None for message in messages if message.key}
     for message in path:
-        turns.extend(message.turns)
+        theirs = user is not None and message.author == user
+        turns.extend(Turn(role="user", content=turn.content) if theirs else turn for turn in message.turns)
         if message.key:
             places[message.key] = len(turns) - 1 if turns else 0
     errors = tuple(message.error for message in path if message.error)
@@ -49,7 +51,17 @@ def from_messages(messages: Sequence[Message], shown: str | None, thumbed: Seque
     return Built(tuple(turns), places, errors, facts, "path of a tree" if tree else "messages in order")
 
 
-def in_order(messages: Sequence[Message]) -> list[Message]:
+class Timed(Protocol):
+    """Anything that was said at a time."""
+
+    @property
+    def at(self) -> float | None: ...
+
+
+Said = TypeVar("Said", bound=Timed)
+
+
+def in_order(messages: Sequence[Said]) -> list[Said]:
     """Sort messages by time; ties keep the file's order, reversed for newest-first files."""
     times = [message.at for message in messages if message.at is not None]
     if len(times) < len(messages):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pollex.formats.assembly.pieces import Call, Facts, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.payloads import answered, asked
 from pollex.formats.log_shapes.spans import silent_kind
 
@@ -32,6 +32,8 @@ def _span(fields: Fields) -> Iterator[Piece]:
     )
     if (row := required(fields, "id")) != text(fields.get("span_id")):
         yield Call(trace, row, text(fields.get("span_id")))  # comments name the row
+    for one in objects(fields.get("comments")):
+        yield Facts(row, facts(comment=inside(one.get("comment")).get("text") or text(one.get("text"))))
     scores: Mapping[str, object] = inside(fields.get("scores"))
     for name, value in scores.items():
         if value is not None:

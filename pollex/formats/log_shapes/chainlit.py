@@ -5,22 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pollex.conversations.conversation import Role, Turn
-from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
+from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text, truth
-from pollex.formats.log_shapes.parts import text_of
+from pollex.formats.log_shapes.parts import attached, text_of
 from pollex.formats.log_shapes.payloads import opened
 
-ROLES: dict[str, Role] = {"user_message": "user", "assistant_message": "assistant", "tool": "tool"}
+ROLES: dict[str, Role] = {
+    "user_message": "user",
+    "assistant_message": "assistant",
+    "system_message": "system",
+    "tool": "tool",
+}
 
 
 def _thread(fields: Fields) -> Iterator[Piece]:
     yield from _thread_row(fields)
     for step in objects(fields.get("steps")):
         yield from _step({"threadId": fields.get("id"), **step})
+    for element in objects(fields.get("elements")):
+        yield from _element({"threadId": fields.get("id"), **element})
 
 
 def _thread_row(fields: Fields) -> Iterator[Piece]:
-    user, metadata = text(fields.get("userIdentifier")), opened(fields.get("metadata"))
+    user = text(fields.get("userIdentifier")) or text(inside(fields.get("user")).get("identifier"))
+    metadata = opened(fields.get("metadata"))
     yield Facts(required(fields, "id"), facts(title=fields.get("name"), user=user, metadata=metadata))
 
 
@@ -40,6 +48,27 @@ def _step(fields: Fields) -> Iterator[Piece]:
     error = words if failed else ""
     yield Message(thread, key, turns, moment(fields.get("createdAt")), error=error, facts=said)
     yield from _feedback_of(fields, key)
+
+
+def _old_conversation(fields: Fields) -> Iterator[Piece]:
+    for message in objects(fields.get("messages")):
+        yield from _old_message({"conversationId": fields.get("id"), **message})
+
+
+def _old_message(fields: Fields) -> Iterator[Piece]:
+    """Yield a message as it was before version 1.0, where 0 is no thumb."""
+    chat, key, words = required(fields, "conversationId"), text(fields.get("id")), text_of(fields.get("content") or "")
+    turn = Turn(role="user" if truth(fields["authorIsUser"]) else "assistant", content=words)
+    yield Message(chat, key, (turn,) if words else (), moment(fields.get("createdAt")))
+    thumb, comment = fields.get("humanFeedback"), str(fields.get("humanFeedbackComment") or "")
+    if key and str(thumb) in ("1", "-1"):
+        yield Score("message", key, thumb, comment=comment)
+
+
+def _element(fields: Fields) -> Iterator[Piece]:
+    """Yield the mark of a file that stands beside a message."""
+    if message := text(fields.get("forId", fields.get("stepId"))):
+        yield Addition(message, mark=attached([fields])[0])
 
 
 def _feedback_of(fields: Fields, key: str | None) -> Iterator[Score]:
@@ -82,9 +111,28 @@ EXPORTS = (
     ),
     Export(
         name="Chainlit threads",
-        signs=(("id", "createdAt", "userIdentifier", "metadata"),),
+        signs=(
+            ("id", "createdAt", "userIdentifier", "metadata"),
+            ("id", "createdAt", "deletedAt", "userId", "metadata"),
+        ),
         read=_thread_row,
         also=lambda fields: "steps" not in fields,
+    ),
+    Export(
+        name="Chainlit elements",
+        signs=(("id", "threadId", "forId", "mime"), ("id", "threadId", "stepId", "mime")),
+        read=_element,
+    ),
+    Export(
+        name="Chainlit messages before 1.0",
+        signs=(("conversationId", "id", "content", "authorIsUser", "humanFeedback"),),
+        read=_old_message,
+    ),
+    Export(
+        name="Chainlit conversations before 1.0",
+        signs=(("id", "messages", "elements"),),
+        also=lambda fields: any("authorIsUser" in message for message in objects(fields.get("messages"))),
+        read=_old_conversation,
     ),
     Export(name="Chainlit feedback", signs=(("forId", "value"), ("stepId", "value", "id", "comment")), read=_feedback),
 )

@@ -25,14 +25,27 @@ def _conversation(fields: Fields) -> Iterator[Piece]:
 
 
 def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
-    """Return the turns with text; code, thoughts and tool calls are skipped."""
-    if not message or at(message, "content.content_type") not in _WORDS or message.get("recipient", "all") != "all":
+    """Return the turns with text, also what was spoken; a tool that was called by its name; no thoughts."""
+    if not message or inside(message.get("metadata")).get("is_visually_hidden_from_conversation"):
         return ()
-    role = role_of(at(message, "author.role"))
+    role, recipient = role_of(at(message, "author.role")), message.get("recipient") or "all"
+    if role == "assistant" and recipient != "all":
+        return (Turn(role=role, content=f"[tool call: {recipient}]"),)
+    if at(message, "content.content_type") not in _WORDS:
+        return ()
     parts = at(message, "content.parts")
-    words = [part if isinstance(part, str) else "[image]" for part in parts] if isinstance(parts, list) else []
-    said = "\n".join(word for word in words if word)
+    said = "\n".join(filter(None, map(_words, parts if isinstance(parts, list) else ())))
     return (Turn(role=role, content=said),) if said else ()
+
+
+def _words(part: object) -> str:
+    """Return a part's words; a recording has its words in a part beside it."""
+    if isinstance(part, str):
+        return part
+    kind = str(inside(part).get("content_type"))
+    if kind == "audio_transcription":
+        return str(inside(part).get("text") or "")
+    return "" if "audio" in kind else "[image]" if "image" in kind else "[file]"
 
 
 def _feedback(fields: Fields) -> Iterator[Piece]:

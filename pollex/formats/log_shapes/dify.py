@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pollex.conversations.conversation import Turn
-from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
-from pollex.formats.log_shapes.parts import text_of
+from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, inside, objects, required, text
+from pollex.formats.log_shapes.parts import text_of, written
+from pollex.formats.log_shapes.payloads import opened
 
 CUT = 500
 """Characters after which the export of feedback cuts an answer, and writes three dots."""
@@ -25,12 +26,45 @@ def _message(fields: Fields) -> Iterator[Piece]:
     branched = parent is not None and parent.strip("0-") != ""
     when = moment(fields.get("created_at"))
     yield Message(id_, key, turns, when, parent, tree=branched, error=error, facts=said)
+    for step in objects(fields.get("agent_thoughts")):
+        yield from _step({**step, "message_id": key})
     for one in [inside(fields.get("feedback")), *objects(fields.get("feedbacks"))]:
         if one.get("rating"):
             source = str(one.get("from_source") or "user")
             person = text(one.get("from_end_user_id")) or said.get("user")
             comment = str(one.get("content") or "")
             yield Score("message", key, one["rating"], source=source, comment=comment, person=person)
+
+
+def _step(fields: Fields) -> Iterator[Piece]:
+    """Yield an agent's step: its words, its calls, which may be parallel, and what the tools answered."""
+    names = [name for name in str(fields.get("tool") or "").split(";") if name]
+    if not names:
+        return  # the last step is the answer
+    calls = [f"[tool call: {name}]" for name in names]
+    words = _THINKING.sub("", str(fields.get("thought") or "")).strip()
+    observed = opened(fields.get("observation"))
+    named = [observed[n] for n in dict.fromkeys(names) if n in observed] if isinstance(observed, Mapping) else []
+    tools = [Turn(role="tool", content=written(one)) for one in named or [observed] if one not in (None, "")]
+    turn = Turn(role="assistant", content="\n".join(filter(None, [words, *calls])))
+    place = moment(fields.get("position")) or moment(fields.get("created_at"))
+    yield Addition(required(fields, "message_id"), place, (turn, *tools))
+
+
+def _file(fields: Fields) -> Iterator[Piece]:
+    """Yield the mark of a file in the table of files."""
+    if marks := _files([fields]):
+        yield Addition(required(fields, "message_id"), mark=marks[0])
+
+
+def _rating(fields: Fields) -> Iterator[Piece]:
+    """Yield a thumb of the table of feedback, or of its list."""
+    person = text(fields.get("from_end_user_id")) or text(fields.get("from_account_id"))
+    source, comment = str(fields.get("from_source") or "user"), str(fields.get("content") or "")
+    when = moment(fields.get("updated_at") or fields.get("created_at"))
+    if fields.get("rating"):
+        key = required(fields, "message_id")
+        yield Score("message", key, fields["rating"], source=source, comment=comment, person=person, at=when)
 
 
 def _files(files: object) -> list[str]:
@@ -71,7 +105,17 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
     yield Score("message", key, value, source=source, comment=comment, person=person, at=when)
 
 
+def _listing(_: Fields) -> Iterator[Piece]:
+    what = "Dify's list of conversations has no words"
+    raise WrongFile(what, remedy="export each conversation's messages: chat-messages?conversation_id=…")
+
+
 EXPORTS = (
+    Export(
+        name="Dify conversations",
+        signs=(("user_feedback_stats", "admin_feedback_stats", "message_count"),),
+        read=_listing,
+    ),
     Export(
         name="Dify messages",
         signs=(("conversation_id", "query", "answer", "id"),),
@@ -80,6 +124,9 @@ EXPORTS = (
             {"id": "1", "conversation_id": "a", "query": "Hello", "answer": "Good day", "feedback": {"rating": "like"}},
         ),
     ),
+    Export(name="Dify steps", signs=(("message_id", "thought", "tool", "observation"),), read=_step),
+    Export(name="Dify files", signs=(("message_id", "transfer_method", "type", "belongs_to"),), read=_file),
+    Export(name="Dify feedback", signs=(("message_id", "conversation_id", "rating", "from_source"),), read=_rating),
     Export(
         name="Dify feedback export",
         signs=(("feedback_rating", "user_query", "ai_response", "message_id"),),

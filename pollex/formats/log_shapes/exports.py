@@ -8,7 +8,7 @@ from typing import Any
 
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Piece
-from pollex.formats.log_shapes.payloads import opened
+from pollex.formats.log_shapes.payloads import nested, opened
 
 Fields = Mapping[str, Any]
 
@@ -27,6 +27,7 @@ class Export:
         read: The pieces of a row; raises `BadInput` for one that can't be read.
         example: Rows that make one conversation, labeled positive, with the turns "Hello" and "Good day".
         also: A further condition besides the keys.
+        no_words: Whether it is a table beside the conversations, with neither their words nor thumbs.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Export:
     read: Callable[[Fields], Iterable[Piece]]
     example: tuple[dict[str, Any], ...] = ()
     also: Callable[[Fields], bool] = field(default=lambda _: True)
+    no_words: bool = False
 
     def recognises(self, fields: Fields) -> bool:
         """Return whether a row has the keys of this format."""
@@ -101,6 +103,15 @@ def inside(value: object) -> Mapping[str, Any]:
     """Return an object, possibly in JSON text; an empty one otherwise."""
     found = opened(value)
     return found if isinstance(found, Mapping) else {}
+
+
+def under(fields: Fields, name: str) -> Any:
+    """Return the value of a column, or the object in columns whose names begin with it and a dot."""
+    if fields.get(name) not in (None, ""):
+        return fields[name]
+    prefix = f"{name}."
+    filled = [(column, value) for column, value in fields.items() if value not in (None, "")]
+    return nested({k.removeprefix(prefix): opened(v) for k, v in filled if k.startswith(prefix)}) or None
 
 
 def truth(value: object) -> bool:

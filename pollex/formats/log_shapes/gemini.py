@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pollex.formats.log_shapes.messages import with_answer
 from pollex.formats.log_shapes.payloads import system_of
 from pollex.formats.log_shapes.shape import Draft, Fields, Reader
 from pollex.formats.log_shapes.turns import turns_of
@@ -18,7 +19,7 @@ def _recognises(fields: Fields) -> bool:
 def _read(fields: Fields) -> Draft:
     turns = turns_of([{"role": "user", **one} if isinstance(one, Mapping) else one for one in fields["contents"]])
     rest = {name: value for name, value in fields.items() if name not in ("contents", "systemInstruction")}
-    return Draft((*system_of(fields), *turns), rest)
+    return with_answer(Draft((*system_of(fields), *turns), rest))
 
 
 READER = Reader(

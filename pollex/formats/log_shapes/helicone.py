@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, inside, required, text
 from pollex.formats.log_shapes.payloads import answered, asked
 
 
@@ -26,12 +26,26 @@ def _request(fields: Fields) -> Iterator[Piece]:
         error=str(failed or ""),
         facts=facts(user=text(fields.get("request_user_id")), model=fields.get("request_model")),
     )
-    if fields.get("feedback_rating") is not None:
-        person = text(fields.get("request_user_id"))
+    person = text(fields.get("request_user_id"))
+    if fields.get("feedback_rating") not in (None, ""):
         yield Score("trace", request, fields["feedback_rating"], person=person)
+    scores: Mapping[str, Any] = inside(fields.get("scores"))
+    for name, value in scores.items():
+        yield Score("trace", request, value.get("value") if isinstance(value, Mapping) else value, name, person=person)
+
+
+def _without(_: Fields) -> Iterator[Piece]:
+    what = "the requests have no bodies, only their addresses"
+    raise WrongFile(what, remedy="export them again with their bodies included")
 
 
 EXPORTS = (
+    Export(
+        name="Helicone requests without bodies",
+        signs=(("request_id", "signed_body_url"),),
+        also=lambda fields: "request_body" not in fields,
+        read=_without,
+    ),
     Export(
         name="Helicone requests",
         signs=(("request_id", "request_body", "response_body"),),

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text, truth
+from pollex.formats.log_shapes.parts import attached
+from pollex.formats.log_shapes.payloads import opened
 
 _BREAK = re.compile(r"<br\s*/?>|</(p|div|li|tr|h\d)>", re.IGNORECASE)
 _TAG = re.compile(r"<[^>]*>")
@@ -26,7 +28,8 @@ def _intercom(fields: Fields) -> Iterator[Piece]:
     id_ = required(fields, "id")
     parts = [inside(fields.get("source")), *objects(at(fields, "conversation_parts.conversation_parts"))]
     for number, part in enumerate(parts):
-        words, author = _plain(part.get("body")), inside(part.get("author"))
+        author = inside(part.get("author"))
+        words = "\n".join(filter(None, [_plain(part.get("body")), *attached(part.get("attachments"))]))
         if words and part.get("part_type", "comment") != "note":
             role: Role = "user" if str(author.get("type")) in CUSTOMERS else "assistant"
             when = moment(part.get("created_at")) or moment(fields.get("created_at"))
@@ -41,11 +44,41 @@ def _intercom(fields: Fields) -> Iterator[Piece]:
 
 
 def _ticket(fields: Fields) -> Iterator[Piece]:
-    id_, requester = required(fields, "id"), text(fields.get("requester_id"))
+    id_, requester = required(fields, "id"), text(fields.get("requester_id") or at(fields, "requester.id"))
     yield Facts(id_, facts(title=fields.get("subject"), user=requester))
+    customers = _ids(fields, "collaborator_ids", "email_cc_ids") - _ids(fields, "follower_ids") | {requester}
+    customers.discard(text(fields.get("assignee_id")))
     for number, comment in enumerate(objects(fields.get("comments"))):
-        yield from _said(id_, f"{id_}/{number}", comment, text(comment.get("author_id")) == requester)
+        author, role = text(comment.get("author_id")), text(at(comment, "author.role"))
+        yield from _said(id_, f"{id_}/{number}", comment, role in CUSTOMERS if role else author in customers)
     yield from _satisfaction({**inside(fields.get("satisfaction_rating")), "ticket_id": id_})
+
+
+def _ids(fields: Fields, *names: str) -> set[str | None]:
+    lists = (opened(fields.get(name)) for name in names)
+    return {text(one) for found in lists if isinstance(found, list) for one in found}
+
+
+def _chat(fields: Fields) -> Iterator[Piece]:
+    """Yield a live chat; what began as a chat and its rating is in its history, too."""
+    id_ = required(fields, "id")
+    yield Facts(id_, facts(user=text(at(fields, "visitor.id"))))
+    said = [event for event in objects(fields.get("history")) if event.get("type") == "chat.msg"]
+    for number, event in enumerate(said):
+        visitor = str(event.get("sender_type") or event.get("nick")).casefold().startswith(("visitor", "enduser"))
+        turn = Turn(role="user" if visitor else "assistant", content=str(event.get("msg") or ""))
+        yield Message(id_, f"{id_}/{number}", (turn,), moment(event.get("timestamp")))
+    yield from _satisfaction({"score": fields.get("rating"), "comment": fields.get("comment"), "ticket_id": id_})
+
+
+def _audit(fields: Fields) -> Iterator[Piece]:
+    """Yield the comments of an audit; the first author of a ticket is its requester, who speaks as the user."""
+    id_, when = required(fields, "ticket_id"), fields.get("created_at")
+    for event in objects(fields.get("events") or fields.get("child_events")):
+        if "Comment" in (event.get("type"), event.get("event_type")):
+            author = text(event.get("author_id")) or text(fields.get("author_id")) or text(fields.get("updater_id"))
+            for said in _said(id_, text(event.get("id")), {"created_at": when, **event}, customer=False):
+                yield said._replace(author=author)
 
 
 def _comment(fields: Fields) -> Iterator[Piece]:
@@ -59,9 +92,10 @@ def _comment(fields: Fields) -> Iterator[Piece]:
 
 def _said(id_: str, key: str | None, comment: Mapping[str, object], customer: bool) -> Iterator[Message]:
     """Yield the message of a public comment."""
-    words = str(comment.get("plain_body") or "") or _plain(comment.get("html_body") or comment.get("body"))
-    if words.strip() and (comment.get("public") is None or truth(comment["public"])):
-        turn = Turn(role="user" if customer else "assistant", content=words.strip())
+    body = str(comment.get("plain_body") or "") or _plain(comment.get("html_body") or comment.get("body"))
+    words = "\n".join(filter(None, [body.strip(), *attached(comment.get("attachments"))]))
+    if words and (comment.get("public") is None or truth(comment["public"])):
+        turn = Turn(role="user" if customer else "assistant", content=words)
         yield Message(id_, key, (turn,), moment(comment.get("created_at")))
 
 
@@ -82,7 +116,7 @@ EXPORTS = (
     ),
     Export(
         name="Zendesk tickets",
-        signs=(("requester_id", "comments", "id"), ("satisfaction_rating", "requester_id", "comments")),
+        signs=(("requester_id", "comments", "id"), ("requester.id", "comments", "id")),
         read=_ticket,
         example=(
             {
@@ -93,6 +127,7 @@ EXPORTS = (
             },
         ),
     ),
+    Export(name="Zendesk chats", signs=(("id", "visitor", "history", "rating"),), read=_chat),
     Export(
         name="Zendesk comments",
         signs=(("ticket_id", "author_role", "body"), ("ticket_id", "author_role", "html_body")),
@@ -113,6 +148,11 @@ EXPORTS = (
                 "satisfaction_score": "good",
             },
         ),
+    ),
+    Export(
+        name="Zendesk audits",
+        signs=(("ticket_id", "author_id", "events"), ("ticket_id", "child_events")),
+        read=_audit,
     ),
     Export(name="Zendesk ratings", signs=(("ticket_id", "score", "requester_id"),), read=_satisfaction),
 )

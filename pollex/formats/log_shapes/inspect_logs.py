@@ -49,7 +49,9 @@ def _scores(listed: object, id_: str) -> Iterator[Score]:
     """Yield scores by name; NaN and null are none."""
     for name, score in inside(listed).items():
         value = score.get("value") if isinstance(score, Mapping) else score
-        if value is not None and not _is_nan(value) and not isinstance(value, list | dict):
+        if isinstance(value, Mapping):
+            yield from _scores({inner: {**score, "value": one} for inner, one in value.items()}, id_)
+        elif value is not None and not _is_nan(value) and not isinstance(value, list):
             comment = str(score.get("explanation") or "") if isinstance(score, Mapping) else ""
             yield Score("conversation", id_, value, name=str(name), comment=comment)
 
@@ -92,7 +94,12 @@ def _named(fields: Fields) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value not in (None, "") and not _is_nan(value)}
 
 
-def _empty(_: Fields) -> Iterator[Piece]:
+def _log(fields: Fields) -> Iterator[Piece]:
+    """Yield the samples of a whole log."""
+    for sample in objects(fields.get("samples")):
+        yield from _sample(sample)
+    if fields.get("samples"):
+        return
     raise WrongFile("the log has no samples", remedy="convert the whole log: `inspect log convert --to json`")
 
 
@@ -114,10 +121,9 @@ EXPORTS = (
         example=(_SAMPLE,),
     ),
     Export(
-        name="Inspect log without samples",
-        signs=(("eval", "plan", "status"),),
-        also=lambda fields: "samples" not in fields,
-        read=_empty,
+        name="Inspect log",
+        signs=(("eval", "plan", "status"), ("eval", "samples", "status")),
+        read=_log,
     ),
     Export(
         name="Scout transcripts",

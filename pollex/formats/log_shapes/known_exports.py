@@ -66,7 +66,7 @@ def _names(export: Export) -> list[str]:
 
 def nearest(fields: Mapping[str, Any]) -> str:
     """Describe the format that a row resembles, and its missing keys; empty if none."""
-    shares = [(*export.missing(fields), export.name) for export in EXPORTS if export.signs != ((),)]
+    shares = [(*export.missing(fields), export.name) for export in EXPORTS if all(export.signs) and not export.no_words]
     share, lacking, name = max(shares, key=lambda found: (found[0], -len(found[1])))
     if share < NEAR or not lacking:
         return ""

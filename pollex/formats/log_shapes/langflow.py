@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, inside, required, text
-from pollex.formats.log_shapes.parts import text_of
+from pollex.formats.log_shapes.exports import Export, Fields, inside, objects, required, text, truth
+from pollex.formats.log_shapes.parts import attached, text_of, written
+from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.turns import role_of
 
 
 def _langflow(fields: Fields) -> Iterator[Piece]:
     session, key = required(fields, "session_id"), text(fields.get("id"))
     words = text_of(str(fields.get("text") or ""))
-    failed = fields.get("category") == "error" or fields.get("error") is True
-    turn = Turn(role=role_of(fields.get("sender")), content="[error]" if failed else words)
-    yield Message(session, key, (turn,), moment(fields.get("timestamp")), error=words if failed else "")
+    failed = fields.get("category") == "error" or truth(fields.get("error"))
+    blocks = [content for block in objects(fields.get("content_blocks")) for content in objects(block.get("contents"))]
+    tools = [content for content in blocks if content.get("type") == "tool_use"]
+    calls = [turn for tool in tools for turn in _called(tool.get("name"), tool.get("output"))]
+    said = ["[error]" if failed else words, *attached(opened(fields.get("files")))]
+    turn = Turn(role=role_of(fields.get("sender")), content="\n".join(filter(None, said)))
+    yield Message(session, key, (*calls, turn), moment(fields.get("timestamp")), error=words if failed else "")
     value = inside(fields.get("properties")).get("positive_feedback")
     if value is not None and key:
         yield Score("message", key, value)
@@ -24,11 +29,34 @@ def _langflow(fields: Fields) -> Iterator[Piece]:
 
 def _flowise(fields: Fields) -> Iterator[Piece]:
     session, key = required(fields, "sessionId", "chatId"), text(fields.get("id"))
-    turn = Turn(role=role_of(fields.get("role")), content=text_of(str(fields.get("content") or "")))
-    yield Message(session, key, (turn,), moment(fields.get("createdDate")))
-    feedback: Mapping[str, object] = inside(fields.get("feedback"))
-    if feedback.get("rating") is not None and key:
-        yield Score("message", key, feedback["rating"], comment=str(feedback.get("content") or ""))
+    said = [text_of(str(fields.get("content") or "")), *attached(opened(fields.get("fileUploads")))]
+    turn = Turn(role=role_of(fields.get("role")), content="\n".join(filter(None, said)))
+    calls = [
+        turn for tool in objects(fields.get("usedTools")) for turn in _called(tool.get("tool"), tool.get("toolOutput"))
+    ]
+    yield Message(session, key, (*calls, turn), moment(fields.get("createdDate")))
+    if key:
+        yield from _feedback({**inside(fields.get("feedback")), "messageId": key})
+
+
+def _flowise_chat(fields: Fields) -> Iterator[Piece]:
+    """Yield a chat as the page of messages exports it, with comments and without thumbs."""
+    id_ = required(fields, "id", "sessionId")
+    for message in objects(fields.get("messages")):
+        yield from _flowise({**message, "chatId": id_, "createdDate": message.get("time")})
+
+
+def _called(name: object, output: object) -> Iterator[Turn]:
+    yield Turn(role="assistant", content=f"[tool call: {name}]")
+    if output is not None:
+        yield Turn(role="tool", content=written(output))
+
+
+def _feedback(fields: Fields) -> Iterator[Piece]:
+    """Yield Flowise's thumb on a message, which is a row of a table of its own, or stands in the message."""
+    if fields.get("rating"):
+        comment = str(fields.get("content") or "")
+        yield Score("message", required(fields, "messageId"), fields["rating"], comment=comment)
 
 
 _ASKED = {"id": "1", "timestamp": "2026-01-01 00:00:00", "sender": "User", "session_id": "a", "text": "Hello"}
@@ -36,7 +64,10 @@ _ANSWERED = {"id": "2", "timestamp": "2026-01-01 00:00:01", "sender": "Machine",
 EXPORTS = (
     Export(
         name="Langflow messages",
-        signs=(("session_id", "sender", "text", "timestamp", "properties"),),
+        signs=(
+            ("session_id", "sender", "text", "timestamp", "properties"),
+            ("session_id", "sender", "sender_name", "text", "timestamp"),
+        ),
         read=_langflow,
         example=({**_ASKED, "properties": {}}, {**_ANSWERED, "properties": {"positive_feedback": True}}),
     ),
@@ -56,4 +87,6 @@ EXPORTS = (
             },
         ),
     ),
+    Export(name="Flowise chats", signs=(("id", "sessionId", "memoryType", "messages"),), read=_flowise_chat),
+    Export(name="Flowise feedback", signs=(("messageId", "chatflowid", "rating"),), read=_feedback),
 )

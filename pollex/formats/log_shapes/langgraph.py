@@ -6,31 +6,31 @@ from collections.abc import Iterator, Mapping
 
 from pollex.formats.assembly.pieces import Piece, Score, Talk, moment
 from pollex.formats.assembly.thumbs import NAMES, folded
-from pollex.formats.log_shapes.exports import Export, Fields, at, facts, objects, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, at, facts, inside, objects, required, text
 from pollex.formats.log_shapes.payloads import Side, answered
+
+IDS = ("thread_id", "metadata.thread_id", "checkpoint.thread_id", "config.configurable.thread_id")
+WHOLE = "export the threads with their values: client.threads.search()"
 
 
 def _thread(fields: Fields) -> Iterator[Piece]:
     """Yield the newest state of a thread; failed threads may have no values."""
-    id_ = required(fields, "thread_id", "metadata.thread_id", "checkpoint.thread_id")
-    side = answered(fields.get("values")) or Side((), True)
-    metadata = fields.get("metadata") if isinstance(fields.get("metadata"), Mapping) else {}
-    keys = (
-        tuple(text(message.get("id")) for message in _messages(fields))
-        if len(_messages(fields)) == len(side.turns)
-        else ()
-    )
-    when = moment(fields.get("state_updated_at") or fields.get("updated_at") or fields.get("created_at"))
+    id_ = required(fields, *(name for name in IDS if at(fields, name)), IDS[0])
+    values = fields.get("values") or at(fields, "checkpoint.channel_values")
+    if values is None and at(fields, "checkpoint.channel_versions"):
+        raise WrongFile("the checkpoint has no messages: they are in another table", remedy=WHOLE)
+    side = answered(values) or Side((), True)
+    metadata = inside(fields.get("metadata"))
+    listed = objects(inside(values).get("messages"))
+    keys = tuple(text(message.get("id")) for message in listed) if len(listed) == len(side.turns) else ()
+    times = ("state_updated_at", "updated_at", "created_at", "checkpoint.ts")
+    when = moment(next((found for name in times if (found := at(fields, name))), None))
     errors = [str(task["error"]) for task in objects(fields.get("tasks")) if task.get("error")]
     error = str(fields.get("error") or next(iter(errors), ""))
-    said = facts(metadata=metadata, status=fields.get("status"), user=text(at(fields, "metadata.user_id")))
+    comment = metadata.get("comment") or metadata.get("feedback_comment")
+    said = facts(metadata=metadata, status=fields.get("status"), user=text(metadata.get("user_id")), comment=comment)
     yield Talk(id_, side.turns, keys, when, error, said)
     yield from scores_in(metadata, id_)
-
-
-def _messages(fields: Fields) -> list[Mapping[str, object]]:
-    found = at(fields, "values.messages")
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 def scores_in(metadata: object, conversation: str) -> Iterator[Score]:
@@ -43,7 +43,11 @@ def scores_in(metadata: object, conversation: str) -> Iterator[Score]:
 EXPORTS = (
     Export(
         name="LangGraph threads",
-        signs=(("thread_id", "values", "metadata"), ("values", "checkpoint", "metadata")),
+        signs=(
+            *(("thread_id", "values", "metadata"), ("values", "checkpoint", "metadata")),
+            *(("values", "config.configurable", "metadata"), ("checkpoint.channel_values", "metadata")),
+            ("thread_id", "checkpoint_id", "checkpoint.channel_versions"),
+        ),
         read=_thread,
         example=(
             {

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.payloads import (
     ANSWER_NAMES,
     GENERATED_NAMES,
@@ -30,7 +30,9 @@ def _run(fields: Fields) -> Iterator[Piece]:
     run = required(fields, "id", "run_id")
     trace = text(fields.get("trace_id")) or text(fields.get("parent_run_id")) or run
     metadata = inside(inside(fields.get("extra")).get("metadata"))
-    session = next((found for name in THREAD_NAMES if (found := text(metadata.get(name)))), None)
+    session = next(
+        (found for name in THREAD_NAMES if (found := text(metadata.get(name)))), text(fields.get("thread_id"))
+    )
     kind, failed = str(fields.get("run_type") or ""), fields.get("error")
     before, after = (None, None) if silent_kind(kind) else _sides(fields)
     parent = text(fields.get("parent_run_id"))
@@ -48,6 +50,14 @@ def _run(fields: Fields) -> Iterator[Piece]:
         ),
     )
     yield from _stats(fields, run)
+    for child in objects(fields.get("child_runs")):
+        yield from _run({"trace_id": trace, "parent_run_id": run, **child})
+
+
+def _thread(fields: Fields) -> Iterator[Piece]:
+    """Yield the runs of a thread as `list_threads` gives it."""
+    for run in objects(fields.get("runs")):
+        yield from _run({**run, "thread_id": fields["thread_id"]})
 
 
 def _sides(fields: Fields) -> tuple[Side | None, Side | None]:
@@ -106,7 +116,7 @@ EXPORTS = (
     Export(
         name="LangSmith",
         signs=(("inputs", "outputs"),),
-        also=lambda fields: not fields.keys() & {"thread_id", "op_name"},
+        also=lambda fields: "op_name" not in fields,
         read=_run,
         example=(
             {
@@ -118,6 +128,7 @@ EXPORTS = (
             },
         ),
     ),
+    Export(name="LangSmith threads", signs=(("thread_id", "runs"),), read=_thread),
     Export(
         name="LangSmith feedback",
         signs=(("run_id", "key", "score", "feedback_source"), ("run_id", "key", "value", "feedback_source")),

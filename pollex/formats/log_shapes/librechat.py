@@ -8,12 +8,17 @@ from typing import Any
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, objects, required, text, truth
+from pollex.formats.log_shapes.parts import attached
 from pollex.formats.log_shapes.turns import turns_in
+
+
+def _facts(fields: Fields) -> Iterator[Piece]:
+    yield Facts(required(fields, "conversationId"), facts(title=fields.get("title"), endpoint=fields.get("endpoint")))
 
 
 def _conversation(fields: Fields) -> Iterator[Piece]:
     id_ = required(fields, "conversationId")
-    yield Facts(id_, facts(title=fields.get("title"), endpoint=fields.get("endpoint")))
+    yield from _facts(fields)
     for message in _flat(fields.get("messagesTree") or fields.get("messages") or [], None):
         yield from _message({"conversationId": id_, **message})
 
@@ -51,18 +56,13 @@ def _turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
     `sender` is a model's name, so it does not give the role.
     """
     role = "user" if truth(fields.get("isCreatedByUser")) else "assistant"
-    parts = fields.get("content") if isinstance(fields.get("content"), list) else None
-    errors = [
-        str(part.get("error")) for part in parts or [] if isinstance(part, Mapping) and part.get("type") == "error"
-    ]
+    parts = objects(fields.get("content"))
+    errors = [str(part.get("error")) for part in parts if part.get("type") == "error"]
     failed = (errors or [str(fields.get("text") or "failed")])[0] if truth(fields.get("error")) or errors else ""
-    if failed:
+    if failed and not any(part.get("type") == "text" for part in parts):
         return (Turn(role="assistant", content="[error]"),), failed
-    files = objects(fields.get("files"))
-    seen = ["[image]" if str(file.get("type")).startswith("image") else "[file]" for file in files]
-    words = fields.get("text") or parts or ""
-    content = [words, *seen] if isinstance(words, str) and words else [*parts, *seen] if parts else seen
-    return turns_in({"role": role, "content": content if seen or (parts and not fields.get("text")) else words}), ""
+    seen = attached(fields.get("files"))
+    return turns_in({"role": role, "content": [*(parts or filter(None, [fields.get("text")])), *seen]}), failed
 
 
 def _refuse(_: Fields) -> Iterator[Piece]:
@@ -84,7 +84,7 @@ EXPORTS = (
         name="LibreChat conversation",
         signs=(("conversationId", "messages"), ("conversationId", "messagesTree")),
         read=_conversation,
-        also=lambda fields: _has_messages(fields),
+        also=lambda fields: _is_list(fields, "isCreatedByUser"),
         example=({"conversationId": "a", "messages": _MESSAGES},),
     ),
     Export(
@@ -92,6 +92,12 @@ EXPORTS = (
         signs=(("conversationId", "messageId", "isCreatedByUser"),),
         read=_message,
         example=tuple({"conversationId": "a", **message} for message in _MESSAGES),
+    ),
+    Export(
+        name="LibreChat conversations without words",
+        signs=(("conversationId", "messages", "endpoint"),),
+        also=lambda fields: not _is_list(fields, "isCreatedByUser") and isinstance(fields["messages"], list),
+        read=_facts,
     ),
     Export(
         name="LibreChat CSV",
@@ -102,7 +108,8 @@ EXPORTS = (
 )
 
 
-def _has_messages(fields: Fields) -> bool:
+def _is_list(fields: Fields, key: str) -> bool:
+    """Return whether the messages are objects with a key; a collection of conversations has ids of messages alone."""
     messages = fields.get("messagesTree") or fields.get("messages")
     first = messages[0] if isinstance(messages, list) and messages else None
-    return isinstance(first, Mapping) and "isCreatedByUser" in first
+    return isinstance(first, Mapping) and key in first

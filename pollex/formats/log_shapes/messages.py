@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pollex.errors import BadInput
-from pollex.formats.log_shapes.payloads import system_of
+from pollex.formats.log_shapes.payloads import answer_in, system_of
 from pollex.formats.log_shapes.shape import Draft, Fields, Reader
 from pollex.formats.log_shapes.turns import is_list_of_turns, turns_of
 
@@ -40,10 +40,19 @@ def _read(fields: Fields) -> Draft:
     if len(candidates) > 1:
         both = " and ".join(candidates)
         raise BadInput(f"turns may be in {both}", remedy="say which", option={"messages_field": candidates[0]})
-    draft = read_field(fields, candidates[0])
+    draft = with_answer(read_field(fields, candidates[0]))
     if any(turn.role == "system" for turn in draft.turns) or not _is_prompt(fields.get("system")):
         return draft
     return Draft((*system_of(fields), *draft.turns), {k: v for k, v in draft.rest.items() if k != "system"})
+
+
+def with_answer(draft: Draft) -> Draft:
+    """Add the answer that stands beside the messages that led to it."""
+    found = answer_in(draft.rest) if draft.turns and draft.turns[-1].role != "assistant" else None
+    if found is None:
+        return draft
+    name, turns = found
+    return Draft(draft.turns + turns, {key: value for key, value in draft.rest.items() if key != name})
 
 
 def _is_prompt(system: object) -> bool:

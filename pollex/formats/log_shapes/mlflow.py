@@ -43,7 +43,7 @@ def _span(span: Mapping[str, Any], trace: str, session: str | None, user: str | 
     failed = str(status.get("code")) in ("STATUS_CODE_ERROR", "ERROR", "2")
     error = str(status.get("message") or "failed") if failed else ""
     when = span.get("start_time_unix_nano") or span.get("start_time_ns") or span.get("start_time") or begun
-    span_id = hexadecimal(span.get("span_id")) or trace
+    span_id = hexadecimal(span.get("span_id") or at(span, "context.span_id")) or trace
     call = call_of(Span(trace, span_id, parent, when, have, error))
     return call._replace(session=session, facts=facts(user=user, **call.facts))
 
@@ -75,27 +75,12 @@ def _assessments(info: Fields, trace: str) -> Iterator[Score]:
 
 
 def _row(fields: Fields) -> Iterator[Piece]:
-    """Yield the trace in a row of the data frame, which is JSON text."""
-    trace = opened(fields["trace"])
-    if not isinstance(trace, Mapping):
-        what = "the cells hold Python's writing of the traces, not JSON"
-        raise WrongFile(what, remedy="write them with trace.to_json(), one trace a line")
-    yield from _trace(trace)
-
-
-def _python(_: Fields) -> Iterator[Piece]:
-    what = "the CSV of search_traces() holds Python's writing of objects, not JSON"
-    raise WrongFile(what, remedy="write each trace with trace.to_json(), one trace a line")
-
-
-def _is_python(fields: Fields) -> bool:
-    return str(fields.get("spans")).lstrip().startswith("[{'") or str(fields.get("assessments")).lstrip().startswith(
-        "[{'"
-    )
-
-
-def _is_frame(fields: Fields) -> bool:
-    return not isinstance(fields.get("spans"), str) or not _is_python(fields)
+    """Yield the trace in a row of the data frame, whole as JSON text or column by column."""
+    if isinstance(opened(fields.get("spans")), str) and not isinstance(opened(fields.get("trace")), Mapping):
+        what = "the cells hold Python's writing of objects, not JSON"
+        raise WrongFile(what, remedy="write each trace with trace.to_json(), one trace a line")
+    trace = opened(fields.get("trace"))
+    yield from _trace(trace if isinstance(trace, Mapping) else {"info": fields, "data": fields})
 
 
 def _example() -> dict[str, Any]:
@@ -116,9 +101,10 @@ EXPORTS = (
     ),
     Export(
         name="MLflow data frame",
-        signs=(("trace_id", "trace", "trace_metadata", "spans"), ("trace_id", "trace", "state")),
-        also=_is_frame,
+        signs=(
+            *(("trace_id", "trace_metadata", "spans"), ("trace_id", "trace", "state")),
+            *(("request_id", "request_metadata", "spans"), ("trace_id", "trace_metadata", "request_preview")),
+        ),
         read=_row,
     ),
-    Export(name="MLflow CSV", signs=(("trace_id", "trace_metadata", "spans"),), also=_is_python, read=_python),
 )

@@ -11,8 +11,8 @@ from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text
-from pollex.formats.log_shapes.parts import text_of, written
-from pollex.formats.log_shapes.payloads import opened
+from pollex.formats.log_shapes.parts import attached, text_of, written
+from pollex.formats.log_shapes.payloads import opened, system_of
 from pollex.formats.log_shapes.turns import role_of
 
 _DETAILS = re.compile(r"<details\b([^>]*)>(.*?)</details>\n?", re.DOTALL)
@@ -21,38 +21,46 @@ _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 
 def _feedback(fields: Fields) -> Iterator[Piece]:
     """Yield the chat of a snapshot, and the thumb."""
-    chat = opened(at(fields, "snapshot.chat"))
+    chat = opened(inside(fields.get("snapshot")).get("chat"))
     data, meta = inside(fields.get("data")), inside(fields.get("meta"))
-    id_, person = required(meta, "chat_id"), text(fields.get("user_id"))
+    id_, person = text(meta.get("chat_id")) or required(inside(chat), "id"), text(fields.get("user_id"))
+    when = moment(fields.get("updated_at", fields.get("created_at")))
     compared = facts(arena=meta.get("arena"), sibling_model_ids=data.get("sibling_model_ids"))
     if isinstance(chat, Mapping):
-        yield from _chat_of(id_, chat, person, annotated=False)
+        yield from _chat_of(id_, chat, person, moment(chat.get("updated_at")) or when, annotated=False)
     yield Facts(id_, compared | facts(reason=data.get("reason"), tags=data.get("tags")))
     if data.get("rating") is not None:
         yield Score(
             *("message", required(meta, "message_id"), data["rating"]),
             comment=data.get("comment") or "",
             person=person,
-            at=moment(fields.get("updated_at", fields.get("created_at"))),
+            at=when,
         )
 
 
 def _chat(fields: Fields) -> Iterator[Piece]:
-    yield from _chat_of(required(fields, "id"), fields, text(fields.get("user_id")), annotated=True)
+    when = moment(fields.get("updated_at"))
+    yield from _chat_of(required(fields, "id"), fields, text(fields.get("user_id")), when, annotated=True)
 
 
-def _chat_of(id_: str, fields: Mapping[str, Any], person: str | None, *, annotated: bool) -> Iterator[Piece]:
-    inner = opened(fields.get("chat"))
+def _chat_of(
+    id_: str, fields: Mapping[str, Any], person: str | None, when: float | None, *, annotated: bool
+) -> Iterator[Piece]:
+    """Yield the messages of a chat as it was at a moment."""
+    inner = opened(fields.get("chat", fields))
     if not isinstance(inner, Mapping):
         raise BadInput("the chat has no messages", remedy="export the feedback with its snapshots, or the chats")
     messages = at(inner, "history.messages")
     if not isinstance(messages, Mapping) or not messages:
         messages = _in_a_row(inner.get("messages"))
     models = facts(title=fields.get("title"), model=inner.get("models"), user=person)
-    yield Facts(id_, models, text(at(inner, "history.currentId")))
+    state, system = when or 0, system_of({"system": at(inner, "params.system") or inner.get("system")})
+    yield Facts(id_, models, text(at(inner, "history.currentId")), state)
     for key, message in messages.items():
         if isinstance(message, Mapping) and message.get("role") is not None:
-            yield _message(id_, str(key), message)
+            said = _message(id_, str(key), message)
+            before = () if said.parent else system
+            yield said._replace(turns=before + said.turns, state=state)
             if annotated:
                 yield from _annotation(str(key), message, person)
 
@@ -78,8 +86,7 @@ def _turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str]:
     role, content = role_of(message["role"]), message.get("content")
     words = content if isinstance(content, str) else text_of(content)
     turns = list(_told(words)) if role == "assistant" else [Turn(role=role, content=text_of(words))]
-    files = objects(message.get("files"))
-    beside = ["[image]" if file.get("type") == "image" else "[file]" for file in files]
+    beside = attached(message.get("files"))
     if beside and turns:
         turns[-1] = Turn(role=role, content="\n".join(filter(None, [turns[-1].content, *beside])))
     error = message.get("error")
@@ -123,7 +130,8 @@ _HISTORY = {"messages": {"m1": _USER, "m2": _ANSWER}, "currentId": "m2"}
 EXPORTS = (
     Export(
         name="Open WebUI feedback",
-        signs=(("data", "meta.chat_id", "meta.message_id", "snapshot"), ("data.rating", "meta.chat_id", "snapshot")),
+        signs=(("data", "meta", "snapshot"), ("data", "meta", "user_id", "version", "type")),
+        also=lambda fields: "message_id" in inside(fields.get("meta")),
         read=_feedback,
         example=(
             {
@@ -135,7 +143,8 @@ EXPORTS = (
     ),
     Export(
         name="Open WebUI chats",
-        signs=(("chat.history",), ("id", "chat.messages")),
+        signs=(("id", "chat"),),
+        also=lambda fields: bool(inside(fields.get("chat")).keys() & {"history", "messages"}),
         read=_chat,
         example=(
             {

@@ -1,26 +1,92 @@
-"""OpenAI: stored completions, Responses, and the items of its evals."""
+"""OpenAI: stored completions, Responses, threads, items of evals; and batches, also of Anthropic and Gemini."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
-from pollex.formats.assembly.pieces import Link, Message, Piece, Score, Talk, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, inside, objects, required, text
+from pollex.conversations.conversation import Turn
+from pollex.formats.assembly.pieces import Facts, Link, Message, Piece, Score, Talk, moment
+from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.langgraph import scores_in
 from pollex.formats.log_shapes.payloads import Side, answered, asked, system_of
-from pollex.formats.log_shapes.turns import turns_of
+from pollex.formats.log_shapes.turns import turns_in, turns_of
+
+UNASKED = "give the file with what was asked, too: of stored completions their messages, of a batch its input"
+NO_INPUT = "put into each row's field input what client.responses.input_items.list(ID) has"
+ANSWERED = float(10**12)
+"""The place of an answer after all messages that led to it, which are numbered from 0."""
+_NUMBERED = re.compile(r"(.+)-(\d+)")
 
 
 def _completion(fields: Fields) -> Iterator[Piece]:
-    """Yield a completion with the messages that led to it."""
+    """Yield a completion's answer with what led to it, or without: its messages may be in a file of their own."""
     id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
     before, after = asked(fields.get("input", fields.get("messages"))), answered({"choices": fields.get("choices")})
-    if before is None:
-        what = "stored completions come without what was asked"
-        raise WrongFile(what, remedy="get each one's messages, too: client.chat.completions.messages.list(ID)")
-    turns = before.turns + (after.turns if after else ())
-    yield Talk(id_, turns, facts=facts(metadata=metadata, user=text(metadata.get("user")), model=fields.get("model")))
+    turns = (before.turns if before else ()) + (after.turns if after else ())
+    said = facts(metadata=metadata, user=text(metadata.get("user")), model=fields.get("model"))
+    yield Message(id_, id_, turns, ANSWERED, facts=said, lacks=UNASKED)
     yield from scores_in(metadata, id_)
+
+
+def _messages(fields: Fields) -> Iterator[Piece]:
+    """Yield the messages of a stored completion, whose ids are the completion's and a number."""
+    for message in objects(fields.get("messages")):
+        found = _NUMBERED.fullmatch(required(message, "id"))
+        if found:
+            words = message.get("content_parts") or message.get("content")
+            turns = turns_in({**message, "content": words})
+            yield Message(found.group(1), found.group(), turns, float(found.group(2)))
+
+
+def _are_numbered(fields: Fields) -> bool:
+    found = [_NUMBERED.fullmatch(str(message.get("id"))) for message in objects(fields.get("messages"))]
+    return len({one.group(1) if one else None for one in found} - {None}) == 1 and None not in found
+
+
+def _thread_message(fields: Fields) -> Iterator[Piece]:
+    thread, key = required(fields, "thread_id"), required(fields, "id")
+    yield Message(
+        thread, key, turns_in({"role": fields.get("role"), "content": fields.get("content")}), _created(fields)
+    )
+    yield from (score._replace(target="message", id=key) for score in scores_in(fields.get("metadata"), thread))
+
+
+def _thread(fields: Fields) -> Iterator[Piece]:
+    id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
+    yield Facts(id_, facts(metadata=metadata, user=text(metadata.get("user"))))
+    yield from scores_in(metadata, id_)
+
+
+def _created(fields: Fields) -> float | None:
+    return moment(fields.get("created_at"))
+
+
+def _batch_request(fields: Fields) -> Iterator[Piece]:
+    """Yield what was asked of a row of a batch; the results are in another file, under the same id."""
+    id_, nothing = required(fields, "custom_id", "key"), dict[str, object]()
+    body: Mapping[str, object] = next((one for name in _ASKED_IN if (one := inside(fields.get(name)))), nothing)
+    metadata = inside(body.get("metadata"))
+    turns = (asked(body) or Side((), True)).turns
+    if not any(turn.role == "system" for turn in turns):
+        turns = system_of(body) + turns
+    yield Message(id_, f"{id_}/asked", turns, 0, facts=facts(metadata=metadata, model=body.get("model")))
+    yield from scores_in(metadata, id_)
+
+
+_ASKED_IN = ("body", "params", "request")
+
+
+def _batch_result(fields: Fields) -> Iterator[Piece]:
+    """Yield an answer of a batch."""
+    id_ = required(fields, "custom_id", "key")
+    found = inside(fields.get("response")) or inside(fields.get("result"))
+    body = inside(found.get("body")) or inside(found.get("message")) or found
+    side = (
+        answered(body.get("output") or body) if body.keys() & {"output", "content", "choices", "candidates"} else None
+    )
+    turns = side.turns if side else (Turn(role="assistant", content="[error]"),)
+    yield Message(id_, f"{id_}/answered", turns, 1, error="" if side else "failed", lacks=UNASKED)
 
 
 def _response(fields: Fields) -> Iterator[Piece]:
@@ -37,12 +103,11 @@ def _response(fields: Fields) -> Iterator[Piece]:
     if conversation is None and before_it is None:
         turns = system_of(fields) + turns
     said = facts(user=text(metadata.get("user")), model=fields.get("model"), metadata=metadata)
-    when = moment(fields.get("created_at"))
     if conversation is None:
         conversation = id_
         if before_it is not None:
             yield Link(id_, before_it)
-    yield Message(conversation, id_, turns, when, error=failed, facts=said)
+    yield Message(conversation, id_, turns, _created(fields), error=failed, facts=said, lacks=NO_INPUT)
     yield from (score._replace(target="message", id=id_) for score in scores_in(metadata, id_))
 
 
@@ -89,6 +154,21 @@ EXPORTS = (
                 "metadata": {"thumb": "up"},
             },
         ),
+    ),
+    Export(name="messages of stored completions", signs=(("object", "messages"),), also=_are_numbered, read=_messages),
+    Export(name="OpenAI threads' messages", signs=(("object", "thread_id", "role", "content"),), read=_thread_message),
+    Export(name="OpenAI threads", signs=(("object", "id", "created_at", "metadata", "tool_resources"),), read=_thread),
+    Export(
+        name="requests of a batch",
+        signs=(("custom_id", "body"), ("custom_id", "params"), ("key", "request")),
+        also=lambda fields: "response" not in fields,
+        read=_batch_request,
+    ),
+    Export(
+        name="results of a batch",
+        signs=(("custom_id", "response"), ("custom_id", "result"), ("key", "response")),
+        also=lambda fields: "request" not in fields,
+        read=_batch_result,
     ),
     Export(name="OpenAI eval items", signs=(("datasource_item", "results", "sample"),), read=_output_item),
 )

@@ -6,24 +6,36 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, Target, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, inside, objects, required, text, under
 from pollex.formats.log_shapes.payloads import answered, asked
+
+COLUMN, REASON = "feedback_scores.", "_reason"
+"""How a score's columns begin in the rows of the page, and how the name of its reason ends."""
 
 
 def _trace(fields: Fields) -> Iterator[Piece]:
     trace, error = required(fields, "id"), inside(fields.get("error_info"))
-    session = text(fields.get("thread_id"))
-    before, after = asked(fields.get("input")), answered(fields.get("output"))
     metadata = inside(fields.get("metadata"))
-    yield Call(
-        *(trace, trace, None, session, moment(fields.get("start_time"))),
+    said = facts(user=text(metadata.get("user") or metadata.get("user_id")), tags=fields.get("tags"))
+    call = _call(fields, trace, None, str(error.get("message") or "failed") if error else "")
+    yield call._replace(session=text(fields.get("thread_id")), facts=said)
+    yield from _scores(fields.get("feedback_scores"), "trace", trace)
+    for column, value in fields.items():
+        if column.startswith(COLUMN) and not column.endswith(REASON) and value not in (None, "", "-"):
+            name, comment = column.removeprefix(COLUMN), str(fields.get(f"{column}{REASON}") or "")
+            yield Score("trace", trace, value, name, comment=comment)
+
+
+def _call(fields: Fields, trace: str, parent: str | None, error: str = "") -> Call:
+    before, after = asked(under(fields, "input")), answered(under(fields, "output"))
+    return Call(
+        *(trace, required(fields, "id"), parent, None, moment(fields.get("start_time"))),
         before=before.turns if before else None,
         after=after.turns if after else None,
+        model=fields.get("type") == "llm",
         history=bool(before and before.history),
-        error=str(error.get("message") or "failed") if error else "",
-        facts=facts(user=text(metadata.get("user") or metadata.get("user_id")), tags=fields.get("tags")),
+        error=error,
     )
-    yield from _scores(fields.get("feedback_scores"), "trace", trace)
 
 
 def _scores(listed: object, target: Target, id_: str) -> Iterator[Score]:
@@ -44,16 +56,14 @@ def _file(fields: Fields) -> Iterator[Piece]:
     trace: Mapping[str, Any] = inside(fields.get("trace"))
     yield from _trace(trace)
     for span in objects(fields.get("spans")):
-        before, after = asked(span.get("input")), answered(span.get("output"))
-        model = span.get("type") == "llm"
-        parent = text(span.get("parent_span_id")) or required(trace, "id")
-        yield Call(
-            *(required(trace, "id"), required(span, "id"), parent, None, moment(span.get("start_time"))),
-            before=before.turns if before and model else None,
-            after=after.turns if after and model else None,
-            model=model,
-            history=bool(before and before.history),
-        )
+        yield from _span({**span, "trace_id": required(trace, "id")})
+
+
+def _span(fields: Fields) -> Iterator[Piece]:
+    trace, model = required(fields, "trace_id"), fields.get("type") == "llm"
+    call = _call(fields, trace, text(fields.get("parent_span_id")) or trace)
+    yield call if model else call._replace(before=None, after=None)
+    yield from _scores(fields.get("feedback_scores"), "span", call.span)
 
 
 def _thread(fields: Fields) -> Iterator[Piece]:
@@ -83,6 +93,18 @@ EXPORTS = (
                 "feedback_scores": [{"name": "User feedback", "value": 1, "source": "ui"}],
             },
         ),
+    ),
+    Export(
+        name="Opik rows of the page",
+        signs=(("id", "input", "output"), ("id", "thread_id")),
+        also=lambda fields: any(name.startswith(COLUMN) for name in fields),
+        read=_trace,
+    ),
+    Export(
+        name="Opik spans",
+        signs=(("trace_id", "project_id", "type", "input", "start_time"),),
+        also=lambda fields: "parent_observation_id" not in fields,
+        read=_span,
     ),
     Export(name="Opik trace file", signs=(("trace.id", "spans"),), read=_file),
     Export(name="Opik threads", signs=(("first_message", "last_message", "feedback_scores"),), read=_thread),

@@ -11,7 +11,15 @@ from typing import Any
 from pollex.formats.assembly.pieces import Piece, Score, Words, moment
 from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, objects, text
 from pollex.formats.log_shapes.payloads import opened
-from pollex.formats.log_shapes.spans import SESSION_NAMES, USER_NAMES, Span, call_of, messages_of, turn_of_event
+from pollex.formats.log_shapes.spans import (
+    ANSWERS,
+    SESSION_NAMES,
+    USER_NAMES,
+    Span,
+    call_of,
+    messages_of,
+    turns_of_event,
+)
 
 _HEX = re.compile(r"[0-9a-fA-F]{16,32}")
 _INT = re.compile(r"-?[0-9]{1,19}")
@@ -93,7 +101,8 @@ def _span(fields: Mapping[str, Any]) -> Iterator[Piece]:
     _require_here(have)
     yield call_of(Span(trace, span, hexadecimal(_key(fields, "parentSpanId")), begun, have, error))
     for event in objects(fields.get("events")):
-        yield from _event(str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, begun)
+        when = _key(event, "timeUnixNano") or begun
+        yield from _event(str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, when)
 
 
 def _require_here(have: Mapping[str, Any]) -> None:
@@ -117,14 +126,14 @@ def _event(name: str, trace: str, span: str, have: Mapping[str, Any], body: obje
     elif name == DETAILS and (said := messages_of(have)):
         before, after = said
         yield Words(trace, span, before.turns if before else (), after.turns if after else (), whole=True)
-    elif name.startswith("gen_ai.") and (turns := turn_of_event(name, _unpacked(body, have))):
-        answer = name == "gen_ai.choice"
-        yield Words(trace, span, () if answer else turns, turns if answer else ())
+    elif name.startswith("gen_ai.") and (turns := turns_of_event(name, _unpacked(body, have))):
+        answer = name in ANSWERS
+        yield Words(trace, span, () if answer else turns, turns if answer else (), moment(when))
 
 
 def _unpacked(body: object, have: Mapping[str, Any]) -> object:
     """Return the content of an event, from the body or, in older versions, from attributes."""
-    found = opened(body)
+    found = opened(body) or opened(have.get("gen_ai.event.content"))
     return found if isinstance(found, Mapping) and found else {name: opened(value) for name, value in have.items()}
 
 

@@ -29,7 +29,11 @@ _LEFT_OUT = frozenset(
         "profile",
         "web_search_call",
         "file_search_call",
+        "code_interpreter_call",
+        "image_generation_call",
+        "mcp_list_tools",
         "summary_text",
+        "token_budget",
     ]
 )
 CALLS = frozenset(
@@ -41,14 +45,23 @@ CALLS = frozenset(
         "functionCall",
         "server_tool_use",
         "mcp_call",
+        "mcp_tool_use",
+        "executableCode",
+        "tool-invocation",
         "custom_tool_call",
         "computer_call",
         "local_shell_call",
     ]
 )
-_RESULTS = frozenset(["tool_result", "tool_call_response", "tool-result", "functionResponse"])
+_RESULTS = frozenset(["tool_result", "tool_call_response", "tool-result", "functionResponse", "codeExecutionResult"])
+_KEYED = {
+    name: kind
+    for kind in ("functionCall", "functionResponse", "inlineData", "fileData", "executableCode", "codeExecutionResult")
+    for name in (kind, re.sub("([A-Z])", r"_\1", kind).lower())
+}
+"""Kinds of parts that are told by a key that has a value, as Gemini's JSON and its Python package write them."""
 _KINDS = {
-    **dict.fromkeys(("image_url", "input_image", "image-url", "inlineData"), "image"),
+    **dict.fromkeys(("image_url", "input_image", "image-url", "image_file", "inlineData"), "image"),
     **dict.fromkeys(("input_audio", "audio_url"), "audio"),
     **dict.fromkeys(("input_file", "document", "file_url", "uri", "blob", "file_data", "media"), "file"),
 }
@@ -101,9 +114,7 @@ def part_kind(part: object) -> str:
         return "text" if isinstance(part, str) else ""
     named = next((part[name] for name in KIND_NAMES if name in part), None)
     if named is None:
-        named = next(
-            (name for name in ("functionCall", "functionResponse", "inlineData", "fileData") if name in part), "text"
-        )
+        named = next((kind for name, kind in _KEYED.items() if part.get(name) is not None), "text")
     return named if isinstance(named, str) else ""
 
 
@@ -119,30 +130,43 @@ def tool_named(part: Mapping[str, Any], kind: str) -> str | None:
     """Return the tool of a part of the AI SDK or LibreChat with its result."""
     if kind == "dynamic-tool":
         return str(part.get("toolName"))
-    if kind.startswith("tool-") and kind not in CALLS | _RESULTS:
-        return kind.removeprefix("tool-")
-    inner = part.get("tool_call")
-    return str(inner.get("name")) if kind == "tool_call" and isinstance(inner, Mapping) else None
+    inner = next((part[name] for name in _INNER if isinstance(part.get(name), Mapping)), None)
+    if kind in ("tool_call", "tool-invocation") and inner is not None:
+        return str(inner.get("name", inner.get("toolName")))
+    return kind.removeprefix("tool-") if kind.startswith("tool-") and kind not in CALLS | _RESULTS else None
+
+
+_INNER = ("tool_call", "toolInvocation")
+"""Where parts of LibreChat and of the AI SDK's fourth version keep a call together with its result."""
 
 
 def _output(part: Mapping[str, Any]) -> object:
-    inner = part.get("tool_call")
-    return (inner if isinstance(inner, Mapping) else part).get("output")
+    inner = next((part[name] for name in _INNER if isinstance(part.get(name), Mapping)), part)
+    found = next((inner[name] for name in ("output", "errorText") if inner.get(name) is not None), None)
+    return inner.get("result") if found is None and inner is not part else found
 
 
 def result_of(part: Mapping[str, Any]) -> str:
     """Return a tool's result as text."""
     kind = part_kind(part)
-    if kind == "functionResponse" and isinstance(inner := part.get("functionResponse"), Mapping):
-        return written(inner.get("response"))
+    if isinstance(inner := _keyed(part, kind), Mapping):
+        return written(inner.get("response", inner.get("output")))
     if kind == "tool_call_response":
         return written(part.get("response", part.get("result")))
     found = _output(part)
+    if isinstance(found, Mapping) and found.keys() >= {"type", "value"}:  # as the AI SDK types what a tool answered
+        found = found["value"]
     return written(part.get("content", part.get("result")) if found is None else found)
 
 
+def _keyed(part: Mapping[str, Any], kind: str) -> object:
+    return next((part[name] for name, known in _KEYED.items() if known == kind and part.get(name) is not None), None)
+
+
 def words_of(part: object) -> str | None:
-    """Return the text of a part, or its kind in brackets; None for hidden parts."""
+    """Return the text of a part, or its kind in brackets; None for hidden and for empty parts."""
+    if part is None:
+        return None
     if isinstance(part, str):
         return _without_data(part)
     kind = part_kind(part)
@@ -168,7 +192,7 @@ def _words(part: Mapping[str, Any]) -> str:
 
 def _placeholder(part: Mapping[str, Any], kind: str) -> str:
     """Return the kind of a part that isn't text, by type or media type."""
-    found = part.get(kind)
+    found = _keyed(part, kind) or part.get(kind)
     inner = found if isinstance(found, Mapping) else part
     media = [part.get("modality"), *(inner.get(n) for n in ("mime_type", "mimeType", "mediaType", "media_type"))]
     for name in media:
@@ -177,10 +201,29 @@ def _placeholder(part: Mapping[str, Any], kind: str) -> str:
     return _KINDS.get(kind, "file" if kind == "fileData" else kind)
 
 
+_CALLED = ("function", "functionCall", "function_call", "custom", *_INNER)
+
+
+def attached(files: object) -> list[str]:
+    """Return the mark of each file beside a message: an image by its type, media type or name, or another file."""
+    found = files if isinstance(files, list) else []
+    return ["[image]" if _IMAGE.search(" ".join(map(str, _facts_of(one)))) else "[file]" for one in found]
+
+
+_IMAGE = re.compile(r"(?i)\bimage\b|\.(png|jpe?g|gif|webp|heic|svg)\b")
+_FILE_NAMES = ("type", "contentType", "content_type", "mime", "mimeType", "mediaType", "name", "file_name", "filename")
+
+
+def _facts_of(file: object) -> list[object]:
+    return [file.get(name) for name in _FILE_NAMES] if isinstance(file, Mapping) else [file]
+
+
 def tool_call(call: Mapping[str, Any]) -> str:
     """Format a tool call in text: `[tool call: name]`."""
-    inner = next((call[n] for n in ("function", "functionCall", "tool_call") if isinstance(call.get(n), Mapping)), call)
+    inner = next((call[name] for name in _CALLED if isinstance(call.get(name), Mapping)), call)
     name = inner.get("name", inner.get("toolName"))
+    if name is None and part_kind(call) == "executableCode":
+        name = "code"
     kind = call.get("type")
     if name is None and isinstance(kind, str) and kind.startswith("tool-"):
         name = kind.removeprefix("tool-")

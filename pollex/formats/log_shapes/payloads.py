@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +24,10 @@ WRAPPERS = ("kwargs", "inputs", "outputs", "values", "value", "args", "request",
 SYSTEM_NAMES = ("system", "instructions", "system_instruction", "systemInstruction", "system_instructions")
 
 
+_PYTHON = re.compile(r"\s*\[?\{'")
+_INDEX = re.compile(r"\d+")
+
+
 class Side(NamedTuple):
     """The input or the output of a run.
 
@@ -34,15 +40,54 @@ class Side(NamedTuple):
 
 
 def opened(value: object) -> Any:
-    """Parse JSON text, up to twice nested; return any other value as it is."""
+    """Parse JSON text, up to twice nested, or Python's writing of it; return any other value as it is."""
     for _ in range(2):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             return value
         try:
             value = parse_json(value)
         except ValueError:
-            return value
+            return _literal(str(value))
     return value
+
+
+def _literal(text: str) -> Any:
+    """Parse what Python writes for objects and lists, as data frames do in the cells of a CSV file."""
+    if _PYTHON.match(text) is None:
+        return text
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def nested(flat: Mapping[str, Any]) -> Any:
+    """Nest names with dots into objects; objects with only numbered names into lists."""
+    tree: dict[str, Any] = {}
+    for name, value in flat.items():
+        *path, last = name.split(".")
+        node = tree
+        for part in path:
+            inner = node.setdefault(part, {})
+            if not isinstance(inner, dict):
+                break
+            node = inner
+        else:
+            node[last] = (
+                [nested(one) if isinstance(one, Mapping) else one for one in value]
+                if isinstance(value, list)
+                else value
+            )
+    return _lists(tree)
+
+
+def _lists(tree: Any) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    inner = {name: _lists(value) for name, value in tree.items()}
+    if inner and all(_INDEX.fullmatch(name) for name in inner):
+        return [inner[name] for name in sorted(inner, key=int)]
+    return inner
 
 
 def asked(value: object) -> Side | None:
@@ -85,6 +130,7 @@ def _listed(values: list[Any], role: Role) -> Side | None:
         return None
     if all(isinstance(value, str) for value in values):
         return Side(_said(role, values[0]), False) if len(values) == 1 else None
+    values = [{"role": role, **one} if isinstance(one, Mapping) and "parts" in one else one for one in values]
     objects = [value for value in values if isinstance(value, Mapping)]
     if len(objects) == len(values) and all(_is_choice(value) for value in objects):
         return generated(objects)
@@ -173,3 +219,19 @@ def generated(choices: object) -> Side | None:
     if isinstance(message, Mapping) and not message.keys() & {"role", "kwargs", "type"}:
         message = {"role": "assistant", **message}
     return Side(turns_in(message), True)
+
+
+REPLIES = (
+    *("response", "full_response", "completion", "choices", "candidates", "answer", "output", "reply", "model_output"),
+    *("bot_response", "assistant_message"),
+)
+
+
+def answer_in(fields: Mapping[str, Any]) -> tuple[str, tuple[Turn, ...]] | None:
+    """Return the field with a model's answer beside what was asked, and its turns; None if there is none."""
+    for name in REPLIES:
+        if fields.get(name) not in (None, "", [], {}):
+            value = {name: fields[name]} if name in GENERATED_NAMES else fields[name]
+            if side := answered(value):
+                return name, side.turns
+    return None

@@ -6,7 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, Talk, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, at, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import (
+    Export,
+    Fields,
+    WrongFile,
+    at,
+    facts,
+    inside,
+    objects,
+    required,
+    text,
+    under,
+)
 from pollex.formats.log_shapes.otlp import hexadecimal
 from pollex.formats.log_shapes.payloads import answered, asked, opened
 from pollex.formats.log_shapes.spans import Span, call_of
@@ -26,6 +37,8 @@ def _span(fields: Fields) -> Iterator[Piece]:
     error = str(fields.get("status_message") or "failed") if failed else ""
     parent, kind = text(fields.get("parent_id")), str(fields.get("span_kind") or "")
     yield call_of(Span(trace, span, parent, fields.get("start_time"), have, error, "" if kind == "UNKNOWN" else kind))
+    for one in objects(fields.get("annotations")):
+        yield from _annotation({"span_id": span, **one})
 
 
 def _context(fields: Fields, name: str) -> object:
@@ -78,15 +91,19 @@ def _are_turns(fields: Fields) -> bool:
     return isinstance(turn, Mapping) and {"trace_id", "input", "output"} <= turn.keys()
 
 
-def _listing(_: Fields) -> Iterator[Piece]:
-    raise WrongFile(
-        "Phoenix's list of sessions has no words", remedy="export spans: client.spans.get_spans_dataframe()"
-    )
+def _listing(fields: Fields) -> Iterator[Piece]:
+    """Yield the spans of a listed trace; of a session, or without attributes, none have words."""
+    spans = objects(fields.get("spans"))
+    if not any("attributes" in span for span in spans):
+        what = "Phoenix's lists of sessions and traces have no words"
+        raise WrongFile(what, remedy="export spans: client.spans.get_spans_dataframe()")
+    for span in spans:
+        yield from _span({"context": {"trace_id": fields.get("trace_id"), "span_id": span.get("span_id")}, **span})
 
 
 def _example_row(fields: Fields) -> Iterator[Piece]:
     """Yield an example of a dataset as a conversation of its own, without session."""
-    before, after = asked(_side(fields, "input")), answered(_side(fields, "output"))
+    before, after = asked(under(fields, "input")), answered(under(fields, "output"))
     id_ = required(fields, "id", "node_id")
     turns = (before.turns if before else ()) + (after.turns if after else ())
     yield Talk(id_, turns, facts=facts(session_lost=True, span=text(at(fields, "source.span_id"))))
@@ -98,15 +115,6 @@ def _example_row(fields: Fields) -> Iterator[Piece]:
                 person = text(one.get("username")) or text(one.get("user_id"))
                 if value is not None:
                     yield Score("conversation", id_, value, name, kind, comment=comment, person=person)
-
-
-def _side(fields: Fields, name: str) -> object:
-    if name in fields:
-        return fields[name]
-    prefix = f"{name}."
-    return {
-        k.removeprefix(prefix): opened(v) for k, v in fields.items() if k.startswith(prefix) and v not in (None, "")
-    }
 
 
 def _annotations(fields: Fields) -> Iterator[tuple[str, Any]]:
@@ -157,7 +165,11 @@ EXPORTS = (
         also=_are_turns,
         read=_session,
     ),
-    Export(name="Phoenix list of sessions", signs=(("session_id", "traces", "start_time"),), read=_listing),
+    Export(
+        name="Phoenix list of sessions or traces",
+        signs=(("session_id", "traces", "start_time"), ("trace_id", "project_id", "start_time", "spans")),
+        read=_listing,
+    ),
     Export(
         name="Phoenix dataset",
         signs=(

@@ -12,18 +12,25 @@ from pollex.formats.log_shapes.payloads import opened
 
 
 def _tracker(fields: Fields) -> Iterator[Piece]:
-    sender = required(fields, "sender_id")
+    sender, slots = required(fields, "sender_id"), inside(fields.get("slots"))
     for event in objects(fields.get("events")):
-        yield from _event({**event, "sender_id": sender}, slots=False)
-    for name, value in inside(fields.get("slots")).items():
+        yield from _event({**event, "sender_id": sender}, slots=not slots)
+    for name, value in slots.items():
         yield from _slot(sender, str(name), value)
+
+
+def _stored(fields: Fields) -> Iterator[Piece]:
+    """Yield an event as a row of the tracker store's table."""
+    yield from _event({**inside(fields.get("data")), "sender_id": fields.get("sender_id")})
 
 
 def _event(fields: Fields, *, slots: bool = True) -> Iterator[Piece]:
     """Yield a message; a text that begins with a slash is a payload."""
     sender, kind, words = required(fields, "sender_id"), fields.get("event"), str(fields.get("text") or "")
-    if kind in ("user", "bot") and words and not words.startswith("/"):
-        turn = Turn(role="user" if kind == "user" else "assistant", content=words)
+    seen = inside(fields.get("data")) if kind == "bot" else {}
+    marks = [f"[{mark}]" for name, mark in (("image", "image"), ("attachment", "file")) if seen.get(name)]
+    if kind in ("user", "bot") and (words or marks) and not words.startswith("/"):
+        turn = Turn(role="user" if kind == "user" else "assistant", content="\n".join(filter(None, [words, *marks])))
         yield Message(sender, text(fields.get("message_id")), (turn,), moment(fields.get("timestamp")))
     elif slots and kind == "slot":
         yield from _slot(sender, str(fields.get("name")), fields.get("value"))
@@ -47,10 +54,11 @@ _EVENTS = [
 EXPORTS = (
     Export(
         name="Rasa trackers",
-        signs=(("sender_id", "events", "slots"),),
+        signs=(("sender_id", "events"),),
         read=_tracker,
         example=({"sender_id": "a", "events": _EVENTS, "slots": {"feedback_value": "positive"}},),
     ),
+    Export(name="Rasa's table of events", signs=(("sender_id", "type_name", "data"),), read=_stored),
     Export(
         name="Rasa events",
         signs=(("sender_id", "event", "timestamp"),),

@@ -19,11 +19,13 @@ class Draft:
         turns: All turns of the conversation, or the one turn of a row that is a turn.
         rest: The fields that the turns weren't read from; id and label are looked for here.
         position: Place of the turn in its conversation; None if the log's order decides.
+        at: When the turn was said, in seconds since 1970; decides where all turns have it and none has a place.
     """
 
     turns: tuple[Turn, ...]
     rest: dict[str, Any]
     position: float | None = None
+    at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,32 @@ from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Call, moment
 from pollex.formats.log_shapes.exports import facts, text
-from pollex.formats.log_shapes.payloads import Side, answered, asked, opened, system_of
+from pollex.formats.log_shapes.payloads import Side, answered, asked, nested, opened, system_of
 from pollex.formats.log_shapes.turns import turns_of
 
 SESSION_NAMES = (
     *("gen_ai.conversation.id", "session.id", "langfuse.session.id", "mlflow.trace.session"),
     *("traceloop.association.properties.session_id", "traceloop.association.properties.thread_id", "session_id"),
+    *("traceloop.association.properties.conversation_id", "traceloop.association.properties.chat_id"),
+    *("ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.threadId", "ai.telemetry.metadata.chatId"),
+    *(
+        "gcp.vertex.agent.session_id",
+        "gen_ai.thread.id",
+        "langsmith.metadata.thread_id",
+        "langsmith.metadata.session_id",
+    ),
+    *("conversation.id", "conversation_id", "thread.id", "thread_id"),
 )
-USER_NAMES = ("user.id", "enduser.id", "langfuse.user.id", "mlflow.trace.user", "langfuse.trace.user_id")
+USER_NAMES = (
+    *("user.id", "enduser.id", "langfuse.user.id", "mlflow.trace.user", "langfuse.trace.user_id"),
+    *("traceloop.association.properties.user_id", "ai.telemetry.metadata.userId"),
+)
 MODEL_NAMES = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name")
 KIND_NAMES = ("openinference.span.kind", "langfuse.observation.type", "mlflow.spanType", "traceloop.span.kind")
 _SILENT = frozenset(
     ["tool", "retriever", "embedding", "embeddings", "reranker", "guardrail", "evaluator", "event", "parser"]
 )
 _MODELS = frozenset(["llm", "generation", "chat_model", "chat", "completion", "text_completion", "generate_content"])
-_INDEX = re.compile(r"\d+")
 
 
 class Span(NamedTuple):
@@ -75,7 +86,7 @@ def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 
 def messages_of(attributes: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
     """Return a span's input and output, by the first convention that fits."""
-    for way in (_semantic, _openinference, _flat, _langfuse, _mlflow, _plain):
+    for way in (_semantic, _openinference, _flat, _listed_events, _langfuse, _mlflow, _vercel, _plain):
         try:
             found = way(attributes)
         except BadInput:
@@ -111,39 +122,10 @@ def _listed(have: Mapping[str, Any], name: str) -> list[Any]:
     """Return a list of objects from one name, or from names with numbers."""
     if name in have:
         whole = opened(have[name])
-        return [_nested(one) for one in whole if isinstance(one, Mapping)] if isinstance(whole, list) else []
+        return [nested(one) for one in whole if isinstance(one, Mapping)] if isinstance(whole, list) else []
     prefix = f"{name}."
-    spread = _nested({key[len(prefix) :]: value for key, value in have.items() if key.startswith(prefix)})
+    spread = nested({key[len(prefix) :]: value for key, value in have.items() if key.startswith(prefix)})
     return spread if isinstance(spread, list) else []
-
-
-def _nested(flat: Mapping[str, Any]) -> Any:
-    """Nest names with dots into objects; objects with only numbered names into lists."""
-    tree: dict[str, Any] = {}
-    for name, value in flat.items():
-        *path, last = name.split(".")
-        node = tree
-        for part in path:
-            inner = node.setdefault(part, {})
-            if not isinstance(inner, dict):
-                break
-            node = inner
-        else:
-            node[last] = (
-                [_nested(one) if isinstance(one, Mapping) else one for one in value]
-                if isinstance(value, list)
-                else value
-            )
-    return _lists(tree)
-
-
-def _lists(tree: Any) -> Any:
-    if not isinstance(tree, dict):
-        return tree
-    inner = {name: _lists(value) for name, value in tree.items()}
-    if inner and all(_INDEX.fullmatch(name) for name in inner):
-        return [inner[name] for name in sorted(inner, key=int)]
-    return inner
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,22 +176,61 @@ def _mlflow(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
     return asked(have.get("mlflow.spanInputs")), answered(have.get("mlflow.spanOutputs"))
 
 
+def _vercel(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+    """Vercel's AI SDK: calls of tools stand beside the text of an answer."""
+    prompt = have.get("ai.prompt.messages") or have.get("ai.prompt")
+    if prompt is None:
+        return None
+    called = opened(have.get("ai.response.toolCalls"))
+    answer = {"role": "assistant", "content": have.get("ai.response.text"), "tool_calls": called}
+    return asked(prompt), answered(answer) if called or answer["content"] else None
+
+
+def _listed_events(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+    """Pydantic AI's spans, whose events are one attribute."""
+    events = opened(have.get("events") or have.get("all_messages_events"))
+    if not isinstance(events, list):
+        whole = opened(have.get("pydantic_ai.all_messages"))
+        return (Side(turns_of(whole), True), None) if isinstance(whole, list) else None
+    sides: tuple[list[Turn], list[Turn]] = [], []
+    for event in events:
+        if isinstance(event, Mapping) and (name := str(event.get("event.name") or "")):
+            sides[name in ANSWERS].extend(turns_of_event(name, event))
+    before, after = (Side(tuple(turns), True) if turns else None for turns in sides)
+    return before, after
+
+
 def _plain(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
     """OpenInference's and Traceloop's words of spans that are no model's."""
     for before, after in (
         ("input.value", "output.value"),
         ("traceloop.entity.input", "traceloop.entity.output"),
-        ("ai.prompt.messages", "ai.response.text"),
+        ("request_data", "response_data"),
+        ("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response"),
+        ("gen_ai.prompt", "gen_ai.completion"),
     ):
         if have.get(before) is not None:
             return asked(have[before]), answered(have.get(after))
     return None
 
 
-def turn_of_event(name: str, body: object) -> tuple[Turn, ...]:
-    """Return the turn of an event such as `gen_ai.user.message`; empty for others."""
+ANSWERS = ("gen_ai.choice", "gen_ai.content.completion")
+"""Events with what a model answered."""
+
+
+def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
+    """Return the turns of an event such as `gen_ai.user.message`; empty for others."""
     if not isinstance(body, Mapping):
         return ()
+    for whole, read in (("gen_ai.content.prompt", asked), ("gen_ai.content.completion", answered)):
+        if name == whole:
+            said = body.get(whole.replace(".content", ""))
+            parts = re.split(r"(?m)^(system|user|assistant|tool|developer): ", said) if isinstance(said, str) else []
+            if len(parts) > 1 and not parts[0].strip():  # text with a role before each message
+                pairs = zip(parts[1::2], parts[2::2], strict=True)
+                return turns_of([{"role": role, "content": words.strip()} for role, words in pairs])
+            side = read(said)
+            return side.turns if side else ()
     if name == "gen_ai.choice":
         message = body.get("message")
         found = message if isinstance(message, Mapping) else body

@@ -6,11 +6,13 @@ import math
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
+from pollex.formats.assembly.pieces import moment
 from pollex.formats.log_shapes.parts import text_of
 from pollex.formats.log_shapes.shape import Draft, Fields, Reader
 from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, role_of
 
 POSITION_NAMES = ("turn", "turn_id", "turn_index", "turn_number", "index", "position", "seq", "order")
+TIME_NAMES = ("timestamp", "created_at", "createdAt", "created", "sent_at", "datetime", "time", "date")
 
 
 def _named(fields: Fields, names: tuple[str, ...]) -> str | None:
@@ -40,7 +42,13 @@ def _read(fields: Fields) -> Draft:
         turns=(Turn(role=role_of(fields[role]), content=text_of(fields[text])),),
         rest={key: value for key, value in fields.items() if key not in (role, text, position)},
         position=None if position is None else _position(position, fields[position]),
+        at=time_of(fields),
     )
+
+
+def time_of(fields: Fields) -> float | None:
+    """Return when a row's turn was said, if a usual column has it."""
+    return next((moment(fields[name]) for name in TIME_NAMES if name in fields), None)
 
 
 READER = Reader(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
@@ -30,14 +31,16 @@ from pollex.text import parse_json
 SPELLINGS: dict[Role, str] = {
     "user": "user human customer client visitor guest caller person usr enduser prompter usermessage lead contact",
     "assistant": """assistant gpt chatgpt ai bot chatbot agent model support operator advisor representative machine
-        apimessage assistantmessage admin fin""",
+        apimessage assistantmessage admin fin functioncall toolcall""",
     "system": "system developer instruction instructions",
-    "tool": "tool function functioncall toolcall observation toolresult ipython environment",
+    "tool": "tool function observation toolresult ipython environment",
 }
 ROLES: dict[str, Role] = {spelling: role for role, line in SPELLINGS.items() for spelling in line.split()}
 ROLE_NAMES = ("role", "from", "speaker", "sender", "author")
 TEXT_NAMES = ("content", "value", "text", "message", "utterance")
 PART_NAMES = ("parts", "contentParts", "content_parts")
+CALLING = ("functioncall", "toolcall")
+"""Roles of turns that are calls and no words."""
 _PLAIN = frozenset({"role", "content"})
 """Fields of most messages: what is looked for in others takes four times as long as reading these."""
 _DECORATION = re.compile(r"((?<!user)(?<!api)(?<!assistant)message(chunk)?$)|[^a-z]")
@@ -73,9 +76,10 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     if message.keys() == _PLAIN and isinstance(message["role"], str) and isinstance(message["content"], str):
         return (Turn(role=role_of(message["role"]), content=text_of(message["content"])),)
     message = _unwrapped(message)
-    if str(message.get("type")) in _ITEMS:
-        return _item(message)
-    role = role_of(_spoken_by(message))
+    if "role" not in message and is_item(message.get("type")):
+        return tuple(_item(message))
+    speaker = _spoken_by(message)
+    role = role_of(speaker)
     name = next((name for name in TEXT_NAMES if message.get(name) is not None), None)
     name = name or next((name for name in TEXT_NAMES if name in message), None)
     parts = next((message[name] for name in PART_NAMES if isinstance(message.get(name), list)), None)
@@ -83,10 +87,20 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     if name is None and parts is None and not beside:
         raise BadInput("a turn has no text", remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}")
     content = parts if parts is not None else message[name] if name else None
+    if _DECORATION.sub("", str(speaker).casefold()) in CALLING:
+        return (Turn(role=role, content=_called(content)),)
     if isinstance(content, list) and any(is_result(part) for part in content):
         return tuple(_parted(role, content, beside))
     text = json.dumps(content, ensure_ascii=False) if role == "tool" and isinstance(content, dict) else text_of(content)
     return (Turn(role=role, content="\n".join(filter(None, [text, *beside])) if beside else text),)
+
+
+def _called(content: object) -> str:
+    """Format a turn that is a call: an object with a name, possibly as JSON text."""
+    if isinstance(content, str) and content.lstrip()[:1] == "{":
+        with suppress(ValueError):
+            content = parse_json(content)
+    return tool_call(content) if isinstance(content, Mapping) and "name" in content else text_of(content)
 
 
 def turns_of(messages: object) -> tuple[Turn, ...]:
@@ -137,25 +151,21 @@ def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return message
 
 
-_ITEMS = frozenset(
-    [
-        "function_call",
-        "function_call_output",
-        "custom_tool_call",
-        "custom_tool_call_output",
-        "reasoning",
-        "web_search_call",
-    ]
-)
-"""Items of OpenAI's Responses that are no messages."""
+def is_item(kind: object) -> bool:
+    """Return whether an item of OpenAI's Responses is a call, its output, or hidden, and no message."""
+    return str(kind).endswith(("_call", "_call_output")) or kind in _HIDDEN
 
 
-def _item(item: Mapping[str, Any]) -> tuple[Turn, ...]:
+_HIDDEN = ("reasoning", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction")
+
+
+def _item(item: Mapping[str, Any]) -> Iterator[Turn]:
     if item["type"].endswith("_output"):
-        return (Turn(role="tool", content=written(item.get("output"))),)
-    if item["type"] in CALLS:
-        return (Turn(role="assistant", content=tool_call(item)),)
-    return ()
+        yield Turn(role="tool", content=written(item.get("output")))
+    elif item["type"] in CALLS and item.get("name"):
+        yield Turn(role="assistant", content=tool_call(item))
+        if item.get("output"):
+            yield Turn(role="tool", content=written(item["output"]))
 
 
 def _parted(role: Role, parts: list[Any], beside: list[str]) -> Iterator[Turn]:

@@ -2,57 +2,115 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 
 from pollex.conversations.conversation import Turn
-from pollex.formats.assembly.pieces import Message, Piece, Score, Talk, moment
+from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, Talk, moment
+from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES
+from pollex.formats.labels import as_number, is_usual
 from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text, truth
+from pollex.formats.log_shapes.messages import NAMES
+from pollex.formats.log_shapes.parts import attached
+from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.turns import turns_in
+
+OWNERS = frozenset(OWNER_NAMES)
+THUMBS = (*LABEL_NAMES, *RATING_NAMES)
+LABELS = frozenset(THUMBS)
 
 
 def _chat(fields: Fields) -> Iterator[Piece]:
-    id_, turns, keys = required(fields, "id", "chatId"), list[Turn](), list[str | None]()
-    for message in objects(fields.get("messages")):
-        said = _turns(message)
+    id_, turns, keys = _id(fields), list[Turn](), list[str | None]()
+    person, name = text(fields.get("userId")), _listed(fields)
+    rest = {key: value for key, value in fields.items() if key not in ("id", name, "votes")}
+    scores: list[Score] = []
+    for number, message in enumerate(objects(fields.get(name))):
+        said, key = _turns(message), text(message.get("id")) or f"{id_}#{number}"
         turns += said
-        keys += [text(message.get("id"))] * len(said)
-    person = text(fields.get("userId"))
-    yield Talk(id_, tuple(turns), tuple(keys), facts=facts(user=person, title=fields.get("title")))
-    for message in objects(fields.get("messages")):
-        yield from _feedback(message, person)
+        keys += [key] * len(said)
+        scores += (
+            score._replace(target="conversation", id=id_, message=key)  # ids may begin anew in each chat
+            for score in _feedback({**message, "id": key}, person)
+        )
+    yield Talk(id_, tuple(turns), tuple(keys), facts=facts(**{**rest, "user": person or rest.get("user")}))
+    yield from scores
     for vote in objects(fields.get("votes")):
         yield from _vote(vote)
 
 
+def _chat_row(fields: Fields) -> Iterator[Piece]:
+    yield Facts(required(fields, "id"), facts(user=text(fields.get("userId")), title=fields.get("title")))
+
+
 def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
     """Return a message's turns; an answer without any part is an error."""
-    turns = turns_in(message)
+    parts = opened(message.get("parts") or message.get("content")) or []
+    files = attached(opened(message.get("attachments") or message.get("experimental_attachments")))
+    turns = turns_in(
+        {"role": message.get("role"), "content": [*(parts if isinstance(parts, list) else [parts]), *files]}
+    )
     if message.get("role") == "assistant" and not any(turn.content.strip() for turn in turns):
         return (Turn(role="assistant", content="[error]"),)
     return turns
 
 
 def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[Score]:
-    value, key = inside(message.get("metadata")).get("feedback"), text(message.get("id"))
-    if isinstance(value, str | int | float) and key:
-        yield Score("message", key, value, person=person)
+    """Yield the thumb in a message, or in its metadata."""
+    given, value, key = _given(message), _value(message), text(message.get("id"))
+    if isinstance(value, str | int | float) and value != "" and key:
+        yield Score("message", key, value, comment=str(given.get("comment") or ""), person=person)
+
+
+_VALUES = ("rating", "value", "type", "score", "thumbs")
+
+
+def _value(message: Mapping[str, object]) -> object:
+    given = _given(message)
+    return next((given[name] for name in _VALUES if given.get(name) is not None), None)
+
+
+def _given(message: Mapping[str, object]) -> Mapping[str, object]:
+    places = (message, inside(message.get("metadata")))
+    found = next((place[name] for place in places for name in THUMBS if place.get(name) is not None), None)
+    return found if isinstance(found, Mapping) else {"value": found}
+
+
+def _id(fields: Fields) -> str:
+    """Return the chat's id, or a hash of what it holds."""
+    held = json.dumps(fields, sort_keys=True, ensure_ascii=True)
+    return text(fields.get("id")) or text(fields.get("chatId")) or "sha256-" + sha256(held.encode()).hexdigest()[:16]
+
+
+def _listed(fields: Fields) -> str:
+    return next((name for name in NAMES if isinstance(fields.get(name), list)), "messages")
 
 
 def _message(fields: Fields) -> Iterator[Piece]:
-    turns = _turns({**fields, "parts": list(objects(fields.get("parts")))})
     key = required(fields, "id")
-    yield Message(required(fields, "chatId"), key, turns, moment(fields.get("createdAt")))
+    yield Message(required(fields, "chatId"), key, _turns(fields), moment(fields.get("createdAt")))
     yield from _feedback(fields, None)
 
 
 def _vote(fields: Fields) -> Iterator[Piece]:
-    if fields.get("isUpvoted") is not None:
-        yield Score("message", required(fields, "messageId"), truth(fields["isUpvoted"]))
+    if fields.get("isUpvoted") not in (None, ""):
+        key = required(fields, "messageId")
+        yield Score("conversation", text(fields.get("chatId")) or "", truth(fields["isUpvoted"]), message=key)
 
 
-def _has_parts(fields: Fields) -> bool:
-    messages = objects(fields.get("messages"))
-    return bool(messages) and isinstance(messages[0].get("parts"), list)
+def _is_stored(fields: Fields) -> bool:
+    """Return whether messages are of the AI SDK, in parts, or hold thumbs or ids that votes in other files may name."""
+    messages = objects(fields.get(_listed(fields)))
+    if not messages or (messages[0].keys() & OWNERS and not fields.keys() & {"id", "chatId"}):
+        return False
+    if isinstance(messages[0].get("parts"), list):
+        return True
+    if fields.keys() & LABELS or not messages[0].keys() >= {"role", "content"}:
+        return False
+    if "id" in messages[0] and "id" in fields:
+        return True
+    return any(is_usual(value) or as_number(value) for message in messages if (value := _value(message)) is not None)
 
 
 _MESSAGES = [
@@ -63,16 +121,22 @@ _VOTE = {"chatId": "a", "messageId": "2", "isUpvoted": True}
 EXPORTS = (
     Export(
         name="AI SDK chats",
-        signs=(("id", "messages"), ("chatId", "messages")),
-        also=_has_parts,
+        signs=(("id", "messages"), ("chatId", "messages"), *((name,) for name in NAMES)),
+        also=_is_stored,
         read=_chat,
         example=({"id": "a", "messages": _MESSAGES, "votes": [_VOTE]},),
     ),
     Export(
         name="AI SDK messages",
-        signs=(("chatId", "role", "parts", "id"),),
+        signs=(("chatId", "role", "parts", "id"), ("chatId", "role", "content", "id", "createdAt")),
         read=_message,
         example=(*({**message, "chatId": "a"} for message in _MESSAGES), _VOTE),
+    ),
+    Export(
+        name="AI SDK chats without messages",
+        signs=(("id", "title", "userId", "visibility"),),
+        also=lambda fields: "messages" not in fields,
+        read=_chat_row,
     ),
     Export(name="AI SDK votes", signs=(("chatId", "messageId", "isUpvoted"),), read=_vote),
 )

@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pollex.formats.assembly.pieces import Call, Facts, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text, under
 from pollex.formats.log_shapes.payloads import answered, asked
 
 REACTION, NOTE, USER_FEEDBACK = "wandb.reaction.1", "wandb.note.1", "wandb.agent_user_feedback"
+ANNOTATION = "wandb.annotation."
 
 
 def _call(fields: Fields) -> Iterator[Piece]:
     call, trace = required(fields, "id"), required(fields, "trace_id")
-    before, after = asked(fields.get("inputs")), answered(fields.get("output"))
-    person = text(inside(fields.get("attributes")).get("user"))
+    before, after = asked(under(fields, "inputs")), answered(under(fields, "output"))
+    person, history = text(inside(under(fields, "attributes")).get("user")), bool(before and before.history)
     yield Call(
         *(trace, call, text(fields.get("parent_id")), text(fields.get("thread_id")), moment(fields.get("started_at"))),
         before=before.turns if before else None,
         after=after.turns if after else None,
-        history=bool(before and before.history),
+        model=history and text(fields.get("parent_id")) is not None,
+        history=history,
         error=str(fields.get("exception") or ""),
         facts=facts(user=person),
     )
-    for feedback in objects(at(inside(fields.get("summary")), "weave.feedback")):
+    for feedback in objects(at(inside(under(fields, "summary")), "weave.feedback")):
         yield from _feedback({**feedback, "weave_ref": f"call/{call}"})
 
 
@@ -35,18 +37,21 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
     if kind == NOTE and payload.get("note"):
         yield Facts(call, facts(comment=str(payload["note"])))
     value = payload.get("emoji") if kind == REACTION else None
+    name = kind.removeprefix(ANNOTATION) if kind.startswith(ANNOTATION) else ""
+    if name:
+        value = payload.get("value")
     if kind == USER_FEEDBACK:
         tags = fields.get("scorer_tags") or payload.get("scorer_tags")
         value = tags[0] if isinstance(tags, list) and tags else None
     if value is not None:
         person, when = text(fields.get("creator")), moment(fields.get("created_at"))
-        yield Score("span", call, value, person=person, at=when)
+        yield Score("span", call, value, name, person=person, at=when)
 
 
 EXPORTS = (
     Export(
         name="Weave calls",
-        signs=(("op_name", "inputs", "output", "trace_id"),),
+        signs=(("op_name", "inputs", "output", "trace_id"), ("op_name", "trace_id", "started_at")),
         read=_call,
         example=(
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ from pollex.errors import UNREADABLE, BadRubrics
 from pollex.rubrics.handwritten import bundled, read_rubrics
 from pollex.rubrics.rubric import Polarity, Rubric, content_id
 
+LARGEST = 1_000_000
+"""Bytes of a file of rubrics, and parts and characters of it with its aliases written out."""
 ENDINGS = (".yaml", ".yml", ".json")
 QUESTION = re.compile(r"Q\d+")
 RAW = re.compile(r"\{%\s*raw\s*%\}(.*?)\{%\s*endraw\s*%\}", re.DOTALL)
@@ -32,7 +35,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     if str(source) in bundled() or Path(source).suffix.lower() not in ENDINGS:
         return read_rubrics(source)
     try:
-        stored = yaml.safe_load(Path(source).read_text(encoding="utf-8-sig"))
+        stored = _stored(Path(source))
     except FileNotFoundError:
         raise BadRubrics("there is no such file", where=str(source), remedy="check the path") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -46,6 +49,27 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
         remedy = "give autorubric's criteria, promptfoo's assertions, or questions Q1, Q2, ..."
         raise BadRubrics("no rubric was found in it", where=str(source), remedy=remedy)
     return tuple(Rubric(id=content_id(polarity, text), text=text, polarity=polarity) for text, polarity in unique)
+
+
+def _stored(path: Path) -> Any:
+    """Load a file of YAML or JSON, unless it is no list of rubrics by its size, also with its aliases written out."""
+    with path.open("rb") as file:
+        content = file.read(LARGEST + 1)
+    text = content.decode("utf-8-sig") if len(content) <= LARGEST else ""
+    node = yaml.compose(text, yaml.SafeLoader)
+    if len(content) > LARGEST or (node is not None and _written_out(node, {}) > LARGEST):
+        raise BadRubrics("more than a million characters", where=str(path), remedy="give a file of rubrics alone")
+    return yaml.safe_load(text)
+
+
+def _written_out(node: yaml.Node, known: dict[int, float]) -> float:
+    """Count a node's parts and characters with each alias in it written out; infinite where it holds itself."""
+    if id(node) not in known:
+        known[id(node)] = math.inf
+        inner = node.value if isinstance(node, yaml.CollectionNode) else ()
+        parts = [part for one in inner for part in (one if isinstance(one, tuple) else (one,))]
+        known[id(node)] = 1 + sum(_written_out(part, known) for part in parts) + (0 if parts else len(node.value))
+    return known[id(node)]
 
 
 def _criteria(stored: Any) -> Found:

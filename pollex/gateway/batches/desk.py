@@ -177,6 +177,10 @@ class Desk:
             LimitReached: Not all of it may be sent; the rest was.
             PollexError: It can't be handed in.
         """
+        for submission in self.book.open(self.endpoint.place, self.endpoint.model):
+            if submission.digest not in self.open:  # another process has handed it in meanwhile
+                keys = (line.key for line in self.book.lines(submission.digest))
+                self._is_open(submission, self._provider(submission.provider), submission.id, keys)
         limit: LimitReached | None = None
         lines: list[Line] = []
         for waiting in list(self._waiting.values()):
@@ -201,7 +205,11 @@ class Desk:
         self.budget.spend(most, by_batch=True)
         self.used.send(call.stage)
 
-    async def _hand_in(self, lines: Sequence[Line], provider: Provider) -> None:
+    async def _hand_in(self, wanted: Sequence[Line], provider: Provider) -> None:
+        ours = await asyncio.gather(*(self._intend(line) for line in wanted))
+        lines = [line for line, mine in zip(wanted, ours, strict=True) if mine]
+        if not lines:
+            return
         submission = Submission(
             digest=secrets.token_hex(16),
             provider=provider.name,
@@ -210,7 +218,6 @@ class Desk:
             intended=time.time(),
             size=len(lines),
         )
-        await asyncio.gather(*(self._intend(line) for line in lines))
         await self.book.intend(submission, lines)
         try:
             id_ = await provider.create(submission, lines)
@@ -228,9 +235,9 @@ class Desk:
             await self.book.created(submission.digest, id_)
         self._is_open(submission, provider, id_, (line.key for line in lines))
 
-    async def _intend(self, line: Line) -> None:
+    async def _intend(self, line: Line) -> bool:
         about = {"stage": line.stage, "item": line.item, "request": line.body.decode()}
-        await self.ledger.intend(line.key, line.attempt, about)
+        return await self.ledger.intend(line.key, line.attempt, about)
 
     async def _look_for(self, submission: Submission, provider: Provider, *, twice: bool = False) -> str | None:
         """Return the id of a batch that may have been created; empty where that can't be told, None without one."""

@@ -10,8 +10,10 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -23,6 +25,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.services.scorer import conversation_from
 from pollex.text import object_of, writable
+from pollex.web.guard import is_loopback
 from pollex.web.live.description import description
 from pollex.web.live.waiting_line import Full, Row, WaitingLine
 
@@ -69,7 +72,10 @@ class Watched:
             await send(message)
 
         try:
-            if scope["type"] == "http" and scope["path"] not in OPEN and not self._known(scope):
+            if scope["type"] == "http" and not self._here(scope):
+                words = {"error": "without a token only this machine is answered, under its own name: send a token"}
+                await JSONResponse(words, 400)(scope, receive, noted)
+            elif scope["type"] == "http" and scope["path"] not in OPEN and not self._known(scope):
                 words = {"error": "the token is missing or wrong: send `Authorization: Bearer TOKEN`"}
                 await JSONResponse(words, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, noted)
             else:
@@ -77,6 +83,11 @@ class Watched:
         finally:
             if scope["type"] == "http":
                 self.line.figures.answered(status, time.perf_counter() - begun)
+
+    def _here(self, scope: Scope) -> bool:
+        """Tell whether a request names this machine, as one must that needs no token: a page can rename its server."""
+        named = Headers(scope=scope).getlist("host")
+        return self.token is not None or (len(named) == 1 and is_loopback(urlsplit(f"//{named[0]}").hostname or ""))
 
     def _known(self, scope: Scope) -> bool:
         if self.token is None:
@@ -108,7 +119,7 @@ async def score(request: Request) -> Response:
     if (many := _many(given)) is None:
         (future,) = line.put([known := _conversation(given)])
         row = _shown(await future, answers)
-        return JSONResponse(row | ({"after_turns": await line.after_turns(known)} if turns else {}))
+        return JSONResponse(row | (await line.after_turns(known) if turns else {}))
     taken = [_tried(one, number) for number, one in enumerate(many)]
     futures = iter(line.put([one for one in taken if isinstance(one, Conversation)]))
     found = [one if isinstance(one, dict) else await next(futures) for one in taken]

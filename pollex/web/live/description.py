@@ -29,8 +29,9 @@ SCORE = {
         "after_turns": {
             "type": "array",
             "items": {"type": "object"},
-            "description": "of one conversation, with `?turns=true`: the score after each turn of the user",
+            "description": "of one conversation, with `?turns=true`: the score after each of the user's first 50 turns",
         },
+        "after_turns_left_out": {"type": "integer", "description": "turns of the user after the 50th, if any"},
         "error": {"type": "string", "description": "where it could not be read or scored"},
     },
 }

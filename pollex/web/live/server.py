@@ -18,10 +18,11 @@ import uvicorn
 from pollex.errors import WrongUse
 from pollex.services.telemetry import exporting
 from pollex.store.folder import STORE
+from pollex.web.guard import is_loopback
 from pollex.web.live.app import application
 from pollex.web.live.figures import Figures
 from pollex.web.live.waiting_line import WaitingLine, opened
-from pollex.web.server import Server, is_loopback, listen
+from pollex.web.server import Server, listen
 
 TOKEN = "POLLEX_TOKEN"  # noqa: S105 - the name of a variable
 GRACE = 30

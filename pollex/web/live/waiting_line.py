@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,13 @@ from pollex.formats.scores import rows
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.scorer import Scorer
-from pollex.services.turns import after_turns
+from pollex.services.turns import after_turns, user_turns
 from pollex.web.live.figures import Figures
 
 MOST = 16
 """Conversations that are scored together: more would let one wait for the rest."""
+BEGINNINGS = 8
+"""Beginnings of a conversation that are scored together, likewise."""
 EVERY = 1.0
 """Seconds between looks at the rubric set's file."""
 LATEST = 0.1
@@ -123,11 +124,16 @@ class WaitingLine:
                     future.set_result(row)
             self._count(-len(batch))
 
-    async def after_turns(self, conversation: Conversation) -> list[Row]:
-        """Score a conversation after each turn of the user, behind the batch that is being scored."""
-        scorer, loop = self.scorer, asyncio.get_running_loop()
-        work = partial(after_turns, conversation, scorer.score_many, scorer.rubrics.turns)
-        return await loop.run_in_executor(self._thread, work)
+    async def after_turns(self, conversation: Conversation) -> Row:
+        """Score a conversation after turns of the user, a few beginnings behind each batch that waits."""
+
+        def score_many(parts: list[Conversation]) -> list[Score]:
+            cuts = [parts[start : start + BEGINNINGS] for start in range(0, len(parts), BEGINNINGS)]
+            return [one for cut in cuts for one in self._thread.submit(self.scorer.score_many, cut).result()]
+
+        found = await asyncio.to_thread(after_turns, conversation, score_many, self.scorer.rubrics.turns)
+        left_out = user_turns(conversation) - len(found)
+        return {"after_turns": found} | ({"after_turns_left_out": left_out} if left_out else {})
 
     async def look(self) -> None:
         """Swap the set when its file changes, until canceled; a set that can't be used changes nothing."""

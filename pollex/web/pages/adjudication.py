@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from pollex.formats.questionnaires import SheetQuestion
 from pollex.reports.transcript import marked_turns
 from pollex.store.labels import Opinion, opinions
 from pollex.store.resume import conversations_of
@@ -20,7 +21,6 @@ from pollex.web.faults import Clash, Fault
 from pollex.web.forms import Form, answered, body, query, site_of
 from pollex.web.once import once
 from pollex.web.opinions import asked_about, disputed, sheet_questions
-from pollex.web.questions import SheetQuestion
 from pollex.web.queues import QUESTION
 
 Option = tuple[str | float, str]

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from pollex.conversations.conversation import Conversation, messages_of
 from pollex.formats.csv_rows import escape_formula
+from pollex.formats.questionnaires import SheetQuestion
 from pollex.graphs.judge.ratings import ratings_of
 from pollex.graphs.judge.state import persons_question
 from pollex.measures.intervals import Figure
@@ -35,7 +36,6 @@ from pollex.web.opinions import (
     sheet_questions,
     with_oneself,
 )
-from pollex.web.questions import SheetQuestion
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
 

@@ -22,7 +22,8 @@ def live(request: Request) -> Response:
     """Return the part of the page that tells how far the command is."""
     query(request, Nothing)
     found = site_of(request).children.find(request.path_params["child"])
-    return frame.page("child_live.html", headers={"X-Pollex-Ended": "1" if found.over else ""}, child=found)
+    ended = "again" if found.back == links.HOME else "1"
+    return frame.page("child_live.html", headers={"X-Pollex-Ended": ended if found.over else ""}, child=found)
 
 
 def as_json(request: Request) -> Response:

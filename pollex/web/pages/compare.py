@@ -50,8 +50,8 @@ def compare(request: Request) -> Response:
         return frame.page("compare.html", site=site.id, here="Runs", runs=scoring, a=None, b=None, form=form)
     a, b = site.run(form.a), site.run(form.b)
     of_a, of_b = lens_for(site, a), lens_for(site, b)
-    pairs, figures = _compared(site, of_a, of_b)
     sets = [site.set_of(run) for run in (a, b)]
+    pairs, figures = _compared(site, of_a, of_b, sets)
     thetas = [named.rubric_set.theta if named else None for named in sets]
     return frame.page(
         "compare.html",
@@ -65,6 +65,7 @@ def compare(request: Request) -> Response:
         figures=figures,
         beside=beside(site, (a, b), (of_a, of_b), sets, pairs),
         comparison=by_one_set(site, (a, b), (of_a, of_b), sets),
+        one_scale="NetSAT" in figures,
         too_many=_alike(sets) and max(len(of_a), len(of_b)) > MOST,
         drawing=scatter(pairs, (thetas[0], thetas[1])),
         differ=changed_parts(a.fingerprint, b.fingerprint),
@@ -87,10 +88,10 @@ def _of_ticked(site: Site, names: list[str]) -> Response:
     return RedirectResponse(links.address(links.COMPARE, a=a, b=b), 303)
 
 
-def _compared(site: Site, a: Lens, b: Lens) -> tuple[Pairs, dict[str, object]]:
+def _compared(site: Site, a: Lens, b: Lens, sets: Sequence[NamedSet | None]) -> tuple[Pairs, dict[str, object]]:
     def make() -> tuple[Pairs, dict[str, object]]:
         pairs = pairs_of(a, b)
-        return pairs, dict(differences(pairs, a, b))
+        return pairs, dict(differences(pairs, a, b, one_scale=_alike(sets) or a.version == b.version))
 
     return site.kept(("compared", a.version, b.version), make)
 
@@ -126,13 +127,15 @@ def _arguments(a: Run, b: Run) -> list[tuple[str, str, str]]:
 def as_json(request: Request) -> Response:
     """Return the figures and all flips as JSON."""
     site, form = site_of(request), query(request, CompareForm)
-    pairs, figures = _compared(site, *(lens_for(site, site.run(name)) for name in (form.a, form.b)))
+    of = [site.run(name) for name in (form.a, form.b)]
+    pairs, figures = _compared(site, lens_for(site, of[0]), lens_for(site, of[1]), [site.set_of(run) for run in of])
     flips = [
         {"a": pairs.ids[i][0], "b": pairs.ids[i][1], "netsat": [float(side[i]) for side in pairs.netsat]}
         for i in pairs.flips.tolist()
     ]
     told = {name: vars(figure) for name, figure in figures.items()}
-    return JSONResponse({"ok": True, "n": len(pairs.ids), "only": pairs.only, "differences": told, "flips": flips})
+    about = {"n": len(pairs.ids), "only": pairs.only, "left_out": pairs.left_out}
+    return JSONResponse({"ok": True} | about | {"differences": told, "flips": flips})
 
 
 ROUTES = [Route(links.COMPARE, compare), Route("/api/compare", as_json)]

@@ -17,6 +17,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.labels import opinions
 from pollex.store.resume import rubrics_of as kept_rubrics
 from pollex.store.runs import Run
+from pollex.store.tables import ScoreRow
 from pollex.store.traces import ConversationTrace, conversation_trace
 from pollex.web import drawings, frame, links
 from pollex.web.explaining import Sums, explained, read
@@ -61,7 +62,7 @@ def conversation(request: Request) -> Response:
         own=own,
         guaranteed=guaranteed_of(score.netsat if score else None, own),
         entropy=entropy_of(score.probability) if score and score.probability is not None else None,
-        decision=decision_of(score.probability if score else None),
+        good=good_of(score),
         scale=scale_of(score.netsat, named.rubric_set) if named and score and score.netsat is not None else None,
         draw=drawings.distribution,
         before=before,
@@ -88,9 +89,11 @@ def guaranteed_of(netsat: float | None, own: RubricSet | None) -> bool | None:
     return bool(own.guaranteed.window.confident(np.array([netsat]))[0])
 
 
-def decision_of(probability: float | None) -> str:
-    """Return what the calibrated probability decides, at .5; empty without one."""
-    return "" if probability is None else "up" if probability >= 0.5 else "down"
+def good_of(score: ScoreRow | None) -> bool:
+    """Decide by the probability, at .5; without one by the label."""
+    if score is None or score.probability is None:
+        return score is not None and score.label == "positive"
+    return score.probability >= 0.5
 
 
 def looked_up(site: Site, run: Run, id_: str) -> tuple[ConversationTrace, tuple[Rubric, ...], NamedSet | None, Sums]:

@@ -29,13 +29,12 @@ from pollex.web.queues import queues_of
 
 COLUMNS = (
     ("place", "Conversation", False),
-    ("turns", "Turns", True),
+    ("probability", "Verdict", False),
     ("", "Thumb", False),
-    ("", "Label", False),
-    ("", "Decision", False),
+    ("turns", "Turns", True),
     ("netsat", "NetSAT", True),
-    ("probability", "P(up)", True),
-    ("", "Certainty", False),
+    ("", "Label by NetSAT", False),
+    ("", "Window", False),
 )
 """Column to sort by, head, and whether it is a number."""
 

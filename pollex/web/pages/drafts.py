@@ -46,10 +46,10 @@ class RefitForm(Form):
 
 
 class DraftForm(Form):
-    """The fields of a draft: `text-ID`, `polarity-ID`, `on-ID` and `remove-ID` of each rubric; `new` is one more."""
+    """The fields of a draft: `text-`, `polarity-`, `on-`, `anew-` and `remove-ID` of each rubric; `new` is one more."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
-    BEGINNINGS = ("text-", "polarity-", "on-", "remove-", "judge")
+    BEGINNINGS = ("text-", "polarity-", "on-", "anew-", "remove-", "judge")
 
     version: int
 
@@ -134,6 +134,7 @@ def _typed(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
                 "text": " ".join(str(given[f"text-{entry.name}"]).split()) or entry.text,
                 "polarity": "dsat" if given.get(f"polarity-{entry.name}", entry.polarity) == "dsat" else "sat",
                 "on": f"on-{entry.name}" in given,
+                "judge_anew": f"anew-{entry.name}" in given,
             }
         )
         if f"text-{entry.name}" in given

@@ -7,8 +7,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pollex.rubrics.headlines import headlines
+from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import doubt
 from pollex.web import frame, links
 from pollex.web.forms import Nothing, query, site_of
 from pollex.web.listing import SCORING
@@ -37,6 +39,7 @@ def home(request: Request) -> Response:
         total=len(every),
         live=[(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
         with_scores=next((run for run, _ in every if run.command in SCORING), None),
+        started=[one for one in site.children.by_id.values() if one.back == links.HOME and one.state != "done"],
         waiting=[(run, len(found.conversations)) for run, _ in every if (found := waiting_in(site, run))],
         left=site.store.rows(LEFT),
         views=views_of(site),
@@ -57,10 +60,18 @@ LEFT = """
 
 
 def strongest(found: RubricSet, kind: Polarity) -> list[Support]:
-    """Return the first five headline rubrics of a kind."""
+    """Return five headline rubrics of a kind: those without a doubt first, each by the difference in thumbs."""
     every = {one.rubric.id: one for one in supported(found, kind)}
     leading = [every[one.rubric.id] for one in headlines(found.rubrics, kind)]
-    return (leading or list(every.values()))[:LAST]
+    return sorted(leading or every.values(), key=lambda one: _weight(one.rubric))[:LAST]
+
+
+def _weight(rubric: ChosenRubric) -> tuple[bool, float]:
+    worth = rubric.worth
+    if worth is None or worth.down_with.value is None or worth.down_without.value is None:
+        return True, 0.0
+    gap = worth.down_with.value - worth.down_without.value
+    return bool(doubt(worth, rubric.polarity)), gap if rubric.polarity == "sat" else -gap
 
 
 ROUTES = [Route(links.HOME, home)]

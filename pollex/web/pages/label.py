@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from pollex.formats.questionnaires import PAPER, SheetQuestion, questionnaire_at
 from pollex.reports.transcript import marked_turns
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
@@ -24,7 +25,7 @@ from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.guests import guest_of, links_to, require_name
 from pollex.web.listing import lens_for, scoring_run
 from pollex.web.once import once
-from pollex.web.questions import SheetQuestion, answers_on, of_rubrics, of_toml, packed_sheet, questions_of
+from pollex.web.questions import answers_on, of_rubrics, of_toml, packed_sheet, questions_of
 from pollex.web.queues import KINDS, QUESTION, UNDONE, lease_of, left_of, next_lease, queue_of, queues_of, require_open
 from pollex.web.site import Site
 
@@ -42,7 +43,7 @@ class QueueForm(Form):
     repeat_share: float = Field(0.05, ge=0, le=1)
     overlap: int = Field(1, ge=1, le=20)
     filter: str = Field("", max_length=2000)
-    ask: Literal["thumb", "rubrics", "questionnaire"] = "thumb"
+    ask: Literal["thumb", "rubrics", "questionnaire", "llm-rubric"] = "thumb"
     questionnaire: str = ""
 
 
@@ -105,6 +106,8 @@ def _asked(site: Site, run: Run, form: QueueForm) -> list[SheetQuestion]:
     """Return the questions of a new queue; none for a thumb."""
     if form.ask == "questionnaire":
         return of_toml(form.questionnaire)
+    if form.ask == PAPER:
+        return questionnaire_at(PAPER)
     if form.ask == "thumb":
         return []
     if (named := site.set_of(run)) is None:
@@ -157,7 +160,7 @@ async def give_next(request: Request) -> Response:
     """Give an annotator the next conversation of a queue."""
     site, form = site_of(request), await body(request, NextForm)
     site.require_writing()
-    require_name(request, form.who)
+    require_name(request, form.who, request.path_params["queue"])
     queue = await run_in_threadpool(queue_of, site.store, request.path_params["queue"])
     return await _next(request, site, queue, form.who)
 
@@ -179,9 +182,9 @@ async def keep(request: Request) -> Response:
     """Keep an answer; it is on the disk before this answers."""
     site, form = site_of(request), await body(request, LabelForm)
     site.require_writing()
-    require_name(request, form.who)
     async with site.turn:
         lease = await run_in_threadpool(lease_of, site.store, form.lease)
+        require_name(request, form.who, lease.queue)
         require_open(lease, form.who)
         queue = await run_in_threadpool(queue_of, site.store, lease.queue)
         given = site.store.rows(BEFORE, [lease.id])
@@ -211,13 +214,13 @@ async def undo(request: Request) -> Response:
     """Take a sheet's answers back; its conversation comes again while its lease lasts."""
     site, form = site_of(request), await body(request, NextForm)
     site.require_writing()
-    require_name(request, form.who)
     id_ = request.path_params["id"]
     async with site.turn:
         found = await run_in_threadpool(site.store.value, "SELECT lease FROM sheets WHERE label = ?", [id_])
         if not found:
             raise NotThere("no queue gave such a label", remedy="take back one that a queue's sheet kept")
         lease = await run_in_threadpool(lease_of, site.store, found)
+        require_name(request, form.who, lease.queue)
         require_open(lease, form.who)
         run = (await run_in_threadpool(queue_of, site.store, lease.queue)).run
         kept = {row["question"]: row["id"] for row in site.store.rows(BEFORE, [lease.id])}

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pollex.errors import PollexError
+from pollex.rubrics.edits import judged_anew
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
@@ -143,7 +144,11 @@ async def ask(request: Request) -> Response:
 
 def _worded(rubric: ChosenRubric, form: AskForm) -> ChosenRubric:
     words = " ".join(form.text.split())
-    return rubric.model_copy(update={"text": words}) if words and rubric.id == form.rubric else rubric
+    if not words or rubric.id != form.rubric or words == rubric.text:
+        return rubric
+    return judged_anew(
+        rubric.model_copy(update={"text": words})
+    )  # what the old words were judged by tells nothing here
 
 
 async def _work(

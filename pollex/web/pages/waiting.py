@@ -38,12 +38,13 @@ class CaseForm(Form):
 
 
 class GivenForm(Form):
-    """An answer; where people differ, one with a reason decides."""
+    """An answer; where people differ, one that `decides` ends that, for a reason."""
 
     run: str
     conversation: str
     who: str = Field(min_length=1, max_length=80)
     option: str
+    decides: bool = False
     reason: str = Field("", max_length=2000)
 
 
@@ -167,7 +168,10 @@ async def give(request: Request) -> Response:
         raise Clash("the run does not wait for this conversation any more", remedy="go on with the next one")
     about = await run_in_threadpool(lambda: next(conversations_of(site.store, run.id, ids=[form.conversation])))
     said = await run_in_threadpool(said_of, site, run, waiting)
-    answers = {one.value for one in said if one.conversation == about.id and one.source == "person"}
+    if form.decides and about.id not in differ(said):
+        raise Clash("people don't differ on it, or somebody has decided", remedy="answer it as yourself")
+    if form.decides and not form.reason.strip():
+        raise Fault("a decision takes a reason", remedy="say why, or answer it as yourself")
     label = LabelRow(
         annotator=form.who,
         text_hash=about.text_hash,
@@ -175,7 +179,7 @@ async def give(request: Request) -> Response:
         run=run.id,
         question=persons_question(waiting.task.question).id,
         value=packed(form.option),
-        source="adjudicated" if form.reason and len(answers) > 1 else "person",
+        source="adjudicated" if form.decides else "person",
         drawn="doubtful",
     )
     # The runs' words are shown to whoever has answered.

@@ -24,6 +24,7 @@ function saidOf(text) {
 form.addEventListener("input", () => {
   changed = true;
   clearTimeout(timer);
+  shown.setAttribute("aria-busy", "true");
   timer = setTimeout(() => look(), 300);
 });
 form.addEventListener("submit", (event) => {

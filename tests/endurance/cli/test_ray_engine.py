@@ -26,7 +26,7 @@ import sys
 from pathlib import Path
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
-from pollex.services.engines import Cluster
+from pollex.services.parts import Cluster
 from pollex.services.options import ModelOptions
 from pollex.services.score_parts import score_parts
 

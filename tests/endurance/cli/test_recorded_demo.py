@@ -15,7 +15,7 @@ import pytest
 from small_runs import Pollex
 from web_site import client_of, made_app
 
-from pollex.cli.commands.demo import bundled_recording, replayed
+from pollex.cli.commands.demo import replayed
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.recorded import MANIFEST, PACKED, REPLIES, Recording
 from pollex.store.store import Store
@@ -74,5 +74,5 @@ def test_where_a_prompt_has_no_reply_the_recorded_result_is_shown_as_it_was_made
 
 
 def test_the_recording_is_of_this_repositorys_prompts_and_small() -> None:
-    assert bundled_recording().changed_prompts() == []
+    assert Recording.bundled().changed_prompts() == []
     assert sum(path.stat().st_size for path in RECORDED.rglob("*")) < 5_000_000

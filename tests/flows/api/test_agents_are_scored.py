@@ -60,6 +60,12 @@ def test_a_failure_is_a_result_and_an_interrupt_is_not(scorer: pollex.Scorer) ->
     assert "no score within" in asyncio.run(LiveScore(scorer, deadline=0).aof(messages(), "1"))["error"]
 
 
+def test_a_state_without_the_field_says_which_it_has(scorer: pollex.Scorer) -> None:
+    node = score_node(scorer, messages="chat")
+    for found in (node.invoke({"messages": []}), asyncio.run(node.ainvoke({"messages": []}))):
+        assert found["pollex"]["error"].startswith("the state has no 'chat' (it has: messages)")
+
+
 def test_an_agent_has_the_score_after_its_turn_and_streams_it(scorer: pollex.Scorer) -> None:
     model = GenericFakeChatModel(messages=iter([AIMessage("Please restart."), AIMessage("Please restart.")]))
     agent = create_agent(model, [], middleware=[ScoreMiddleware(scorer)])

@@ -94,6 +94,7 @@ def test_what_cannot_be_learnt_is_refused(
         pollex.learn(**{"logs": pollex.read_logs(learnt.log), "store": tmp_path / "kept"} | wrong)
 
 
+@pytest.mark.nightly
 def test_a_policy_may_be_named(learnt: Learnt, store: Path) -> None:
     found = pollex.learn(pollex.read_logs(learnt.log), policy="correctness", budget=2, store=store)
     assert found.policy == "correctness"
@@ -200,6 +201,7 @@ def test_a_set_on_a_scale_that_is_not_known_is_refused_with_those_that_are(
         pollex.Scorer.load(tmp_path / "rubrics.json")
 
 
+@pytest.mark.nightly
 def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names_it_too(
     learnt: Learnt, tmp_path: Path
 ) -> None:
@@ -292,6 +294,13 @@ def test_a_rubric_set_is_refitted_scored_measured_and_reported_in_python(
     assert pollex.evaluate(small_log(), rubrics, store=store).n == 48
     assert pollex.refit(small_log(), rubrics, store=store).theta == pytest.approx(rubrics.theta)
     assert pollex.RubricSet.load(learnt.rubrics).report(tmp_path / "loaded.html").stat().st_size > 1000
+
+
+def test_two_logs_are_compared_as_the_signature_says(learnt: Learnt, store: Path) -> None:
+    found = pollex.compare(learnt.log, learnt.log, rubrics=learnt.rubrics, store=store)
+    assert found.comparisons[0].probability.value == 0.0
+    with pytest.raises(WrongUse, match="several logs"):
+        pollex.compare(pollex.read_logs(learnt.log), learnt.log, rubrics=learnt.rubrics, store=store)
 
 
 def test_logs_are_inspected_in_python() -> None:

@@ -24,10 +24,8 @@ def test_a_terminal_spells_options_and_settings_as_the_verb_takes_them() -> None
     assert learn is not None
     assert judge is not None
     said = {"label_field": "feedback.score", "thumbs": "last", "samples": 5, "messages_field": None}
-    assert spelled(learn, said) == (
-        "--label-field feedback.score --set thumbs=last --samples 5 --set messages_field=VALUE"
-    )
-    assert spelled(judge, BOUNDS) == "--set 'positive=>=4' --set 'negative=<=2'"
+    assert spelled(learn, said) == "--label-field feedback.score --set thumbs=last --samples 5 --messages-field"
+    assert spelled(judge, BOUNDS) == "--positive '>=4' --negative '<=2'"
 
 
 def test_an_error_of_the_api_names_arguments_in_all_that_it_tells(tmp_path: Path) -> None:

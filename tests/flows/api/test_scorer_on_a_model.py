@@ -45,6 +45,7 @@ def labelled() -> Iterator[dict[str, Any]]:
             yield {"id": row["id"], "turns": row["messages"], "label": label}
 
 
+@pytest.mark.nightly
 def test_a_first_call_that_fails_leaves_the_store_to_others(rubrics: pollex.RubricSet, store: Path) -> None:
     refused = pollex.Scorer(rubrics, store=store)
     with pytest.raises(WrongUse, match="confirm it: base_url='http"):
@@ -107,6 +108,7 @@ def test_event_loops_that_are_gone_keep_no_connections(
     assert "Unclosed" not in caplog.text
 
 
+@pytest.mark.nightly
 def test_a_scorer_asks_again_after_a_first_call_that_failed(
     rubrics: pollex.RubricSet, server: ProtocolServer, store: Path
 ) -> None:

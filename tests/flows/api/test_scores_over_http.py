@@ -99,9 +99,16 @@ async def test_nobody_without_the_token_gets_a_score_or_a_figure(client: httpx2.
     assert {"/v1/score", "/health", "/ready", "/metrics"} == set(described["paths"])
 
 
+async def test_without_a_token_a_request_names_this_machine(line: WaitingLine) -> None:
+    transport = httpx2.ASGITransport(application(line, None))
+    for host, status in (("localhost:1", 200), ("127.0.0.1", 200), ("[::1]:8765", 200), ("evil.example:8765", 400)):
+        async with httpx2.AsyncClient(transport=transport, base_url=f"http://{host}") as client:
+            assert (await client.get("/metrics")).status_code == status, host
+
+
 async def test_a_full_queue_says_when_to_come_back_and_takes_nothing_of_the_request(line: WaitingLine) -> None:
     transport = httpx2.ASGITransport(application(line, None))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://here") as client:
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost:8765") as client:
         first = asyncio.create_task(client.post("/v1/score", json={"conversations": rows(30)}))
         await depth(line, 30)
         refused = await client.post("/v1/score", json={"conversations": rows(11)})
@@ -156,3 +163,9 @@ async def test_one_conversation_can_have_a_score_after_each_turn_of_the_user(cli
     assert [row["turns"] for row in found["after_turns"]] == list(range(1, len(users) + 1))
     assert found["after_turns"][-1]["netsat"] == found["netsat"]
     assert all(row["probability"] is None for row in found["after_turns"])  # nobody measured whether it helps
+
+
+async def test_the_turns_of_a_long_conversation_are_bounded_and_the_rest_is_said(client: httpx2.AsyncClient) -> None:
+    turn = {"role": "user", "content": "Please book it."}, {"role": "assistant", "content": "Done."}
+    found = (await client.post("/v1/score?turns=true", json={"messages": [*turn] * 60})).json()
+    assert (len(found["after_turns"]), found["after_turns_left_out"]) == (50, 10)

@@ -16,6 +16,7 @@ import pytest
 from small_log import Ended
 from small_runs import Pollex, run_here
 
+from pollex.calibration.leverage import asked_gradient, gradient, per_text
 from pollex.calibration.models import NAMES, model_named
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.storage import load
@@ -23,7 +24,7 @@ from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.graphs.context import NullProgress
 from pollex.measures.distributions import Predictions
 from pollex.services.calibrate import choice_sentences, settings_for
-from pollex.services.calibration_figures import QUICK, Effort, as_fitted, bench_of, kept
+from pollex.services.calibration_figures import QUICK, Effort, as_fitted, bench_of, kept, leverages_of
 
 JUDGES = ("ann", "bob", "=cy")
 TEXTS = 40
@@ -149,6 +150,7 @@ def test_settings_of_a_network_are_searched_for_and_those_of_others_are_their_ow
     assert settings_for(model_named("ordinal"), 3, None, network=False) == {}
 
 
+@pytest.mark.nightly
 def test_what_a_search_found_is_told() -> None:
     rng = np.random.default_rng(0)
     X = rng.dirichlet([1, 1], 40)
@@ -379,6 +381,7 @@ def test_a_model_chosen_by_leaving_groups_out_is_reported_likewise(
     assert "no column 'topic' of three groups" in unlike
 
 
+@pytest.mark.nightly
 def test_report_measures_beside_simpler_models_and_writes_a_page(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
     arguments = (tables / "kept", tables / "answers.csv", tables / "judgments.csv", "--out", tmp_path / "r.html")
     ended = pollex("calibrate", "report", *arguments, "--quick", "--json")
@@ -404,6 +407,14 @@ def test_report_measures_beside_simpler_models_and_writes_a_page(pollex: Pollex,
     assert "judge =cy, " in page
     assert "<script" not in page
     assert "//" not in page
+
+
+def test_the_leverage_on_the_page_is_the_kept_calibrators(tables: Path) -> None:
+    model, table = load(tables / "kept"), read_answers(tables / "answers.csv")
+    bench = bench_of(table, read_judgments(tables / "judgments.csv", table), 0, None, QUICK, NullProgress())
+    (found,) = leverages_of(model, bench)
+    on_main, on_length = gradient(model, table.X), asked_gradient(model.questionnaire_, table.X, "length")
+    assert found.mean == pytest.approx(np.nanmean(per_text(on_main, on_length)))
 
 
 def test_intervals_of_smece_are_rougher_where_there_are_many_answers(tables: Path) -> None:

@@ -101,4 +101,4 @@ def test_python_has_the_same_verdicts(gate: Pollex, logs: tuple[Path, Path], lea
     found = pollex_api.check(new, old, learnt.rubrics, fail_if=[WORSE], store=store)
     assert found.failed
     assert json.loads(json.dumps(found.as_json())) == gate(new, old, "--fail-if", WORSE, "--json").last
-    assert pollex_api.compare([old, new], learnt.rubrics, store=store).comparisons[0].probability.high < 0
+    assert pollex_api.compare(old, new, rubrics=learnt.rubrics, store=store).comparisons[0].probability.high < 0

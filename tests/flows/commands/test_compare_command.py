@@ -1,8 +1,10 @@
 """`pollex compare`: which of two samples is better, and how sure that is."""
 
 import asyncio
+import shutil
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_log import small_log, write_log
@@ -100,3 +102,31 @@ def test_what_cannot_be_compared_is_refused_with_words(
     ended = pollex("compare", logs, *more, "--rubrics", learnt.rubrics, "--store", store)
     assert ended.code in (1, 2)
     assert words in ended.err
+
+
+def test_a_set_beside_itself_shows_nothing_whichever_run_answered(
+    pollex: Pollex, learnt: Learnt, tmp_path: Path
+) -> None:
+    store = tmp_path / "copied"
+    shutil.copytree(learnt.store, store)
+    assert pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--out", "s.jsonl").code == 0
+    arguments = ("--rubrics", learnt.rubrics, "--store", store, "--json")
+    learned = RubricSet.load(learnt.rubrics).run
+    (found,) = pollex("compare", learned, "last", *arguments).last["comparisons"]
+    held_out = RubricSet.load(learnt.rubrics).data.held_out
+    assert found["sizes"] == [held_out, held_out]
+    assert found["probability"]["value"] == found["netsat"]["value"] == 0
+    assert not any(one["moved"] or one["difference"]["value"] for one in found["rubrics"])
+    assert "conversations that the set was learned from" in found["notes"][0]
+
+    async def looked() -> tuple[dict[str, Any], str]:
+        with Store.open(store) as opened:
+            async with client_of(made_app(opened)) as client:
+                runs = {"a": learned, "b": "last"}
+                told = (await client.get("/api/compare", params=runs)).json()
+                return told, (await client.get("/compare", params=runs)).text
+
+    told, page = asyncio.run(looked())
+    assert (told["n"], told["flips"]) == (held_out, [])
+    assert told["differences"]["NetSAT"]["value"] == pytest.approx(0)
+    assert "that one of them was learned from are left out" in unescape(page)

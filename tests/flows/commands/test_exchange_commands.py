@@ -40,7 +40,7 @@ def test_inspect_tells_what_rows_of_ones_own_hold(tmp_path: Path) -> None:
         file.writelines(json.dumps(one) + "\n" for one in rows)
     told = json.loads(run("inspect", tmp_path / "logs", "--json").splitlines()[-1])
     assert told["formats"] == {"messages": 4}
-    assert told["spellings"] == {"positive": {"Up": 2, "1": 1}, "negative": {"bad": 1}}
+    assert told["spellings"] == {"positive": {"Up": 2, "1": 1}, "negative": {"bad": 1}, "none": {}, "neither": {}}
     assert (told["roles"], told["attached"]) == ({"user": 3, "assistant": 3}, {"image": 3})
     assert (told["languages"], told["fields"]) == ({"de": 3}, {"plan": 3})
     assert told["duplicates"] == {"identical": 1, "same_text": 2}
@@ -91,5 +91,15 @@ def test_scoring_goes_on_where_several_scores_may_be_the_thumb(learnt: Learnt, s
         tmp_path / "s.jsonl",
     )
     ended = run_here(*given)
-    assert "'user-feedback' (1), 'rating' (1) → say which: --set label_field=user-feedback" in ended.err
-    assert run_here(*given, "--set", "label_field=rating").code == 0
+    assert ended.code == 0, ended.err
+    assert "name the right one: --label-field" in ended.out
+    assert run_here(*given, "--label-field", "rating").code == run_here(*given, "--set", "label_field=rating").code == 0
+    said = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]
+    rows = [{"id": str(i), "messages": said, "feedback": {"score": i}} for i in range(3)]
+    given[1].write_text("\n".join(map(json.dumps, rows)))
+    ended = run_here(*given)
+    assert (ended.code, "3 labels can't be read, and are not needed here" in ended.out) == (0, True)
+    ended = run_here(*given, "--label-field", "feedback")
+    assert ended.code == 1
+    assert "label-field feedback.score" in ended.err
+    assert "--max-bad" not in ended.err  # that of all rows is no remedy

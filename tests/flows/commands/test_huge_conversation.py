@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
 
 
+@pytest.mark.nightly
 def test_one_of_8_mb_is_named_and_one_of_thousands_of_turns_is_scored(
     tmp_path: Path, learnt: Learnt, store: Path, pollex: Pollex
 ) -> None:

@@ -81,13 +81,13 @@ def test_a_run_that_is_none_of_judge_cannot_be_reviewed(pollex: Pollex, tmp_path
     assert "no run of `pollex judge`" in reviewed(pollex, tmp_path / "none").err
 
 
-def test_help_shows_at_most_eighteen_options_in_groups_and_all_where_asked_to(pollex: Pollex) -> None:
+def test_help_shows_twenty_options_in_groups_and_all_where_asked_to(pollex: Pollex) -> None:
     few, every = (pollex("judge", option).out for option in ("--help", "--help-all"))
     assert [line for line in few.splitlines() if re.fullmatch(r"[A-Z]\w+:", line)] == [
-        *("Question:", "Model:", "Limits:", "Output:", "Other:")
+        *("Data:", "Question:", "Model:", "Limits:", "Output:", "Other:")
     ]
     shown = [line for line in few.splitlines() if re.match(r"  --[a-z-]+ ", line) and "--help" not in line]
-    assert len(shown) == 17
+    assert len(shown) == 20
     assert "deadline" in every
     assert "deadline" not in few
 
@@ -321,10 +321,7 @@ def test_without_any_thumb_no_tau_is_fitted_and_nobody_is_asked(pollex: Pollex, 
     for more in ((), ("--dry-run",)):
         ended = judged(pollex, store, log, "--tau-precision", "0.9", *more)
         assert ended.code == 1
-        assert (
-            "no conversation has a thumb that τ could be fitted to → name their field: --set label_field=VALUE"
-            in ended.err
-        )
+        assert "no conversation has a thumb that τ could be fitted to → name their field: --label-field" in ended.err
     assert not (tmp_path / "verdicts.jsonl").exists()
 
 

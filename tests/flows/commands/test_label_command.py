@@ -86,6 +86,7 @@ def test_only_conversations_without_a_label_are_listed_with_probability_and_entr
     assert ("calibrated on" in ended.err) == ended.last["calibrated"]
 
 
+@pytest.mark.nightly
 def test_asked_for_more_than_there_are_it_lists_all_that_can_be_scored(
     pollex: Pollex, learnt: Learnt, store: Path, log: Path
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_log_in_which_everything_is_labelled_has_nothing_to_list(pollex: Polle
     assert "Every conversation has a label already." in ended.err
 
 
+@pytest.mark.nightly
 def test_what_is_written_can_be_labelled_and_learnt_from(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path, log: Path
 ) -> None:

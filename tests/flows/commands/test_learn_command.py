@@ -12,6 +12,7 @@ from small_log import row, same_but_for_time, small_log, write_log
 from small_runs import Learnt, Pollex
 
 from pollex.cli.settings import SETTINGS
+from pollex.reports.learning import caveats
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import POLICIES
 from pollex.store.resume import runs
@@ -106,6 +107,7 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     told = learnt.ended.last
     assert len(learnt.ended.out.splitlines()) == 1
     assert "built-in (no LLM)" in learnt.ended.err
+    assert all(caveat in learnt.ended.err for caveat in caveats(RubricSet.load(learnt.rubrics)))
     assert told["roles"] == dict.fromkeys(("extractor", "summarizer", "deduplicator", "judge"), "built-in (no LLM)")
     written = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
     assert (told["theta"], told["alpha"], told["run"]) == (written["theta"], written["alpha"], written["run"])
@@ -113,7 +115,7 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
         sum(rubric["polarity"] == kind for rubric in written["rubrics"]) for kind in ("sat", "dsat")
     )
     assert 1 <= told["sat"] <= 10
-    assert told["policy"] == written["policy"] == "separation"
+    assert told["policy"] == written["policy"] == "greedy"
     assert told["guaranteed_window"] == written["guaranteed"]
     assert written["guaranteed"]["n"] == told["training"]["n"]
     assert written["guaranteed"]["upper"]["threshold"] is None  # it takes 46 labels on a side, and there are 24 in all
@@ -142,6 +144,7 @@ def test_how_far_the_set_reaches_is_measured_on_held_out_conversations(learnt: L
     assert "fewer than 5 of a class" in reach["more"]["undefined"]
 
 
+@pytest.mark.nightly
 def test_a_second_run_in_another_store_on_shuffled_rows_learns_the_same_to_the_last_digit(
     pollex: Pollex, tmp_path: Path, learnt: Learnt
 ) -> None:
@@ -152,6 +155,7 @@ def test_a_second_run_in_another_store_on_shuffled_rows_learns_the_same_to_the_l
     assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
 
 
+@pytest.mark.nightly
 def test_nothing_held_out_is_said_and_leaves_no_figures(pollex: Pollex, learnt: Learnt, store: Path) -> None:
     ended = pollex("learn", learnt.log, "--test-fraction", 0, "--store", store, "--json", "-v")
     assert ended.code == 0
@@ -162,6 +166,7 @@ def test_nothing_held_out_is_said_and_leaves_no_figures(pollex: Pollex, learnt: 
     assert "nan" not in ended.said.lower().split()
 
 
+@pytest.mark.nightly
 def test_odd_conversations_are_listed_counted_and_not_learnt_from(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
@@ -196,6 +201,7 @@ def test_different_conversations_under_one_id_are_refused_by_name(pollex: Pollex
     assert "--set on_duplicate=last" in ended.err
 
 
+@pytest.mark.nightly
 def test_users_whose_conversations_go_together_are_so_many_and_no_more(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:

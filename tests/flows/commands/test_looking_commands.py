@@ -139,6 +139,7 @@ def test_why_leads_from_a_rubric_to_the_turns_that_it_came_from(pollex: Pollex, 
     assert rubric["quotes"][0]["text"] in without.out
 
 
+@pytest.mark.nightly
 def test_why_tells_conversations_by_what_the_user_began_with_and_not_by_the_prompt_they_share(
     pollex: Pollex, tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ def test_every_format_has_a_column_for_each_judge(
         assert float(row["entropy"]) == pytest.approx(entropy)
 
 
+@pytest.mark.nightly
 def test_an_evaluation_tells_how_true_probabilities_are_and_that_labels_are_missing(
     learnt: Learnt, pollex: Pollex, store: Path
 ) -> None:

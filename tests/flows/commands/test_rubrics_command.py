@@ -72,6 +72,23 @@ def test_learn_does_not_overwrite_edits_that_were_fitted_since(pollex: Pollex, m
     assert edits_beside(mine).read_bytes() == before
 
 
+def test_a_reworded_rubric_is_judged_as_before_or_anew_with_figures_of_both(
+    pollex: Pollex, mine: Path, learnt: Learnt
+) -> None:
+    first, second = RubricSet.load(mine).rubrics[:2]
+    kept = pollex("rubrics", "reword", mine, first.id, "The user speaks of Lisbon.", "--store", learnt.store)
+    assert "It is still judged by" in kept.out
+    anew = ("rubrics", "reword", mine, second.id, "The user speaks of rain.", "--judge-anew", "--store", learnt.store)
+    told = " ".join(pollex(*anew).out.split())
+    assert "Judged anew: “The user speaks of rain.” is judged by likeness" in told
+    assert told.count("AUC alone") == told.count("it holds in") == 2
+    fitted = " ".join(pollex("refit", learnt.log, "--rubrics", mine, "--store", "s").out.split())
+    assert fitted.count("Judged anew: ") == 1
+    by = {rubric.id: rubric.source for rubric in RubricSet.load(mine).rubrics}
+    assert (by[first.id], by[second.id]) == (first.source, "person")
+    assert not any(entry.judge_anew for entry in read_edits(edits_beside(mine))), "it is fitted now"
+
+
 def test_rubrics_are_added_reworded_and_removed_by_their_ids(pollex: Pollex, mine: Path) -> None:
     first, words = RubricSet.load(mine).rubrics[0], 'The user says "ok"\nand leaves.'
     added = pollex("rubrics", "add", mine, words, "--polarity", "sat", "--note", "of Anna", "--json").last["changed"]
@@ -109,6 +126,7 @@ def test_edits_that_are_broken_or_in_two_places_are_refused_by_name(mine: Path) 
         RubricSet.load(mine)
 
 
+@pytest.mark.nightly
 def test_a_model_words_marked_rubrics_better(pollex: Pollex, tmp_path: Path) -> None:
     texts = ("The assistant always names the price and books.", "The user fails to get the keys and leaves.")
     spoken = [rubric(n, "sat").model_copy(update={"text": text, "source": "person"}) for n, text in enumerate(texts)]

@@ -53,7 +53,6 @@ def read_back(path: Path) -> list[dict[str, Any]]:
         for name in ("confident", "guaranteed"):
             one[name] = {"True": True, "False": False, "": None}[one[name]]
         one |= {name: one[name] or None for name in ("label", "decision", "differs")}
-        one["answers"] = json.loads(one["answers"])
     return rows
 
 
@@ -170,6 +169,7 @@ def test_scores_that_end_in_the_middle_leave_the_old_file_and_no_half_one(
     assert out.read_text() == "old"
 
 
+@pytest.mark.nightly
 def test_evaluate_on_what_was_held_out_repeats_the_figures_of_learn(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
@@ -201,6 +201,7 @@ def with_guarantee(learnt: Learnt, path: Path, upper: float | None) -> Path:
     return path
 
 
+@pytest.mark.nightly
 def test_both_windows_are_told_for_each_score_and_measured_on_all(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
@@ -222,6 +223,7 @@ def test_both_windows_are_told_for_each_score_and_measured_on_all(
     assert f"positive over {theta + 1:.1f}: right" in told.err
 
 
+@pytest.mark.nightly
 def test_where_no_window_could_be_promised_nothing_is_said_of_one(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
@@ -237,6 +239,7 @@ def test_where_no_window_could_be_promised_nothing_is_said_of_one(
     assert "nothing is outside the window" in fitted.err
 
 
+@pytest.mark.nightly
 def test_figures_of_one_class_are_undefined_with_a_reason_and_never_a_number(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:

@@ -130,6 +130,7 @@ def saying(n: int) -> dict[str, Any]:
     return RULE | {"match": f"Person {n}.", "content": json.dumps({"turns": turns})}
 
 
+@pytest.mark.nightly
 def test_judge_learn_and_calibrate_read_the_file_as_it_is(pollex: Pollex, asked: list[str]) -> None:
     personas = "".join(f'[[personas]]\nid = "p{n}"\ntext = "Person {n}."\n' for n in range(9))
     Path("topics.toml").write_text(TOPICS + personas)

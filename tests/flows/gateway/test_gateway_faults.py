@@ -189,6 +189,29 @@ async def test_a_call_that_alone_meets_with_503_is_an_error_of_its_item() -> Non
     assert kinds(results) == {"Completed", "Failed"}
 
 
+@pytest.mark.parametrize("rule", [{"do": "status", "code": code} for code in (502, 503, 504)] + [{"do": "reset"}])
+async def test_two_prompts_that_always_fail_hold_nobody_while_others_are_answered(rule: dict[str, Any]) -> None:
+    script = [rule | {"match": f"Question {number}:"} for number in (3, 17)]
+    with ProtocolServer(script=script) as server:
+        async with gateway(server.url, concurrency=8) as door:  # and the usual 120 s for an outage
+            async with asyncio.timeout(30):
+                results = await ask_all(door, [question(number) for number in range(24)])
+        assert server.counts()["received"] <= 22 + 2 * 8
+    assert [type(result).__name__ for result in results].count("Failed") == 2
+    assert kinds(results) == {"Completed", "Failed"}
+
+
+@pytest.mark.parametrize("code", [304, 400, 401, 403, 404, 405, 418, 451, 501, 505])
+async def test_what_is_final_is_sent_once_and_ends_no_run_in_which_others_are_answered(code: int) -> None:
+    rule = {"do": "status", "code": code, "body": ""}  # a 304 has none
+    with ProtocolServer(script=[rule | {"match": f"Question {number}:"} for number in (3, 9)]) as server:
+        async with gateway(server.url, concurrency=1) as door:
+            results = await ask_all(door, [question(number) for number in range(12)])
+        assert server.counts()["received"] == 12
+    assert [number for number, result in enumerate(results) if isinstance(result, Failed)] == [3, 9]
+    assert kinds(results) == {"Completed", "Failed"}
+
+
 async def test_a_refused_call_without_a_key_says_that_there_was_none() -> None:
     with ProtocolServer(script=[{"do": "status", "code": 401}]) as server:
         door = Gateway(Endpoint("any-model", server.url), MemoryLedger())
@@ -226,6 +249,15 @@ async def test_a_call_ends_at_its_deadline_whatever_the_server_does(rule: dict[s
     assert isinstance(second, Completed), "the slot was not given back"
     assert 1.0 <= took < 60.0
     assert door.used.total.uncounted == 1, "a call that timed out may be billed"
+
+
+async def test_a_reply_that_came_while_the_process_was_stopped_is_read() -> None:
+    with ProtocolServer(latency=0.1) as server:
+        async with gateway(server.url, deadline=0.5) as door:
+            asked = asyncio.ensure_future(door.ask(question()))
+            await received(server, 1)
+            time.sleep(1.8)  # noqa: ASYNC251 - as Ctrl-Z does
+            assert isinstance(await asked, Completed)
 
 
 @pytest.mark.parametrize(

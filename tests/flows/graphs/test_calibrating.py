@@ -97,7 +97,7 @@ def test_an_edited_set_is_read_without_its_arrays_and_asks_for_a_refit(saved: Pa
 
 
 def test_where_nothing_could_be_compared_the_plain_sum_of_the_answers_is_taken() -> None:
-    taken = thumb_models([1.0, -1.0])[stored(None)["chosen"]]
+    taken = thumb_models([1.0, -1.0])[stored(None, "network")["chosen"]]
     assert isinstance(taken, WeightedSum)
     assert (taken.independence, taken.deviations) == (1.0, None)
 

@@ -57,7 +57,7 @@ class Fixed:
 
     async def prepare(self, *_: Any) -> None: ...
 
-    def reworded(self, rubric: Any, written: str) -> Any:
+    def understood(self, rubric: Any) -> Any:
         return rubric
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:

@@ -28,14 +28,14 @@ from pollex.graphs.run import RunSettings
 from pollex.graphs.score import run as results
 from pollex.graphs.score import run as score_run
 from pollex.graphs.score.graph import graph as score_graph
-from pollex.graphs.score.run import outcome_counts, score_row, scores_of
+from pollex.graphs.score.run import outcome_counts, scores_of
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.roles import embedded_record, embedded_roles
 from pollex.store.resume import find_run
-from pollex.store.rows import answer_rows
+from pollex.store.rows import answer_rows, score_row
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.traces import conversation_trace, run_tree
@@ -160,6 +160,7 @@ async def test_a_judge_and_an_extractor_that_fail_on_some_conversations_are_note
     assert (tree["judge_pool"].count, tree["judge_pool"].failed) == (48, 2)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("stopped_in", ["extract", "judge"])
 async def test_what_failed_in_extraction_is_asked_again_by_a_resume_until_reasons_are_rubrics(
     logs: Logs, kept: Store, embedder: Embedder, stopped_in: str
@@ -176,6 +177,7 @@ async def test_what_failed_in_extraction_is_asked_again_by_a_resume_until_reason
     assert list(learned.unextracted) == ([] if stopped_in == "extract" else [train[3]])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("side", ["train", "test"])
 async def test_a_resume_leaves_the_answers_that_rubrics_were_chosen_by_and_asks_again_what_failed_beside_them(
     logs: Logs, kept: Store, embedder: Embedder, side: str
@@ -210,6 +212,7 @@ async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only
         await score(logs_of(list(logs)[:3]), rubrics, second, kept, resume=True)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("batch", [1, 4, 100])
 async def test_no_more_conversations_are_in_flight_than_a_batch_has(
     logs: Logs, rubrics: RubricSet, kept: Store, batch: int
@@ -222,6 +225,7 @@ async def test_no_more_conversations_are_in_flight_than_a_batch_has(
     assert sum(judge.prepared) == 48
 
 
+@pytest.mark.nightly
 async def test_learning_in_batches_of_one_stays_within_its_recursion_limit_and_learns_the_same(
     logs: Logs, kept: Store, embedder: Embedder
 ) -> None:
@@ -410,6 +414,7 @@ async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stan
     assert sum(counted.values()) == 48
 
 
+@pytest.mark.nightly
 async def test_no_more_answers_are_held_at_a_time_than_two_batches_have(rubrics: RubricSet, kept: Store) -> None:
     few = rubrics.model_copy(update={"rubrics": rubrics.rubrics[:2]})
     turns = [one["messages"] for one in small_log()]

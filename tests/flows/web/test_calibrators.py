@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -23,9 +24,10 @@ from pollex.store.store import Store
 from pollex.store.tables import LabelRow, packed
 from pollex.web.calibrated import with_labels
 from pollex.web.lens import lens_of
-from pollex.web.site import calibrators_in
+from pollex.web.site import calibrators_in, read_sets
 
 
+@pytest.mark.nightly
 def test_a_label_moves_the_probabilities_as_much_as_leaving_it_out_by_hand(learnt: Learnt) -> None:
     found = RubricSet.load(learnt.rubrics)
     model, record = found.thumb_model, found.calibrator
@@ -83,6 +85,23 @@ async def test_a_set_whose_run_is_elsewhere_says_so(learnt: Learnt, tmp_path: Pa
             page = await worked_out(client, f"/calibration/{found[1]}")
             assert "The run that learned it is not in this store" in page
             assert (await client.get("/calibration/nobody")).status_code == 404
+
+
+async def test_a_set_that_only_the_store_has_shows_figures_without_its_arrays(learnt: Learnt) -> None:
+    with Store.open(learnt.store, read_only=True) as store:
+        async with client_of(made_app(store, read_only=True)) as client:
+            shown = await worked_out(client, f"/calibration/{runs(store)[0].id}")
+    assert 'class="error"' not in shown
+    assert "Labels that move it most" in shown
+    assert "What follows is of the calibrator fitted again here" in shown
+
+
+def test_two_files_of_one_name_are_two_sets(learnt: Learnt, tmp_path: Path) -> None:
+    paths = tuple(tmp_path / folder / learnt.rubrics.name for folder in ("a", "b"))
+    for path in paths:
+        shutil.copytree(learnt.rubrics.parent, path.parent, ignore=shutil.ignore_patterns("*.jsonl", ".*"))
+    assert list(read_sets(paths)) == list(map(str, paths))
+    assert list(read_sets(paths[:1])) == [paths[0].name]
 
 
 async def test_a_calibrator_whose_tables_are_gone_says_which(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from pollex.services.set_differences import differing
 from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.web.app import application
+from pollex.web.frame import PAGES as BAR
 from pollex.web.frame import static_files
 from pollex.web.guard import Door
 from pollex.web.searching import search
@@ -129,7 +130,7 @@ async def test_hostile_texts_and_ids_make_only_our_elements(tmp_path: Path, host
 
 
 @given(text=st.text(max_size=60))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_any_words_to_search_for_make_only_our_elements(store: Store, text: str) -> None:
     async with client_of(made_app(store)) as client:
         for query in ({"q": text}, {"q": text, "words": "all"}, {"group": text}):
@@ -261,10 +262,16 @@ async def test_neighbors_are_those_of_the_list_that_one_came_from(client: httpx2
     assert near == [listed[2]["id"], listed[4]["id"]]
 
 
-async def test_a_store_without_runs_says_what_fills_it(nothing: httpx2.AsyncClient) -> None:
-    page = await nothing.get("/")
-    assert "pollex demo" in page.text
-    assert (await nothing.get("/conversations")).status_code == 404
+async def test_each_page_of_a_store_without_runs_says_what_would_be_there_and_the_command(
+    nothing: httpx2.AsyncClient,
+) -> None:
+    empty = ("/check", "/share", "/compare", *(address for _, address, _ in BAR))
+    shown = {address: await nothing.get(address) for address in empty}
+    assert {address: answer.status_code for address, answer in shown.items()} == dict.fromkeys(empty, 200)
+    told = re.compile(r"<p>Here (is|are) .*\n<pre[^>]*>pollex ")
+    assert [address for address, answer in shown.items() if not told.search(answer.text)] == []
+    assert (await nothing.get("/conversations", headers={"accept": "application/json"})).status_code == 404
+    assert (await nothing.get("/conversations", params={"run": "none"})).status_code == 404
 
 
 async def test_static_files_are_kept_for_good_under_a_name_that_changes_with_them(client: httpx2.AsyncClient) -> None:
@@ -308,15 +315,20 @@ def test_words_that_differ_are_marked_and_the_others_are_not() -> None:
 
 
 async def test_home_leads_with_what_rubrics_are_worth_in_words(tmp_path: Path) -> None:
-    shares = {"holds": (0.5, 40), "down_with": (0.1, 20), "down_without": (0.75, 20)}
-    worth = Worth(**{name: Figure(value, value - 0.05, value + 0.05, n) for name, (value, n) in shares.items()})
-    rubrics = (rubric(1, "sat").model_copy(update={"worth": worth}), rubric(2, "dsat"))
+    def worth(down: float, error: float, n: int = 20) -> Worth:
+        shares = {"holds": (0.5, 40), "down_with": (down, n), "down_without": (0.75, 20)}
+        return Worth(**{name: Figure(at, at - error, at + error, n) for name, (at, n) in shares.items()})
+
+    worths = [worth(0.3, 0.5, 5), worth(0.5, 0.05), worth(0.1, 0.05)]
+    rubrics = tuple(rubric(n, "sat").model_copy(update={"worth": one}) for n, one in enumerate(worths, 1))
     with Store.open(tmp_path / ".pollex") as store:
         async with client_of(made_app(store, files={"mine.json": rubric_set(rubrics=rubrics)})) as client:
             page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", (await client.get("/")).text))
     assert "Holds in 50 % of conversations (n = 40); 10 % thumbs down there" in page.replace("\u2009", " ")
     assert "75 % elsewhere" in page.replace("\u2009", " ")
-    assert page.index("The user says thanks 1.") < page.index("The whole rubric set")
+    assert "too few to tell: it holds in 5 of 40" in page, "the doubts that the report has"
+    places = [page.index(one) for one in ("says thanks 3.", "says thanks 2.", "says thanks 1.", "The whole rubric set")]
+    assert places == sorted(places), "a difference without a doubt comes first, the largest before the others"
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])

@@ -217,6 +217,7 @@ async def test_a_participants_link_opens_their_page_alone_until_it_is_taken_back
         assert (await who.get(field.page)).status_code == 401
 
 
+@pytest.mark.nightly
 async def test_judgments_of_talks_are_read_by_calibrate_fit_and_conversations_by_learn_as_they_are(
     field: Field, tmp_path: Path
 ) -> None:
@@ -264,3 +265,11 @@ async def test_an_annotators_link_opens_one_queue_and_labels_under_their_name_al
             kept = await who.post("/api/labels", json={"lease": lease, "who": "ann", "value": "up"})
             assert kept.status_code == 200
         assert store.value("SELECT annotator FROM labels") == "ann"
+        async with client_of(app) as owner:
+            other = (await owner.post("/api/queues", json={"name": "r", "run": "score-2"})).json()["queue"]
+            made = await owner.post("/api/guests", json={"room": "label", "place": other, "names": "ann"})
+            namesake = parse_qs(urlsplit(made.json()["links"][0]["link"]).query)["token"][0]
+        async with client_of(app, token=namesake) as who:
+            kept = await who.post("/api/labels", json={"lease": lease, "who": "ann", "value": "down"})
+            assert kept.status_code == 403, "it is the lease of another queue's ann"
+        assert store.value("SELECT count(*) FROM labels") == 1

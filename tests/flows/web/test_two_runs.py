@@ -8,9 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import numpy as np
 import pytest
-from web_site import client_of, made_app, made_store
+from web_site import client_of, conversation, made_app, made_store
 
 from pollex.store.resume import runs
+from pollex.store.rows import conversation_rows
 from pollex.store.tables import ScoreRow
 from pollex.web.comparing import differences, labeled_unseen, pairs_of
 from pollex.web.lens import lens_of
@@ -19,21 +20,23 @@ from pollex.web.lens import lens_of
 async def test_texts_are_paired_and_flips_come_first(tmp_path: Path) -> None:
     with made_store(tmp_path / ".pollex", n=24) as store:
         ids = {run.command: run.id for run in runs(store)}
+        store.put(conversation_rows(ids["learn"], map(conversation, range(24)), side="test"))
         moved = {"conversation 1": (9.0, "positive"), "conversation 2": (-30.0, "negative")}
         store.put(ScoreRow(ids["score"], id_, netsat, label, True, 0.5) for id_, (netsat, label) in moved.items())
         store.flush()
         async with client_of(made_app(store)) as client:
             told = (await client.get("/api/compare", params={"a": "learn-1", "b": "score-2"})).json()
             page = (await client.get("/compare", params={"a": "learn-1", "b": "score-2"})).text
-            rows = store.ask(ids["learn"], "SELECT conversation AS id, netsat, label FROM scores")
+            rows = store.ask(ids["learn"], "SELECT conversation AS id, label, probability FROM scores")
     before = {row["id"]: row for row in rows}
     assert (told["n"], told["only"]) == (24, [0, 0])
     flipped = {one["a"] for one in told["flips"]}
     assert flipped == {id_ for id_, (_, label) in moved.items() if before[id_]["label"] != label}
     changes = [abs(one["netsat"][1] - one["netsat"][0]) for one in told["flips"]]
     assert changes == sorted(changes, reverse=True)
-    found = told["differences"]["NetSAT"]
-    by_hand = sum(netsat - before[id_]["netsat"] for id_, (netsat, _) in moved.items()) / found["n"]
+    assert "NetSAT" not in told["differences"], "the store doesn't know that one set scored both"
+    found = told["differences"]["P(up)"]
+    by_hand = sum(0.5 - before[id_]["probability"] for id_ in moved) / found["n"]
     assert found["value"] == pytest.approx(by_hand)
     assert "Labels that changed" in page
 
@@ -44,7 +47,9 @@ def test_a_run_beside_itself_differs_in_nothing(tmp_path: Path) -> None:
         pairs = pairs_of(run, run)
         assert len(pairs.flips) == 0
         found = differences(pairs, run, run)
+        of_two_sets = differences(pairs, run, run, one_scale=False)
     assert {name: figure.value for name, figure in found.items()} == {"NetSAT": 0.0, "P(up)": 0.0, "AUC": 0.0}
+    assert "NetSAT" not in of_two_sets, "it is on two scales"
     assert np.isnan(pairs.netsat[0]).sum() == 12 - pairs.scored
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -31,7 +32,7 @@ def case_of(page: str) -> str:
     return found[1]
 
 
-async def give(client: httpx2.AsyncClient, run: str, who: str, option: str, of: str, **more: str) -> httpx2.Response:
+async def give(client: httpx2.AsyncClient, run: str, who: str, option: str, of: str, **more: Any) -> httpx2.Response:
     return await client.post("/api/given", json={"run": run, "who": who, "option": option, "conversation": of} | more)
 
 
@@ -69,9 +70,14 @@ async def test_answers_on_which_people_differ_wait_until_somebody_decides_with_a
     assert "people differ, and somebody has to decide" in (await client.get(f"/waiting/{run}?who=ann")).text
     assert "Take up" not in page
     assert (await client.post(f"/api/waiting/{run}/resume", json={})).status_code == 400
-    await give(client, run, "cat", "no", case, reason="it was not")
+    assert (await give(client, run, "dan", "yes", case, reason="an opinion with a reason")).status_code == 200
+    assert "Take up" not in (await client.get(f"/waiting/{run}")).text, "that decides nothing"
+    assert (await give(client, run, "cat", "no", case, decides=True)).status_code == 400, "a decision takes a reason"
+    await give(client, run, "cat", "no", case, decides=True, reason="it was not")
+    assert (await give(client, run, "eve", "yes", case, decides=True, reason="me too")).status_code == 409
+    assert store.value("SELECT count(*) FROM labels WHERE source = 'adjudicated'") == 1
     assert "Take up 1" in (await client.get(f"/waiting/{run}")).text.replace("\u2009", " ")
-    assert store.value("SELECT count(*) FROM labels WHERE drawn = 'doubtful'") == 3
+    assert store.value("SELECT count(*) FROM labels WHERE drawn = 'doubtful'") == 4
 
 
 async def test_what_the_run_does_not_ask_is_refused(client: httpx2.AsyncClient, doubted: tuple[Store, str]) -> None:
@@ -89,6 +95,8 @@ async def test_a_write_that_comes_twice_is_made_once(client: httpx2.AsyncClient,
     first, again = [await client.post("/api/given", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2)]
     assert first.json() == again.json()
     assert store.value("SELECT count(*) FROM labels") == 1
+    await client.post("/api/given", json=body | {"who": "bob"}, headers={"Idempotency-Key": "k"})
+    assert store.value("SELECT count(*) FROM labels") == 2, "another person's answer is not a repeated one"
     wrong = [
         await client.post("/api/given", json=body | {"option": "?"}, headers={"Idempotency-Key": "q"}) for _ in "ab"
     ]

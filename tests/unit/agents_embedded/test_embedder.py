@@ -49,6 +49,7 @@ def test_weights_that_are_not_there_are_refused(tmp_path: Path) -> None:
         read_weights(tmp_path / "nothing.safetensors")
 
 
+@pytest.mark.nightly
 def test_a_model_that_cannot_be_loaded_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{broken")
     with pytest.raises(ModelUnavailable, match="can't be loaded") as caught:
@@ -56,6 +57,7 @@ def test_a_model_that_cannot_be_loaded_says_what_to_do(tmp_path: Path) -> None:
     assert "all-MiniLM-L6-v2" in caught.value.remedy
 
 
+@pytest.mark.nightly
 def test_another_sentence_transformers_model_works_by_its_path(embedder: Embedder) -> None:
     texts = ["The user thanks the assistant.", "Sorry, I can't."]
     other = Embedder(str(model_folder())).embed(texts)

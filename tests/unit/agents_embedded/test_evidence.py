@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_logs import conversation, view
 
@@ -24,7 +24,6 @@ from pollex.agents.embedded.view import CUT, View, shortened
 from pollex.rubrics.rubric import Quote, Rubric
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="ab. \n…?\u3000", max_size=600), st.integers(0, 600))
 def test_an_excerpt_is_a_piece_of_its_turn(text: str, at: int) -> None:
     found = excerpt(text, min(at, len(text)))

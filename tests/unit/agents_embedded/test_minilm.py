@@ -65,6 +65,7 @@ def test_batches_hold_every_row_once_with_one_length_and_few_tokens() -> None:
     assert max(padded[rows].sum() for rows in found) <= BATCH_TOKENS + 256
 
 
+@pytest.mark.nightly
 def test_a_program_that_ends_right_after_embedding_ends_well() -> None:
     program = "from pollex.agents.embedded.embedder import Embedder; Embedder().embed(['a', 'b c d'] * 20)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -21,6 +21,7 @@ from pollex.graphs import run as running
 from pollex.graphs.learn import run as runs
 from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.edits import judged_anew
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.store import Store
@@ -66,9 +67,7 @@ def refitted(logs: Logs, rubrics: RubricSet, embedder: Embedder, store: Store) -
     return asyncio.run(run).rubric_set
 
 
-def test_a_rewording_is_judged_by_what_it_says_and_an_untouched_set_as_before(
-    tmp_path: Path, embedder: Embedder
-) -> None:
+def test_a_rewording_keeps_its_detector_unless_it_is_judged_anew(tmp_path: Path, embedder: Embedder) -> None:
     logs = written_log(tmp_path)
     with Store.open(tmp_path / "store") as store:
         rubrics = learned(logs, embedder, store)
@@ -76,13 +75,18 @@ def test_a_rewording_is_judged_by_what_it_says_and_an_untouched_set_as_before(
         assert same.theta == rubrics.theta
         assert same.judge.learned == rubrics.judge.learned
 
-        first, *others = rubrics.rubrics
-        new = first.model_copy(update={"text": "The user mentions the weather in Lisbon."})
-        edited = rubrics.model_copy(update={"rubrics": (new, *others)})
-        assert edited.edited
-        found = {rubric.id: rubric for rubric in refitted(logs, edited, embedder, store).rubrics}
-    assert found[first.id].source == "person"
-    assert found[first.id].quotes == ()
-    assert found[first.id].reason_ids == first.reason_ids
-    assert found[first.id].written == new.text
+        first, second, *others = rubrics.rubrics
+        words = {"text": "The user mentions the weather in Lisbon."}
+        edited = (first.model_copy(update=words), judged_anew(second.model_copy(update=words)), *others)
+        fitted = refitted(logs, rubrics.model_copy(update={"rubrics": edited}), embedder, store)
+        found = {rubric.id: rubric for rubric in fitted.rubrics}
+    kept, anew = found[first.id], found[second.id]
+    assert (kept.source, kept.quotes, kept.written) == (first.source, first.quotes, words["text"])
+    assert fitted.judge.learned[first.id] == rubrics.judge.learned[first.id]
+    assert (anew.source, anew.quotes, anew.reason_ids, anew.written) == ("person", (), second.reason_ids, words["text"])
+    (note,) = [note for note in fitted.notes if note.startswith("Judged anew: ")]
+    assert second.alone
+    assert anew.alone
+    assert f"AUC alone {anew.alone.auc.value:.2f}" in note.partition("Before, ")[0]
+    assert f"AUC alone {second.alone.auc.value:.2f}" in note.partition("Before, ")[2]
     assert {r.id: r.source for r in others} == {r.id: found[r.id].source for r in others}

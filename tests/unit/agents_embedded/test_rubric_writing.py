@@ -11,7 +11,7 @@ import pytest
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator, components
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import SIGNALS
-from pollex.agents.embedded.judge import negated, reworded
+from pollex.agents.embedded.judge import negated, understood
 from pollex.agents.embedded.summarizer import EmbeddedSummarizer
 from pollex.agents.roles import Deduplication, Summary
 from pollex.rubrics.rubric import MAX_QUOTES, Quote, Reason, Rubric
@@ -107,32 +107,19 @@ def test_neighbours_of_neighbours_are_one_component() -> None:
 LONG = rubric("The assistant answers at length.", "l", source="signal:long_answers", support=3)
 
 
-def after(embedder: Embedder, text: str, written: str = LONG.text) -> Rubric:
-    return reworded(LONG.model_copy(update={"text": text}), written, embedder)
-
-
-@pytest.mark.parametrize("text", ["The assistant answers at  length.\n", "The assistant gives lengthy answers."])
-def test_a_near_wording_keeps_its_evidence(text: str, embedder: Embedder) -> None:
-    found = after(embedder, text)
-    assert found.source == "signal:long_answers"
-    assert found.quotes == LONG.quotes
-    assert found.text == text
-
-
-@pytest.mark.parametrize("text", ["The user mentions the weather.", "The assistant does not answer at length."])
-def test_a_far_or_denied_wording_is_a_persons_own_and_keeps_its_reasons(text: str, embedder: Embedder) -> None:
-    found = after(embedder, text)
-    assert found.source == "person"
-    assert found.quotes == ()
-    assert found.reason_ids == LONG.reason_ids
-
-
-def test_a_wording_that_says_what_another_signal_says_rests_on_that_one(embedder: Embedder) -> None:
-    assert after(embedder, "The assistant answers briefly.").source == "signal:short_answers"
-
-
-def test_a_rubric_that_a_person_added_is_left_as_it_is(embedder: Embedder) -> None:
-    assert after(embedder, "The user sings.", written="") == LONG.model_copy(update={"text": "The user sings."})
+def test_evidence_is_sought_for_a_persons_words_only(embedder: Embedder) -> None:
+    own = LONG.model_copy(update={"source": "person", "quotes": ()})
+    for text, source in {
+        "The assistant gives lengthy answers.": "signal:long_answers",
+        "The assistant answers briefly.": "signal:short_answers",
+        "The assistant does not answer at length.": "person",
+        "The user mentions the weather.": "person",
+        "The user says “oh well”.": "phrase:user:oh well",
+    }.items():
+        found = understood(own.model_copy(update={"text": text}), embedder)
+        assert (found.source, found.text, found.reason_ids) == (source, text, LONG.reason_ids)
+        kept = LONG.model_copy(update={"text": text})
+        assert understood(kept, embedder) == kept, "a detector stays, whatever its words are"
 
 
 @pytest.mark.parametrize(

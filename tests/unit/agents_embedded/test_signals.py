@@ -15,7 +15,6 @@ from pollex.agents.embedded.signals import user_phrases as user_words
 from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured
 from pollex.agents.embedded.view import CUT, HEAD, TAIL, View
 
-EVERY = pytest.mark.parametrize("signal", SIGNALS.values(), ids=list(SIGNALS))
 PATTERNED = [signal for signal in SIGNALS.values() if signal.pattern]
 
 TALK = [
@@ -59,45 +58,45 @@ def listed() -> list[list[Signal]]:
     return [import_module(f"{user_words.__package__}.{room}").SIGNALS for room in rooms]
 
 
-@EVERY
-def test_its_statement_is_one_simple_sentence_about_its_party(signal: Signal) -> None:
-    named = {"user": "The user ", "assistant": "The assistant ", "both": "The user and the assistant "}
-    assert signal.statement.startswith(named[signal.party])
-    assert re.fullmatch(r"[A-Z][\w' ]+\.", signal.statement)
-    assert not re.search(r"\b(that|which|what|because|or)\b", signal.statement)
-    assert len(signal.statement.split()) <= 10
-    assert refusal(signal.statement) == ""
+def test_its_statement_is_one_simple_sentence_about_its_party() -> None:
+    for signal in SIGNALS.values():
+        named = {"user": "The user ", "assistant": "The assistant ", "both": "The user and the assistant "}
+        assert signal.statement.startswith(named[signal.party])
+        assert re.fullmatch(r"[A-Z][\w' ]+\.", signal.statement)
+        assert not re.search(r"\b(that|which|what|because|or)\b", signal.statement)
+        assert len(signal.statement.split()) <= 10
+        assert refusal(signal.statement) == ""
 
 
-@EVERY
-def test_its_marks_are_finite_and_stay_with_its_party(signal: Signal, embedder: Embedder) -> None:
-    seen = view(embedder, *TALK)
-    marks = signal.marks(seen)
-    others = np.setdiff1d(np.arange(len(TALK)), seen.of(signal.party))
-    assert marks.shape == (len(TALK),)
-    assert np.isfinite(marks).all()
-    # What both parties do together, such as a number of turns, is counted on the party's turns alone by `measured`.
-    assert signal.party == "both" or not marks[others].any()
+def test_its_marks_are_finite_and_stay_with_its_party(embedder: Embedder) -> None:
+    for signal in SIGNALS.values():
+        seen = view(embedder, *TALK)
+        marks = signal.marks(seen)
+        others = np.setdiff1d(np.arange(len(TALK)), seen.of(signal.party))
+        assert marks.shape == (len(TALK),)
+        assert np.isfinite(marks).all()
+        # What both parties do together, such as a number of turns, is counted on the party's turns alone by `measured`.
+        assert signal.party == "both" or not marks[others].any()
 
 
-@EVERY
-def test_nothing_said_is_no_evidence(signal: Signal) -> None:
-    empty = View(conversation(), Embedder())
-    assert signal.marks(empty).shape == (0,)
-    assert (measured(signal.marks(empty), empty.of(signal.party)) == np.zeros(len(MEASURES))).all()
+def test_nothing_said_is_no_evidence() -> None:
+    for signal in SIGNALS.values():
+        empty = View(conversation(), Embedder())
+        assert signal.marks(empty).shape == (0,)
+        assert (measured(signal.marks(empty), empty.of(signal.party)) == np.zeros(len(MEASURES))).all()
 
 
-@EVERY
-def test_one_side_without_words_breaks_nothing(signal: Signal, embedder: Embedder) -> None:
-    for talk in ([("u", "help"), ("a", " ")], [("u", ""), ("a", "hello")], [("tool", "x"), ("u", "\x00\ud800")]):
-        assert np.isfinite(signal.marks(view(embedder, *talk))).all()
+def test_one_side_without_words_breaks_nothing(embedder: Embedder) -> None:
+    for signal in SIGNALS.values():
+        for talk in ([("u", "help"), ("a", " ")], [("u", ""), ("a", "hello")], [("tool", "x"), ("u", "\x00\ud800")]):
+            assert np.isfinite(signal.marks(view(embedder, *talk))).all()
 
 
-@pytest.mark.parametrize("signal", PATTERNED, ids=[signal.name for signal in PATTERNED])
-def test_only_runs_of_word_characters_repeat_without_bound(signal: Signal) -> None:
-    assert signal.pattern
-    plain = re.sub(r"\\[wd][*+]", "", re.sub(r"\[[^]]*\]", "", signal.pattern.pattern))
-    assert not re.search(r"(?<!\\)[*+]|\{\d*,\}", plain)
+def test_only_runs_of_word_characters_repeat_without_bound() -> None:
+    for signal in PATTERNED:
+        assert signal.pattern
+        plain = re.sub(r"\\[wd][*+]", "", re.sub(r"\[[^]]*\]", "", signal.pattern.pattern))
+        assert not re.search(r"(?<!\\)[*+]|\{\d*,\}", plain)
 
 
 @pytest.mark.timeout(60)

@@ -67,7 +67,7 @@ class Many:
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Nothing."""
 
-    def reworded(self, rubric: Rubric, written: str) -> Rubric:
+    def understood(self, rubric: Rubric) -> Rubric:
         return rubric
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
@@ -186,6 +186,18 @@ def test_without_a_tau_at_least_all_but_one_of_the_runs_must_agree(n: int) -> No
     for yes in range(n + 1):
         counts = (yes, n - yes)
         assert (Rule.of(n).chosen(counts) is not None) == (max(counts) >= n - 1 and yes != n - yes)
+
+
+def test_a_rule_that_everything_passes_is_known() -> None:
+    for rule, options, all_pass in (
+        (Rule.of(3), 2, True),  # 2:1 agrees
+        (Rule.of(3), 3, False),  # 1:1:1 is a tie
+        (Rule.of(4), 2, False),  # 2:2 is one
+        (Rule.of(5), 2, False),  # 3:2 disagrees
+        (Rule.of(5, tau=0.68), 2, True),
+        (Rule.of(1), 2, True),
+    ):
+        assert rule.passes_all(options) is all_pass, (rule, options)
 
 
 def test_a_single_run_decides_alone() -> None:

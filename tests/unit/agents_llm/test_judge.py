@@ -441,6 +441,14 @@ async def test_an_occasion_that_never_came_up_is_an_answer_of_its_own_and_no_val
     assert found.never_came_up
     assert found.mass == 0
     assert "Never came up" in door.history[0].messages[2]["content"]
+    one_by_one = Scripted(otherwise=Completed(text="F"))
+    (found,) = await LlmJudge(asker(one_by_one, elicitation="independent", canary=False)).judge(TALK, asked)
+    assert isinstance(found, Answer)
+    assert found.never_came_up
+    assert found.mass == 0
+    task = one_by_one.history[0].messages[-1]["content"]
+    assert "Never came up if not applicable" in task
+    assert "\nF. Never came up\n" in task
 
 
 async def test_rubicons_own_scale_has_no_such_answer() -> None:

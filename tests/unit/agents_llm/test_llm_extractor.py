@@ -77,7 +77,7 @@ async def test_a_reason_without_a_true_quote_is_dropped_and_counted() -> None:
     )
     assert [kept.text for kept in found.reasons] == ["The assistant names the line."]
     assert [quote.text for quote in found.reasons[0].quotes] == ["see", "Replace .Result"]
-    assert found.dropped == 7
+    assert (found.dropped, found.unquoted) == (7, 6)
     assert (role.tally["without a quote"], role.tally["without an exchange"]) == (6, 1)
 
 

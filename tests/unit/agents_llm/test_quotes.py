@@ -19,7 +19,9 @@ TALK = Conversation(
 )
 
 
-@pytest.mark.parametrize("text", ["", "  \n ", "It never works.", "my list<int>", "is empty. Print", "Thanks It works"])
+@pytest.mark.parametrize(
+    "text", ["", "  \n ", "It never works.", "“…”", "is empty. Print", "Thanks It works", "It … thanks"]
+)
 def test_what_does_not_stand_in_one_turn_is_no_quote(text: str) -> None:
     assert located(TALK, text, 0) is None
 
@@ -28,6 +30,30 @@ def test_white_space_may_differ() -> None:
     quote = located(TALK, "List<int> is\nempty.", 0)
     assert quote is not None
     assert (quote.turn, quote.text) == (0, "List<int> is empty.")
+
+
+@pytest.mark.parametrize(
+    ("quote", "own"),
+    [
+        ("i can’t find it - SORRY", "I can't find it — sorry"),
+        ("“say 'go' to it”", "Say “go” to it"),
+        ("I can't … sorry...", "I can't find it — sorry"),
+        ("Say [...] it", "Say “go” to it"),
+        ("and then ... it stops", "and then… it  stops"),
+    ],
+)
+def test_marks_dashes_case_and_an_ellipsis_may_differ_and_the_turns_own_words_are_kept(quote: str, own: str) -> None:
+    talk = Conversation(
+        id="c", turns=(Turn(role="user", content="I can't find it — sorry.\nSay “go” to it, and then… it  stops"),)
+    )
+    found = located(talk, quote, 0)
+    assert found is not None
+    assert found.text == " ".join(own.split())
+
+
+def test_an_ellipsis_stands_for_no_more_than_a_few_sentences() -> None:
+    talk = Conversation(id="c", turns=(Turn(role="user", content=f"It stops {'again ' * 100}and I wait"),))
+    assert located(talk, "It stops … I wait", 0) is None
 
 
 @pytest.mark.parametrize(("claimed", "turn"), [(1, 1), (2, 2), (0, 1), (9, 2), (-5, 1)])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from gate import MEAN, at_every_look, at_one_look, drawn, shut_on
 
 
+@pytest.mark.nightly
 def test_daily_looks_raise_false_alarms_with_intervals_for_one_look_only() -> None:
     rng = np.random.default_rng(0)
     alarms = np.zeros(2)

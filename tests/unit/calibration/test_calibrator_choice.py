@@ -221,6 +221,7 @@ def test_users_with_few_thumbs_each_have_an_intercept_and_no_more() -> None:
     assert all(setting["slopes"] is None and setting["scales"] is None for setting in ordinal)
 
 
+@pytest.mark.nightly
 def test_a_main_question_without_order_is_learned_by_the_network() -> None:
     rng = np.random.default_rng(5)
     values = (1.0, 2.0, 3.0)

@@ -228,6 +228,7 @@ def test_the_same_seed_gives_the_same_network_and_leaves_torch_as_it_was():
     assert (torch.get_num_threads(), torch.get_default_dtype()) == before
 
 
+@pytest.mark.nightly
 def test_few_labels_of_a_new_domain_move_the_new_network_and_not_the_old_one():
     rng = np.random.default_rng(8)
     X, y = answers(120, rng)

@@ -73,6 +73,7 @@ def numpys_old_generator():
     torch.set_rng_state(other)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("units", "rate", "epochs"), [((5, 4), 0.01, (4, 3)), ((10, 10), 0.001, (2, 0))])
 def test_the_recipe_gives_what_the_authors_would_get(units, rate, epochs):
     X, answers, judges = judged(40, np.random.default_rng(0))
@@ -132,6 +133,7 @@ def sweep_on(rows, rng, *, nobody=False):
     return Sweep(table, 2, train, parts, rows, 7), inputs, sheets
 
 
+@pytest.mark.nightly
 def test_the_sweep_gives_for_every_setting_what_one_network_at_a_time_gives():
     sweep, inputs, sheets = sweep_on(50, np.random.default_rng(2))
     family = SettingsGroup(6, 5, 8, (0.001, 0.01), (1, 3), (2, 4))

@@ -68,6 +68,7 @@ def test_one_group_is_none_to_search_by():
         CalibrationNetwork(search="random").fit(X, y, questions=ASKED, groups=[0] * 40)
 
 
+@pytest.mark.nightly
 def test_with_fewer_sheets_than_any_batch_the_settings_stay_as_given():
     X, y = thumbs(20, np.random.default_rng(0))
     quick = {"h1": 3, "h2": 3, "seeds": 2}
@@ -166,6 +167,7 @@ def test_settings_given_are_tried_in_the_folds_of_the_runoff_without_what_is_hel
     assert [test for _, test in seen] == [rows.tolist() for rows in runoff.sweep.test]
 
 
+@pytest.mark.nightly
 def test_the_best_draw_runs_again_in_other_folds_with_networks_that_begin_otherwise():
     found, runoff = search_of(40, Limits(1, 1e-9, 1.0))
     best = max(found.trials, key=lambda trial: trial.log_likelihood).family
@@ -208,6 +210,7 @@ def test_thinned_inputs_hide_whole_questions_and_say_so():
     assert not inputs[:, 4:6].any()
 
 
+@pytest.mark.nightly
 def test_a_network_with_settings_that_were_searched_predicts_and_keeps_its_state():
     rng = np.random.default_rng(7)
     X, y = thumbs(64, rng)

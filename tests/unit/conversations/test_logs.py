@@ -159,9 +159,10 @@ def test_an_oversized_turn_marks_its_conversation_and_the_run_goes_on(tmp_path: 
     assert [c.id for c in logs.positives] == [c.id for c in logs.learnable] == ["b"]
 
 
-def test_five_thousand_turns_are_a_conversation_like_any_other(tmp_path: Path) -> None:
-    (conversation,) = logs_from(tmp_path, row("a", *["word"] * 5_000))
-    assert (len(conversation.turns), conversation.not_scorable) == (5_000, "")
+def test_five_thousand_turns_are_a_conversation_like_any_other_and_more_are_too_many(tmp_path: Path) -> None:
+    for number, why in ((5_000, ""), (5_001, "too large: more than 5,000 turns")):
+        (conversation,) = logs_from(tmp_path, row("a", *["word"] * number))
+        assert (len(conversation.turns), conversation.not_scorable) == (number, why)
 
 
 # Fingerprint

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pollex.conversations.conversation import Conversation, Label, Turn
@@ -138,7 +138,6 @@ def test_every_conversation_is_held_out_about_as_often_as_any_other() -> None:
 block = st.lists(st.sampled_from([P, N]), min_size=1, max_size=4)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(block, min_size=1, max_size=7), st.sampled_from([0.1, 0.5, 0.8]), st.integers(0, 3))
 def test_a_split_is_found_exactly_where_one_exists(groups: list[list[Label]], fraction: float, seed: int) -> None:
     log = [

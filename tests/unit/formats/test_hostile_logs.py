@@ -16,7 +16,7 @@ from pollex.errors import BadInput, PollexError
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 
-many = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 NAMES = """id, messages, conversations, role, from, content, value, text, turn, conversation_id, inputs, outputs,
 thumbs, rating, type, feedback_stats, extra, parent_run_id, group, judge, data, kwargs, tool_calls"""

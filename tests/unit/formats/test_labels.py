@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
+from pollex.formats.label_files import read_labels
 from pollex.formats.labels import Verdicts
 from pollex.formats.read_logs import read_logs
 
@@ -125,6 +127,57 @@ def test_numbers_in_a_rating_field_are_no_thumbs_and_a_note_says_so(tmp_path: Pa
     logs = logs_from(tmp_path, {"rating": 1}, {"rating": 5})
     assert logs.counts == {Label.POSITIVE: 0, Label.NEGATIVE: 0, Label.NONE: 2}
     assert any("'rating' holds ratings" in note and "positive=" in note for note in logs.notes)
+
+
+MIXED = ["up", "👍", 1, "1", True, "thumbs_up", "down", "👎", -1, 0, False]
+SEEN: list[tuple[list[Any], tuple[int, int], str]] = [
+    (MIXED, (6, 5), ""),
+    ([1, -1], (1, 1), ""),
+    ([1, 0, None, "unknown", ""], (1, 1), ""),
+    ([1, 0, -1], (1, 1), "rating: 0 (1) is neither .* take them: positive='1,0' or negative='-1,0'"),
+    (["up", "down", 1, 3, 5], (1, 1), "1 (1), 3 (1), 5 (1) are .* positive='up,5', negative='down,1'"),
+    ([1, 1], (0, 0), "1 (2) is .* positive='1'"),
+    ([-2, 0, 2], (0, 0), "are .* positive='>=2', negative='<=-2'"),
+    ([1, 8, 10], (0, 0), "are .* positive='>=7', negative='<=4'"),
+    (["up", {"score": 1}], (1, 0), "an object (1) is .* label_field='rating.NAME'"),
+]
+"""Values of a field of ratings, how many are up and down, and what is said of the others."""
+
+
+@pytest.mark.parametrize(("values", "counts", "note"), SEEN)
+def test_values_are_taken_together_where_they_are_told_apart_without_doubt(
+    values: list[Any], counts: tuple[int, int], note: str, tmp_path: Path
+) -> None:
+    logs = logs_from(tmp_path, *({"rating": value} for value in values))
+    assert (logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE]) == counts
+    assert [one.label for one in logs].count(Label.NONE) == len(values) - sum(counts)
+    told = [one for one in logs.notes if "neither" in one]
+    assert len(told) == bool(note)
+    assert all(re.search(note.replace("(", r"\(").replace(")", r"\)"), one) for one in told)
+    assert sum(logs.account.spellings.values()) == len(values)
+
+
+def test_the_options_that_a_note_gives_take_what_was_left(tmp_path: Path) -> None:
+    rows = [{"rating": value} for value in ("up", "down", 1, 3, 5)]
+    logs = logs_from(tmp_path, *rows, positive="up,5", negative="down,1")
+    assert (logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE]) == (2, 2)
+    assert any("3 (1) is neither" in note and "positive='up,5,3' or" in note for note in logs.notes)
+
+
+def test_a_rating_that_is_no_thumb_makes_no_two_conversations_of_one_id(tmp_path: Path) -> None:
+    rows = [{"id": "a", "rating": 1}, {"id": "a", "rating": 5}, {"id": "b", "rating": 0}]
+    assert logs_from(tmp_path, *rows).duplicates == 1
+    with pytest.raises(BadInput, match="different conversations"):
+        logs_from(tmp_path, {"id": "a", "rating": 1}, {"id": "a", "rating": -1})
+
+
+def test_a_file_of_labels_tells_which_ratings_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"id": "a", "rating": 1}\n{"id": "b", "rating": -1}')
+    assert [one.label for one in read_labels(path, ReadOptions())[0]] == ["positive", "negative"]
+    path.write_text('{"id": "a", "rating": 1}\n{"id": "b", "rating": 3}')
+    with pytest.raises(BadInput, match="2 rows can't be read"):
+        read_labels(path, ReadOptions())
 
 
 def test_ratings_are_the_label_where_bounds_are_given_and_thumbs_where_not(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def test_a_reader_refuses_rather_than_crashes_when_every_field_is_of_the_wrong_k
 
 
 def test_an_unknown_shape_says_what_the_row_has_and_which_shapes_are_known() -> None:
-    with pytest.raises(BadInput, match=r"the row has prompt, completion → known shapes: .*ShareGPT"):
-        reader_of({"prompt": "a", "completion": "b"})
+    with pytest.raises(BadInput, match=r"the row has said, heard → known shapes: .*ShareGPT"):
+        reader_of({"said": "a", "heard": "b"})
 
 
 def test_a_row_of_two_shapes_is_refused_with_both_names() -> None:
@@ -93,7 +93,7 @@ def test_an_unknown_role_names_the_turn_and_the_known_roles(tmp_path: Path) -> N
         ("agent", "assistant"),
         ("developer", "system"),
         ("function", "tool"),
-        ("function_call", "tool"),
+        ("function_call", "assistant"),
         ("ToolMessage", "tool"),
     ],
 )

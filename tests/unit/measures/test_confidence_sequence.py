@@ -16,6 +16,7 @@ def test_the_first_bet_is_the_formula_worked_by_hand() -> None:
     assert found._below[500] == pytest.approx(np.log(1 - min(stake, 1.0) * 0.5))
 
 
+@pytest.mark.nightly
 def test_looking_at_every_value_misses_the_mean_in_at_most_one_of_twenty_series() -> None:
     rng = np.random.default_rng(0)
     missed = 0

@@ -1,6 +1,7 @@
 """No probability is by a model that has seen its label."""
 
 import numpy as np
+import pytest
 
 from pollex.measures.crossfitted import crossfitted
 from pollex.measures.share import Labeled, share_at_random
@@ -38,6 +39,7 @@ def test_labels_that_are_all_alike_give_one_probability() -> None:
     assert p.min() > 0.8
 
 
+@pytest.mark.nightly
 def test_intervals_of_crossfitted_probabilities_cover_what_they_should() -> None:
     n, hits, runs, truth = 60, 0, 60, 0.6
     rng = np.random.default_rng(1)

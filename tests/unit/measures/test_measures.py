@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 from sklearn.metrics import brier_score_loss, cohen_kappa_score, log_loss, root_mean_squared_error
@@ -117,7 +117,6 @@ def test_figures_of_three_judgments_worked_by_hand() -> None:
     assert (found.n, found.texts) == (3, 3)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(5, 40), st.integers(0, 1000), st.sampled_from([(0.0, 1.0), FOUR, (-1.0, 0.5, 7.0)]))
 def test_any_predictions_agree_with_scipy_and_scikit_learn(n: int, seed: int, values: tuple[float, ...]) -> None:
     made = predictions(n, seed, values)

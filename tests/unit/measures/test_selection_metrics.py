@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.special import logit
 from scipy.stats import binomtest, norm
@@ -112,7 +112,6 @@ def test_figures_of_six_conversations_worked_by_hand() -> None:
 conversations = st.lists(st.tuples(st.integers(-10, 10).map(lambda x: x / 4), st.booleans()), min_size=2, max_size=40)
 
 
-@settings(max_examples=100, deadline=None)
 @given(conversations, st.sampled_from([-0.6, 0.1, 1.1]))
 def test_any_scores_agree_with_scikit_learn(pairs: list[tuple[float, bool]], theta: float) -> None:
     scores, positive = np.array([s for s, _ in pairs]), np.array([up for _, up in pairs])
@@ -174,6 +173,7 @@ def test_the_interval_of_an_auc_is_the_textbooks_on_log_odds() -> None:
     assert logit(metric.high) - logit(value) == pytest.approx(1.98 * error / (value * (1 - value)), rel=0.05)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("positives", "negatives", "apart"), [(50, 50, 3.0), (90, 10, 1.8), (25, 25, 2.4)])
 def test_an_auc_lies_in_its_interval_nineteen_times_of_twenty_near_1_too(
     positives: int, negatives: int, apart: float

@@ -32,6 +32,7 @@ def test_the_error_of_each_answer_is_that_of_the_authors_package() -> None:
     assert mean.low is None
 
 
+@pytest.mark.nightly
 def test_the_interval_is_the_percentiles_mirrored_at_the_value() -> None:
     proba, answer = drawn(80)
     mean, each = smece(proba, answer, np.arange(80), np.random.default_rng(1), 12)
@@ -62,6 +63,7 @@ def test_a_mirrored_interval_is_drawn_out_to_the_value(draws: list[float], expec
     assert (found.low, found.high) == pytest.approx(expected)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(6))
 def test_the_interval_holds_the_value_where_every_resample_is_worse(seed: int) -> None:
     _, each = smece(np.tile([0.5, 0.5], (40, 1)), np.arange(40) % 2, np.arange(40), np.random.default_rng(seed), 8)

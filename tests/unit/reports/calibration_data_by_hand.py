@@ -114,7 +114,6 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
             Leverage(words("Q1"), 0.3, 0.2, 0.4, 0.1, 40),
             Leverage(words("Q2"), undefined=words("its options are not ordered")),
         ),
-        whose="judges",
         faults=(
             Fault("probability", words("below 0"), 12, (words("a.csv:3"),), words("mend them")),
             Fault("judge", words("with one label only"), 1, (words("dee"),), left_out=False),

@@ -14,7 +14,7 @@ from pollex.measures.intervals import Figure
 from pollex.measures.reliability import bin_predictions
 from pollex.reports.learning import learning_page
 from pollex.reports.learning_charts import reliability
-from pollex.rubrics.records import CalibratorRecord, CandidateRow, ProbabilityFigures
+from pollex.rubrics.records import CalibratorRecord, CandidateRow, CurveRow, GradeRow, ProbabilityFigures, RatingRecord
 from pollex.rubrics.rubric_set import RubricSet
 
 NONE = Figure(value=None, n=20, undefined="1 given thumbs had probability 0")
@@ -82,12 +82,29 @@ def test_it_shows_the_chosen_model_by_how_much_and_the_class_share() -> None:
     said = section(judged(), likely())
     assert "calibrated on 60 labels" in said
     assert "20\N{NO-BREAK SPACE}conversations in 2\N{NO-BREAK SPACE}bins" in said
-    rows = [row for row in said.split("<tr")[1:] if "NetSAT" in row]
+    rows = [row for row in said.split("<tr")[1:] if "NetSAT" in row.split("</th>")[0]]
     assert "0.089" in rows[1]
     assert "± 0.031" in rows[1]
     assert "chosen" in rows[0]  # the best one stands first
     for value in ("0.512", "0.693", "+0.181", "0.171", "0.250"):
         assert value in said
+
+
+def test_it_says_why_a_model_was_taken_what_the_network_adds_and_how_good_ratings_are() -> None:
+    value = Figure(value=0.62, low=0.55, high=0.7, n=60)
+    row = GradeRow(name="decorrelated NetSAT", n=60, rmse=value, pearson=value)
+    rating = RatingRecord(
+        scales={"stars": (1.0, 2.0, 5.0), "kind": (0.0, 1.0)}, chosen="the network", why="it is ahead", labels=60,
+        compared=(row,), held_out=row, reliability=((1.5, 1.6, 30), (3.0, 2.5, 30)), facts={},
+    )  # fmt: skip
+    points = ((20, -0.01), (40, 0.02), (80, 0.03))
+    curve = tuple(CurveRow(labels=n, start=0.5, network=0.5 - gain, gain=gain, error=0.01) for n, gain in points)
+    said = section(judged(why="the network has the least log-loss", rating=rating, curve=curve), likely())
+    assert "the network has the least log-loss" in said
+    assert "0.030 ± 0.010 nats off the log-loss of decorrelated NetSAT; more than a standard error from 40" in said
+    assert "stars is learned as 3 grades" in said
+    assert "predicted 3.00, given 2.50" in said
+    assert "which is no more than noise." in section(judged(curve=curve[:1]), likely())
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "</td>&amp;"])

@@ -1,4 +1,4 @@
-"""Headline lists: twins under one entry, what is not confirmed last."""
+"""Headline lists: twins under one entry, what went the other way in a list of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from rubric_set_by_hand import rubric
 
-from pollex.rubrics.headlines import headlines, twins
+from pollex.rubrics.headlines import headlines, sounds_worth, turned, twins
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.worth import worth_of
 
@@ -26,18 +26,22 @@ def listed(*rubrics: ChosenRubric) -> list[list[str]]:
     return [[one.id for one in (entry.rubric, *entry.also)] for entry in headlines(rubrics, "dsat")]
 
 
-def test_rubrics_that_held_out_thumbs_do_not_confirm_come_last() -> None:
-    assert listed(event(1, worth=GOOD), event(2, worth=NOWHERE), event(3), event(4, worth=None)) == [
-        ["event3"],
-        ["event4"],
-        ["event1"],
-        ["event2"],
-    ]
+def test_what_went_the_other_way_stands_apart_and_what_held_nowhere_last() -> None:
+    rubrics = event(1, worth=GOOD), event(2, worth=NOWHERE), event(3), event(4, worth=None)
+    assert listed(*rubrics) == [["event3"], ["event4"], ["event2"]]
+    assert [one.id for one in turned(rubrics)] == ["event1"]
 
 
-def test_twins_stand_under_one_entry_that_is_confirmed_where_one_of_them_is() -> None:
+def test_words_that_held_up_are_worth_a_look_and_tones_are_for_scores() -> None:
+    word, tone = event(1, source="phrase:assistant:leider"), event(2, source="signal:user_thanks")
+    assert sounds_worth([word, tone]).startswith("and 1 of them")
+    unproven = [event(3, source="phrase:x", worth=worth) for worth in (GOOD, NOWHERE, None)]
+    assert sounds_worth([tone, *unproven]) == "but give nothing to act on"
+
+
+def test_twins_stand_under_one_entry_without_those_that_went_the_other_way() -> None:
     assert listed(event(1), event(2), event(3, twin_of="event1")) == [["event1", "event3"], ["event2"]]
-    assert listed(event(1, worth=GOOD), event(2, twin_of="event1")) == [["event2", "event1"]]
+    assert listed(event(1, worth=GOOD), event(2, twin_of="event1")) == [["event2"]]
 
 
 def test_a_rubric_whose_twin_was_removed_stands_by_itself() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
@@ -73,7 +73,6 @@ def test_a_threshold_behind_one_that_failed_is_not_taken_even_where_its_own_test
     assert guaranteed_window(scores, positive, 199.5).upper.threshold is None
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([60, 200, 400]))
 def test_the_sides_mirror_each_other_and_stay_on_theirs(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from plain_loops import plain_loss, plain_terms
 
@@ -125,7 +125,6 @@ likert_scores = st.integers(-80, 80).map(lambda x: x / 8)
 any_scores = st.floats(-200, 200, allow_subnormal=False).map(lambda x: round(x, 6))
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.one_of(
         st.lists(st.tuples(likert_scores, st.booleans()), min_size=2, max_size=30),

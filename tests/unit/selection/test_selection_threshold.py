@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pollex.errors import BadLabels
@@ -62,7 +62,6 @@ def test_scores_that_differ_by_rounding_are_on_one_side() -> None:
 conversations = st.lists(st.tuples(st.integers(-20, 20).map(lambda x: x / 2), st.booleans()), min_size=2, max_size=40)
 
 
-@settings(max_examples=200, deadline=None)
 @given(conversations, st.sampled_from([0.6, 0.75, 0.9, 1.0]))
 def test_outside_any_window_the_precision_holds_and_no_wider_window_would_do(
     pairs: list[tuple[float, bool]], precision: float

@@ -72,6 +72,26 @@ async def test_a_reply_that_was_changed_is_no_answer(store: Store) -> None:
         await ledger.lookup("k")
 
 
+async def test_a_call_is_out_in_one_process_at_a_time(store: Store) -> None:
+    ours = StoreLedger(store)
+    with Store.open(store.folder) as other:
+        theirs = StoreLedger(other)
+        assert await theirs.intend("k", 1, {})
+        assert await theirs.intend("k", 1, {}), "who has the lease may send again"
+        assert await ours.is_out("k")
+        assert not await ours.intend("k", 1, {})
+        await theirs.record("k", 1, {"attempt": 1}, "paid there")
+        assert not await ours.is_out("k")
+        assert not await ours.intend("k", 1, {}), "its reply is there"
+        assert await ours.intend("k", 2, {}), "a reply to ask again for"
+        await theirs.intend("gone", 1, {})
+        await theirs.intend("late", 1, {}, seconds=0)
+        assert not await ours.is_out("late"), "a lease runs out"
+        assert await ours.is_out("gone")
+    assert not await ours.is_out("gone"), "a lease ends with its process"
+    assert await ours.intend("gone", 1, {})
+
+
 async def test_prompts_are_kept_once_unless_nobody_wants_them(store: Store) -> None:
     ledger = StoreLedger(store)
     for attempt in (1, 2):

@@ -21,7 +21,7 @@ def test_the_secret_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None
         assert (store.folder / SECRET).stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("cut", [slice(0), slice(SIZE - 1), slice(1, None)], ids=str)
+@pytest.mark.parametrize("cut", [slice(0), slice(SIZE - 1), slice(SIZE + 1), slice(1, None)], ids=str)
 def test_a_secret_that_was_cut_is_refused(tmp_path: Path, cut: slice) -> None:
     with Store.open(tmp_path / "kept") as store:
         assert store.secret
@@ -29,6 +29,25 @@ def test_a_secret_that_was_cut_is_refused(tmp_path: Path, cut: slice) -> None:
         file.write_bytes(file.read_bytes()[cut])
         with pytest.raises(StoreDamaged, match=r"the store's secret was changed.* → put back the file"):
             _ = store.secret
+
+
+def test_one_flipped_bit_is_mended_and_told_and_more_are_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Store.open(tmp_path / "kept") as store:
+        secret, file = store.secret, store.folder / SECRET
+        content = file.read_bytes()
+        for place in (0, 100, 8 * len(content) - 1):
+            file.write_bytes((int.from_bytes(content) ^ 1 << place).to_bytes(len(content)))
+            assert store.secret == secret
+            assert file.read_bytes() == content
+        assert len(caplog.messages) == 3
+        file.write_bytes((int.from_bytes(content) ^ 0b101).to_bytes(len(content)))
+        with pytest.raises(StoreDamaged, match="was changed"):
+            _ = store.secret
+        file.write_bytes(secret)  # as an earlier store has it
+        assert store.secret == secret
+        assert file.read_bytes() == content
 
 
 async def test_a_secret_that_is_gone_is_missed_where_answers_are_found_by_it(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.errors import ResumeRefused, StoreBusy, StoreDamaged, WrongUse
+from pollex.errors import PollexError, ResumeRefused, StoreBusy, StoreDamaged, WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.store.repair import rebuild
@@ -89,7 +89,7 @@ class TestRefusals:
         with Store.open(folder) as store:
             store.put(conversation_rows("run", [conversation]))
             store.flush()
-            with pytest.raises(StoreDamaged, match="attached"):
+            with pytest.raises(PollexError, match="attached"):
                 store.rows(f"ATTACH '{folder}/other.sqlite' AS other")
             for sql in (
                 "SELECT * FROM read_text('/etc/hostname'), conversations",

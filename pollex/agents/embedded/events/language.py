@@ -40,6 +40,6 @@ def not_english(conversations: Sequence[Conversation]) -> str:
     if found >= LEAST:
         return ""
     return (
-        f"the log isn't in English: {found:.0%} of its words are common English ones; events are "
-        f"detected in English only"
+        f"the log isn't in English: {found:.0%} of its words are common English ones; events, topics and signals of "
+        f"wording read English only, and what stands here rests on the log's own words, on lengths and on form"
     )

@@ -16,7 +16,7 @@ from pollex.agents.embedded.events.reading import ANYWHERE, Event, Reading, mark
 from pollex.agents.embedded.events.segments import topic_table
 from pollex.agents.embedded.events.selection import Found, candidates, chosen, weights
 from pollex.agents.embedded.events.topics import Topics, learn_topics
-from pollex.agents.embedded.events.wording import named_topics, sayable, sentence
+from pollex.agents.embedded.events.wording import named_topics, sayable, sentence, told_of
 from pollex.conversations.conversation import Conversation, Label
 
 Bools = npt.NDArray[np.bool_]
@@ -86,11 +86,12 @@ def rubric_of(
     """Make a rubric from a chosen event."""
     firings = [(reading.topics[f.move], f.detail) for reading in readings for f in reading.seen.get(event, ())]
     named = named_topics(event, topics, [topic for topic, _ in firings])
+    told = [told_of(reading, firing, topics) for reading in readings for firing in reading.seen.get(event, ())]
     good = found.side > 0
     quotes = evidence(event, readings, named, topics, [bool(label) == good for label in up])
     return EventRubric(
         event=event,
-        text=sentence(event, topics, [topic for topic, _ in firings], [detail for _, detail in firings]),
+        text=sentence(event, topics, told, [detail for _, detail in firings]),
         polarity="sat" if good else "dsat",
         who=PATTERNS[event.pattern].who,
         named=tuple(named),

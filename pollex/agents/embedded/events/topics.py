@@ -80,9 +80,13 @@ class Topics:
                         found[topic] = found.get(topic, 0.0) + weight
         return found
 
+    def words_of(self, topics: Iterable[int]) -> frozenset[str]:
+        """Return the stems that name any of the topics, or the object of its action."""
+        return frozenset().union(*({*self.topics[i].nouns, *self.deed_nouns[i]} for i in topics))
+
     def named(self, moves: Iterable[Move], topics: Iterable[int]) -> bool:
         """Return whether moves name any of the topics, or the object of its action."""
-        wanted = frozenset().union(*({*self.topics[i].nouns, *self.deed_nouns[i]} for i in topics))
+        wanted = self.words_of(topics)
         return any(not wanted.isdisjoint(map(stem, one.words)) for move in moves for one in move.sentences)
 
     def track(self, moves: Sequence[Move]) -> list[int]:

@@ -9,8 +9,11 @@ import pytest
 from planted_bookings import booking_log
 
 from pollex.agents.embedded.events import EventModel, study
+from pollex.agents.embedded.events.reading import ANYWHERE, Event, read
 from pollex.agents.embedded.events.segments import segments_of
 from pollex.agents.embedded.events.selection import last_within, stratified_half, support
+from pollex.agents.embedded.events.topics import Topic, Topics
+from pollex.agents.embedded.events.wording import sentence, told_of
 from pollex.conversations.conversation import Conversation, Label, Turn
 
 
@@ -42,6 +45,20 @@ def test_a_failure_with_nothing_in_its_place_speaks_against_it(model: EventModel
 
 def test_the_objects_of_a_log_are_named_in_its_own_words(model: EventModel) -> None:
     assert {topic.name for topic in model.topics.topics} >= {"kayak", "cabin", "tandem"}
+
+
+def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
+    topics, done = Topics([Topic("refund", "refund", {"refund": 2.0}, "pay a refund", 1.0)]), Event("done")
+    told = []
+    for answer in ("I've added a voucher.", "I've made the refund.", "I've sent it."):
+        turns = ("user", "I want a refund."), ("assistant", answer), ("user", "Ok.")
+        chat = Conversation(id="1", turns=tuple(Turn(role=role, content=text) for role, text in turns))
+        reading = read(chat, topics)
+        told += [told_of(reading, firing, topics) for firing in reading.seen[done]]
+    assert told == [ANYWHERE, 0, 0], "a voucher is no refund"
+    assert sentence(done, topics, [0, 0, ANYWHERE]) == "The assistant manages to pay a refund."
+    assert sentence(done, topics, [0, ANYWHERE]) == "The assistant manages to do something."
+    assert sentence(Event("complained"), topics, []) == "After the assistant's reply, the user complains about it."
 
 
 def test_quotes_and_marks_stand_in_the_turns_that_they_name(model: EventModel, log: list[Conversation]) -> None:

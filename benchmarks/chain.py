@@ -1,0 +1,235 @@
+"""The end of the chain: does LLM-Rubric's network, which begins as decorrelated NetSAT, give good probabilities?
+
+    python benchmarks/chain.py --data sgd.jsonl mwoz.jsonl examples/bikes.jsonl [--halvings 5] [--labels 200 2000 5000]
+
+For each log, halves are drawn again and again, rubrics are learned from one, and all models of the probability are
+compared by cross-fitting there, with rubrics chosen without each fold; AUC is that of the other half. Where a log has
+`ratings`, their rounded mean is learned as a grade. The planted world has twelve rubrics, two of which do harm only
+together. Each bar is printed with what was measured, n and a 95 % interval over halvings (of Student's t), or over
+conversations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from planted_world import interval
+from rubicon import dealt_as_before, learned
+from sklearn.linear_model import LogisticRegression
+
+from pollex.calibration import grades as _grades  # noqa: F401 - before `thumbs` is without the network for a while
+from pollex.calibration import thumbs
+from pollex.calibration.candidates import NETWORK, START
+from pollex.calibration.thumbs import fitted, probability_positive
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
+from pollex.formats.read_logs import read_logs
+from pollex.graphs.learn.results import Learned
+from pollex.graphs.learn.state import LearnSettings
+from pollex.measures.arrays import Bools, Floats
+from pollex.measures.classification import auc
+from pollex.prompts.domain import DomainProfile
+
+SIGNS = (-1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0)
+OTHERS = 4000
+"""Conversations of the planted world that are predicted."""
+
+GAINS = {200: None, 2000: 0.40, 5000: 0.65}
+"""Bar by number of labels: the share of what can be gained over the linear model; None: no more than .003 behind it."""
+
+
+def main() -> None:
+    """Measure, and print every bar."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", required=True, type=Path, metavar="LOG")
+    parser.add_argument("--halvings", type=int, default=5)
+    parser.add_argument("--labels", type=int, nargs="*", default=list(GAINS), help="in the planted world")
+    parser.add_argument("--worlds", type=int, default=2, help="planted worlds for each number of labels")
+    given = parser.parse_args()
+    print("what | measured | bar | held")
+    for log in given.data:
+        of_log(log, given.halvings)
+    for labels in given.labels:
+        of_world(labels, given.worlds)
+    no_torch()
+
+
+def told(what: str, figure: str, bar: str, held: bool) -> None:
+    """Print one bar."""
+    print(f"{what} | {figure} | {bar} | {'yes' if held else 'NO'}", flush=True)
+
+
+def of_log(path: Path, halvings: int) -> None:
+    """Print the bars of one log."""
+    logs = dealt_as_before(graded(read_logs(path)))
+    found: dict[str, list[float]] = defaultdict(list)
+    grades, n, with_grades = [], 0, any("grade" in one.metadata for one in logs)
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(halvings):
+            settings = LearnSettings(seed=seed, resamples=0)
+            own = replace(logs, label_field="grade" if with_grades and seed == halvings - 1 else "")
+            with without_network():
+                before, first = timed(
+                    replace(logs, label_field=""), replace(settings, probability="best"), Path(folder)
+                )
+            run, second = timed(own, settings, Path(folder))
+            if seed and not own.label_field:  # the first run embeds, and grades are not what is compared
+                found["seconds more"].append(second - first)
+            record = run.rubric_set.calibrator
+            assert record is not None
+            for row in record.compared:
+                found[row.name].append(row.log_loss)
+            n = record.compared[0].n
+            best = min(row.log_loss for row in record.compared if row.name != NETWORK)
+            network = next(row.log_loss for row in record.compared if row.name == NETWORK)
+            start = next(row.log_loss for row in record.compared if row.name == START)
+            found["behind best"].append(network - best)
+            found["behind start"].append(network - start)
+            found["auc"].append(held_out_auc(run))
+            found["ahead"].append(held_out_auc(run) - held_out_auc(before))
+            assert record.held_out is not None
+            found["held out"].append(record.held_out.log_loss.value or np.nan)
+            if record.rating:
+                grades.append(record.rating)
+    name = f"{path.stem} (n = {n}, {halvings} halvings)"
+    means = {key: f"{np.mean(values):.4f}" for key, values in found.items()}
+    print(f"{name}: log-loss " + ", ".join(f"{key} {means[key]}" for key in found if key in CANDIDATES))
+    told(f"{name}, log-loss behind the best other", interval(found["behind best"]), "≤ .004",
+         float(np.mean(found["behind best"])) <= 0.004)  # fmt: skip
+    told(f"{name}, behind decorrelated NetSAT", interval(found["behind start"]), "≤ .002",
+         float(np.mean(found["behind start"])) <= 0.002)  # fmt: skip
+    told(f"{name}, held-out AUC {means['auc']}, less that without the network", interval(found["ahead"]), "≥ −.003",
+         float(np.mean(found["ahead"])) >= -0.003)  # fmt: skip
+    told(f"{name}, seconds of CPU more than without the network", interval(found["seconds more"]), "≤ 6",
+         float(np.median(found["seconds more"])) <= 6)  # fmt: skip
+    print(f"{name}, held-out log-loss: {interval(found['held out'])}")
+    for record in grades:
+        rows = {row.name: row for row in record.compared}
+        for figure, sign in (("rmse", 1), ("pearson", -1)):
+            one, linear = (getattr(rows[key], figure) for key in (NETWORK, START))
+            bar = f"linear {linear.value:.3f} [{linear.low:.3f}, {linear.high:.3f}]"
+            said = f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
+            told(f"{path.stem} grades (n = {rows[NETWORK].n}), {figure}", said, bar,
+                 sign * (one.value - linear.value) <= 0.005)  # fmt: skip
+
+
+def timed(logs: Logs, settings: LearnSettings, embeddings: Path) -> tuple[Learned, float]:
+    """Learn; return what was learned, and the seconds of CPU."""
+    began = time.process_time()
+    run, _ = learned(logs, DomainProfile.neutral(), settings, embeddings)
+    return run, time.process_time() - began
+
+
+@contextmanager
+def without_network() -> Iterator[None]:
+    """Learn as before there was a network: the other models, and the best of them."""
+    every = thumbs.thumb_models
+    thumbs.thumb_models = lambda signs: {name: one for name, one in every(signs).items() if name != NETWORK}
+    try:
+        yield
+    finally:
+        thumbs.thumb_models = every
+
+
+def held_out_auc(run: Learned) -> float:
+    """AUC of the probability on the held-out half."""
+    rows = [one for one in run.scores if one.side == "held_out" and one.probability is not None]
+    return auc(np.array([one.probability for one in rows]), np.array([one.positive for one in rows]))
+
+
+CANDIDATES = frozenset({NETWORK, START, "NetSAT", "NetSAT with learned weights", "ordinal mixed effects"}) | {
+    "decorrelated NetSAT with learned weights"
+}
+
+
+def graded(logs: Logs) -> Logs:
+    """Give conversations with `ratings` their rounded mean as a grade."""
+
+    def with_grade(one: Conversation) -> Conversation:
+        if not one.metadata.get("ratings"):
+            return one
+        return one.model_copy(
+            update={"metadata": one.metadata | {"grade": round(float(np.mean(one.metadata["ratings"])))}}
+        )
+
+    return replace(logs, conversations=[with_grade(one) for one in logs])
+
+
+def planted(labels: int, rng: np.random.Generator) -> tuple[Floats, Bools, Floats]:
+    """Draw how far rubrics hold `[conversation, rubric]`, thumbs and true P(up); OTHERS conversations are added."""
+    count = labels + OTHERS
+    holds = rng.random((count, len(SIGNS))) < 0.3
+    harm = 1.2 * holds[:, 0] + 0.8 * holds[:, 1] + 2.5 * (holds[:, 3] & holds[:, 4])
+    true = 1 / (1 + np.exp(-(1.2 - harm + 0.7 * holds[:, 2] + 0.4 * holds[:, 5])))
+    return np.clip(holds + rng.normal(0, 0.15, holds.shape), 0, 1), rng.random(count) < true, true
+
+
+def of_world(labels: int, worlds: int) -> None:
+    """Print the bar of the planted world with so many labels."""
+    behind, gained = [], []
+    options = np.linspace(0, 1, 5)
+    for world in range(worlds):
+        held, up, true = planted(labels, np.random.default_rng([3, world]))
+        answers = np.clip(1 - np.abs(held[..., None] - options) / 0.25, 0, 1)  # between the two nearest options
+        known, others = slice(0, labels), slice(labels, None)
+        linear = LogisticRegression(C=1.0).fit(held[known], up[known]).predict_proba(held[others])[:, 1]
+        network = probability_positive(fitted(NETWORK, answers[known], SIGNS, up[known]), answers[others])
+        line, net, least = (-np.log(np.where(up[others], p, 1 - p)).mean() for p in (linear, network, true[others]))
+        behind.append(float(net - line))
+        gained.append(float((line - net) / (line - least)))
+    what = f"planted world, {labels} labels (n = {OTHERS}, {worlds} worlds)"
+    if (bar := GAINS.get(labels)) is None:
+        told(f"{what}, log-loss behind the linear model", interval(behind), "≤ +.003", float(np.mean(behind)) <= 0.003)
+    else:
+        told(f"{what}, gained of what can be", interval(gained), f"≥ {bar}", float(np.mean(gained)) >= bar)
+
+
+SCORED = """
+import sys, time, tempfile, numpy as np
+from pathlib import Path
+from pollex.calibration.storage import packed, unpacked
+pack = (Path(sys.argv[1]) / "facts.json").read_text(), (Path(sys.argv[1]) / "arrays").read_bytes()
+import json
+model = unpacked(json.loads(pack[0]), pack[1])
+X = np.random.default_rng(0).dirichlet(np.ones(5), (2000, 12)).reshape(2000, -1)
+def ms(one):
+    one.predict_proba(X)
+    began = time.process_time()
+    one.predict_proba(X)
+    return (time.process_time() - began) / len(X) * 1000
+print(ms(model) - ms(model.starts_[0]), "torch" in sys.modules)
+"""
+
+
+def no_torch() -> None:
+    """Print what the network costs a score, in a process that only reads it."""
+    import json
+
+    from pollex.calibration.storage import packed
+
+    held, up, _ = planted(200, np.random.default_rng(0))
+    answers = np.clip(1 - np.abs(held[:200, :, None] - np.linspace(0, 1, 5)) / 0.25, 0, 1)
+    pack = packed(fitted(NETWORK, answers, SIGNS, up[:200]))
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "facts.json").write_text(json.dumps(pack.facts), encoding="utf-8")
+        (Path(folder) / "arrays").write_bytes(pack.arrays)
+        command = [sys.executable, "-c", SCORED, folder]
+        ended = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own
+    more, torch = ended.stdout.split()
+    told("a conversation's probability (n = 2000), ms more than its start", f"{float(more):.4f}", "≤ .05",
+         float(more) <= 0.05)  # fmt: skip
+    told("torch loaded by scoring", torch, "False", torch == "False")
+
+
+if __name__ == "__main__":
+    main()

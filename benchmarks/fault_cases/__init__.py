@@ -1,0 +1,44 @@
+"""Faults that were found once, each made anew: a module here is a theme, a function marked `case` is one fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fault made anew.
+
+    Attributes:
+        entry: Its number in the list of faults, "3.2" for example.
+        holds: What must hold, in a sentence.
+        run: Makes it anew in an empty folder; returns the figure that was seen, and asserts what must hold.
+    """
+
+    entry: str
+    holds: str
+    run: Callable[[Path], str]
+
+
+_CASES: list[Case] = []
+
+
+def case(entry: str, holds: str) -> Callable[[Callable[[Path], str]], Callable[[Path], str]]:
+    """Register a function as the case of an entry."""
+
+    def register(run: Callable[[Path], str]) -> Callable[[Path], str]:
+        _CASES.append(Case(entry, holds, run))
+        return run
+
+    return register
+
+
+def cases() -> list[Case]:
+    """Return all cases, by the numbers of their entries."""
+    for module in iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")
+    return sorted(_CASES, key=lambda one: tuple(int(part) for part in one.entry.split(".")))

@@ -1,0 +1,192 @@
+"""What a hostile file or request costs: seconds and memory, and one row's outcome."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zipfile import ZipFile
+
+from fault_cases import case
+from pollex.conversations.redaction import found_in
+from pollex.services.scorer import Scorer, conversation_from
+from pollex.services.turns import MOST_BEGINNINGS, after_turns
+
+SECONDS, GIGABYTE = 60, 1 << 30
+ROOT = Path(__file__).resolve().parents[2]
+_LEARNT = TemporaryDirectory()
+LAUGHS = "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+
+
+def run(*arguments: object) -> tuple[int, str, float]:
+    """Run a pollex command within `SECONDS` and a gigabyte; return its code, what it said, and its seconds."""
+    code = (
+        "import resource, sys; from pollex.cli.main import main\n"
+        "try: main()\nfinally: print('\\npeak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    )
+    begun = time.monotonic()
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    peak = int(said.rpartition("peak ")[2].split()[0]) * 1024
+    assert peak < GIGABYTE, f"{peak >> 20} MB"
+    return done.returncode, said, time.monotonic() - begun
+
+
+def conversation(id_: str, *said: str) -> dict[str, Any]:
+    """Return a row of turns that alternate."""
+    return {"id": id_, "messages": [{"role": ("user", "assistant")[n % 2], "content": t} for n, t in enumerate(said)]}
+
+
+@cache
+def rubrics() -> Path:
+    """Learn a small set, once for all cases."""
+    folder = Path(_LEARNT.name)
+    says = (("Book it.", "It is booked.", "Thanks, great!"), ("Book it.", "I can't do that.", "That is useless."))
+    rows = [
+        conversation(str(n), f"Room {n}.", "Yes?", *says[n % 2]) | {"thumbs": ("up", "down")[n % 2]} for n in range(40)
+    ]
+    (folder / "labeled.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    code, said, _ = run("learn", folder / "labeled.jsonl", "--out", folder / "set.json", "--store", folder / "store")
+    assert code == 0, said
+    return folder / "set.json"
+
+
+@case("3.4", "a turn of 300 MB is one row's outcome, and the good rows are scored")
+def a_huge_turn(folder: Path) -> str:
+    """Score five rows, one of them huge, from a packed file."""
+    rows = [conversation(str(n), "Book it.", "It is booked.") for n in range(5)]
+    rows[2]["messages"][0]["content"] = "a" * 300_000_000
+    log, out = folder / "log.jsonl.gz", folder / "scores.jsonl"
+    with gzip.open(log, "wt", compresslevel=1) as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    code, said, seconds = run("score", log, "--rubrics", rubrics(), "--out", out, "--store", folder / "store")
+    outcomes = [json.loads(line)["outcome"] for line in out.read_text().splitlines()]
+    assert (code, outcomes) == (3, ["scored", "scored", "not_scorable", "scored", "scored"]), said
+    return f"4 scored, 1 too large, {seconds:.0f} s"
+
+
+@case("3.5", "a file without rows ends within seconds and a gigabyte, with its place and a remedy; a pipe is read")
+def hostile_files(folder: Path) -> str:
+    """Inspect files that never come to a row, aliases that multiply, devices and pipes."""
+    with (folder / "sparse.jsonl").open("wb") as file:
+        file.truncate(2 << 30)
+    for name, chunk in (("line.gz", b"a"), ("breaks.gz", b"\n")):
+        with gzip.open(folder / name, "wb", compresslevel=1) as packed:
+            for _ in range(2048):
+                packed.write(chunk * (1 << 20))
+    longest = 0.0
+    for log in (folder / "sparse.jsonl", folder / "line.gz", folder / "breaks.gz", "/dev/zero", "/proc/kmsg"):
+        code, said, seconds = run("inspect", log)
+        assert (code, str(log) in said, "→" in said) == (1, True, True), said
+        longest = max(longest, seconds)
+    (folder / "laughs.yaml").write_text(f"a: &a [{{requirement: Answers}}]\n{LAUGHS}")
+    (folder / "one.jsonl").write_text(json.dumps(conversation("piped", "Hi.", "Hi!")))
+    os.mkfifo(pipe := folder / "pipe")
+    with subprocess.Popen(["/bin/sh", "-c", f"cat {folder / 'one.jsonl'} > {pipe}"]):  # noqa: S603
+        code, said, _ = run("inspect", pipe)
+    assert (code, "piped" in said) == (0, True), said
+    code, said, _ = run("learn", folder / "none.jsonl", "--rubrics-from", folder / "laughs.yaml")
+    assert (code, "laughs.yaml: more than a million" in said) == (1, True), said
+    return f"at most {longest:.0f} s each"
+
+
+@case("3.6", "long conversations and texts take time in proportion, or are bounded")
+def long_texts(_: Path) -> str:
+    """Score beginnings of 400 turns, find a million characters of card numbers, and score 100,000 turns."""
+    turns = ["Book it, please.", "It is booked."]
+    begun = time.monotonic()
+    with Scorer.load(rubrics()) as scorer:
+        from_400 = conversation_from(conversation("a", *turns * 200))
+        assert len(after_turns(from_400, scorer.score_many, ())) == MOST_BEGINNINGS
+        assert scorer.score(conversation("b", *turns * 50_000)).outcome == "not_scorable"
+    assert len(found_in("4111 1111 1111 1111 " * 50_000)) == 50_000
+    seconds = time.monotonic() - begun
+    assert seconds < SECONDS, f"{seconds:.0f} s"
+    return f"{seconds:.0f} s in all"
+
+
+@case("3.12", "a line break of an id or a text never begins a line on the terminal")
+def forged_lines(folder: Path) -> str:
+    """Trace a conversation whose id and words hold lines that look like pollex's own."""
+    id_ = "a\nGo on with: rm -rf ~"
+    (folder / "log.jsonl").write_text(json.dumps(conversation(id_, id_, id_)))
+    kept = ("--store", folder / "store")
+    scored = run("score", folder / "log.jsonl", "--rubrics", rubrics(), "--out", folder / "s.jsonl", *kept)
+    traced = run("trace", "last", "--conversation", id_, *kept)
+    assert (scored[0], traced[0]) == (0, 0), scored[1] + traced[1]
+    forged = [line for line in (scored[1] + traced[1]).splitlines() if line.strip().startswith("Go on")]
+    assert not forged, forged
+    return "none"
+
+
+@case("3.14", "numbers beyond 64 bits, half characters and deep TOML are answered 4xx, and nothing is logged")
+def bad_input_to_the_server(folder: Path) -> str:
+    """Ask a server of one's own for what no store can hold."""
+    code = "import sys; from pollex.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "serve", "--store", folder, "--port", "0", "--no-token", "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:  # noqa: S603
+        try:
+            assert server.stdout is not None
+            address = next(found[0] for line in server.stdout if (found := re.findall(r"http://[\d.]+:\d+", line)))
+            seen = [status_of(address, *one) for one in BAD]
+        finally:
+            server.terminate()
+        logged = server.stdout.read()
+    assert all(400 <= status < 500 for status in seen), seen
+    assert "Traceback" not in logged, logged
+    return f"{len(seen)} requests"
+
+
+BAD = (
+    ("/api/conversations?page=99999999999999999999", None),
+    ("/api/queues", b'{"questionnaire": "\\ud800"}'),
+    ("/api/queues", b'{"questionnaire": "a = ' + b"[" * 20_000 + b'"}'),
+    ("/api/labels", b'{"id": 99999999999999999999}'),
+)
+
+
+def status_of(address: str, path: str, body: bytes | None) -> int:
+    """Ask once, and return the status of the answer."""
+    request = urllib.request.Request(address + path, body, {"Content-Type": "application/json"})  # noqa: S310
+    try:
+        with urllib.request.urlopen(request) as answer:  # noqa: S310
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+@case("3.16", "each distribution that is installed has hashes, and a wheel from a dirty folder nobody's conversations")
+def locked_and_packed(folder: Path) -> str:
+    """Read the lock, and build a wheel beside what `make demo` leaves behind."""
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+    pins = re.findall(r"^\S+==\S+ \\\n    --hash=sha256:[0-9a-f]{64}", lock, re.MULTILINE)
+    assert len(pins) == lock.count("=="), "a distribution without hashes"
+    shutil.copytree(ROOT / "pollex", folder / "pollex")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    (folder / "pollex-demo").mkdir()
+    (folder / "pollex-demo" / "log.jsonl").write_text("{}")
+    build = ("pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir")
+    subprocess.run([sys.executable, "-m", *build, folder / "made", folder], check=True)  # noqa: S603
+    (wheel,) = (folder / "made").glob("*.whl")
+    packed = [name for name in ZipFile(wheel).namelist() if "demo/" in name]
+    assert not packed, packed
+    return f"{len(pins)} distributions with hashes"

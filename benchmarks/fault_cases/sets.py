@@ -1,0 +1,116 @@
+"""What a rubric set says of itself: re-worded rubrics, a set beside itself, doubts, and who said what."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx2
+
+import pollex
+from fault_cases import case
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import doubt
+
+EVIL = {"Host": "evil.example:8765"}
+LOG = Path(pollex.__file__).parent / "examples" / "bikes.jsonl"
+
+
+def run(folder: Path, *words: object) -> str:
+    """Return what a command prints; it ends with 0."""
+    command = [sys.executable, "-m", "pollex", *map(str, words)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    assert done.returncode == 0, done.stderr
+    return " ".join(done.stdout.split())
+
+
+@cache
+def learned_once() -> TemporaryDirectory[str]:
+    """Learn a set from some of the sample log; all cases begin with a copy of it."""
+    kept = TemporaryDirectory()
+    rows = LOG.read_text(encoding="utf-8").splitlines()[:120]
+    (Path(kept.name) / "log.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    run(Path(kept.name), "learn", "log.jsonl", "--out", "r.json", "--store", "s")
+    return kept
+
+
+def learned(folder: Path) -> RubricSet:
+    """Put a learned set, its log and its store into the folder."""
+    shutil.copytree(learned_once().name, folder, dirs_exist_ok=True)
+    return RubricSet.load(folder / "r.json")
+
+
+@contextmanager
+def served(folder: Path, *words: str) -> Iterator[str]:
+    """Serve, and give the address with which one begins."""
+    command = [sys.executable, "-m", "pollex", "serve", *words, "--port", "0", "--json"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603 - likewise
+        assert server.stdout
+        try:
+            yield json.loads(server.stdout.readline())["url"]
+        finally:
+            server.terminate()
+
+
+@case("1.2", "a re-worded rubric is judged as before, and anew only with figures of both")
+def reworded(folder: Path) -> str:
+    """Reword an event and judge another anew, then fit again."""
+    before = learned(folder)
+    kept, anew = [one for one in before.rubrics if one.source.startswith("event:")][:2]
+    told = run(folder, "rubrics", "reword", "r.json", kept.id, "They cannot do a thing.", "--store", "s")
+    assert "still judged by an event" in told, told
+    told = run(folder, "rubrics", "reword", "r.json", anew.id, "It is rainy.", "--judge-anew", "--store", "s")
+    assert told.count("AUC alone") == told.count("it holds in") == 2, told
+    told = run(folder, "refit", "log.jsonl", "--rubrics", "r.json", "--store", "s")
+    assert "Judged anew: “It is rainy.”" in told, told
+    assert any("Judged anew" in page.read_text(encoding="utf-8") for page in folder.glob("*.html"))
+    after = {one.id: one for one in RubricSet.load(folder / "r.json").rubrics}
+    assert after[kept.id].worth == kept.worth, "the detector is another"
+    assert after[anew.id].source == "person"
+    return f"kept: held out as before; anew: {told.partition('Judged anew: ')[2].partition('. Before')[0]}"
+
+
+@case("1.5", "a set beside itself differs in nothing, whichever run answered")
+def beside_itself(folder: Path) -> str:
+    """Compare the run that learned with one that scored the same log."""
+    found = learned(folder)
+    run(folder, "score", "log.jsonl", "--rubrics", "r.json", "--store", "s", "--out", "s.jsonl")
+    told = json.loads(run(folder, "compare", found.run, "last", "--rubrics", "r.json", "--store", "s", "--json"))
+    (one,) = told["comparisons"]
+    assert one["netsat"]["value"] == one["probability"]["value"] == 0, one["netsat"]
+    assert not [each for each in one["rubrics"] if each["moved"]]
+    assert "that the set was learned from" in one["notes"][0]
+    return f"NetSAT {one['netsat']['value']:+.2f}, sizes {one['sizes']}; {one['notes'][0][:60]} …"
+
+
+@case("1.6", "Home shows the report's doubts, and sorts by effect")
+def home(folder: Path) -> str:
+    """Compare the doubts on Home with those of the set."""
+    found = learned(folder)
+    with served(folder, "--rubrics", "r.json", "--store", "s", "--no-token") as url:
+        text = html.unescape(httpx2.get(url, follow_redirects=True).text)
+    shown = [one for one in found.rubrics if one.text in text and one.worth]
+    why = [doubt(one.worth, one.polarity) for one in shown if one.worth]
+    flags = re.findall(r'class="flag">([^<]+)<', text)
+    assert shown
+    assert len(flags) == len([one for one in why if one]), (flags, why)
+    return f"{len(flags)} doubts of {len(shown)} rubrics"
+
+
+@case("3.10", "without a token the scoring service answers this machine's own names only")
+def other_host(folder: Path) -> str:
+    """Ask the scoring service under a foreign name."""
+    learned(folder)
+    with served(folder, "--score", "r.json", "--store", "s", "--no-token") as url:
+        own, other = (httpx2.get(f"{url}/metrics", headers=named).status_code for named in ({}, EVIL))
+    assert (own, other) == (200, 400)
+    return f"{EVIL['Host']}: {other}"

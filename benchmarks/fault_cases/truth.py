@@ -1,0 +1,147 @@
+"""Data that vanishes, and sentences that aren't so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from html import unescape
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from fault_cases import case
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from protocol_server import ProtocolServer, replies
+from protocol_server.answers import Answer
+
+BIKES = Path(__file__).parents[2] / "examples" / "bikes.jsonl"
+UP = ["up", "👍", 1, "1", True, "thumbs_up"]
+DOWN = ["down", "👎", -1, "0", False]
+
+Rows = list[dict[str, Any]]
+
+
+def bikes(most: int | None = None) -> Rows:
+    """Return the rows of the bike shop's log, or the first of them."""
+    return [json.loads(line) for line in BIKES.read_text(encoding="utf-8").splitlines()[:most]]
+
+
+def written(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
+    """Write a log."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def pollex(folder: Path, *arguments: object, fails: bool = False) -> tuple[dict[str, Any], str]:
+    """Run a command; return its JSON (where it prints some) and all that it says."""
+    command = [str(Path(sys.executable).with_name("pollex")), *map(str, arguments)]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (ended.returncode != 0) == fails, ended.stdout + ended.stderr
+    last = ended.stdout.strip().splitlines()[-1:]
+    return json.loads(last[0]) if last and last[0].startswith("{") else {}, " ".join(ended.stderr.split())
+
+
+def rated(rows: Rows, up: Iterable[Any], down: Iterable[Any]) -> Rows:
+    """Return the rows with thumbs spelled anew, in the field `rating`."""
+    ways = {"up": cycle(up), "down": cycle(down)}
+    return [{**row, "thumbs": None, "rating": next(ways[row["thumbs"]]) if row["thumbs"] else None} for row in rows]
+
+
+@case("1.1", "every spelling of a thumb is taken, and every value that isn't is told with the options that take it")
+def labels_are_not_lost(folder: Path) -> str:
+    """Spell the thumbs of a log in eleven ways; then put stars among them."""
+    rows = bikes()
+    plain, _ = pollex(folder, "inspect", written(folder / "a.jsonl", rows), "--json")
+    mixed, _ = pollex(folder, "inspect", written(folder / "b.jsonl", rated(rows, UP, DOWN)), "--json")
+    assert mixed["labels"] == plain["labels"], f"{mixed['labels']} of {plain['labels']}"
+    stars = written(folder / "c.jsonl", rated(rows, ["up", 5], ["down", 1]))
+    lost, said = pollex(folder, "inspect", stars, "--json")
+    advice = "1 (88) are neither up nor down, and 200 rows count as not rated; to take them: --positive up,5"
+    assert advice in said, said
+    taken, _ = pollex(folder, "inspect", stars, "--json", "--positive", "up,5", "--negative", "down,1")
+    assert taken["labels"] == plain["labels"]
+    assert lost["spellings"]["neither"] == {"5": 112, "1": 88}
+    found = mixed["labels"]["positive"] + mixed["labels"]["negative"]
+    return f"{found} of 400 labels in 11 spellings; 200 stars are told"
+
+
+class Inventing(Answer):
+    """A model whose quotes stand nowhere."""
+
+    def _quote(self, path: str) -> str:  # noqa: ARG002 - as the server calls it
+        return "nothing of this was ever said"
+
+
+@case("1.3", "a model whose reasons are all left out is named, with how many and why, in terminal, report and --json")
+def a_model_that_yields_nothing_is_named(folder: Path) -> str:
+    """Learn with a model that invents its quotes."""
+    lines = BIKES.with_name("debugging.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)[:50]
+    (folder / "log.jsonl").write_text("".join(lines), encoding="utf-8")
+    honest, replies.Answer = replies.Answer, Inventing
+    try:
+        with ProtocolServer() as server:
+            asking = ("--model", "m", "--base-url", server.url, "--out", "rubrics.json")
+            told, said = pollex(folder, "learn", "log.jsonl", *asking, "--json")
+    finally:
+        replies.Answer = honest
+    note = next(note for note in told["notes"] if "rubrics are the model's" in note)
+    assert note.startswith("0 of "), note
+    assert note.endswith("left out, because their quotes don't stand in the conversation."), note
+    page = " ".join(unescape((folder / "report.html").read_text(encoding="utf-8")).split())
+    assert note in said, said
+    assert note in page, page[page.find("the model") - 300 :][:600]
+    return note
+
+
+@case("1.4", "`score` needs no label that it can't read, every verb that reads logs has the same options for it")
+def scoring_needs_no_labels(folder: Path) -> str:
+    """Score a log whose feedback is an object; then ask for that label."""
+    pollex(folder, "learn", written(folder / "log.jsonl", bikes(80)), "--out", "rubrics.json", "--test-fraction", 0)
+    rows = [{**row, "thumbs": None, "feedback": {"score": 1, "by": "a"}} for row in bikes(30)]
+    given = ("score", written(folder / "a.jsonl", rows), "--rubrics", "rubrics.json", "--out", "s.jsonl", "--json")
+    told, said = pollex(folder, *given)
+    assert told["n"] == 30, told
+    assert "30 labels can't be read, and are not needed here" in said, said
+    _, said = pollex(folder, *given, "--label-field", "feedback", fails=True)
+    assert "--label-field feedback.score" in said, said
+    assert "--max-bad" not in said, said
+    pollex(folder, *given, "--label-field", "feedback.score", "--id-field", "id", "--messages-field", "messages")
+    return "30 of 30 scored, and where the label is asked for, the field inside it is named"
+
+
+@case("3.8", "a conversation that stands a thousand times under other ids counts once in learning, and this is said")
+def repeated_texts_count_once(folder: Path) -> str:
+    """Plan learning from a log, and from the same with its first conversation a thousand times."""
+    rows = [row for row in bikes(200) if row["thumbs"]]
+    once, _ = pollex(folder, "learn", written(folder / "a.jsonl", rows), "--dry-run", "--json", "--model", "m")
+    many = rows + [{**rows[0], "id": f"again {number}"} for number in range(999)]
+    more, said = pollex(folder, "learn", written(folder / "b.jsonl", many), "--dry-run", "--json", "--model", "m")
+    assert "999 labeled conversations have the text of another one" in said, said
+    calls = [{stage: plan["calls"] for stage, plan in found["plan"].items()} for found in (once, more)]
+    assert calls[0] == calls[1], str(calls)
+    return f"999 are said to count once, and {calls[1]['all']:,} calls are planned with and without them"
+
+
+@case("1.8", "a log that isn't in English is told what reads English, and words that find its cases are worth a look")
+def other_languages_are_told(folder: Path) -> str:
+    """Learn from a log in no known language, in which one word of the assistant stands for every thumb down."""
+    fill = ["wasa", "toru", "melin", "osta", "kir", "bendo", "ulmi", "saru", "teppo", "vanka"]
+    rows = [spoken(n, fill[n % 10 :] + fill[: n % 10], sorry=n % 3 == 0) for n in range(160)]
+    told, said = pollex(folder, "learn", written(folder / "log.jsonl", rows), "--out", "rubrics.json", "--json")
+    note = next(note for note in told["notes"] if "isn't in English" in note)
+    page = " ".join(unescape((folder / "report.html").read_text(encoding="utf-8")).split())
+    assert "signals of wording read English only" in note
+    assert note in page
+    assert "nothing to act on" not in page + said, said
+    return "the note is on the first screen, and no list with a word that held up is said to give nothing to act on"
+
+
+def spoken(number: int, words: list[str], *, sorry: bool) -> dict[str, Any]:
+    """Return a conversation of made-up words; with `grumio`, and a thumb down, where it went wrong."""
+    said = [f"{' '.join(words[:6])} {number}?", f"{'grumio ' if sorry else ''}{' '.join(words[3:])} {number * 7}."]
+    roles = ("user", "assistant")
+    messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=True)]
+    return {"id": str(number), "thumbs": "down" if sorry else "up", "messages": messages}

@@ -1,0 +1,135 @@
+"""Grades that people gave, learned as grades: by LLM-Rubric's network, beside the linear model that it begins as."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pollex.calibration.candidates import NETWORK, START
+from pollex.calibration.estimator import JudgedEstimator
+from pollex.calibration.model_choice import clipped_log_losses
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.calibration.thumbs import FEW, Fold, Judges, _choice, flat, questionnaire, thumb_models
+from pollex.measures.arrays import Floats, Ints
+from pollex.measures.distributions import Assessment, Predictions, assess
+
+FIFTHS = 5
+
+MOST = 11
+"""Different grades of one question; where there are more, they are rounded."""
+
+
+@dataclass(frozen=True, eq=False)
+class GradeComparison:
+    """How well grades of the main question are predicted without their fold.
+
+    Attributes:
+        chosen: Name of the candidate that is taken.
+        why: Why this one, in a sentence.
+        figures: By candidate.
+        reliability: Mean predicted grade, mean given grade and count in fifths of the predictions, lowest first.
+    """
+
+    chosen: str
+    why: str
+    figures: dict[str, Assessment]
+    reliability: tuple[tuple[float, float, int], ...]
+
+
+def scale_of(question: str, grades: Floats) -> Scale | None:
+    """Make the scale of a rated question; None where fewer than two different grades were given.
+
+    Args:
+        grades: NaN where none was given `[row]`.
+    """
+    given = np.unique(rounded(grades[~np.isnan(grades)]))
+    return Scale(question, tuple(given.tolist()), asked=False) if 2 <= len(given) <= MOST else None
+
+
+def rounded(grades: Floats) -> Floats:
+    """Round grades to whole ones where there are too many different ones to learn each."""
+    return np.round(grades) if len(np.unique(grades[~np.isnan(grades)])) > MOST else grades
+
+
+def rated(rubrics: Sequence[str], options: int, scales: Sequence[Scale]) -> Questionnaire:
+    """Make the questionnaire: rubrics, and what people rated, the main question first."""
+    return Questionnaire((*questionnaire(rubrics, options).asked, *scales), scales[0].question)
+
+
+def fitted_grades(
+    name: str,
+    answers: Floats,
+    signs: Sequence[float],
+    grades: Floats,
+    scales: Sequence[Scale],
+    judges: Judges = None,
+    rubrics: Sequence[str] | None = None,
+    groups: Ints | None = None,
+) -> JudgedEstimator:
+    """Return a candidate, fitted to grades.
+
+    Args:
+        answers: Probabilities `[row, rubric, option]`.
+        signs: `[rubric]`.
+        grades: NaN where none was given `[row, question]`.
+        scales: Of these questions; the main one first.
+        judges: Who graded `[row]`.
+        groups: What goes together in its own cross-validation `[row]`.
+    """
+    questions = rated(rubrics or [str(number) for number in range(len(signs))], answers.shape[2], scales)
+    who: Sequence[str | None] = judges or [None] * len(grades)
+    wanted = scales if name == NETWORK else scales[:1]
+    given = [
+        (row, scale.question, who[row], float(grades[row, place]))
+        for place, scale in enumerate(wanted)
+        for row in np.flatnonzero(~np.isnan(grades[:, place])).tolist()
+    ]
+    return thumb_models(signs)[name].fit(
+        flat(answers), given, None, questions, None if groups is None else groups.tolist()
+    )
+
+
+def compare_grades(
+    folds: Sequence[Fold],
+    grades: Floats,
+    scales: Sequence[Scale],
+    judges: Judges,
+    together: Ints,
+    rng: np.random.Generator,
+    progress: Callable[[], None] = lambda: None,
+) -> GradeComparison:
+    """Fit the network and the linear model without each fold, measure both there, and choose.
+
+    Args:
+        folds: Together all rows.
+        grades: `[row, question]`, as in `fitted_grades`.
+        together: What goes together bears one number `[row]`.
+        rng: Of the intervals.
+    """
+    there = ~np.isnan(grades[:, 0])
+    names = (START,) if there.sum() < FEW else (START, NETWORK)
+    proba = {name: np.full((len(grades), len(scales[0].values)), np.nan) for name in names}
+    for fold in folds:
+        known = ~fold.out & there
+        who = None if judges is None else [judge for judge, keep in zip(judges, known, strict=True) if keep]
+        for name in names:
+            model = fitted_grades(
+                name, fold.answers[known], fold.signs, grades[known], scales, who, groups=together[known]
+            )
+            proba[name][fold.out] = model.predict_proba(flat(fold.answers[fold.out]))
+        progress()
+    given = np.searchsorted(scales[0].values, grades[there, 0])
+    losses = {name: clipped_log_losses(p[there], given) for name, p in proba.items()}
+    chosen, why = _choice(losses, together[there], NETWORK)
+    if NETWORK not in names:
+        chosen, why = START, f"{int(there.sum())} grades are too few for the network: it is tried from {FEW} on"
+    found = {name: Predictions(p[there], given, together[there], scales[0].values) for name, p in proba.items()}
+    figures = {name: assess(one, rng, smooth=False) for name, one in found.items()}
+    return GradeComparison(chosen, why, figures, _reliability(found[chosen]))
+
+
+def _reliability(found: Predictions) -> tuple[tuple[float, float, int], ...]:
+    parts = np.array_split(np.argsort(found.expected, kind="stable"), min(FIFTHS, len(found)))
+    return tuple((float(found.expected[part].mean()), float(found.given[part].mean()), len(part)) for part in parts)

@@ -1,0 +1,276 @@
+"""Training of networks that begin as another model, and are shrunk to it.
+
+The logits are the logarithms of that model's probabilities plus the network's heads, which begin at 0: before the first
+step the network is that model, exactly. What labels add is shrunk by λ, the precision of the prior on the heads.
+
+λ is chosen by cross-validation. All networks of all λ are trained at once, each without one fold, which judges it;
+those of the best λ stay, and their probabilities are averaged.
+Source: Krogh and Vedelsby 1995, "Neural network ensembles, cross validation, and active learning", NIPS 7.
+
+Training goes on in other units than predicting, so that penalties mean the same for any log: answers enter by their
+expected value, and by each option with a fifth of the weight; what comes out of the second layer has deviation 1/2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pollex.calibration.judgments import NOBODY, UNANSWERED, AnswerMatrix
+from pollex.calibration.network.training import one_thread
+from pollex.calibration.network.weights import Weights
+from pollex.calibration.questionnaire import Questionnaire
+from pollex.measures.arrays import Floats, Ints
+
+STEPS, RATE = 120, 0.03
+OPTIONS_COUNT = 0.2
+"""Weight of a single option beside the expected value: people's scales are steady, single options are noise."""
+
+INPUT_SPREAD, BEGIN = 1.56, 0.82
+"""Standard deviation of all inputs together, and of the first layer's weights: units begin where they bend a little."""
+
+HIDDEN_PRECISION = 2.0
+"""Penalty on what the hidden layers move by. Chosen like the two before, and the number of units, in a world with a
+planted interaction: with a half of it 2,000 labels are learned by heart, with twice as much it is found late."""
+
+LEAST_SPREAD = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What the networks learn from.
+
+    Attributes:
+        inputs: As `CalibrationNetwork.inputs` has them `[sheet, input + 1]`.
+        sheets: Answers to the questions that are learned.
+        begins: Log-probabilities by the model without each fold `[fold, sheet, question, option]`.
+        fold: Of each sheet `[sheet]`.
+        options: How many each question has `[question]`.
+        main: Place of the main question.
+        judges: How many have deltas in the heads.
+    """
+
+    inputs: Floats
+    sheets: AnswerMatrix
+    begins: Floats
+    fold: Ints
+    options: Ints
+    main: int
+    judges: int
+
+
+@dataclass(frozen=True, eq=False)
+class TaughtNetworks:
+    """Trained networks.
+
+    Attributes:
+        general: After learning all questions.
+        tuned: After learning the main one, with its head alone.
+        strength: The λ that was chosen.
+        losses: Cross-validated log-loss by λ, in nats `[λ]`.
+    """
+
+    general: Weights
+    tuned: Weights
+    strength: float
+    losses: Floats
+
+
+@one_thread()
+def taught(
+    lesson: Lesson,
+    questions: Questionnaire,
+    shape: tuple[int, int],
+    strengths: tuple[float, ...],
+    seeds: int,
+    seed: int,
+) -> TaughtNetworks:
+    """Train `seeds` networks for each strength λ, and keep those of the best.
+
+    Args:
+        shape: Units of both layers.
+    """
+    stack = _Stack(lesson, _basis(questions, lesson.inputs), shape, strengths, seeds, seed)
+    every = tuple(range(len(lesson.options)))
+    if len(every) > 1:
+        stack.learn(every)
+        stack.anchor()
+    general = stack.weights()
+    stack.learn((lesson.main,))
+    losses = stack.losses()
+    best = _chosen(losses, strengths)
+    kept = slice(best * seeds, (best + 1) * seeds)
+    return TaughtNetworks(
+        _part(general, kept), _part(stack.weights(), kept).only(lesson.main), strengths[best], losses.mean(axis=1)
+    )
+
+
+def _chosen(losses: Floats, strengths: tuple[float, ...]) -> int:
+    """Place of the strongest λ that is not worse than the best by more than a standard error `[λ, sheet]`."""
+    behind = losses - losses[losses.mean(axis=1).argmin()]
+    error = behind.std(axis=1) / np.sqrt(losses.shape[1])
+    return max(np.flatnonzero(behind.mean(axis=1) <= error).tolist(), key=strengths.__getitem__)
+
+
+def _part(weights: Weights, kept: slice) -> Weights:
+    shared = ("options", "ordinal")
+    return Weights(**{name: a if name in shared else a[kept].copy() for name, a in weights.arrays().items()})
+
+
+def _basis(questions: Questionnaire, inputs: Floats) -> Floats:
+    """Return the coordinates in which training goes on, as a linear map `[input, coordinate]`."""
+    width, asked = inputs.shape[1] - 1, len(questions.asked)
+    values = np.zeros((width, asked))
+    for place, (scale, block) in enumerate(zip(questions.asked, questions.blocks.values(), strict=True)):
+        worth = np.array(scale.values) / np.ptp(scale.values)
+        given = inputs[:, block]
+        # Around the mean: what is missing or never came up, all zeros, then stands at it.
+        values[block, place] = worth - (given @ worth).sum() / max(given.sum(), LEAST_SPREAD)
+    found = np.concatenate([values, OPTIONS_COUNT * np.eye(width)], axis=1)
+    spread = float(np.sqrt((inputs[:, :-1] @ values).var(axis=0).sum()))
+    return found * (INPUT_SPREAD / spread if spread > LEAST_SPREAD else 1.0)
+
+
+class _Stack:
+    """Networks of all λ and seeds, side by side; those of one λ are together, and begin as those of the others."""
+
+    def __init__(
+        self, lesson: Lesson, basis: Floats, shape: tuple[int, int], strengths: tuple[float, ...], seeds: int, seed: int
+    ) -> None:
+        self.lesson, self.basis, self.strengths, self.seeds = lesson, basis, strengths, seeds
+        self.middle = lesson.inputs[:, :-1].mean(axis=0)
+        self.X = _single((lesson.inputs[:, :-1] - self.middle) @ basis)
+        self.count = seeds * len(strengths)
+        own = np.arange(self.count) % seeds % len(lesson.begins)
+        self.begins = _single(lesson.begins)[torch.from_numpy(own)]
+        self.inside = torch.from_numpy(lesson.fold[None] != own[:, None])
+        if len(lesson.begins) == 1:  # nothing to leave out
+            self.inside[:] = True
+        self.judge = torch.from_numpy(np.where(lesson.sheets.judge == NOBODY, lesson.judges, lesson.sheets.judge))
+        self.answer = torch.from_numpy(lesson.sheets.answer)
+        exists = np.arange(lesson.begins.shape[3]) < lesson.options[:, None]
+        self.exists = torch.from_numpy(exists)
+        self._begin(shape, seed, basis.shape[1] - basis.shape[0])
+
+    def _begin(self, shape: tuple[int, int], seed: int, leading: int) -> None:
+        random = torch.Generator().manual_seed(seed)
+        h1, h2 = shape
+        width, heads = self.basis.shape[1], self.exists.numel()
+
+        def drawn(*size: int) -> Tensor:
+            return torch.randn((self.seeds, *size), generator=random).repeat(len(self.strengths), *(1 for _ in size))
+
+        W1 = torch.zeros((self.count, width, h1))
+        W1[:, :leading] = BEGIN * drawn(leading, h1)
+        self.P = {
+            "W1": W1, "b1": 0.5 * drawn(1, h1), "W2": 2 * (2 / h1) ** 0.5 * drawn(h1, h2), "b2": 0.5 * drawn(1, h2),
+            "V": torch.zeros((self.count, h2 + 1, heads)),
+            "Va": torch.zeros((self.count, self.lesson.judges, h2 + 1, heads)),
+        }  # fmt: skip
+        self.offset, self.spread = torch.zeros((self.count, 1, h2)), torch.ones((self.count, 1, h2))
+        with torch.no_grad():
+            z2 = self._hidden()
+            spread = z2.std(dim=1, keepdim=True, correction=0)
+            self.offset = z2.mean(dim=1, keepdim=True)
+            self.spread = torch.where(spread > LEAST_SPREAD, 2 * spread, 1.0)
+        self.anchor()
+
+    def anchor(self) -> None:
+        """Hold the hidden layers to where they are now."""
+        self.anchors = {name: self.P[name].detach().clone() for name in ("W1", "W2")}
+
+    def learn(self, questions: tuple[int, ...]) -> None:
+        """Take the steps of Adam on the answers to these questions."""
+        moving = [value.requires_grad_(value.numel() > 0) for value in self.P.values()]
+        adam = torch.optim.Adam([value for value in moving if value.requires_grad], lr=RATE, fused=True)
+        for number in range(STEPS):
+            adam.param_groups[0]["lr"] = RATE * 0.5 * (1 + float(np.cos(np.pi * number / STEPS)))
+            adam.zero_grad()
+            torch.autograd.backward(self._objective(questions))
+            adam.step()
+
+    def _objective(self, questions: tuple[int, ...]) -> Tensor:
+        given = self.inside.sum(dim=1).clamp(min=1)
+        fits = torch.zeros(self.count)
+        for question in questions:
+            fits = fits - (self._logs(question) * self.inside).sum(dim=1)
+        strength = torch.tensor(np.repeat(self.strengths, self.seeds), dtype=torch.float32)
+        heads = _square(self.P["V"]) + _square(self.P["Va"])
+        moved = sum(_square(self.P[name] - there) for name, there in self.anchors.items())
+        return ((fits + strength * heads + HIDDEN_PRECISION * moved) / given).sum()
+
+    def _logs(self, question: int) -> Tensor:
+        """Log-probability of each sheet's answer, 0 where there is none `[network, sheet]`."""
+        answer = self.answer[:, question]
+        logs = torch.log_softmax(self.logits(question), dim=-1)
+        place = answer.clamp(min=0)[None, :, None].expand(self.count, -1, 1)
+        return logs.gather(-1, place)[..., 0] * (answer != UNANSWERED)
+
+    def _hidden(self) -> Tensor:
+        P = self.P
+        z1 = (self.X @ P["W1"].permute(1, 0, 2).reshape(self.X.shape[1], -1)).view(len(self.X), self.count, -1)
+        z1 = torch.sigmoid(z1.permute(1, 0, 2) + P["b1"])
+        return (torch.sigmoid((z1 - 0.5) @ P["W2"] + P["b2"]) - self.offset) / self.spread
+
+    def logits(self, question: int) -> Tensor:
+        """Return the outputs of a head `[network, sheet, option]`."""
+        width = self.exists.shape[1]
+        own = slice(question * width, (question + 1) * width)
+        u = self._hidden()
+        u = torch.cat([u, torch.ones_like(u[..., :1])], dim=-1)
+        out = self.begins[:, :, question] + u @ self.P["V"][..., own]
+        if self.lesson.judges:
+            each = self.P["Va"][..., own]
+            each = torch.cat([each, torch.zeros_like(each[:, :1])], dim=1).index_select(1, self.judge)
+            out = out + torch.einsum("snh,snho->sno", u, each)
+        masked: Tensor = out.masked_fill(~self.exists[question], -torch.inf)
+        return masked
+
+    def losses(self) -> Floats:
+        """Log-loss of the main question by λ, each sheet by the networks that left it out `[λ, sheet]`."""
+        with torch.no_grad():
+            logs = self._logs(self.lesson.main).double().numpy().reshape(len(self.strengths), self.seeds, -1)
+        out = ~self.inside.numpy().reshape(logs.shape)
+        seen = out.any(axis=(0, 1)) & (self.answer[:, self.lesson.main] != UNANSWERED).numpy()
+        if not seen.any():  # nothing was left out: as near to where it began as can be
+            return np.zeros((len(self.strengths), 1))
+        mean = (np.exp(logs) * out).sum(axis=1)[:, seen] / out.sum(axis=1)[:, seen]
+        return np.asarray(-np.log(np.maximum(mean, 1e-12)))
+
+    def weights(self) -> Weights:
+        """Return the networks in the paper's form, for `Weights.proba`."""
+        P = {name: value.detach().double().numpy() for name, value in self.P.items()}
+        offset, spread = self.offset.double().numpy(), self.spread.double().numpy()
+        W1 = self.basis @ P["W1"]
+        b1 = P["b1"] - (self.middle @ W1)[:, None]
+        b2 = P["b2"] - 0.5 * P["W2"].sum(axis=1, keepdims=True)
+
+        def head(V: Floats) -> Floats:
+            inner = V[..., :-1, :] / spread.reshape(self.count, *(1,) * (V.ndim - 3), -1, 1)
+            at = offset.reshape(self.count, *(1,) * (V.ndim - 3), -1, 1)
+            return np.concatenate([inner, V[..., -1:, :] - (at * inner).sum(axis=-2, keepdims=True)], axis=-2)
+
+        questions = len(self.lesson.options)
+        return Weights(
+            W1=np.concatenate([W1, b1], axis=1),
+            W2=np.concatenate([P["W2"], b2], axis=1),
+            V=head(P["V"]),
+            W1a=np.zeros((self.count, 0, *W1.shape[1:])),
+            W2a=np.zeros((self.count, 0, *P["W2"].shape[1:])),
+            Va=head(P["Va"]),
+            cuts=np.zeros((self.count, questions, self.exists.shape[1] - 1)),
+            options=self.lesson.options,
+            ordinal=np.zeros(questions, dtype=bool),
+        )
+
+
+def _square(values: Tensor) -> Tensor:
+    """Sum of squares by network."""
+    return (values**2).flatten(1).sum(dim=1)
+
+
+def _single(values: Floats) -> Tensor:
+    return torch.tensor(values, dtype=torch.float32)

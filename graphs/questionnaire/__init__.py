@@ -1,0 +1,1 @@
+"""The graph that asks a model a questionnaire about each conversation."""

@@ -1,0 +1,181 @@
+"""An estimator of scikit-learn: learns rubrics from conversations and labels, and predicts the labels of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from pollex.api.rubrics import RubricSet, learn
+from pollex.conversations.conversation import Label
+from pollex.errors import BadInput, BadLabels, WrongUse
+from pollex.formats.labels import Verdicts
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import Answer
+from pollex.rubrics.netsat import Score
+from pollex.selection.policies import DEFAULT as DEFAULT_POLICY
+from pollex.services.scorer import Given, Scorer, numbered
+from pollex.store.folder import STORE
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+Floats = npt.NDArray[np.float64]
+
+
+class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # it has no types
+    """Learns rubrics from labeled conversations, answers them about others, and predicts who was satisfied.
+
+    X is a sequence of conversations: `pollex.Conversation`, dicts with `messages`, or lists of messages. y has two
+    classes in any spelling (up and down, 1 and 0, True and False).
+
+    Args:
+        domain: A domain profile or its file; None for the neutral one.
+        rubrics: Rubrics written by hand, or a bundled set's name: all are fitted, none learned.
+        budget: Maximum number of SAT and of DSAT rubrics; None: ten in either list.
+        policy: A name of `selection.policies`.
+        positive: The class of satisfied users; None: the one that is spelled so, else the later one in sorted order.
+        seed: Of folds.
+        model: An LLM's name or a LangChain chat model; None for the built-in roles.
+        store: Folder where runs and paid answers are kept; None: `.pollex` with a model, nothing without one.
+
+    Attributes:
+        classes_: The two classes, sorted.
+        rubrics_: The rubric set that was learned, a `pollex.RubricSet`.
+        n_features_out_: How many rubrics it has.
+    """
+
+    def __init__(
+        self,
+        *,
+        domain: str | Path | DomainProfile | None = None,
+        rubrics: str | Path | None = None,
+        budget: int | None = None,
+        policy: str = DEFAULT_POLICY,
+        positive: Any = None,
+        seed: int = 0,
+        model: str | BaseChatModel | None = None,
+        store: str | Path | None = None,
+    ) -> None:
+        self.domain = domain
+        self.rubrics = rubrics
+        self.budget = budget
+        self.policy = policy
+        self.positive = positive
+        self.seed = seed
+        self.model = model
+        self.store = store
+
+    def fit(self, X: Iterable[Given], y: Sequence[Any]) -> Self:
+        """Learn from all conversations; measure by cross-validation, since nothing is held out here.
+
+        Raises:
+            BadLabels: There aren't two classes, one is too small, or y is longer or shorter than X.
+            WrongUse: One of X is no conversation.
+        """
+        conversations, labels = list(numbered(X)), np.asarray(y)
+        if labels.shape != (len(conversations),):
+            raise BadLabels(f"{len(conversations)} conversations, and labels of shape {labels.shape}")
+        classes = np.unique(labels)
+        if len(classes) != 2:
+            raise BadLabels(f"{len(classes)} classes in y", remedy="give labels of two classes")
+        good = classes[self._place_of_positive(classes)]
+        labeled = [
+            one.model_copy(update={"id": f"{number:06}", "label": Label.POSITIVE if label == good else Label.NEGATIVE})
+            for number, (one, label) in enumerate(zip(conversations, labels, strict=True))
+        ]
+        with ExitStack() as opened:
+            self.rubrics_: RubricSet = learn(
+                labeled,
+                domain=self.domain,
+                rubrics=self.rubrics,
+                test_fraction=0.0,
+                budget=self.budget,
+                policy=self.policy,
+                seed=self.seed,
+                model=self.model,
+                store=self._folder() or opened.enter_context(TemporaryDirectory()),
+            )
+        self.classes_ = classes
+        self.n_features_out_ = len(self.rubrics_.rubrics)
+        return self
+
+    def predict_proba(self, X: Iterable[Given]) -> Floats:
+        """Compute the probability of each class `[conversation, class]`; NaN where a conversation can't be scored."""
+        scores = self._scores(X)
+        good = np.array([np.nan if one.probability is None else one.probability for one in scores])
+        columns = [1.0 - good, good]
+        return np.stack(columns if self._place_of_positive(self.classes_) else columns[::-1], axis=1)
+
+    def predict(self, X: Iterable[Given]) -> npt.NDArray[Any]:
+        """Return the more probable class of each conversation `[conversation]`.
+
+        Raises:
+            BadInput: A conversation can't be scored; `predict_proba` has NaN there.
+        """
+        proba = self.predict_proba(X)
+        if lost := np.flatnonzero(np.isnan(proba[:, 0])).tolist():
+            raise BadInput(
+                f"{len(lost)} conversations can't be scored, the first is X[{lost[0]}]",
+                remedy="leave them out, or use predict_proba, which has NaN for them",
+            )
+        found: npt.NDArray[Any] = self.classes_[proba.argmax(axis=1)]
+        return found
+
+    def transform(self, X: Iterable[Given]) -> Floats:
+        """Return the answers, 0 (strongly disagree) to 10 (strongly agree) `[conversation, rubric]`.
+
+        NaN where a rubric's occasion never came up or there is no answer.
+        """
+        order = {rubric.id: place for place, rubric in enumerate(self._set().rubrics)}
+        answers = np.full((len(scores := self._scores(X)), len(order)), np.nan)
+        for row, score in enumerate(scores):
+            for one in score.answers:
+                if isinstance(one, Answer) and not one.never_came_up:
+                    answers[row, order[one.question_id]] = one.value()
+        return answers
+
+    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
+        """Return the rubrics' texts, in the order of `transform`'s columns."""
+        return np.array([rubric.text for rubric in self._set().rubrics], dtype=object)
+
+    def _scores(self, X: Iterable[Given]) -> list[Score]:
+        model = None if self._set().judge.built_in or isinstance(self.model, str) else self.model
+        conversations = [one.model_copy(update={"id": f"{number:06}"}) for number, one in enumerate(numbered(X))]
+        with Scorer(self._set(), model=model, store=self._folder() or STORE) as scorer:
+            return scorer.score_many(conversations)
+
+    def _set(self) -> RubricSet:
+        check_is_fitted(self, "rubrics_")
+        return self.rubrics_
+
+    def _folder(self) -> str | Path | None:
+        return self.store or (None if self.model is None else STORE)
+
+    def _place_of_positive(self, classes: npt.NDArray[Any]) -> int:
+        """Return which of two classes is the positive one."""
+        if self.positive is not None:
+            if self.positive not in classes.tolist():
+                raise WrongUse(f"no label is {self.positive!r}", remedy=f"positive is one of {classes.tolist()}")
+            return int(classes.tolist().index(self.positive))
+        try:
+            said = [Verdicts.of(None, None).label(one) for one in classes.tolist()]
+        except (BadInput, WrongUse):  # spelled in their own way
+            return 1
+        return 0 if said == [Label.POSITIVE, Label.NEGATIVE] else 1
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.allow_nan = False
+        tags.classifier_tags.multi_class = False
+        tags.target_tags.required = True
+        return tags

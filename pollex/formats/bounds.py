@@ -1,0 +1,158 @@
+"""Bounds that hold while a file is read, so that no file takes more memory or time than its rows are worth."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
+from typing import IO, Any, TextIO
+
+from pollex.errors import BadInput
+
+LINE = 512 << 20
+"""Bytes of a line, beyond which a file holds no rows."""
+BLANK = 4 << 20
+"""Bytes of nothing but white space, likewise."""
+ROW = 32 << 20
+"""Characters of a row that are held at once; of a longer row of JSON the long texts are cut."""
+DOCUMENT = 256 << 20
+"""Characters of a JSON document, likewise."""
+PART = 1 << 20
+CUT = " … [cut]"
+"""End of a text that was cut."""
+
+_TEXT = re.compile(r'(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+', re.DOTALL)
+"""What stands in a text of JSON, up to its end or a torn escape."""
+
+
+class TooLong(str):
+    """The beginning of a row that is too long to be held."""
+
+    __slots__ = ()
+
+
+class ByteLimit:
+    """Watches the bytes of a file pass, and stops where no row can come of them."""
+
+    def __init__(self, source: str) -> None:
+        self._source, self._line, self._long, self._blank = source, 1, 0, 0
+
+    def watch(self, chunk: bytes) -> bytes:
+        """Return the chunk.
+
+        Raises:
+            BadInput: A line doesn't end, or nothing but white space comes.
+        """
+        end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+        self._line += chunk.count(b"\n")
+        self._long = len(chunk) - end - 1 if end >= 0 else self._long + len(chunk)
+        self._blank = self._blank + len(chunk) if chunk.isspace() else 0
+        where = f"{self._source}:{self._line}"
+        if self._long > LINE:
+            raise BadInput("a line of more than 512 MB", where=where, remedy="write one conversation a line")
+        if self._blank > BLANK:
+            raise BadInput("more than 4 MB of nothing but white space", where=where, remedy="remove it")
+        return chunk
+
+
+class Guarded(io.RawIOBase):
+    """A binary file under guard."""
+
+    def __init__(self, file: IO[bytes], source: str) -> None:
+        super().__init__()
+        self._file, self._guard = file, ByteLimit(source)
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with what comes next."""
+        chunk = self._guard.watch(self._file.read(len(buffer)))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+def lines_of(text: TextIO, longest: int | None) -> Iterator[str]:
+    """Yield the lines with their ends; of a row of more than `ROW` characters what `held` leaves of it."""
+    for line in iter(partial(text.readline, ROW), ""):
+        if len(line) < ROW or _ends(line):
+            yield line
+        else:
+            rest = _rest(text)
+            yield held(chain([line], rest), longest, ROW)
+            for _ in rest:  # what nobody holds is passed over
+                pass
+
+
+def _rest(text: TextIO) -> Iterator[str]:
+    """Yield the parts of a line that was begun."""
+    for part in iter(partial(text.readline, PART), ""):
+        yield part
+        if _ends(part):
+            return
+
+
+def _ends(part: str) -> bool:
+    return part.endswith(("\n", "\r"))
+
+
+def held(parts: Iterable[str], longest: int | None, room: int) -> str:
+    """Return the parts together where they have room, else with their long texts cut, else `TooLong`.
+
+    Args:
+        longest: Characters that a text of JSON keeps; None: none is cut.
+    """
+    parts, found, size = iter(parts), list[str](), 0
+    for part in parts:
+        found.append(part)
+        size += len(part)
+        if size > room:
+            return TooLong(found[0][:PART]) if longest is None else _cut(chain(found, parts), longest, room)
+    return "".join(found)
+
+
+def _cut(parts: Iterable[str], longest: int, room: int) -> str:
+    """Cut each text of JSON after the part in which it gets longer than `longest` characters."""
+    found, size, inside, left, torn = list[str](), 0, False, 0, ""
+
+    def keep(text: str) -> None:
+        nonlocal size
+        found.append(text)
+        size += len(text)
+
+    for part in (long[start : start + PART] for long in parts for start in range(0, len(long), PART)):
+        part, at, torn = torn + part, 0, ""
+        while at < len(part) and size <= room:
+            if not inside:
+                end = part.find('"', at) + 1 or len(part)
+                inside, left = part[end - 1] == '"', longest + 1
+                keep(part[at:end])
+                at = end
+                continue
+            text = _TEXT.match(part, at)
+            assert text is not None  # it matches nothing, too
+            end = text.end()
+            if left > 0:
+                keep(part[at:end])
+                left -= _fewest(part[at:end])
+                keep("" if left > 0 else CUT)
+            if part.startswith('"', end):
+                keep('"')
+                inside, end = False, end + 1
+            elif len(part) - end < len(r"\u0000"):  # an escape that the next part ends
+                torn, end = part[end:], len(part)
+            else:  # no escape at all, which the parser will say
+                keep(part[end])
+                end += 1
+            at = end
+        if size > room:
+            return TooLong(found[0][:PART])
+    return "".join([*found, torn])
+
+
+def _fewest(written: str) -> int:
+    """Return how many characters at least a text of JSON stands for, whatever is escaped in it."""
+    return max(len(written) - len(r"\u0000") * written.count("\\"), len(written) // len(r"\ud83d\ude00"))

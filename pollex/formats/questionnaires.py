@@ -1,0 +1,118 @@
+"""Questionnaires as TOML: questions with options of their own, for people (a queue, a study) and for a model."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from pollex.errors import UNREADABLE, BadInput, WrongUse
+from pollex.prompts import questionnaires
+from pollex.rubrics.answers import Option, Question
+from pollex.text import parse_toml
+
+HOME = Path(questionnaires.__file__).parent
+PAPER = "llm-rubric"
+"""Name of the questionnaire of LLM-Rubric."""
+LARGEST = 64 << 10
+EXAMPLE = '[[question]] id = "Q1", text = "…", options = [[1, "not at all"], [2, "fully"]], skip = "doesn\'t apply"'
+HEAD = re.compile(r"^[ \t]*\[\[[ \t]*question[ \t]*\]\]", re.MULTILINE)
+
+
+class SheetQuestion(BaseModel):
+    """A question of a sheet.
+
+    Attributes:
+        options: What each option is worth, and its words.
+        skip: Words of the answer that there is none; empty where every conversation has one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(min_length=1, max_length=80)
+    text: str = Field(min_length=1, max_length=2000)
+    options: tuple[tuple[float, str], ...]
+    ordinal: bool = True
+    skip: str = ""
+
+    @field_validator("options")
+    @classmethod
+    def _enough(cls, options: tuple[tuple[float, str], ...]) -> tuple[tuple[float, str], ...]:
+        if not 2 <= len(options) <= 9:
+            raise ValueError("give two to nine options")  # a key each for people, a letter, one token, for a model
+        return options
+
+    @property
+    def for_model(self) -> Question:
+        """The question as a model is asked it: what has no answer is the last option, and worth nothing."""
+        options = [Option(text=text, value=value) for value, text in self.options]
+        options += [Option(text=self.skip, value=0.0)] if self.skip else []
+        return Question(id=self.id, text=self.text, options=tuple(options))
+
+
+def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
+    """Return the questions of a file, or of a bundled questionnaire by its name.
+
+    Raises:
+        BadInput: Something in it is missing or wrong; file, line and remedy are named.
+        WrongUse: There is no such file.
+    """
+    path = bundled(str(name)) or Path(name)
+    try:
+        return questions_in(path.read_text(encoding="utf-8-sig"), str(path))
+    except FileNotFoundError:
+        remedy = f"name a file, or {PAPER}, which is bundled"
+        raise WrongUse("no such questionnaire", where=str(name), remedy=remedy, option="questionnaire") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"it can't be read: {error}", where=str(name), remedy=UNREADABLE) from error
+
+
+def bundled(name: str) -> Path | None:
+    """Return the file of a bundled questionnaire; None if there is none of this name."""
+    path = HOME / f"{name}.toml"
+    return path if Path(name).name == name and path.is_file() else None
+
+
+def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
+    """Return the questions of a questionnaire as TOML; the one that is named `main` is last.
+
+    Args:
+        source: Name of the file, for errors.
+
+    Raises:
+        BadInput: Something in it is missing or wrong; line and remedy are named.
+    """
+    if len(text.encode()) > LARGEST:
+        raise BadInput("the questionnaire is over 64 kB", where=source, remedy="ask fewer questions")
+    try:
+        tables = parse_toml(text)
+        given = [*tables.get("question", [])]
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"not a questionnaire as TOML: {error}", where=source, remedy=EXAMPLE) from error
+    lines = [text.count("\n", 0, found.start()) + 1 for found in HEAD.finditer(text)]
+    places = [f"{source}:{line}".lstrip(":") for line in lines] if len(lines) == len(given) else [source] * len(given)
+    found = [_question(one, place) for one, place in zip(given, places, strict=True)]
+    names = [one.id for one in found]
+    if not found:
+        raise BadInput("it has no question", where=source, remedy=EXAMPLE)
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            remedy = "give each question an id of its own"
+            raise BadInput(f"a second question is called {name!r}", where=places[number], remedy=remedy)
+    return sorted(found, key=lambda one: one.id == tables.get("main"))
+
+
+def _question(given: Any, place: str) -> SheetQuestion:
+    try:
+        found = SheetQuestion.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        raise BadInput(what, where=place, remedy=EXAMPLE) from error
+    for part in zip(*found.options, strict=True):
+        if len(set(part)) < len(part):
+            remedy = "give each option a number and words of its own"
+            raise BadInput(f"two options of {found.id!r} are alike", where=place, remedy=remedy)
+    return found

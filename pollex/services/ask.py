@@ -1,0 +1,189 @@
+"""Ask a model a questionnaire about texts: the first step of LLM-Rubric, whose answers `calibrate fit` reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pollex.agents.llm.judge import LlmJudge
+from pollex.conversations.logs import BadRow, Logs
+from pollex.formats.fields import ReadOptions
+from pollex.formats.questionnaires import PAPER, SheetQuestion, questionnaire_at
+from pollex.formats.write import require_format, write_rows
+from pollex.graphs.ask import answered
+from pollex.graphs.context import Progress
+from pollex.graphs.questionnaire.run import Asked, ask_all, sheets_of
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import Answer
+from pollex.services.grade import asker_of, require_model
+from pollex.services.logs import Sources, files_of, logs_from, names_of
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import CallPlan, Plan, call_plan
+from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
+from pollex.services.roles import dismissed, hire
+from pollex.services.workspace import Workspace, workspace
+
+SEED = 0
+WHY = "a questionnaire is answered by an LLM"
+COLUMNS = {
+    "text_id": "VARCHAR",
+    "question": "VARCHAR",
+    "option": "DOUBLE",
+    "probability": "DOUBLE",
+    "ordinal": "BOOLEAN",
+    "source": "VARCHAR",
+}
+"""A row for each option of each question that was answered, with DuckDB's types."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AskResult(Shown):
+    """Answers of a model to a questionnaire.
+
+    Attributes:
+        rows: A row for each option of each answered question; probabilities aren't renormalised.
+        sources: Answers by where their probabilities come from (`logprobs`, `sampled`, `point`), or why there is none.
+    """
+
+    run: str
+    judge: str
+    out: Path | None
+    questions: tuple[SheetQuestion, ...]
+    texts: int
+    rows: tuple[Row, ...]
+    sources: dict[str, int]
+    bad_rows: tuple[BadRow, ...] = ()
+    usage: Usage | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row was read and every question answered."""
+        return not self.bad_rows and not self.sources.keys() - {"logprobs", "sampled", "point"}
+
+    @property
+    def headline(self) -> str:
+        """Return where the answers come from in a line."""
+        return counted(self.sources)
+
+    def records(self) -> tuple[Row, ...]:
+        """Return a row for each option of each answered question."""
+        return self.rows
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        about: Row = {"run": self.run, "out": self.out and str(self.out), "judge": self.judge, "texts": self.texts}
+        about |= {"questions": [one.id for one in self.questions], "sources": self.sources}
+        return about | {"bad_rows": bad_rows_json(self.bad_rows)} | usage_json(self.usage)
+
+
+def ask(
+    logs: Sources | Logs,
+    questionnaire: str | Path = PAPER,
+    *,
+    out: Path | None = None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> AskResult:
+    """Ask every question about each conversation: one question in a call, answered by one letter.
+
+    Args:
+        questionnaire: A bundled questionnaire's name, or a file.
+        out: Where a row for each option of each question is written; None for the result alone.
+
+    Raises:
+        BadInput: A file or row can't be read, or the questionnaire is wrong.
+        ModelRefused: Log-probabilities are required, and the endpoint gives none.
+        WrongUse: No model is named.
+    """
+    judge = require_model(model, WHY)
+    if out is not None:
+        require_format(out, *files_of(logs, questionnaire))
+    questions, read = _read(logs, questionnaire, reading, progress)
+    with workspace(run, progress, read) as opened:
+        arguments = {"logs": names_of(logs), "questionnaire": str(questionnaire), "out": out and str(out)}
+        asked, usage = opened.run(_ask(opened, read, questions, one_by_one(model), arguments))
+        rows = tuple(_rows(opened, asked, read, questions))
+    if out is not None:
+        write_rows(out, rows, COLUMNS)
+    return AskResult(
+        run=asked.run,
+        judge=judge,
+        out=out,
+        questions=tuple(questions),
+        texts=len(read),
+        rows=rows,
+        sources=asked.outcomes,
+        bad_rows=read.bad_rows,
+        usage=usage,
+    )
+
+
+def plan_ask(
+    logs: Sources | Logs,
+    questionnaire: str | Path = PAPER,
+    *,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> CallPlan:
+    """Plan the calls of `ask`: one for each question about each conversation."""
+    require_model(model, WHY)
+    questions, read = _read(logs, questionnaire, reading, progress)
+    plan = Plan.of(one_by_one(model), DomainProfile.neutral(), run, SEED)
+    judge, asked = LlmJudge(plan.asker), [one.for_model for one in questions]
+
+    async def rehearse() -> None:
+        for one in read:
+            await answered(judge, one, asked)
+
+    asyncio.run(rehearse())
+    return call_plan(model, plan.planner.table, probed=False)
+
+
+def one_by_one(model: ModelOptions) -> ModelOptions:
+    """Return the model asked one question in a call, and told of no domain; nothing is asked beside the questions."""
+    changes = {"elicitation": "independent", "canary": False, "straight_lining": False}
+    settings = model.settings.but(**changes, without=model.settings.without | {"domain"})
+    return replace(model, settings=settings)
+
+
+def _read(
+    logs: Sources | Logs, questionnaire: str | Path, reading: ReadOptions, progress: Progress
+) -> tuple[list[SheetQuestion], Logs]:
+    questions = questionnaire_at(questionnaire)  # a word that is wrong in it is told before a long log is read
+    return questions, logs_from(logs, reading.for_scores(), progress)
+
+
+async def _ask(
+    opened: Workspace, read: Logs, questions: list[SheetQuestion], model: ModelOptions, arguments: Row
+) -> tuple[Asked, Usage | None]:
+    async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, SEED)) as staff:
+        opened.announce(staff)
+        asked = await ask_all(
+            read.conversations,
+            [one.for_model for one in questions],
+            judge=LlmJudge(asker_of(staff, model, opened.store, SEED)),
+            data_fingerprint=read.fingerprint,
+            setting=opened.setting(arguments, staff),
+        )
+        return asked, Usage.of(staff)
+
+
+def _rows(opened: Workspace, asked: Asked, read: Logs, questions: list[SheetQuestion]) -> Iterator[Row]:
+    """Yield a row for each option; the probability of having no answer is missing from their sum."""
+    for conversation, found in sheets_of(opened.store, asked.run, read.conversations):
+        for question in questions:
+            if not isinstance(answer := found.get(question.id), Answer):
+                continue
+            about = {"text_id": conversation.id, "question": question.id}
+            for (value, _), probability in zip(question.options, answer.probabilities, strict=False):
+                given = {"option": value, "probability": probability}
+                yield about | given | {"ordinal": question.ordinal, "source": answer.source}

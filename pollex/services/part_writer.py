@@ -1,0 +1,61 @@
+"""Parts of scores, written unit by unit in whichever process."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pollex.conversations.conversation import Conversation
+from pollex.formats.places import Place
+from pollex.formats.units import Unit
+from pollex.services.parts import Job, Part, beside, conversations_of, parquet_of
+from pollex.services.units import UnitScorer
+
+if TYPE_CHECKING:
+    from pollex.gateway.budget import Budget
+
+BATCH = 512
+"""Conversations scored at once."""
+
+
+class PartWriter:
+    """Does units of a job, one after the other, in whichever process.
+
+    Args:
+        budget: Shared with other workers; None: the options' limits are for this one alone.
+    """
+
+    def __init__(self, job: Job, budget: Budget | None = None) -> None:
+        self._job, self._budget = job, budget
+        self._out = Place.at(job.out)
+
+    @cached_property
+    def _scorer(self) -> UnitScorer:
+        return UnitScorer(self._job.rubrics, self._job.judges, self._job.costs)
+
+    def write(self, unit: Unit) -> Part:
+        """Read, score and write a unit; bad rows are listed beside its part.
+
+        Raises:
+            PollexError: The file can't be read or written, or the model can't be asked.
+        """
+        job, name = self._job, self._job.part_of(unit)
+        conversations, bad = conversations_of(unit, job.reading)
+        rows, calls = self._rows(unit, conversations)
+        outcomes = Counter(str(row["outcome"]) for row in rows)
+        part = Part(name, unit.shown, len(rows), dict(outcomes), [asdict(row) for row in bad], calls)
+        (self._out / beside(name)).write(json.dumps(asdict(part), ensure_ascii=False).encode())
+        (self._out / name).write(parquet_of(rows, job.judges))
+        return part
+
+    def _rows(self, unit: Unit, conversations: Sequence[Conversation]) -> tuple[list[dict[str, Any]], int]:
+        if self._job.capabilities is not None:
+            from pollex.services.units_by_model import rows_by_model  # the client behind it takes a second to import
+
+            return rows_by_model(self._job, self._job.key_of(unit), conversations, self._budget)
+        portions = (conversations[at : at + BATCH] for at in range(0, len(conversations), BATCH))
+        return [row for portion in portions for row in self._scorer.rows(portion)], 0

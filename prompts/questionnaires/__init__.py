@@ -1,0 +1,1 @@
+"""Questionnaires that come with pollex, as TOML; `pollex.formats.questionnaires` reads them."""

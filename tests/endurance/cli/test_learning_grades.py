@@ -1,0 +1,60 @@
+"""Stars that several people gave, from the log to a row of scores."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from small_log import small_log, write_log
+from small_runs import Pollex
+
+from pollex.rubrics.rubric_set import RubricSet
+
+STARS = ("1", "2", "4", "5")
+LEARN = ("--label-field", "stars", "--positive", ">=4", "--negative", "<=2", "--test-fraction", "0", "--also", "kind")
+
+
+def starred(count: int = 60) -> list[dict[str, object]]:
+    """A log in which one of three raters, `carl`, gives a star less; and how kind each found the assistant."""
+    rows = small_log(count // 2)
+    for place, row in enumerate(rows):
+        best = 5 if row.pop("thumbs") == "up" else 2
+        strict = place // 2 % 3 == 2
+        row |= {"stars": best - strict, "kind": 3 - place % 2, "rater": ("anna", "ben", "carl")[place // 2 % 3]}
+    return rows
+
+
+def test_stars_by_three_raters_become_ratings_and_a_raters_own_probability(pollex: Pollex, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "stars.jsonl", starred())
+    learned = pollex("learn", log, *LEARN, "--set", "judge_field=rater", "--out", "set.json")
+    assert learned.code == 0, learned.err
+    record = RubricSet.load(tmp_path / "set.json").calibrator
+    assert record is not None
+    assert record.why
+    assert record.rating is not None
+    assert (record.rating.question, list(record.rating.scales)) == ("stars", ["stars", "kind"])
+    assert record.rating.labels == 60
+    assert {row.name for row in record.rating.compared} == {"decorrelated NetSAT", "calibration network"}
+    assert all(row.rmse.value and row.pearson.value and row.pearson.low for row in record.rating.compared)
+    scored = pollex("score", log, "--rubrics", "set.json", "--judge", "anna", "--judge", "carl", "--out", "s.jsonl")
+    assert scored.code == 0, scored.err
+    rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text("utf-8").splitlines()]
+    assert len(rows) == 60
+    for row in rows:
+        shares = {star: row[f"rating_{star}"] for star in STARS}
+        assert sum(shares.values()) == pytest.approx(1)
+        assert row["rating"] == pytest.approx(sum(float(star) * p for star, p in shares.items()))
+        assert row["rating_by_carl"] < row["rating_by_anna"]
+        assert 0 < row["probability_carl"] < 1
+    up, down = ([row["rating"] for row in rows[start::2]] for start in (0, 1))
+    assert sum(up) > sum(down)
+
+
+def test_scoring_with_a_network_needs_no_torch() -> None:
+    """The weights are NumPy arrays; what loads torch is training alone."""
+    import subprocess
+
+    code = "import sys, pollex.calibration.thumbs, pollex.calibration.grades; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
