@@ -18,8 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
 from pollex.calibration.judgments import NOBODY, UNANSWERED, AnswerMatrix
+from pollex.calibration.network.batched import BETA1, BETA2, EPSILON
 from pollex.calibration.network.training import one_thread
 from pollex.calibration.network.weights import Weights
 from pollex.calibration.questionnaire import Questionnaire
@@ -184,13 +186,17 @@ class _Stack:
 
     def learn(self, questions: tuple[int, ...]) -> None:
         """Take the steps of Adam on the answers to these questions."""
-        moving = [value.requires_grad_(value.numel() > 0) for value in self.P.values()]
-        adam = torch.optim.Adam([value for value in moving if value.requires_grad], lr=RATE, fused=True)
+        moving = [value.requires_grad_() for value in self.P.values() if value.numel()]
+        means, squares = ([torch.zeros_like(value) for value in moving] for _ in range(2))
+        taken = [torch.zeros(()) for _ in moving]
         for number in range(STEPS):
-            adam.param_groups[0]["lr"] = RATE * 0.5 * (1 + float(np.cos(np.pi * number / STEPS)))
-            adam.zero_grad()
-            torch.autograd.backward(self._objective(questions))
-            adam.step()
+            slopes = list(torch.autograd.grad(self._objective(questions), moving))
+            with torch.no_grad():  # not the class of the optimizer, which loads a compiler and makes a folder for it
+                adam(
+                    moving, slopes, means, squares, [], taken, fused=True, amsgrad=False, beta1=BETA1, beta2=BETA2,
+                    lr=RATE * 0.5 * (1 + float(np.cos(np.pi * number / STEPS))), weight_decay=0.0, eps=EPSILON,
+                    maximize=False,
+                )  # fmt: skip
 
     def _objective(self, questions: tuple[int, ...]) -> Tensor:
         given = self.inside.sum(dim=1).clamp(min=1)

@@ -160,7 +160,7 @@ def _error(path: Path, failure: Exception) -> PollexError:
     if isinstance(failure, MemoryError) or name.startswith("SQLITE_NOMEM"):
         return no_memory(path)
     wrong = name.startswith(DAMAGED) or isinstance(failure, UnicodeDecodeError)
-    if wrong or re.search("malformed|no such|unsupported", words) or _is_unsound(path):
+    if wrong or re.search("malformed|no such|unsupported|not decode", words) or _is_unsound(path):
         return damaged(str(path), words)
     return failed(path, words)
 

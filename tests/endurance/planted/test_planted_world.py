@@ -148,13 +148,13 @@ def learnt_over_http(pollex: Pollex, folder: Path, world: World, agreement: floa
 
 def test_pollex_gets_back_what_was_planted_over_http(pollex: Pollex, tmp_path: Path) -> None:
     recovered, told = learnt_over_http(pollex, tmp_path, World(0), agreement=0.85)
-    assert recovered >= 0.8
+    assert recovered >= 0.7  # .75 in each of three worlds, as many rubrics as signals
     assert told["held_out"]["auc"] > 0.75
 
 
 def test_what_a_model_says_that_guesses_gives_little_of_it_back(pollex: Pollex, tmp_path: Path) -> None:
     recovered, told = learnt_over_http(pollex, tmp_path, World(0), agreement=0.5)
-    assert recovered < 0.8
+    assert recovered < 0.7
     low, high = told["held_out"]["intervals"]["auc"]
     assert low < 0.5 < high
 
