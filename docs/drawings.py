@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import json
 from importlib import import_module
@@ -91,5 +92,6 @@ def drawn() -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     PAGE.write_text(page(), "utf-8")
     DRAWN.write_text(drawn(), "utf-8")

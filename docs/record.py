@@ -10,13 +10,13 @@ examples/recorded.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import gzip
 import json
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
@@ -136,6 +136,6 @@ def usage(bodies: Iterable[dict[str, Any]]) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    record(Path(sys.argv[1]))
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("folder", type=Path, metavar="FOLDER")
+    record(asked.parse_args().folder)
