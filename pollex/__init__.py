@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pollex.api.datasets import score_dataset
     from pollex.api.estimator import RubricClassifier
     from pollex.api.exchange import export_rubrics, export_scores
-    from pollex.api.questions import ask, grade, judge
+    from pollex.api.questions import answer, ask, grade, judge, review, simulate
     from pollex.api.rubrics import (
         RubricSet,
         diff_sets,
@@ -46,6 +46,7 @@ __all__ = [
     "Score",
     "Scorer",
     "Turn",
+    "answer",
     "ask",
     "calibrate",
     "check",
@@ -61,9 +62,11 @@ __all__ = [
     "learn",
     "read_logs",
     "refit",
+    "review",
     "score",
     "score_dataset",
     "share",
+    "simulate",
 ]
 
 _NAMES = {
@@ -71,7 +74,7 @@ _NAMES = {
     "api.datasets": ("score_dataset",),
     "api.estimator": ("RubricClassifier",),
     "api.exchange": ("export_rubrics", "export_scores"),
-    "api.questions": ("ask", "grade", "judge"),
+    "api.questions": ("answer", "ask", "grade", "judge", "review", "simulate"),
     "api.rubrics": (
         "RubricSet",
         "diff_sets",

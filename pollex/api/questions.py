@@ -1,8 +1,8 @@
-"""Questions from Python: judge conversations with one question, ask a questionnaire, grade against references."""
+"""Questions from Python: judge with one question and review, ask a questionnaire, answer, grade, simulate dialogues."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -13,9 +13,13 @@ from pollex.agents.votes import RUNS
 from pollex.api.common import logs_of, model_of, path_of, running
 from pollex.formats.questionnaires import PAPER
 from pollex.graphs.context import Progress
+from pollex.graphs.judge.run import People
+from pollex.services import answer as answering
 from pollex.services import ask as asking
 from pollex.services import grade as grading
 from pollex.services import judge as judging
+from pollex.services import review as reviewing
+from pollex.services import simulate as simulating
 from pollex.services.arguments import ModelArguments, QuestionArguments
 from pollex.services.judge import JudgeOptions
 from pollex.services.logs import Data, Sources
@@ -140,4 +144,106 @@ def grade(
     with running(store, progress, resume=resume) as run:
         return grading.grade(
             questions, asked, out=path_of(out), page=path_of(page), model=model_of(model, options), **run
+        )
+
+
+def answer(
+    questions: Sources,
+    *,
+    profile: str = grading.PROFILE,
+    system: str = "",
+    out: str | Path | None = None,
+    model: str | BaseChatModel | None = None,
+    store: str | Path = STORE,
+    resume: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[ModelArguments],
+) -> answering.AnswerResult:
+    """Put questions to the model under test, whose answers `grade` grades.
+
+    Args:
+        questions: Files of questions, or a glob.
+        profile: Its temperatures count: a bundled profile's name, or a file.
+        system: System message before each question.
+        out: Where a row a question is written.
+
+    Raises:
+        BadInput: A file or row can't be read.
+        WrongUse: No model is named.
+    """
+    asked = answering.AnswerOptions(profile=profile, system=system)
+    with running(store, progress, resume=resume) as run:
+        return answering.answer(questions, asked, out=path_of(out), model=model_of(model, options), **run)
+
+
+def simulate(
+    topics: str | Path,
+    systems: Sequence[str],
+    *,
+    documents: str | Path | None = None,
+    turns: int = 8,
+    out: str | Path | None = None,
+    model: str | BaseChatModel | None = None,
+    store: str | Path = STORE,
+    resume: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[ModelArguments],
+) -> simulating.SimulateResult:
+    """Simulate a dialogue for each system, topic and persona.
+
+    Args:
+        topics: File of topics and personas.
+        systems: Names of dialogue systems.
+        documents: Folder that systems with retrieval search.
+        turns: Most turns of the user, where turns are taken.
+        out: Where a row a dialogue is written.
+
+    Raises:
+        BadInput: Topics or documents can't be read.
+        WrongUse: No model is named, or what is asked for can't be carried out.
+    """
+    asked = simulating.SimulateOptions(topics=Path(topics), systems=systems, documents=path_of(documents), turns=turns)
+    with running(store, progress, resume=resume) as run:
+        del run["reading"]
+        return simulating.simulate(asked, out=path_of(out), model=model_of(model, options), **run)
+
+
+def review(
+    run: str = "last",
+    people: People | Mapping[str, str] | None = None,
+    *,
+    answers: str | Path | None = None,
+    out: str | Path | None = None,
+    verdicts: str | Path | None = None,
+    accepted: str | Path | None = None,
+    store: str | Path = STORE,
+    progress: Progress | None = None,
+) -> JudgeResult:
+    """Take up a run of `judge` for people's answers; nobody else is asked again.
+
+    Args:
+        run: Id of the run, or the beginning of one; `last` for the last run of `judge`.
+        people: By conversation, the option that a person chose; or a function that is given the question, its options
+            and the conversations, and returns that.
+        answers: The file that an earlier review wrote to `out`, with answers in it.
+        out: Where to write what people are still to answer, the most contested first.
+        verdicts: Where to write a row a conversation.
+        accepted: Where to write conversations with a rating, ready for fine-tuning.
+
+    Raises:
+        BadInput: The answers can't be read.
+        WrongUse: There is no such run of `judge`.
+    """
+    once = iter([] if people is None or callable(people) else [people])  # what is no option would be given for ever
+    asked = people if callable(people) else lambda _question: next(once, {})
+    with running(store, progress) as given:
+        return reviewing.review(
+            run,
+            out=path_of(out),
+            answers=path_of(answers),
+            interview=None if people is None else lambda _find: asked,
+            verdicts=path_of(verdicts),
+            accepted=path_of(accepted),
+            run=given["run"],
+            progress=given["progress"],
         )

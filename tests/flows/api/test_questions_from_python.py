@@ -1,4 +1,4 @@
-"""`pollex.judge` and `pollex.grade` ask the model that is given, a LangChain chat object too, and say who answered."""
+"""Questions from Python ask the model that is given, a LangChain chat object too, and say who answered."""
 
 from __future__ import annotations
 
@@ -56,3 +56,38 @@ def test_grade_asks_a_chat_model_and_names_it(server: ProtocolServer, chat: Chat
     found = pollex.grade(tmp_path / "q.jsonl", model=chat, store=tmp_path)
     assert (found.judge, found.outcomes) == ("fake-model", {"graded": 1})
     assert server.counts()["paid"] >= 1
+
+
+def test_answer_asks_a_chat_model_and_names_it(server: ProtocolServer, chat: ChatOpenAI, tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text(json.dumps(QUESTION), "utf-8")
+    found = pollex.answer(tmp_path / "q.jsonl", out=tmp_path / "a.jsonl", model=chat, store=tmp_path)
+    assert (found.model, found.outcomes) == ("fake-model", {"answered": 1})
+    assert server.counts()["paid"] >= 1
+    graded = pollex.grade(tmp_path / "q.jsonl", answers=tmp_path / "a.jsonl", model=chat, store=tmp_path)
+    assert graded.outcomes == {"graded": 1}
+
+
+def test_simulate_asks_a_chat_model_and_names_it(tmp_path: Path) -> None:
+    (tmp_path / "topics.toml").write_text(
+        '[[topics]]\nid = "a"\ntext = "A lamp."\n[[personas]]\nid = "b"\ntext = "Calm."'
+    )
+    said = {"text": "Hello?", "ends": True, "conversation": "yes", "pursues": "yes", "human": "no"}
+    said["turns"] = [{"role": role, "text": "Hi.", "sources": []} for role in ("user", "assistant")]
+    with ProtocolServer(script=[{"do": "message", "match": "DATA ", "content": json.dumps(said)}]) as server:
+        chat = ChatOpenAI(model="fake-model", base_url=server.url, api_key="none")  # type: ignore[arg-type]
+        found = pollex.simulate(tmp_path / "topics.toml", ["DS1"], model=chat, store=tmp_path)
+        assert server.counts()["paid"] >= 2
+    assert (found.model, [one.metadata["system"] for one in found.dialogues]) == ("fake-model", ["DS1"])
+
+
+def test_review_takes_what_people_chose_and_asks_nobody_again(tmp_path: Path) -> None:
+    options = ("yes", "no")
+    judged = pollex.judge(small_log(), "Was the task completed?", options=options, tau=0.0, store=tmp_path)
+    waiting = [row["id"] for row in judged.records() if row["rating"] is None]
+    assert waiting
+    found = pollex.review(judged.judged.run, {waiting[0]: "no", "nobody": "yes"}, store=tmp_path)
+    rows = {row["id"]: row for row in found.records()}
+    assert rows[waiting[0]]["rating"] == "no"
+    assert [id_ for id_, row in rows.items() if row["rating"] is None] == waiting[1:]
+    unheard = pollex.review(judged.judged.run, dict.fromkeys(waiting, "perhaps"), store=tmp_path)
+    assert [row["id"] for row in unheard.records() if row["rating"] is None] == waiting[1:]
