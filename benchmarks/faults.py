@@ -7,6 +7,8 @@ python benchmarks/faults.py 1.1 3.2    those of these entries
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -26,9 +28,9 @@ def main(wanted: list[str]) -> int:
 
 
 def made_anew(one: Case) -> bool:
-    """Run one case in a folder of its own, and print how it ended."""
+    """Run one case in a folder of its own, and print how it ended; what it said meanwhile, only if it doesn't hold."""
     begun = monotonic()
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, redirect_stderr(StringIO()) as noise:
         try:
             seen, held = one.run(Path(folder)), True
         except AssertionError as error:
@@ -36,6 +38,8 @@ def made_anew(one: Case) -> bool:
         except Exception as error:  # a case that breaks is one that does not hold
             seen, held = f"{type(error).__name__}: {error}", False
     print(f"{one.entry:>5}  {'held' if held else 'NOT HELD'}  {one.holds}: {seen} ({monotonic() - begun:.1f} s)")
+    if not held:
+        print(noise.getvalue(), file=sys.stderr)
     return held
 
 

@@ -12,42 +12,46 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from zipfile import ZipFile
 
-from fault_cases import case
+from fault_cases import ROOT, case
+from fault_cases.commands import learned
+from fault_cases.commands import run as run_here
 from pollex.conversations.redaction import found_in
 from pollex.services.scorer import Scorer, conversation_from
 from pollex.services.turns import MOST_BEGINNINGS, after_turns
 
 SECONDS, GIGABYTE = 60, 1 << 30
-ROOT = Path(__file__).resolve().parents[2]
-_LEARNT = TemporaryDirectory()
 LAUGHS = "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
 
 
-def run(*arguments: object) -> tuple[int, str, float]:
-    """Run a pollex command within `SECONDS` and a gigabyte; return its code, what it said, and its seconds."""
-    code = (
-        "import resource, sys; from pollex.cli.main import main\n"
-        "try: main()\nfinally: print('\\npeak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
-    )
-    begun = time.monotonic()
+PEAK = r"""
+import json, pathlib, re, sys
+from fault_cases.commands import run_here
+for words in json.loads(sys.argv[1]):
+    ended = run_here(*words)
+    print(json.dumps([ended.code, ended.said]), flush=True)
+print(re.search(r"VmHWM:\s*(\d+)", pathlib.Path("/proc/self/status").read_text())[1])
+"""
+
+
+def run(*commands: Sequence[object]) -> list[tuple[int, str]]:
+    """Run commands in a process of their own, in `SECONDS` and a gigabyte; return their codes, and what they said."""
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code, *map(str, arguments)],
+        [sys.executable, "-c", PEAK, json.dumps(commands, default=str)],
         capture_output=True,
         stdin=subprocess.DEVNULL,
         text=True,
         timeout=SECONDS,
-        check=False,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "benchmarks")},
     )
-    said = done.stdout + done.stderr
-    peak = int(said.rpartition("peak ")[2].split()[0]) * 1024
-    assert peak < GIGABYTE, f"{peak >> 20} MB"
-    return done.returncode, said, time.monotonic() - begun
+    *ended, peak = map(json.loads, done.stdout.splitlines())
+    assert peak * 1024 < GIGABYTE, f"{peak >> 10} MB"
+    return [(code, said) for code, said in ended]
 
 
 def conversation(id_: str, *said: str) -> dict[str, Any]:
@@ -55,32 +59,20 @@ def conversation(id_: str, *said: str) -> dict[str, Any]:
     return {"id": id_, "messages": [{"role": ("user", "assistant")[n % 2], "content": t} for n, t in enumerate(said)]}
 
 
-@cache
-def rubrics() -> Path:
-    """Learn a small set, once for all cases."""
-    folder = Path(_LEARNT.name)
-    says = (("Book it.", "It is booked.", "Thanks, great!"), ("Book it.", "I can't do that.", "That is useless."))
-    rows = [
-        conversation(str(n), f"Room {n}.", "Yes?", *says[n % 2]) | {"thumbs": ("up", "down")[n % 2]} for n in range(40)
-    ]
-    (folder / "labeled.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    code, said, _ = run("learn", folder / "labeled.jsonl", "--out", folder / "set.json", "--store", folder / "store")
-    assert code == 0, said
-    return folder / "set.json"
-
-
 @case("3.4", "a turn of 300 MB is one row's outcome, and the good rows are scored")
 def a_huge_turn(folder: Path) -> str:
     """Score five rows, one of them huge, from a packed file."""
-    rows = [conversation(str(n), "Book it.", "It is booked.") for n in range(5)]
-    rows[2]["messages"][0]["content"] = "a" * 300_000_000
-    log, out = folder / "log.jsonl.gz", folder / "scores.jsonl"
-    with gzip.open(log, "wt", compresslevel=1) as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
-    code, said, seconds = run("score", log, "--rubrics", rubrics(), "--out", out, "--store", folder / "store")
+    rows = [json.dumps(conversation(str(n), "Book it.", "It is booked.")) for n in range(5)]
+    rows[2] = rows[2].replace("Book it.", "a" * 300_000_000)
+    log, out = folder / "huge.jsonl.gz", folder / "scores.jsonl"
+    log.write_bytes(gzip.compress("\n".join(rows).encode(), 1))
+    del rows
+    learned(folder)
+    begun = time.monotonic()
+    ((code, said),) = run(("score", log, "--rubrics", folder / "r.json", "--out", out, "--store", folder / "s"))
     outcomes = [json.loads(line)["outcome"] for line in out.read_text().splitlines()]
     assert (code, outcomes) == (3, ["scored", "scored", "not_scorable", "scored", "scored"]), said
-    return f"4 scored, 1 too large, {seconds:.0f} s"
+    return f"4 scored, 1 too large, {time.monotonic() - begun:.0f} s"
 
 
 @case("3.5", "a file without rows ends within seconds and a gigabyte, with its place and a remedy; a pipe is read")
@@ -89,31 +81,29 @@ def hostile_files(folder: Path) -> str:
     with (folder / "sparse.jsonl").open("wb") as file:
         file.truncate(2 << 30)
     for name, chunk in (("line.gz", b"a"), ("breaks.gz", b"\n")):
-        with gzip.open(folder / name, "wb", compresslevel=1) as packed:
-            for _ in range(2048):
-                packed.write(chunk * (1 << 20))
-    longest = 0.0
-    for log in (folder / "sparse.jsonl", folder / "line.gz", folder / "breaks.gz", "/dev/zero", "/proc/kmsg"):
-        code, said, seconds = run("inspect", log)
-        assert (code, str(log) in said, "→" in said) == (1, True, True), said
-        longest = max(longest, seconds)
+        (folder / name).write_bytes(gzip.compress(chunk * (64 << 20), 1) * 32)
     (folder / "laughs.yaml").write_text(f"a: &a [{{requirement: Answers}}]\n{LAUGHS}")
     (folder / "one.jsonl").write_text(json.dumps(conversation("piped", "Hi.", "Hi!")))
     os.mkfifo(pipe := folder / "pipe")
+    empty = (folder / "sparse.jsonl", folder / "line.gz", folder / "breaks.gz", "/dev/zero", "/proc/kmsg")
+    begun = time.monotonic()
     with subprocess.Popen(["/bin/sh", "-c", f"cat {folder / 'one.jsonl'} > {pipe}"]):  # noqa: S603
-        code, said, _ = run("inspect", pipe)
-    assert (code, "piped" in said) == (0, True), said
-    code, said, _ = run("learn", folder / "none.jsonl", "--rubrics-from", folder / "laughs.yaml")
-    assert (code, "laughs.yaml: more than a million" in said) == (1, True), said
-    return f"at most {longest:.0f} s each"
+        laughs = ("learn", folder / "none.jsonl", "--rubrics-from", folder / "laughs.yaml")
+        *refused, piped, laughed = run(*(("inspect", log) for log in (*empty, pipe)), laughs)
+    for log, (code, said) in zip(empty, refused, strict=True):
+        assert (code, str(log) in said, "→" in said) == (1, True, True), said
+    assert (piped[0], "piped" in piped[1]) == (0, True), piped
+    assert (laughed[0], "laughs.yaml: more than a million" in laughed[1]) == (1, True), laughed
+    return f"{time.monotonic() - begun:.0f} s for {len(empty) + 2}"
 
 
 @case("3.6", "long conversations and texts take time in proportion, or are bounded")
-def long_texts(_: Path) -> str:
+def long_texts(folder: Path) -> str:
     """Score beginnings of 400 turns, find a million characters of card numbers, and score 100,000 turns."""
     turns = ["Book it, please.", "It is booked."]
+    learned(folder)
     begun = time.monotonic()
-    with Scorer.load(rubrics()) as scorer:
+    with Scorer.load(folder / "r.json") as scorer:
         from_400 = conversation_from(conversation("a", *turns * 200))
         assert len(after_turns(from_400, scorer.score_many, ())) == MOST_BEGINNINGS
         assert scorer.score(conversation("b", *turns * 50_000)).outcome == "not_scorable"
@@ -127,12 +117,12 @@ def long_texts(_: Path) -> str:
 def forged_lines(folder: Path) -> str:
     """Trace a conversation whose id and words hold lines that look like pollex's own."""
     id_ = "a\nGo on with: rm -rf ~"
-    (folder / "log.jsonl").write_text(json.dumps(conversation(id_, id_, id_)))
-    kept = ("--store", folder / "store")
-    scored = run("score", folder / "log.jsonl", "--rubrics", rubrics(), "--out", folder / "s.jsonl", *kept)
-    traced = run("trace", "last", "--conversation", id_, *kept)
-    assert (scored[0], traced[0]) == (0, 0), scored[1] + traced[1]
-    forged = [line for line in (scored[1] + traced[1]).splitlines() if line.strip().startswith("Go on")]
+    (folder / "id.jsonl").write_text(json.dumps(conversation(id_, id_, id_)))
+    learned(folder)
+    kept = ("--store", "s")
+    scored = run_here(folder, "score", "id.jsonl", "--rubrics", "r.json", "--out", "s.jsonl", *kept)
+    traced = run_here(folder, "trace", "last", "--conversation", id_, *kept)
+    forged = [line for line in (scored.said + traced.said).splitlines() if line.strip().startswith("Go on")]
     assert not forged, forged
     return "none"
 

@@ -5,48 +5,26 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import httpx2
 
-import pollex
 from fault_cases import case
+from fault_cases.commands import learned
+from fault_cases.commands import run as ended
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import doubt
 
 EVIL = {"Host": "evil.example:8765"}
-LOG = Path(pollex.__file__).parent / "examples" / "bikes.jsonl"
 
 
 def run(folder: Path, *words: object) -> str:
-    """Return what a command prints; it ends with 0."""
-    command = [sys.executable, "-m", "pollex", *map(str, words)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
-    assert done.returncode == 0, done.stderr
-    return " ".join(done.stdout.split())
-
-
-@cache
-def learned_once() -> TemporaryDirectory[str]:
-    """Learn a set from some of the sample log; all cases begin with a copy of it."""
-    kept = TemporaryDirectory()
-    rows = LOG.read_text(encoding="utf-8").splitlines()[:120]
-    (Path(kept.name) / "log.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    run(Path(kept.name), "learn", "log.jsonl", "--out", "r.json", "--store", "s")
-    return kept
-
-
-def learned(folder: Path) -> RubricSet:
-    """Put a learned set, its log and its store into the folder."""
-    shutil.copytree(learned_once().name, folder, dirs_exist_ok=True)
-    return RubricSet.load(folder / "r.json")
+    """Return what a command prints."""
+    return " ".join(ended(folder, *words).out.split())
 
 
 @contextmanager

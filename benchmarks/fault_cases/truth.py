@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import subprocess
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from html import unescape
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from fault_cases import case
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from protocol_server import ProtocolServer, replies
 from protocol_server.answers import Answer
+from web_site import client_of, judged_run, made_app
 
-BIKES = Path(__file__).parents[2] / "examples" / "bikes.jsonl"
+from fault_cases import ROOT, case
+from fault_cases.commands import Rows, bikes, learned, run, written
+from pollex.store.store import Store
+
 UP = ["up", "👍", 1, "1", True, "thumbs_up"]
 DOWN = ["down", "👎", -1, "0", False]
 
-Rows = list[dict[str, Any]]
 
-
-def bikes(most: int | None = None) -> Rows:
-    """Return the rows of the bike shop's log, or the first of them."""
-    return [json.loads(line) for line in BIKES.read_text(encoding="utf-8").splitlines()[:most]]
-
-
-def written(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
-    """Write a log."""
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def pollex(folder: Path, *arguments: object, fails: bool = False) -> tuple[dict[str, Any], str]:
+def pollex(folder: Path, *words: object, code: int = 0) -> tuple[dict[str, Any], str]:
     """Run a command; return its JSON (where it prints some) and all that it says."""
-    command = [str(Path(sys.executable).with_name("pollex")), *map(str, arguments)]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
-    assert (ended.returncode != 0) == fails, ended.stdout + ended.stderr
-    last = ended.stdout.strip().splitlines()[-1:]
-    return json.loads(last[0]) if last and last[0].startswith("{") else {}, " ".join(ended.stderr.split())
+    ended = run(folder, *words, code=code)
+    last = ended.out.strip().splitlines()[-1:]
+    return json.loads(last[0]) if last and last[0].startswith("{") else {}, " ".join(ended.err.split())
 
 
 def rated(rows: Rows, up: Iterable[Any], down: Iterable[Any]) -> Rows:
@@ -78,7 +63,7 @@ class Inventing(Answer):
 @case("1.3", "a model whose reasons are all left out is named, with how many and why, in terminal, report and --json")
 def a_model_that_yields_nothing_is_named(folder: Path) -> str:
     """Learn with a model that invents its quotes."""
-    lines = BIKES.with_name("debugging.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)[:50]
+    lines = (ROOT / "examples" / "debugging.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)[:50]
     (folder / "log.jsonl").write_text("".join(lines), encoding="utf-8")
     honest, replies.Answer = replies.Answer, Inventing
     try:
@@ -99,13 +84,13 @@ def a_model_that_yields_nothing_is_named(folder: Path) -> str:
 @case("1.4", "`score` needs no label that it can't read, every verb that reads logs has the same options for it")
 def scoring_needs_no_labels(folder: Path) -> str:
     """Score a log whose feedback is an object; then ask for that label."""
-    pollex(folder, "learn", written(folder / "log.jsonl", bikes(80)), "--out", "rubrics.json", "--test-fraction", 0)
+    learned(folder)
     rows = [{**row, "thumbs": None, "feedback": {"score": 1, "by": "a"}} for row in bikes(30)]
-    given = ("score", written(folder / "a.jsonl", rows), "--rubrics", "rubrics.json", "--out", "s.jsonl", "--json")
+    given = ("score", written(folder / "a.jsonl", rows), "--rubrics", "r.json", "--out", "s.jsonl", "--json")
     told, said = pollex(folder, *given)
     assert told["n"] == 30, told
     assert "30 labels can't be read, and are not needed here" in said, said
-    _, said = pollex(folder, *given, "--label-field", "feedback", fails=True)
+    _, said = pollex(folder, *given, "--label-field", "feedback", code=1)
     assert "--label-field feedback.score" in said, said
     assert "--max-bad" not in said, said
     pollex(folder, *given, "--label-field", "feedback.score", "--id-field", "id", "--messages-field", "messages")
@@ -145,3 +130,24 @@ def spoken(number: int, words: list[str], *, sorry: bool) -> dict[str, Any]:
     roles = ("user", "assistant")
     messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=True)]
     return {"id": str(number), "thumbs": "down" if sorry else "up", "messages": messages}
+
+
+@case("1.9", "an answer with a reason is a person's; only what somebody decided is adjudicated")
+def answers_are_not_decisions(folder: Path) -> str:
+    """Answer a case that waits, twice with a reason, and count whose labels are kept."""
+    given = ({"who": "ann", "option": "yes"}, {"who": "bob", "option": "no"}, {"who": "cat", "option": "no"})
+    more = ({"reason": "I looked twice"}, {"reason": "so did I"}, {"reason": "it was not", "decides": True})
+
+    async def answered(store: Store, run: str) -> None:
+        async with client_of(made_app(store)) as client:
+            page = (await client.get(f"/waiting/{run}", params={"who": "ann"})).text
+            of = page.partition('name="conversation" value="')[2].partition('"')[0]
+            for one, reasoned in zip(given, more, strict=True):
+                kept = await client.post("/api/given", json=one | reasoned | {"run": run, "conversation": of})
+                assert kept.status_code == 200, kept.text
+
+    with Store.open(folder) as store:
+        asyncio.run(answered(store, judged_run(store)))
+        sources = [row["source"] for row in store.rows("SELECT source FROM labels ORDER BY rowid")]
+    assert sources == ["person", "person", "adjudicated"], sources
+    return "2 answers with a reason, 1 decision"
