@@ -33,7 +33,6 @@ from llm_rubric_methods import (
     CHOSEN_SHIFT,
     CURVE,
     CV,
-    FEW,
     NETWORK,
     ORDINAL,
     REAL,
@@ -51,15 +50,12 @@ from llm_rubric_tables import (
     calibration_table,
     curve_table,
     each_system_table,
-    few_table,
     first_table,
     rows_of,
     systems_table,
 )
 from llm_rubric_targets import targets
 
-LABELS = (1, 2, 4, 8)
-FEW_SHOT = ("judge", "ridge", ORDINAL, CHOSEN, CHOSEN_SHIFT)
 NESTED = (CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT)
 """Cross-validate to choose."""
 
@@ -70,14 +66,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--splits", type=int, default=10, help="of the folds")
-    parser.add_argument("--draws", type=int, default=40, help="of few-shot labels")
     parser.add_argument("--repeats", type=int, default=5, help="of the learning curve, in each split")
     parser.add_argument("--only", nargs="+", metavar="ROW", help=f"these rows alone: {', '.join(everything())}")
     parser.add_argument("--quick", action="store_true", help="one split, two seeds, no network but the first row")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     if arguments.quick:
-        arguments.seeds, arguments.splits, arguments.draws, arguments.repeats = 2, 1, 5, 1
+        arguments.seeds, arguments.splits, arguments.repeats = 2, 1, 1
     start = time.perf_counter()
     tasks = [task for task in planned(arguments) if not arguments.only or task.key in arguments.only]
     done = all_done(tasks, arguments.data, arguments.processes)
@@ -87,12 +82,12 @@ def main() -> None:
 
 def planned(arguments: argparse.Namespace) -> list[Task]:
     """All that is to be computed, the likely longest first."""
-    tasks = list(_tasks(arguments.seeds, arguments.splits, arguments.draws, arguments.repeats, arguments.quick))
+    tasks = list(_tasks(arguments.seeds, arguments.splits, arguments.repeats, arguments.quick))
     slow = [*NESTED, NETWORK, "heads", "authors", *ablations(NETWORK)]
     return sorted(tasks, key=lambda task: slow.index(task.key) if task.key in slow else len(slow))
 
 
-def _tasks(seeds: int, splits: int, draws: int, repeats: int, quick: bool) -> Iterator[Task]:
+def _tasks(seeds: int, splits: int, repeats: int, quick: bool) -> Iterator[Task]:
     for key, method in (predictors() | bounds()).items():
         runs = seeds if method.seeded else splits
         if key != CHOSEN_SHIFT:
@@ -109,7 +104,6 @@ def _tasks(seeds: int, splits: int, draws: int, repeats: int, quick: bool) -> It
         yield from (
             Task(key, CV, seed=seed, split=seed % splits) for key in ablations(NETWORK) for seed in range(seeds)
         )
-    yield from (Task(key, FEW, labels=LABELS, repeats=draws) for key in FEW_SHOT)
     yield from (Task(ORDINAL, CURVE, seed=split, split=split, repeats=repeats) for split in range(splits))
 
 
@@ -132,10 +126,9 @@ def in_words(done: list[Done], material: Material) -> str:
         ("Table 2. Ablations of the ordinal model, synthetic", ablation_table(rows, ORDINAL, CV)),
         ("Table 3. Calibration error by answer, synthetic", calibration_table(rows, CV)),
         ("Table 3. Calibration error by answer, real", calibration_table(rows, REAL)),
-        ("A few real labels of each judge", few_table(done)),
         ("Learning curve, synthetic", curve_table(done)),
         ("What was chosen", _choices(rows)),
-        ("Targets", "\n".join(map(str, targets(rows, done)))),
+        ("Targets", "\n".join(map(str, targets(rows)))),
         ("Seconds by row, one thread", _seconds(done)),
     ]
     return "\n\n".join(f"{title}\n{body}".rstrip() for title, body in parts)

@@ -22,9 +22,9 @@ from pollex.calibration.judgments import Judgments
 from pollex.calibration.models import model_named
 from pollex.measures.arrays import Floats, Ints
 
-CV, SYSTEMS, REAL, FEW, CURVE = "cv", "systems", "real", "few", "curve"
+CV, SYSTEMS, REAL, CURVE = "cv", "systems", "real", "curve"
 """Where: cross-validation on synthetic dialogues; leaving one of their systems out; learnt on synthetic ones, measured
-on real ones; the same with a few real labels; learning curve."""
+on real ones; learning curve."""
 
 Published = tuple[float, float, float, float]
 """RMSE, Pearson, Spearman, Kendall."""

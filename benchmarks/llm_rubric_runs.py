@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from leftovers import end_with_parent
 from llm_rubric_data import AnswerMatrix, folds_of, read_sheets, systems_of
-from llm_rubric_methods import CHOSEN_ONCE, CURVE, CV, FEW, REAL, choice_of, chosen_once, everything
+from llm_rubric_methods import CHOSEN_ONCE, CURVE, CV, REAL, chosen_once, everything
 
 from pollex.calibration.crossfit import Point, learning_curve
 from pollex.calibration.judgments import judgments
-from pollex.measures.arrays import Floats, Ints
+from pollex.measures.arrays import Floats
 from pollex.measures.distributions import Predictions
 
 
@@ -32,15 +31,13 @@ class Task:
         where: One of the constants.
         seed: Of the method.
         split: Of the folds, where there are any.
-        labels: So many a judge, for few-shot.
-        repeats: Draws of these labels, or of training texts.
+        repeats: Draws of training texts.
     """
 
     key: str
     where: str
     seed: int = 0
     split: int = 0
-    labels: tuple[int, ...] = ()
     repeats: int = 0
 
 
@@ -49,9 +46,7 @@ class Done:
     """What came of it.
 
     Attributes:
-        predictions: None for a curve and for few-shot.
-        draws: By labels a judge, for each draw the predictions of the sheets not drawn, and those of the same sheets by
-            the model that has not seen the drawn ones.
+        predictions: None for a curve.
         note: What the estimator says about its choice.
     """
 
@@ -59,7 +54,6 @@ class Done:
     predictions: Predictions | None = None
     seconds: float = 0.0
     note: str = ""
-    draws: Mapping[int, Sequence[tuple[Predictions, Predictions]]] = field(default_factory=dict)
     curve: tuple[Point, ...] = ()
 
 
@@ -98,9 +92,7 @@ def all_done(tasks: Sequence[Task], folder: Path, processes: int) -> list[Done]:
 def computed(task: Task, material: Material) -> Done:
     """Computes one task."""
     start = time.perf_counter()
-    if task.where == FEW:
-        done = few_shot(task, material)
-    elif task.where == CURVE:
+    if task.where == CURVE:
         done = Done(task, curve=tuple(curve(task, material.synthetic)))
     elif task.where == REAL:
         proba, note = everything()[task.key].predict(material.synthetic, material.real, task.seed)
@@ -126,27 +118,6 @@ def held_out(task: Task, sheets: AnswerMatrix) -> Done:
 def beside(proba: Floats, sheets: AnswerMatrix) -> Predictions:
     """Predictions beside what was answered to Q0."""
     return Predictions(proba, sheets.main, sheets.dialogue, sheets.questions.scale().values)
-
-
-def few_shot(task: Task, material: Material) -> Done:
-    """Draws of a few real sheets of each judge, learnt on top of the synthetic ones."""
-    method, real = everything()[task.key], material.real
-    model = method.fitted(material.synthetic, task.seed)
-    before = model.predict_proba(real.X, real.judges)
-    draws: dict[int, list[tuple[Predictions, Predictions]]] = {labels: [] for labels in task.labels}
-    for labels, repeat in itertools.product(task.labels, range(task.repeats)):
-        drawn = of_each_judge(real, labels, np.random.default_rng((labels, repeat)))
-        few, rest = real.part(drawn), real.without(drawn)
-        after = model.adapt(few.X, few.answers, few.judges).predict_proba(rest.X, rest.judges)
-        draws[labels].append((beside(after, rest), beside(np.delete(before, drawn, axis=0), rest)))
-    return Done(task, draws=draws, note=choice_of(model))
-
-
-def of_each_judge(sheets: AnswerMatrix, labels: int, rng: np.random.Generator) -> Ints:
-    """Rows of so many random sheets of each judge, or all where a judge has fewer."""
-    order = rng.permutation(len(sheets))
-    judges = np.array(sheets.judges)[order]
-    return np.sort(np.concatenate([order[judges == judge][:labels] for judge in np.unique(judges)]))
 
 
 def curve(task: Task, sheets: AnswerMatrix) -> list[Point]:

@@ -195,27 +195,6 @@ def calibration_table(rows: Rows, where: str) -> str:
     return "\n".join(lines)
 
 
-def few_table(done: Iterable[Done]) -> str:
-    """Real labels of each judge against the error on the other sheets, mean ± deviation over draws."""
-    widths = (4, 6, 16, 16, 16, 16, 22)
-    names = ("k", "rest", "Pearson", "Spearman", "RMSE", "log-loss", "without: Pearson RMSE")
-    lines = [_line("", names, widths)]
-    for one in done:
-        for labels, draws in one.draws.items():
-            after, before = (figures_of(those) for those in zip(*draws, strict=True))
-            cells = [str(labels), f"{np.mean([len(rest) for rest, _ in draws]):.0f}"]
-            cells += [_spread(after[name]) for name in ("pearson", "spearman", "rmse", "log_loss")]
-            cells.append(f"{_n(mean_of(before['pearson']))} {_n(mean_of(before['rmse']))}")
-            lines.append(_line(everything()[one.task.key].title, cells, widths))
-    return "\n".join(lines)
-
-
-def figures_of(draws: Sequence[Predictions]) -> dict[str, list[float | None]]:
-    """One value a draw, by measure."""
-    each = [assess(draw, smooth=False) for draw in draws]
-    return {name: [getattr(one, name).value for one in each] for name in SHOWN}
-
-
 def curve_table(done: Iterable[Done]) -> str:
     """Cross-validation with a part of the training dialogues, mean ± deviation over draws and splits."""
     widths = (8, 8, 16, 16, 16)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from llm_rubric_methods import CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT, CV, FEW, ORACLE, REAL, SYSTEMS, predictors
-from llm_rubric_runs import Done
-from llm_rubric_tables import Rows, figures_of, mean_of
-
-FEW_LABELS = 8
+from llm_rubric_methods import CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT, CV, ORACLE, REAL, SYSTEMS, predictors
+from llm_rubric_tables import Rows
 
 
 @dataclass(frozen=True)
@@ -41,9 +37,9 @@ class Target:
         return f"{'met' if self.met else 'missed':<14}{self.what:<62}{sign} {self.bound:<6g} {self.reached:.4f}"
 
 
-def targets(rows: Rows, done: Iterable[Done]) -> list[Target]:
+def targets(rows: Rows) -> list[Target]:
     """The checklist."""
-    return [*_cross_validated(rows), *_real(rows), *_few(done), *_oracle(rows)]
+    return [*_cross_validated(rows), *_real(rows), *_oracle(rows)]
 
 
 def _cross_validated(rows: Rows) -> list[Target]:
@@ -85,15 +81,6 @@ def _first_elsewhere(rows: Rows) -> str | None:
     losses = {key: row.mean("log_loss") for (key, where), row in rows.items() if where == SYSTEMS}
     known = {key: loss for key, loss in losses.items() if loss is not None}
     return min(known, key=known.__getitem__, default=None)
-
-
-def _few(done: Iterable[Done]) -> list[Target]:
-    draws = [one.draws.get(FEW_LABELS, ()) for one in done if (one.task.key, one.task.where) == (CHOSEN_SHIFT, FEW)]
-    figures = figures_of([after for after, _ in draws[0]]) if draws else {}
-    return [
-        Target(f"real, {FEW_LABELS} labels a judge: {n}", b, least, mean_of(figures.get(n, [])))
-        for n, b, least in (("pearson", 0.425, True), ("rmse", 0.735, False))
-    ]
 
 
 def _oracle(rows: Rows) -> list[Target]:

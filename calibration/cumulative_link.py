@@ -8,7 +8,7 @@ of the posterior under independent normal priors. With two options it is a mixed
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
 
-from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.arrays import Floats, Ints
 
 LEAST_GAP = 1e-9
 """In training, neighboring bounds are kept so far apart that no answer has probability 0."""
@@ -92,17 +92,6 @@ def alike(shape: Terms, strengths: Sequence[float | None]) -> Terms:
     """Make precisions in the shape of the terms; None fixes a kind of terms."""
     kinds = zip(shape._parts(), strengths, strict=True)
     return type(shape)(*(np.full(part.shape, np.inf if strength is None else strength) for part, strength in kinds))
-
-
-def with_judges(terms: Terms, judges: int) -> Terms:
-    """Extend the terms to `judges` judges; new ones, at the end, have zero effects."""
-    new = judges - len(terms.intercepts)
-    return replace(
-        terms,
-        intercepts=np.pad(terms.intercepts, (0, new)),
-        scales=np.pad(terms.scales, (0, new)),
-        judge_slopes=np.pad(terms.judge_slopes, ((0, new), (0, 0))),
-    )
 
 
 def located(terms: Terms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
@@ -184,34 +173,6 @@ def learned(
     full = middle.copy()
     full[free] = found.x * unit
     return center.like(full)
-
-
-def relearnt(F: Floats, judges: Ints, answers: Ints, before: Terms, covariance: Floats, free: Bools) -> Terms:
-    """Fit the terms at the mode of the posterior with a full prior covariance.
-
-    Args:
-        F: Inputs `[judgment, input]`.
-        judges: Codes `[judgment]`, −1 for nobody known.
-        answers: Places of the answers `[judgment]`.
-        before: Means of the normal prior.
-        covariance: Its covariance, of the free terms `[free, free]`.
-        free: Which terms can move `[term]`; the others stay at their means.
-    """
-    task = _Task(F, judges, answers, np.ones(len(F)), before)
-    middle = before.packed()
-    root = np.linalg.cholesky(covariance)
-
-    def moved(steps: Floats) -> Floats:
-        full = middle.copy()
-        full[free] += root @ steps
-        return full
-
-    def loss(steps: Floats) -> tuple[float, Floats]:
-        value, slope = task.loss(moved(steps))
-        return value + 0.5 * float(steps @ steps), root.T @ slope[free] + steps
-
-    found = minimize(loss, np.zeros(int(free.sum())), jac=True, method="L-BFGS-B", options=SEARCH)
-    return before.like(moved(found.x))
 
 
 class _Task:

@@ -1,8 +1,7 @@
 """Base of calibrators: checked input, named judges, decoding, aggregation, storage.
 
 An estimator has an `__init__` that only stores, `_learn` and `_distribution`. Those in `models/` also have `_state` and
-`_restore`, so that they can be kept (and `_adapt`, if they can learn from a few judgments of another domain). All else
-comes from here.
+`_restore`, so that they can be kept. All else comes from here.
 """
 
 from __future__ import annotations
@@ -146,31 +145,6 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         # One after the other: X for all of them at once would be as many times as large.
         return np.stack([self.predict(rows, [name] * len(rows), question) for name in names], axis=1)
 
-    @property
-    def adaptable(self) -> bool:
-        """Whether it can learn from a few judgments of another domain, once fitted."""
-        return type(self)._adapt is not JudgedEstimator._adapt
-
-    def adapt(self, X: Any, y: Any, judges: Sequence[Any] | None = None) -> Self:
-        """Return a copy that has also learned from a few judgments of another domain.
-
-        Args:
-            X: Of the new texts, as in `fit`.
-            y: A few judgments of them, as in `fit`; all are taken to be of the new domain.
-            judges: Likewise. Those not seen in training are added.
-
-        Raises:
-            WrongUse: The input can't be read, or an estimator of this kind has nothing that could be adapted.
-        """
-        check_is_fitted(self, "questionnaire_")
-        checked = self.questionnaire_.checked(X)
-        found = judgments(y, judges, self.questionnaire_, len(checked))
-        made = copy.copy(self)
-        seen = {found.judges[code] for code in found.judge if code != NOBODY}
-        made.judges_ = (*self.judges_, *sorted(seen - set(self.judges_)))
-        made._adapt(checked, found.coded(made.judges_))
-        return made
-
     def state(self) -> State:
         """Return all that was learned, without the settings, which `get_params` has."""
         check_is_fitted(self, "questionnaire_")
@@ -192,13 +166,6 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         """Return the probability of each answer `[row, option]`; judge −1 is unknown."""
-
-    def _adapt(self, X: Floats, y: Judgments) -> None:  # noqa: ARG002 (for those that can)
-        """Learn more, on a shallow copy; rebind what changes."""
-        raise WrongUse(
-            f"{type(self).__name__} can't be adapted to another domain",
-            remedy="fit it anew with the new judgments among the others, or use a model that can",
-        )
 
     def _state(self) -> State:
         """Return what was learned, but for the judges' names."""

@@ -39,6 +39,9 @@ REMEDY = "fit it again: pollex calibrate fit"
 UNFIT = (SafetensorError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)
 """What comes of facts and arrays that don't fit each other; a RuntimeError where they are nested without end, too."""
 
+GONE = {"drift", "memory", "adapting_decay"}
+"""Settings that calibrators had of an earlier pollex, and that changed no prediction."""
+
 
 @dataclass(frozen=True, eq=False)
 class Packed:
@@ -222,7 +225,7 @@ def _plain(value: Any) -> Any:
 def _settings(kind: type[JudgedEstimator], kept: Mapping[str, Any]) -> dict[str, Any]:
     """Restore settings from JSON: lists become tuples if the default is one."""
     defaults = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
-    restored = {name: _restored(value) for name, value in kept.items()}
+    restored = {name: _restored(value) for name, value in kept.items() if name not in GONE}
     return {
         name: tuple(value) if isinstance(value, list) and isinstance(defaults.get(name), tuple) else value
         for name, value in restored.items()

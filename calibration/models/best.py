@@ -165,12 +165,6 @@ class Calibrator(JudgedEstimator):
     def _made(self, candidate: Candidate, X: Floats, y: Judgments, groups: Ints) -> JudgedEstimator:
         return learned_quietly(model_with(*candidate), X, y, self.questionnaire_, groups)
 
-    def _adapt(self, X: Floats, y: Judgments) -> None:
-        able = [place for place, member in enumerate(self.members_) if member.adaptable] or [0]
-        # Of the others nothing is kept: what one of them says of the new domain can't be mended.
-        self.weights_ = self.weights_[able] / self.weights_[able].sum()
-        self.members_ = tuple(self.members_[place].adapt(X, y) for place in able)
-
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         each = np.stack([member._distribution(X, judges, question) for member in self.members_])
         return np.asarray(np.tensordot(self.weights_, each, axes=1))

@@ -18,14 +18,12 @@ class Constant(JudgedEstimator):
 
     Args:
         smoothing: So many judgments more, spread evenly over the options.
-        memory: When adapted, what was learned before counts as so many judgments.
     """
 
     title: ClassVar[str] = "constant"
 
-    def __init__(self, smoothing: float = 1.0, memory: float = 10.0) -> None:
+    def __init__(self, smoothing: float = 1.0) -> None:
         self.smoothing = smoothing
-        self.memory = memory
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (looks at no text)
         self.shares_: dict[int, Floats] = {}
@@ -33,12 +31,6 @@ class Constant(JudgedEstimator):
             options = len(self.questionnaire_.scales[question].values)
             flat = np.full(options, 1 / options)
             self.shares_[question] = shares_of(y.of_question(question).answer, flat, self.smoothing)
-
-    def _adapt(self, X: Floats, y: Judgments) -> None:  # noqa: ARG002
-        self.shares_ = {
-            question: shares_of(y.of_question(question).answer, shares, self.memory)
-            for question, shares in self.shares_.items()
-        }
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
         if question not in self.shares_:

@@ -19,15 +19,13 @@ class JudgeMean(JudgedEstimator):
     Args:
         strength: Weight of everybody's shares, in judgments of each judge.
         smoothing: Number of prior judgments in everybody's shares, spread evenly over the options.
-        memory: Weight of earlier learning when adapted, in judgments, of each judge and of all.
     """
 
     title: ClassVar[str] = "judge's mean"
 
-    def __init__(self, strength: float = 8.0, smoothing: float = 1.0, memory: float = 4.0) -> None:
+    def __init__(self, strength: float = 8.0, smoothing: float = 1.0) -> None:
         self.strength = strength
         self.smoothing = smoothing
-        self.memory = memory
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (looks at no text)
         self.shares_: dict[int, Floats] = {}
@@ -37,19 +35,6 @@ class JudgeMean(JudgedEstimator):
             everybody = shares_of(own.answer, np.full(options, 1 / options), self.smoothing)
             counts = counts_of(own.judge, own.answer, len(self.judges_), options)
             self.shares_[question] = _drawn(counts, everybody, self.strength)
-
-    def _adapt(self, X: Floats, y: Judgments) -> None:  # noqa: ARG002
-        adapted = {}
-        for question, shares in self.shares_.items():
-            own = y.of_question(question)
-            new = np.tile(shares[-1], (len(self.judges_) + 2 - len(shares), 1))
-            before = np.concatenate([shares[:-1], new])
-            counts = counts_of(own.judge, own.answer, len(self.judges_), shares.shape[1])
-            everybody = shares_of(own.answer, shares[-1], self.memory)
-            # what the domain changes for everybody, it changes for each judge too
-            moved = before * (everybody / shares[-1])
-            adapted[question] = _drawn(counts, moved / moved.sum(axis=1, keepdims=True), self.memory)
-        self.shares_ = adapted
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
         if question not in self.shares_:

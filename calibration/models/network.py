@@ -24,8 +24,6 @@ Personal = Literal["all", "heads", "none"]
 HeadKind = Literal["softmax", "ordinal"]
 Recipe = Literal["shrunk", "authors"]
 
-ADAPTING_STEPS = 60
-
 FOLDS = 5
 """By which λ is chosen."""
 
@@ -57,7 +55,6 @@ class CalibrationNetwork(JudgedEstimator):
         decay: Penalty on shared weights: the precision of a normal prior.
         shrinkage: Likewise on judges' deltas.
         dropout: Share of texts that are seen with some questions hidden; 0 where none will ever be missing.
-        adapting_decay: Penalty on the distance of shared weights from where they were, for `adapt`.
         search: `random`: h1, h2, batch, rate and both phases' epochs are drawn from the paper's grid and tried against
             those given, by the log-likelihood of the main question that is held out, in folds that keep groups
             together. The best is taken where it is better by more than a standard error in other folds. The recipe of
@@ -101,7 +98,6 @@ class CalibrationNetwork(JudgedEstimator):
         decay: float = 0.03,
         shrinkage: float = 4.0,
         dropout: float = 0.3,
-        adapting_decay: float = 10.0,
         search: Literal["random"] | None = None,
         draws: int = 20,
         search_seconds: float = 60.0,
@@ -123,7 +119,6 @@ class CalibrationNetwork(JudgedEstimator):
         self.decay = decay
         self.shrinkage = shrinkage
         self.dropout = dropout
-        self.adapting_decay = adapting_decay
         self.search = search
         self.draws = draws
         self.search_seconds = search_seconds
@@ -258,23 +253,6 @@ class CalibrationNetwork(JudgedEstimator):
         )
         each = authors.several(inputs, numbered, self._options(), self._main(), settings, self.seeds)
         return joined([weights.with_judges(order) for weights in each])
-
-    def _adapt(self, X: Floats, y: Judgments) -> None:
-        from pollex.calibration.network import training
-
-        sheets = answer_matrix_of(y, self.learned_)
-        judges = len(self.judges_)
-        self.general_ = self.general_.with_more_judges(judges)
-        self.tuned_ = self.tuned_.with_more_judges(judges)
-        lesson = self._lesson(self.inputs(X)[sheets.row], sheets)
-        plan = training.TrainingConfig(
-            ADAPTING_STEPS, self.finetuning_rate, self.adapting_decay, self.shrinkage, anchored=True
-        )
-        if lesson.any():
-            self.general_ = training.trained(self.general_, lesson, plan, self.seed + 3)
-        own = lesson.only(self._main())
-        if own.any():
-            self.tuned_ = training.trained(self.tuned_, own, plan, self.seed + 4)
 
     def _lesson(self, inputs: Floats, sheets: AnswerMatrix) -> TrainingData:
         from pollex.calibration.network import training

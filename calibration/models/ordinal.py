@@ -7,20 +7,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pollex.calibration.cumulative_link import Terms, alike, distribution, learned, relearnt, unlearned, with_judges
+from pollex.calibration.cumulative_link import Terms, alike, distribution, learned, unlearned
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.features import Coding, Inputs, inputs_from, inputs_of
-from pollex.calibration.fisher_information import Information, information
 from pollex.calibration.judgments import Judgments
 from pollex.errors import WrongUse
-from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.arrays import Floats, Ints
 
 SMOOTHING = 1.0
 """So many judgments more, spread evenly over the options, stand behind the cuts that are the priors' means."""
-
-DOMAIN = 0.05
-"""Variance of what another domain changes about all cuts together. Chosen, like the default of `drift`, by leaving out
-each one and each two of the released synthetic dialogues' five systems, and adapting to a few labels of them."""
 
 PARTS = tuple(Terms.__dataclass_fields__)
 
@@ -37,7 +32,6 @@ class OrdinalMixedEffects(JudgedEstimator):
         coding: How ordinal questions enter: by their expected score, or by the probabilities of their options.
         questions: `main` learns the main question; `all` every ordinal one that has judgments.
         only: Ids of the questions that are looked at; None: all that are asked.
-        drift: When adapted, the variance of what a judge's intercept changes, as a multiple of that between judges.
     """
 
     title: ClassVar[str] = "ordinal mixed effects"
@@ -52,7 +46,6 @@ class OrdinalMixedEffects(JudgedEstimator):
         coding: Coding = "expected",
         questions: Literal["main", "all"] = "main",
         only: Sequence[str] | None = None,
-        drift: float = 0.5,
     ) -> None:
         self.shared = shared
         self.intercepts = intercepts
@@ -62,19 +55,15 @@ class OrdinalMixedEffects(JudgedEstimator):
         self.coding = coding
         self.questions = questions
         self.only = only
-        self.drift = drift
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_, self.coding, self._only())
         F = self.inputs_.of(X).rows
         self.terms_: dict[int, Terms] = {}
-        self.information_: dict[int, Information] = {}
         for question in self._wanted(y):
             own = y.of_question(question)
             center = self._center(own.answer, question)
-            terms = learned(F[own.row], own.judge, own.answer, center, self._precision(center))
-            self.terms_[question] = terms
-            self.information_[question] = self._told(terms, F[own.row], own.judge)
+            self.terms_[question] = learned(F[own.row], own.judge, own.answer, center, self._precision(center))
 
     def _only(self) -> Sequence[str] | None:
         return self.only
@@ -94,34 +83,6 @@ class OrdinalMixedEffects(JudgedEstimator):
         options = len(self.questionnaire_.scales[question].values)
         shares = np.bincount(answers, minlength=options) + SMOOTHING / options
         return unlearned(shares / shares.sum(), self.inputs_.width, len(self.judges_))
-
-    def _adapt(self, X: Floats, y: Judgments) -> None:
-        F = self.inputs_.of(X).rows
-        before, known = self.terms_, self.information_
-        self.terms_, self.information_ = {}, {}
-        for question, terms in before.items():
-            own = y.of_question(question)
-            start, told = with_judges(terms, len(self.judges_)), known[question].with_judges(len(self.judges_))
-            covariance, free = self._unsure(start, told)
-            after = relearnt(F[own.row], own.judge, own.answer, start, covariance, free)
-            self.terms_[question] = after
-            # What drifted is not taken off again: a domain that comes after this one drifts anew.
-            self.information_[question] = told.and_of(self._told(after, F[own.row], own.judge))
-
-    def _told(self, terms: Terms, F: Floats, judges: Ints) -> Information:
-        return information(terms, F, judges, own_slopes=self.slopes is not None)
-
-    def _unsure(self, terms: Terms, told: Information) -> tuple[Floats, Bools]:
-        """Covariance of the free terms in another domain `[free, free]`, and which are free `[term]`.
-
-        Slopes and scales move only as far as training left them open.
-        """
-        precision = self._precision(terms).packed()
-        free = np.isfinite(precision)
-        own = 0.0 if self.intercepts is None else self.drift / self.intercepts
-        moves = alike(terms, (DOMAIN, 0.0, 0.0, own, 0.0, 0.0)).packed()
-        inverse = np.linalg.inv(told.dense(terms, free) + np.diag(precision[free]))
-        return (inverse + inverse.T) / 2 + np.diag(moves[free]), free
 
     def _precision(self, shape: Terms) -> Terms:
         strengths = (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes)
@@ -147,7 +108,6 @@ class OrdinalMixedEffects(JudgedEstimator):
         arrays = dict(self.inputs_.arrays())
         for question, terms in self.terms_.items():
             arrays |= {f"{question}.{part}": getattr(terms, part) for part in PARTS}
-            arrays[f"{question}.information"] = self.information_[question].blocks
         return State({"learned": sorted(self.terms_)}, arrays)
 
     def _restore(self, state: State) -> None:
@@ -155,9 +115,6 @@ class OrdinalMixedEffects(JudgedEstimator):
         self.terms_ = {
             question: Terms(*(state.arrays[f"{question}.{part}"] for part in PARTS))
             for question in state.facts["learned"]
-        }
-        self.information_ = {
-            question: Information(state.arrays[f"{question}.information"]) for question in state.facts["learned"]
         }
 
     def effects(self, question: str | None = None) -> dict[str, Any]:

@@ -14,17 +14,10 @@ from pollex.calibration.judgments import Judgments
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
-DOMAIN = 0.01
-"""Variance, in units of the residuals', of what another domain changes about everybody's intercept; a tenth of a
-residual's deviation. Chosen by leaving out each of the released synthetic dialogues' five systems."""
-
-MOST_JUDGES = 500
-"""So many at most for `adapt`, which needs the covariance of all coefficients: (inputs + judges)² numbers to keep."""
-
 LEAST = 1e-9
 """No answer is given a smaller probability."""
 
-LEARNT = ("weights", "deviation", "covariance")
+LEARNT = ("weights", "deviation")
 
 
 class RidgeWithJudge(JudgedEstimator):
@@ -36,18 +29,14 @@ class RidgeWithJudge(JudgedEstimator):
     Args:
         shared: Penalty on the slopes, of standardized inputs.
         judges: Penalty on the judges' intercepts; None leaves them out.
-        drift: When adapted, the variance of what a judge's intercept changes, as a multiple of that between judges.
         coding: How ordinal questions enter: by their expected score, or by the probabilities of their options.
     """
 
     title: ClassVar[str] = "ridge with judge"
 
-    def __init__(
-        self, shared: float = 30.0, judges: float | None = 5.0, drift: float = 1.0, coding: Coding = "expected"
-    ) -> None:
+    def __init__(self, shared: float = 30.0, judges: float | None = 5.0, coding: Coding = "expected") -> None:
         self.shared = shared
         self.judges = judges
-        self.drift = drift
         self.coding = coding
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
@@ -59,43 +48,9 @@ class RidgeWithJudge(JudgedEstimator):
         penalty = self._penalty(self.judges, self.shared)
         gram = D.T @ D + np.diag(penalty)
         self.weights_: Floats = np.asarray(np.linalg.solve(gram, D.T @ target), dtype=np.float64)
-        covariance: Floats = np.asarray(np.linalg.inv(gram), dtype=np.float64)
-        hat = ((D @ covariance) * D).sum(axis=1)
-        self.covariance_ = self._kept(covariance)
+        hat = ((D @ np.linalg.inv(gram)) * D).sum(axis=1)
         left_out = target - (target - D @ self.weights_) / np.maximum(1 - hat, LEAST)
         self.deviation_: Floats = np.array([_deviation(left_out, own.answer, self._midpoints())])
-
-    @property
-    def adaptable(self) -> bool:
-        """See `JudgedEstimator`; not with too many judges."""
-        return bool(self.covariance_.size)
-
-    def _kept(self, covariance: Floats) -> Floats:
-        """Return the covariance, or none where it would be too large."""
-        return covariance if len(self.judges_) <= MOST_JUDGES else np.zeros((0, 0))
-
-    def _adapt(self, X: Floats, y: Judgments) -> None:
-        if not self.adaptable:
-            raise WrongUse(
-                f"a ridge of more than {MOST_JUDGES} judges can't be adapted to another domain",
-                remedy="fit it anew with the new judgments among the others, or use the ordinal model",
-            )
-        size = 1 + self.inputs_.width + len(self.judges_)
-        before, known = np.zeros(size), len(self.weights_)
-        before[:known] = self.weights_
-        new = 0.0 if self.judges is None else 1 / self.judges
-        unsure = np.diag(np.full(size, new))
-        unsure[:known, :known] = self.covariance_
-        # the domain's own intercept, and each judge's there; slopes move only as far as training left them open
-        own = 0.0 if self.judges is None else self.drift / self.judges
-        moves = np.concatenate([[DOMAIN], np.zeros(self.inputs_.width), np.full(len(self.judges_), own)])
-        unsure = unsure + np.diag(moves)
-        given = y.of_question(self.questionnaire_.index())
-        D = self._design(self.inputs_.of(X).rows[given.row], given.judge)
-        left = self._values()[given.answer] - D @ before
-        gain = np.linalg.solve(D @ unsure @ D.T + np.eye(len(D)), D @ unsure).T
-        self.weights_ = before + gain @ left
-        self.covariance_ = self._kept(unsure - gain @ D @ unsure)
 
     def _require_order(self) -> None:
         if not self.questionnaire_.scale().ordinal:
@@ -135,7 +90,7 @@ class RidgeWithJudge(JudgedEstimator):
 
     def _restore(self, state: State) -> None:
         self.inputs_ = inputs_from(self.questionnaire_, self.coding, state.arrays)
-        self.weights_, self.deviation_, self.covariance_ = (state.arrays[name] for name in LEARNT)
+        self.weights_, self.deviation_ = (state.arrays[name] for name in LEARNT)
 
 
 def cut_normal(mean: Floats, deviation: float, midpoints: Floats) -> Floats:

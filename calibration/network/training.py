@@ -32,11 +32,10 @@ class TrainingConfig:
     Attributes:
         steps: Passes over all data.
         rate: Step size of Adam; it falls to zero along half a cosine.
-        decay: Penalty on the shared weights but for biases: precision of a normal prior around where they began.
+        decay: Penalty on the shared weights but for biases: precision of a normal prior.
         shrinkage: Likewise on the judges' deltas with their biases.
         dropout: Share of sheets of which, in each step, some questions are hidden: each with a chance that is drawn
             anew for the sheet, from 0 to 1.
-        anchored: Whether shared weights, too, are held to where they began, instead of 0.
     """
 
     steps: int
@@ -44,7 +43,6 @@ class TrainingConfig:
     decay: float
     shrinkage: float
     dropout: float = 0.0
-    anchored: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +94,6 @@ class TrainingData:
         """Return the same with the answers to one question."""
         answer = self.sheets.answer[:, [question]]
         return replace(self, sheets=replace(self.sheets, answer=answer))
-
-    def any(self) -> bool:
-        """Tell whether there is any answer."""
-        return bool((self.sheets.answer != UNANSWERED).any())
 
 
 def begun(shape: tuple[int, int, int], judges: tuple[int, int], heads: Heads, seeds: int, seed: int) -> Weights:
@@ -320,10 +314,6 @@ def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
 def penalty(single: dict[str, Tensor], anchor: dict[str, Tensor], plan: TrainingConfig) -> Tensor:
     """Compute the penalty on shared weights and deltas, over the seeds."""
 
-    def square(name: str, rows: slice, anchored: bool) -> Tensor:
-        found = single[name][:, rows]
-        return ((found - anchor[name][:, rows]) ** 2).sum() if anchored else (found**2).sum()
-
-    shared = [square(name, slice(-1), plan.anchored) for name in ("W1", "W2", "V")]
-    own = [square(name, slice(None), True) for name in ("W1a", "W2a", "Va")]
+    shared = [(single[name][:, :-1] ** 2).sum() for name in ("W1", "W2", "V")]
+    own = [((single[name] - anchor[name]) ** 2).sum() for name in ("W1a", "W2a", "Va")]
     return 0.5 * plan.decay * torch.stack(shared).sum() + 0.5 * plan.shrinkage * torch.stack(own).sum()

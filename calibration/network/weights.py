@@ -71,16 +71,6 @@ class Weights:
         """Reorder judges: `codes` has the old place of each `[judge]`."""
         return replace(self, W1a=self.W1a[:, codes], W2a=self.W2a[:, codes], Va=self.Va[:, codes])
 
-    def with_more_judges(self, judges: int) -> Weights:
-        """Extend the deltas to `judges` judges; the new ones' are 0."""
-        grown = {}
-        for name in ("W1a", "W2a", "Va"):
-            own: Array = getattr(self, name)
-            if own.shape[1]:
-                more = np.zeros((own.shape[0], judges - own.shape[1], *own.shape[2:]))
-                grown[name] = np.concatenate([own, more], axis=1)
-        return replace(self, **grown)
-
     def proba(self, inputs: Floats, judges: Ints, question: int, begins: Floats | None = None) -> Floats:
         """Return the probability of each answer, mean over the seeds `[row, option]`.
 

@@ -137,14 +137,6 @@ def test_scores_alone_are_one_input_a_question(bench: ModuleType, material) -> N
         assert [names.count(question) for question in questions] == [1] * 8 + [of_q8]
 
 
-def test_a_few_labels_are_so_many_of_each_judge(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
-    from llm_rubric_runs import of_each_judge
-
-    drawn = of_each_judge(material.real, 3, np.random.default_rng(0))
-    assert np.unique(np.array(material.real.judges)[drawn], return_counts=True)[1].tolist() == [3, 3, 3]
-    assert len(of_each_judge(material.real, 99, np.random.default_rng(0))) == 12
-
-
 def test_a_row_averages_its_runs(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
     from llm_rubric_runs import computed
     from llm_rubric_tables import Row
@@ -188,11 +180,10 @@ def test_the_checklist_reads_the_rows_that_the_issue_names(bench: ModuleType) ->
         proba[np.arange(50), answer] = right
         return Done(Task(key, where, seed), Predictions(proba, answer, np.arange(50), (1.0, 2.0, 3.0, 4.0)))
 
-    few = Done(Task("chosen under shift", "few"), draws={8: [(done("x", "cv", 0.97).predictions,) * 2]})
-    found = [done("chosen", "cv", 0.9), done("oracle", "cv", 0.3), few]
+    found = [done("chosen", "cv", 0.9), done("oracle", "cv", 0.3)]
     found += [done("chosen under shift", "real", right, seed) for seed, right in enumerate((0.97, 0.6))]
     found += [done("ridge", "systems", 0.5), done("scales", "systems", 0.6), done("scales", "real", 0.7)]
-    reached = {target.what: target for target in bench.targets(rows_of(found), found)}
+    reached = {target.what: target for target in bench.targets(rows_of(found))}
     assert reached["synthetic CV, chosen in each fold: log_loss"].reached == pytest.approx(-np.log(0.9))
     assert reached["real, chosen leaving a system out: log_loss"].reached == pytest.approx(-np.log(0.97 * 0.6) / 2)
     spread = reached["real, chosen leaving a system out: sd of log_loss over seeds"]
@@ -200,7 +191,6 @@ def test_the_checklist_reads_the_rows_that_the_issue_names(bench: ModuleType) ->
     assert not spread.met
     first = reached["real, ordinal, + scales, first there: log_loss"]
     assert first.reached == pytest.approx(-np.log(0.7))
-    assert reached["real, 8 labels a judge: pearson"].reached == pytest.approx(1)
     assert reached["synthetic CV, oracle: pearson"].met
 
 
@@ -211,7 +201,6 @@ def test_every_table_is_printed_from_what_was_computed(bench: ModuleType, materi
         *(bench.Task(key, where) for key in ("expected", "judge", "ordinal") for where in ("cv", "systems", "real")),
         bench.Task("oracle isotonic", "cv"),
         bench.Task("ordinal: without Q3", "cv"),
-        bench.Task("ridge", "few", labels=(1, 2), repeats=2),
         bench.Task("ordinal", "curve", repeats=1),
     ]
     text = bench.in_words([computed(task, material) for task in tasks], material)
@@ -226,7 +215,6 @@ def test_every_table_is_printed_from_what_was_computed(bench: ModuleType, materi
         ("Table 2. Upper bounds, synthetic", ["  that, then isotonic per judge"]),
         ("Table 2. Ablations of the ordinal model, synthetic", ["all of it", "without Q3"]),
         ("Table 3. Calibration error by answer, real", ["expected LLM Q0", "judge's mean", "ordinal, + scales"]),
-        ("A few real labels of each judge", ["ridge with judge", "ridge with judge"]),
     ):
         lines = parts[title].splitlines()[1:]
         assert len(lines) == len(titles), title
@@ -236,7 +224,7 @@ def test_every_table_is_printed_from_what_was_computed(bench: ModuleType, materi
 
 
 def test_the_plan_computes_each_row_where_it_can_be_measured(bench: ModuleType) -> None:
-    asked = argparse.Namespace(seeds=10, splits=3, draws=40, repeats=5, quick=False)
+    asked = argparse.Namespace(seeds=10, splits=3, repeats=5, quick=False)
     tasks = bench.planned(asked)
     assert len(set(tasks)) == len(tasks)
     runs = {

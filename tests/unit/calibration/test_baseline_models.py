@@ -15,9 +15,8 @@ from pollex.calibration.models.isotonic import IsotonicByJudge
 from pollex.calibration.models.judge_mean import JudgeMean
 from pollex.calibration.models.main_alone import MainAlone
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.models.ridge import MOST_JUDGES, RidgeWithJudge, cut_normal
+from pollex.calibration.models.ridge import RidgeWithJudge, cut_normal
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.storage import packed, unpacked
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats
 
@@ -55,12 +54,6 @@ def test_another_question_than_was_learned_is_refused(model: Constant) -> None:
 def test_a_constant_is_the_smoothed_shares() -> None:
     model = Constant(smoothing=3).fit(np.full((5, 6), 1 / 3), [1, 1, 1, 2, 2], questions=THREE)
     np.testing.assert_allclose(model.predict_proba(np.full((1, 6), 1 / 3)), [[4 / 8, 3 / 8, 1 / 8]])
-
-
-def test_a_constant_that_is_adapted_counts_its_past_as_a_few_judgments() -> None:
-    X = np.full((2, 6), 1 / 3)
-    model = Constant(smoothing=0, memory=2).fit(X, [1, 3], questions=THREE).adapt(X, [1, 1])
-    np.testing.assert_allclose(model.predict_proba(X)[0], [3 / 4, 0, 1 / 4])
 
 
 def test_a_judges_shares_are_drawn_to_everybodys() -> None:
@@ -124,22 +117,6 @@ def test_ridge_is_scikit_learns_with_inputs_that_carry_the_penalties() -> None:
     theirs = Ridge(alpha=1.0, tol=1e-12).fit(np.concatenate([standard / np.sqrt(3), who], axis=1), y)
     mine = model.weights_ * np.array([1, *[np.sqrt(3)] * 2, *[np.sqrt(5)] * 3])
     np.testing.assert_allclose(mine, [theirs.intercept_, *theirs.coef_], atol=1e-9)
-
-
-def test_a_ridge_of_hundreds_of_judges_keeps_no_covariance_and_says_that_it_cannot_be_adapted() -> None:
-    X, y, _ = world(MOST_JUDGES + 1)
-    names = [f"{number:03d}" for number in range(len(y))]
-    crowd = RidgeWithJudge().fit(X, y, names, THREE)
-    assert not crowd.adaptable
-    with pytest.raises(WrongUse, match="of more than 500 judges can't be adapted"):
-        crowd.adapt(X[:2], y[:2], names[:2])
-    pack = packed(crowd)
-    again = unpacked(pack.facts, pack.arrays)
-    assert len(pack.arrays) < 10_000  # its covariance would be two million bytes
-    np.testing.assert_array_equal(again.predict_proba(X, names), crowd.predict_proba(X, names))
-    fewer = RidgeWithJudge().fit(X[1:], y[1:], names[1:], THREE)
-    assert fewer.adaptable
-    assert not fewer.adapt(X[:1], y[:1], names[:1]).adaptable  # one judge too many now
 
 
 def test_a_cut_normal_is_the_normals_mass_between_midpoints() -> None:

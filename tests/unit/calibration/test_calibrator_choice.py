@@ -244,23 +244,3 @@ def test_stacked_shares_are_those_of_the_likeliest_mixture_without_the_tiny_ones
     assert max(weights, key=lambda place: weights[place]) == 2
     mean = np.tensordot(list(weights.values()), [m.predict_proba(X, judges) for m in model.members_], axes=1)
     np.testing.assert_allclose(model.predict_proba(X, judges), mean)
-
-
-def test_members_that_cannot_adapt_are_left_out_when_it_does() -> None:
-    X, y, judges = world(24)
-    pair = [("isotonic", {}), ("ordinal", {"slopes": None})]
-    asked = Questionnaire(RATING.scales[:1], "clear")
-    model = Calibrator(pair, rule="average").fit(X, y, judges, asked)
-    assert set(model.choice_.weights) == {0, 1}
-    adapted = model.adapt(X[:9], y[:9], judges[:9])
-    np.testing.assert_array_equal(adapted.weights_, [1.0])
-    own = model.members_[1].adapt(X[:9], y[:9], judges[:9])
-    np.testing.assert_array_equal(adapted.predict_proba(X, judges), own.predict_proba(X, judges))
-    assert len(model.members_) == 2
-
-
-def test_where_no_member_can_adapt_that_is_said() -> None:
-    X, y, judges = world()
-    asked = Questionnaire(RATING.scales[:1], "clear")
-    with pytest.raises(WrongUse, match="IsotonicByJudge can't be adapted"):
-        Calibrator([("isotonic", {})]).fit(X, y, judges, asked).adapt(X, y, judges)

@@ -372,29 +372,3 @@ def test_one_that_was_kept_predicts_the_same(fitted: JudgedEstimator) -> None:
     pack = packed(fitted)
     again = unpacked(pack.facts, pack.arrays)
     np.testing.assert_array_equal(again.predict_proba(X, judges), fitted.predict_proba(X, judges))
-
-
-def test_adapting_to_judgments_of_what_was_not_learned_changes_no_prediction(fitted: JudgedEstimator) -> None:
-    X, _, judges = world(seed=2)
-    if fitted.adaptable:
-        adapted = fitted.adapt(X, [(0, "kind", "new", 1)])
-        who = ["new", *judges[1:]]
-        np.testing.assert_allclose(adapted.predict_proba(X, who), fitted.predict_proba(X, who), atol=1e-9)
-
-
-def test_adapting_makes_a_new_estimator_and_leaves_the_old_one(fitted: JudgedEstimator) -> None:
-    X, _, judges = world(seed=2)
-    before = fitted.predict_proba(X, judges)
-    few = np.full(60, np.nan)
-    few[:9] = 1.0
-    who = ["new", *judges[1:]]
-    if type(fitted)._adapt is JudgedEstimator._adapt:
-        with pytest.raises(WrongUse, match="adapt"):
-            fitted.adapt(X, few, who)
-        return
-    adapted = fitted.adapt(X, few, who)
-    np.testing.assert_array_equal(fitted.predict_proba(X, judges), before)
-    assert set(adapted.judges_) == {*fitted.judges_, "new"}
-    assert adapted.predict(X, judges).mean() < fitted.predict(X, judges).mean()
-    again = type(adapted).from_state(adapted.get_params(deep=False), QUESTIONS, adapted.state())
-    np.testing.assert_array_equal(again.predict_proba(X, who), adapted.predict_proba(X, who))

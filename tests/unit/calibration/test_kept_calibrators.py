@@ -51,6 +51,12 @@ def test_a_folder_without_a_calibrator_is_told_how_to_get_one(tmp_path: Path) ->
         load(tmp_path)
 
 
+def test_one_of_an_earlier_pollex_predicts_as_before_without_the_settings_that_are_gone(folder: Path) -> None:
+    settings = json.loads((folder / "calibrator.json").read_text("utf-8"))["settings"]
+    again = load(changed(folder, settings=settings | {"drift": 0.5, "memory": 4.0}))
+    np.testing.assert_array_equal(again.predict_proba(answers()), load(folder).predict_proba(answers()))
+
+
 def test_text_that_is_no_json_object_is_refused(folder: Path) -> None:
     for text in ("{", "[1]", "\x00", "[" * 100_000):
         (folder / "calibrator.json").write_text(text, "utf-8")

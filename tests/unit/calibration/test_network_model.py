@@ -228,24 +228,9 @@ def test_the_same_seed_gives_the_same_network_and_leaves_torch_as_it_was():
     assert (torch.get_num_threads(), torch.get_default_dtype()) == before
 
 
-@pytest.mark.nightly
-def test_few_labels_of_a_new_domain_move_the_new_network_and_not_the_old_one():
-    rng = np.random.default_rng(8)
-    X, y = answers(120, rng)
-    model = CalibrationNetwork(h1=4, h2=4, seeds=1).fit(X, y, questions=ASKED)
-    before = model.predict_proba(X, ["a"] * 120)
-    low = [(row, "all", "a", 1.0) for row in range(8)] + [(row, "all", "new", 4.0) for row in range(8, 16)]
-    adapted = model.adapt(X, low)
-    assert np.array_equal(model.predict_proba(X, ["a"] * 120), before)
-    assert adapted.judges_ == ("a", "b", "new")
-    assert adapted.predict(X, ["a"] * 120).mean() < model.predict(X, ["a"] * 120).mean() - 0.3
-    assert adapted.predict(X, ["new"] * 120).mean() > adapted.predict(X, ["a"] * 120).mean() + 0.3
-    assert adapted.predict_proba(X, question="kind") == pytest.approx(model.predict_proba(X, question="kind"), abs=0.2)
-
-
-def test_state_keeps_every_question_and_the_adapted_judges():
+def test_state_keeps_every_question_and_all_judges():
     X, y = answers(40, np.random.default_rng(9))
-    model = CalibrationNetwork(**QUICK, heads="ordinal").fit(X, y, questions=ASKED).adapt(X, [(0, "all", "new", 2.0)])
+    model = CalibrationNetwork(**QUICK, heads="ordinal").fit(X, y, questions=ASKED)
     back = CalibrationNetwork.from_state(model.get_params(), ASKED, model.state())
     for question in ("all", "kind", "thumb"):
         for judge in ("a", "new", None):

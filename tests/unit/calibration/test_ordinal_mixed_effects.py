@@ -18,7 +18,6 @@ from pollex.calibration.cumulative_link import (
     distribution,
     learned,
     unlearned,
-    with_judges,
 )
 from pollex.calibration.features import Gaussian, inputs_of
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
@@ -125,13 +124,6 @@ def test_a_prior_of_infinite_precision_leaves_a_term_out() -> None:
     assert not found.scales.any()
     assert not found.judge_slopes.any()
     assert found.intercepts.any()
-
-
-def test_new_judges_have_no_terms_and_the_others_keep_theirs() -> None:
-    more = with_judges(terms(), 3)
-    np.testing.assert_array_equal(more.intercepts, [*terms().intercepts, 0])
-    np.testing.assert_array_equal(more.judge_slopes[:2], terms().judge_slopes)
-    assert not more.judge_slopes[2].any()
 
 
 def test_gaps_are_filled_with_the_conditional_mean_worked_by_hand() -> None:
@@ -248,16 +240,6 @@ def test_all_questions_with_judgments_are_learned_when_asked() -> None:
     alone = OrdinalMixedEffects().fit(X, y, judges, RATING)
     np.testing.assert_array_equal(model.predict(X, judges), alone.predict(X, judges))
     assert np.corrcoef(model.predict(X, judges), model.predict(X, judges, "clear"))[0, 1] < -0.9
-
-
-def test_a_judge_who_rates_otherwise_elsewhere_is_learned_from_few_labels() -> None:
-    X, y, judges = ratings()
-    model = OrdinalMixedEffects().fit(X, y, judges, RATING)
-    new, fresh, who = ratings(40, seed=1)
-    adapted = model.adapt(new[:16], np.clip(fresh[:16] + 1, 1, 3), who[:16])
-    wanted = np.clip(fresh[16:] + 1, 1, 3)
-    before, after = (np.mean((m.predict(new[16:], who[16:]) - wanted) ** 2) for m in (model, adapted))
-    assert after < 0.8 * before
 
 
 def test_thousands_of_users_with_one_thumb_each_take_no_square_of_memory() -> None:
