@@ -40,7 +40,7 @@ from pollex.agents.votes import all_but_one, counted
 from pollex.conversations.conversation import Label
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.answers import Answer
-from pollex.selection.consensus import Side, entropies, filtered, fitted_tau, modes
+from pollex.selection.consensus import Side, filtered, first_runs, fitted_tau, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,11 +71,6 @@ class Recording:
     options: tuple[str, ...]
     vague: int
     plain: npt.NDArray[np.float64] | None = None
-
-    def votes(self, n: int) -> Ints:
-        """How many of the first n runs chose each option, [conversation, option]."""
-        options = np.arange(len(self.options))
-        return np.asarray((self.answers[:, :n, None] == options).sum(axis=1))
 
 
 def main() -> None:
@@ -174,42 +169,21 @@ def report(found: Recording, precision: float, rng: np.random.Generator) -> dict
 
 def by_tau(found: Recording, n: int) -> list[dict[str, Any]]:
     """Both sides of every τ that the entropies of n runs have."""
-    votes = found.votes(n)
-    entropy, mode = entropies(votes), modes(votes)
-    usual = all_but_one(n)
-    rows = []
-    for tau in np.unique(np.round(entropy[~np.isnan(entropy)], 9)).tolist():
-        sides = filtered(entropy, mode, found.truth, tau)
-        rows.append(
-            {
-                "n": n,
-                "tau": tau,
-                "agree": bool(abs(tau - usual) < 1e-6),
-                "coverage": sides.coverage,
-                "coverage_interval": sides.coverage_interval,
-                "passed": side_json(sides.passed),
-                "left": side_json(sides.left),
-            }
-        )
-    return rows
+    entropy, mode = first_runs(found.answers, n, len(found.options))
+    every, usual = points(entropy, mode, found.truth, n), all_but_one(n)
+    return [point.as_json | {"agree": bool(abs(point.tau - usual) < 1e-6)} for point in every]
 
 
 def by_confidence(found: Recording, plain: npt.NDArray[np.float64], row: Mapping[str, Any]) -> dict[str, Any]:
     """As many conversations as pass in `row`, picked by how sure the rater is of itself without an ensemble."""
     passing = np.argsort(-np.abs(plain - 0.5), kind="stable")[: row["passed"]["n"]]
     right = int(((plain < 0.5) == found.truth)[passing].sum())
-    return {"n": row["n"], "coverage": row["coverage"], "passed": side_json(Side(len(passing), right, 0))}
-
-
-def side_json(side: Side) -> dict[str, Any]:
-    """One side of τ."""
-    return {"n": side.n, "tied": side.tied, "score": side.score, "interval": side.interval}
+    return {"n": row["n"], "coverage": row["coverage"], "passed": Side(len(passing), right, 0).as_json}
 
 
 def half_and_half(found: Recording, n: int, precision: float, rng: np.random.Generator) -> list[dict[str, Any]]:
     """τ fitted to the precision on one half, and what it keeps of it on the other; both ways round."""
-    votes = found.votes(n)
-    entropy, mode, truth = entropies(votes), modes(votes), found.truth
+    (entropy, mode), truth = first_runs(found.answers, n, len(found.options)), found.truth
     side = rng.permutation(len(truth)) % 2 == 0
     rows = []
     for half in (side, ~side):
@@ -223,8 +197,8 @@ def half_and_half(found: Recording, n: int, precision: float, rng: np.random.Gen
                 "fitted_on": fitted.n,
                 "precision_there": fitted.precision,
                 "coverage": sides.coverage,
-                "passed": side_json(sides.passed),
-                "precision": None if sides.passed.score is None else (1 + sides.passed.score) / 2,
+                "passed": sides.passed.as_json,
+                "precision": sides.passed.precision,
             }
         )
     return rows

@@ -7,6 +7,7 @@ Symposium.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -71,6 +72,12 @@ class Side:
         found = self.precision_interval
         return found and (2 * found[0] - 1, 2 * found[1] - 1)
 
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        names = ("n", "right", "tied", "precision", "precision_interval", "score", "interval")
+        return {name: getattr(self, name) for name in names}
+
 
 @dataclass(frozen=True)
 class Filtered:
@@ -92,23 +99,62 @@ class Filtered:
         n = self.passed.n + self.left.n
         return share_interval(self.passed.n, n, units=self.units) if n else None
 
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """Coverage and both sides as JSON values."""
+        about = {"coverage": self.coverage, "coverage_interval": self.coverage_interval}
+        return about | {"passed": self.passed.as_json, "left": self.left.as_json}
 
-def filtered(entropy: Floats, mode: Ints, truth: Ints, tau: float) -> Filtered:
+
+def filtered(entropy: Floats, mode: Ints, truth: Ints, tau: float, together: Ints | None = None) -> Filtered:
     """Split conversations at τ; ties have no rating and never pass.
 
     Args:
         entropy: [conversation]; NaN doesn't pass.
         mode: [conversation], `TIE` for none.
         truth: [conversation].
+        together: Number of each conversation's block [conversation]; None if each is independent.
     """
-    return _sides(_passing(entropy, mode, tau), mode, truth)
+    return sides(_passing(entropy, mode, tau), mode, truth, together)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Both sides of one τ where only the first n runs are counted."""
+
+    n: int
+    tau: float
+    sides: Filtered
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return {"n": self.n, "tau": self.tau, **self.sides.as_json}
+
+
+def first_runs(picks: Ints, n: int, options: int, fewest: int = 1) -> tuple[Floats, Ints]:
+    """Compute entropy and mode of the first n runs, each `[conversation]`.
+
+    Args:
+        picks: Option that each run chose [conversation, run], negative for none.
+        fewest: With fewer answers a conversation has no entropy, so that it passes nowhere.
+    """
+    votes = np.asarray((picks[:, :n, None] == np.arange(options)).sum(axis=1), dtype=np.int64)
+    return np.where(votes.sum(axis=1) < fewest, np.nan, entropies(votes)), modes(votes)
+
+
+def points(entropy: Floats, mode: Ints, truth: Ints, n: int, together: Ints | None = None) -> list[Point]:
+    """Split conversations at every τ that entropies of n runs have; arguments as for `filtered`."""
+    taus = np.unique(np.round(entropy[~np.isnan(entropy)], 9)).tolist()
+    return [Point(n, tau, filtered(entropy, mode, truth, tau, together)) for tau in taus]
 
 
 def _passing(entropy: Floats, mode: Ints, tau: float) -> Bools:
     return np.asarray((entropy <= tau + ROUNDING) & (mode != TIE))
 
 
-def _sides(passes: Bools, mode: Ints, truth: Ints, together: Ints | None = None) -> Filtered:
+def sides(passes: Bools, mode: Ints, truth: Ints, together: Ints | None = None) -> Filtered:
+    """Count what passes and what is left `[conversation]`; see `filtered`."""
     return Filtered(
         _side(passes, mode, truth, together),
         _side(~passes, mode, truth, together),
@@ -195,4 +241,4 @@ def crossfitted(
         tau = fitted_tau(entropy[~inside], mode[~inside], truth[~inside], precision).tau
         if tau is not None:
             passes[inside] = _passing(entropy[inside], mode[inside], tau)
-    return _sides(passes, mode, truth, together)
+    return sides(passes, mode, truth, together)

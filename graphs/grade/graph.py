@@ -9,7 +9,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from pollex.agents.llm.reference_judge import plain_question, questions_for, type_question
+from pollex.agents.llm.reference_judge import plain_questions, questions_for, type_question
 from pollex.agents.roles import Judge
 from pollex.conversations.references import Case
 from pollex.graphs.ask import ask
@@ -102,7 +102,7 @@ async def grade_plainly(state: Item, runtime: Runtime[GradeContext]) -> BatchSta
     context = runtime.context
     assert context.plain is not None, "it is sent to only where there is one"
     case = context.cases[state["id"]]
-    await ask(context, "grade_plainly", context.plain, case.conversation, [plain_question(context.profile)])
+    await ask(context, "grade_plainly", context.plain, case.conversation, plain_questions(context.profile))
     context.end(case.id, "grade", tasks=2)
     return {}
 

@@ -10,9 +10,8 @@ from typing import Literal
 from pollex.agents.llm.reference_judge import (
     CONSISTENT,
     EVIDENCE_SAYS,
-    PLAIN,
     TYPE,
-    plain_question,
+    plain_questions,
     questions_for,
     rule_questions,
     type_question,
@@ -24,7 +23,7 @@ from pollex.conversations.references import Case, Cases
 from pollex.graphs.context import BatchState
 from pollex.graphs.run import RunSettings, config, kept_ids, running
 from pollex.graphs.score.run import PORTION
-from pollex.prompts.grading.profile import EVIDENCE, ReferencingProfile
+from pollex.prompts.grading.profile import COMPARISON, EVIDENCE, ReferencingProfile
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
 from pollex.store.resume import answers_of, conversations_of, step
 from pollex.store.rows import conversation_rows
@@ -79,7 +78,12 @@ class Grading:
     @property
     def graded(self) -> list[Question]:
         """The questions whose answers are grades: the dimensions, and overall last."""
-        return [question for question in self.questions if question.id != EVIDENCE]
+        return [question for question in self.questions if question.id not in (EVIDENCE, COMPARISON)]
+
+    def said(self, id_: str) -> str:
+        """Return the judge's words about a question; empty if there are none."""
+        found = self.answers.get(id_)
+        return found.justification if isinstance(found, Answer) else ""
 
     @property
     def outcome(self) -> str:
@@ -226,6 +230,16 @@ def gradings_of(store: Store, run: str, profile: ReferencingProfile, cases: Case
             yield _grading(profile, case, answers.get(case.id, {}))
 
 
+def kept_gradings(store: Store, run: str) -> tuple[ReferencingProfile, list[Grading]] | None:
+    """Return a run's profile and gradings from the store alone; None if it has none."""
+    kept = step(store, run, PROFILE)
+    if kept is None:
+        return None
+    profile = ReferencingProfile.model_validate(kept)
+    cases = Cases(tuple(Case.of(one) for one in conversations_of(store, run)))
+    return profile, list(gradings_of(store, run, profile, cases))
+
+
 def asked_in(store: Store, run: str) -> dict[str, Question]:
     """Return the questions of a run of `grade`, by the ids in its answers."""
     kept = step(store, run, PROFILE)
@@ -235,7 +249,7 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
     graded_on = [
         question for type_ in (*profile.types, None) for question in rule_questions(profile, type_, evidence=True)
     ]
-    return {one.id: one for one in [*graded_on, plain_question(profile), type_question(profile)]}
+    return {one.id: one for one in [*graded_on, *plain_questions(profile), type_question(profile)]}
 
 
 def told_type(profile: ReferencingProfile, found: Mapping[str, Answer | Unanswered]) -> str | None:
@@ -269,7 +283,7 @@ def _complete(
 ) -> bool:
     """Return whether nothing is left to ask about a case."""
     asked = [question.id for question in questions_for(profile, case, told_type(profile, found))]
-    asked += [PLAIN] if plain else []
+    asked += [question.id for question in plain_questions(profile)] if plain else []
     asked += [TYPE] if TYPE in found else []
     return all(_settled(found.get(id_), retry_outcomes) for id_ in asked)
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from pollex.agents.llm.reference_judge import PLAIN, plain_question
 from pollex.graphs.grade.run import Grading
-from pollex.measures.arrays import Floats
-from pollex.measures.grades import areas, cumulative, mean_grade
+from pollex.measures.arrays import Bools, Floats
+from pollex.measures.grades import areas, cumulative, mean_grade, paired
 from pollex.measures.intervals import Figure
 from pollex.prompts.grading.profile import OVERALL, ReferencingProfile
 from pollex.rubrics.answers import Answer, Question
@@ -50,6 +50,7 @@ class Summary:
         shares: By judge (`rules`, `plain`, `human`), the share of grades that are at most each level `[level]`.
         counts: By judge, how many grades there are.
         areas: Between each judge's distribution and people's; see `measures.grades.areas`. Empty without people.
+        agreement: By category and dimension, Pearson, Spearman and alpha between the judge's grade and people's.
         flags: How many cases have which flag.
         outcomes: How many cases came to which outcome.
     """
@@ -63,6 +64,7 @@ class Summary:
     shares: Mapping[str, Floats]
     counts: Mapping[str, int]
     areas: Mapping[str, Figure]
+    agreement: Mapping[tuple[str, str], Mapping[str, Figure]]
     flags: Mapping[str, int]
     outcomes: Mapping[str, int]
 
@@ -81,9 +83,14 @@ def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Val
     places = np.array([g.case.category or UNNAMED for g in gradings])
     categories = list(dict.fromkeys(places.tolist()))
     rng = np.random.default_rng(SEED)
+    every = [ALL, *(categories if len(categories) > 1 else [])]
+
+    def here(category: str) -> Bools:
+        return np.asarray((places == category) | (category == ALL))
+
     means = [
-        Mean(category, name, mean_grade(column[places == category] if category != ALL else column, rng))
-        for category in [ALL, *(categories if len(categories) > 1 else [])]
+        Mean(category, name, mean_grade(column[here(category)], rng))
+        for category in every
         for name, column in columns.items()
     ]
     levels = np.arange(TENTHS * profile.lowest, TENTHS * profile.highest + 1) / TENTHS
@@ -98,6 +105,12 @@ def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Val
         shares={name: cumulative(grades, levels) for name, grades in judges.items()},
         counts={name: int((~np.isnan(grades)).sum()) for name, grades in judges.items()},
         areas=_areas(judges, rng),
+        agreement={
+            (category, name): paired(column[here(category)], columns[HUMAN][here(category)], rng)
+            for category in every
+            for name, column in columns.items()
+            if HUMAN in columns and name != HUMAN
+        },
         flags=_counted(gradings, lambda grading: grading.flags),
         outcomes=_counted(gradings, lambda grading: (grading.outcome,)),
     )

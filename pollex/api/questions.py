@@ -42,6 +42,7 @@ def judge(
     stop_early: bool = False,
     out: str | Path | None = None,
     accepted: str | Path | None = None,
+    votes: str | Path | None = None,
     model: str | BaseChatModel | None = None,
     store: str | Path = STORE,
     resume: bool = False,
@@ -60,6 +61,7 @@ def judge(
         stop_early: Ask no more runs once the verdict can no longer change.
         out: Where a row a conversation is written.
         accepted: Where conversations with a rating are written, ready for fine-tuning.
+        votes: Where a row for each run of each conversation is written.
 
     Raises:
         BadLabels: τ is to be fitted to thumbs, and there are none.
@@ -75,6 +77,7 @@ def judge(
             JudgeOptions(question=question, **asked),
             out=path_of(out),
             accepted=path_of(accepted),
+            votes=path_of(votes),
             model=model_of(model, cast(ModelArguments, given)),
             **run,
         )
@@ -110,7 +113,7 @@ def grade(
     questions: Sources,
     *,
     answers: str | Path | None = None,
-    profile: str = grading.PROFILE,
+    profile: str | None = None,
     plain: bool = False,
     human: Sequence[str] = (),
     human_field: str | None = None,
@@ -127,7 +130,7 @@ def grade(
     Args:
         questions: Files of questions with references, or a glob.
         answers: File of answers; None where the questions have them in their field `answer`.
-        profile: Scale, rules and dimensions: a bundled profile's name, or a file.
+        profile: Scale, rules and dimensions: a bundled profile's name, or a file; None: as the questions' language is.
         plain: Whether a judge without references grades, too, to compare.
         human: Files of people's grades, by id.
         human_field: Field of people's grades.
@@ -150,7 +153,7 @@ def grade(
 def answer(
     questions: Sources,
     *,
-    profile: str = grading.PROFILE,
+    profile: str | None = None,
     system: str = "",
     out: str | Path | None = None,
     model: str | BaseChatModel | None = None,
@@ -163,7 +166,7 @@ def answer(
 
     Args:
         questions: Files of questions, or a glob.
-        profile: Its temperatures count: a bundled profile's name, or a file.
+        profile: Its temperatures count: a bundled profile's name, or a file; None: as the questions' language is.
         system: System message before each question.
         out: Where a row a question is written.
 

@@ -23,6 +23,13 @@ def show_grades(screen: Screen, result: GradeResult) -> None:
     for judge, figure in found.areas.items():
         value, interval, n = _cells(figure)
         screen.say(f"Area between distributions, {judge} and people: {value} {interval} (n = {n})")
+    agreement = {name: found.agreement[ALL, name] for name in found.dimensions if (ALL, name) in found.agreement}
+    if agreement:
+        made = table("agreement with people", "Pearson", "Spearman", "Krippendorff's α", "n")
+        for name, figures in agreement.items():
+            cells = [" ".join(_cells(figure)[:2]) for figure in figures.values()]
+            made.add_row(found.names.get(name, name), *cells, str(figures["alpha"].n))
+        screen.console.print(made)
     for flag, times in found.flags.items():
         screen.say(f"Flagged, {times} of {found.n}: {flag}", style="yellow")
     failed = [f"{g.case.id}: {g.outcome}: {g.detail}" for g in result.gradings if g.outcome != "graded"]

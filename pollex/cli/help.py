@@ -58,6 +58,7 @@ GROUPS = {
             "form",
             "verdicts",
             "accepted",
+            "votes",
             "page",
             "report",
             "judges",

@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from math import floor
 from pathlib import Path
 
-from pollex.cli.output import list_some, show_outcomes, show_used
+from pollex.cli.output import list_some, show_outcomes, show_used, table
 from pollex.cli.session import Screen
 from pollex.rubrics.answers import RETRYABLE
 from pollex.selection.consensus import Filtered
+from pollex.services.precision import Precision
 from pollex.services.verdicts import JudgeResult
 from pollex.store.folder import store_option
 from pollex.text import count
 
 ENOUGH_LABELS = 50
+MOST_ROWS = 12
 
 
 def show_verdicts(screen: Screen, found: JudgeResult, store: Path) -> None:
@@ -24,6 +26,8 @@ def show_verdicts(screen: Screen, found: JudgeResult, store: Path) -> None:
     show_outcomes(screen, judged.counts)
     for line in summary_lines(found, kept):
         screen.say(line)
+    if found.precision:
+        show_precision(screen, found.precision)
     list_some(screen, "answer was not used", "answers were not used", found.unused)
     for name, usage in found.usages:
         if len(found.usages) > 1:
@@ -58,6 +62,28 @@ def summary_lines(found: JudgeResult, kept: str) -> Iterator[str]:
     if spared := judged.planned - judged.asked:
         calls = "" if found.calls_saved is None else f", {found.calls_saved} calls,"
         yield f"Asked {judged.asked} of {judged.planned} runs: {spared}{calls} could not have changed a verdict"
+
+
+def show_precision(screen: Screen, found: Precision) -> None:
+    """Show how right ratings are on either side of τ, and tables of the paper's figures 1 and 2."""
+    sides = (found.chosen.passed, found.chosen.left)
+    for words, side, people in zip(("pass", "don't"), sides, found.people, strict=True):
+        share = _share(side.precision, side.precision_interval)
+        screen.say(f"Of {side.n} conversations with a thumb that {words}, {side.right} are rated right: {share}")
+        if people.texts:
+            share = _share(people.agreed / people.texts, people.interval)
+            screen.say(f"  People agree on {people.agreed} of {count(people.texts, 'text')} among them: {share}")
+    screen.say(f"Coverage: {_share(found.chosen.coverage, found.chosen.coverage_interval)}")
+    every = max((point.n for point in found.by_tau), default=0)
+    for points in (found.by_runs, [point for point in found.by_tau if point.n == every][:MOST_ROWS]):
+        made = table("runs", "τ", "coverage", "right, DE ≤ τ", "right, DE > τ")
+        for point in points:
+            sides = (point.sides.passed, point.sides.left)
+            shares = [_share(side.precision, side.precision_interval, 2) for side in sides]
+            coverage = _share(point.sides.coverage, point.sides.coverage_interval, 2)
+            made.add_row(str(point.n), f"{point.tau:.4f}", coverage, *shares)
+        if points:
+            screen.console.print(made)
 
 
 def _failures(found: JudgeResult, kept: str) -> Iterator[str]:
@@ -111,5 +137,7 @@ def _unseen(unseen: Filtered | None) -> str:
     )
 
 
-def _share(value: float | None, interval: tuple[float, float] | None) -> str:
-    return "undefined" if value is None or interval is None else f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
+def _share(value: float | None, interval: tuple[float, float] | None, digits: int = 3) -> str:
+    if value is None or interval is None:
+        return "undefined"
+    return f"{value:.{digits}f} [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"

@@ -9,7 +9,7 @@ from pollex.agents.llm.reference_judge import PLAIN, TYPE, plain_question, type_
 from pollex.graphs.grade.run import Grading
 from pollex.graphs.grade.summary import TENTHS, Summary, Value, graded
 from pollex.measures.intervals import Figure
-from pollex.prompts.grading.profile import EVIDENCE, OVERALL, ReferencingProfile
+from pollex.prompts.grading.profile import COMPARISON, EVIDENCE, EXPLANATION, OVERALL, ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 COLUMNS = {
@@ -23,6 +23,8 @@ COLUMNS = {
     "overall": "DOUBLE",
     "plain": "DOUBLE",
     "human": "DOUBLE",
+    "comparison": "VARCHAR",
+    "explanation": "VARCHAR",
     "grades": "MAP(VARCHAR, DOUBLE)",
     "flags": "VARCHAR[]",
     "answered_by": "VARCHAR",
@@ -41,7 +43,7 @@ def grade_rows(
     for grading in gradings:
         case, answers = grading.case, grading.answers
         grades = {q.id: graded(answers.get(q.id), q, value) for q in grading.graded}
-        asked = [q for q in (*grading.questions, *beside) if q.id in answers]
+        asked = [q for q in (*grading.questions, *beside) if q.id in answers and q.id != COMPARISON]
         yield {
             "id": case.id,
             "category": case.category,
@@ -53,6 +55,8 @@ def grade_rows(
             "overall": grades[OVERALL],
             "plain": graded(answers.get(PLAIN), plain_question(profile), value),
             "human": case.human,
+            "comparison": grading.said(COMPARISON),
+            "explanation": grading.said(EXPLANATION),
             "grades": {id_: grade for id_, grade in grades.items() if grade is not None},
             "flags": list(grading.flags),
             "answered_by": case.answered_by,
@@ -77,6 +81,10 @@ def summary_json(found: Summary) -> dict[str, Any]:
             if found.counts[judge]
         },
         "areas": {name: figure_json(figure) for name, figure in found.areas.items()},
+        "agreement": [
+            {"category": category, "dimension": name, **{key: figure_json(one) for key, one in figures.items()}}
+            for (category, name), figures in found.agreement.items()
+        ],
     }
 
 

@@ -9,7 +9,9 @@ from typing import Any
 from pollex.agents.llm.parsing import as_read
 from pollex.conversations.conversation import Conversation, messages_of
 from pollex.errors import UNREADABLE, BadInput
-from pollex.graphs.judge.run import Decided, Judged, Task
+from pollex.graphs.judge.run import PORTION, Decided, Judged, Task, votes_of
+from pollex.rubrics.answers import Answer
+from pollex.store.store import Store
 from pollex.text import parse_json
 
 COLUMNS = {
@@ -27,6 +29,16 @@ COLUMNS = {
     "judge": "VARCHAR",
 }
 """What is told of a verdict, with DuckDB's types."""
+
+VOTE_COLUMNS = {
+    "conversation": "VARCHAR",
+    "run": "INTEGER",
+    "answer": "VARCHAR",
+    "variant": "VARCHAR",
+    "outcome": "VARCHAR",
+    "judge": "VARCHAR",
+}
+"""What is told of each run: its number from 1, and None for the answer of a run that failed."""
 
 
 def verdict_row(decided: Decided, task: Task) -> dict[str, Any]:
@@ -46,6 +58,27 @@ def verdict_row(decided: Decided, task: Task) -> dict[str, Any]:
         "failures": found.failures,
         "judge": task.by,
     }
+
+
+def vote_rows(
+    store: Store, judged: Judged, conversations: Sequence[Conversation], variant: str | None
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each run of each conversation, in their order."""
+    options = [option.text for option in judged.task.question.options]
+    for start in range(0, len(conversations), PORTION):
+        votes = dict(
+            votes_of(store, judged.run, judged.task, [one.id for one in conversations[start : start + PORTION]])
+        )
+        for one in conversations[start : start + PORTION]:
+            for number, vote in enumerate(votes.get(one.id, []), 1):
+                yield {
+                    "conversation": one.id,
+                    "run": number,
+                    "answer": options[vote.chosen] if isinstance(vote, Answer) else None,
+                    "variant": variant,
+                    "outcome": "answered" if isinstance(vote, Answer) else vote.outcome,
+                    "judge": vote.judge,
+                }
 
 
 def decided_by(decided: Decided) -> str | None:

@@ -70,6 +70,23 @@ def kendall_statistic(x: Floats, y: Floats) -> Statistic:
     return _of_tables(of_tables, x, y)
 
 
+def interval_alpha_statistic(x: Floats, y: Floats) -> Statistic:
+    """Make Krippendorff's alpha of two judges on an interval scale a statistic, of whatever values.
+
+    1 − (2n − 1) Σ(x − y)² / (2n Σ(x² + y²) − (Σ(x + y))²), since the values of both are drawn from one pool.
+    """
+    middle = np.concatenate([x, y]).mean() if len(x) else 0.0  # raw moments of values far from 0 would cancel
+    a, b = x - middle, y - middle
+    columns = np.stack([(a - b) ** 2, a * a + b * b, a + b, np.ones(len(a))], axis=1)
+
+    def statistic(weights: Floats) -> Floats:
+        apart, squares, total, n = (weights @ columns).T
+        spread = 2 * n * squares - total**2
+        return 1 - ratio((2 * n - 1) * apart, np.where(spread > FLAT * (2 * n) ** 2, spread, 0.0))
+
+    return statistic
+
+
 def kappa_statistic(x: Ints, y: Ints) -> Statistic:
     """Make Cohen's kappa with quadratic weights a statistic: 1 − E(x−y)² / E(x−y′)².
 

@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from pollex.measures.arrays import Floats
+from pollex.measures.correlations import interval_alpha_statistic, pearson_statistic, spearman_statistic
 from pollex.measures.intervals import LEVEL, RESAMPLES, Figure, Measure, interval_bounds, mean_of, measured, resampled
 
 
@@ -36,6 +37,25 @@ def cumulative(grades: Floats, levels: Floats) -> Floats:
     if not len(given):
         return np.full(len(levels), np.nan)
     return np.asarray(np.searchsorted(np.sort(given), levels, side="right") / len(given), float)
+
+
+def paired(grades: Floats, human: Floats, rng: np.random.Generator, resamples: int = RESAMPLES) -> dict[str, Figure]:
+    """Compute how far a judge's grades agree with people's of the same texts: Pearson, Spearman, Krippendorff's alpha.
+
+    Distributions may be alike where right grades are given to wrong answers; these then are near 0 or below.
+
+    Args:
+        grades: `[text]`; NaN is missing, and that text doesn't count.
+        human: People's grades `[text]`.
+    """
+    both = ~(np.isnan(grades) | np.isnan(human))
+    x, y = grades[both], human[both]
+    why = "one of them gives all the same grade"
+    measures = {"pearson": pearson_statistic, "spearman": spearman_statistic, "alpha": interval_alpha_statistic}
+    measured_ = {name: Measure(make(x, y), empty=why) for name, make in measures.items()}
+    found = measured(measured_, np.arange(len(x)), rng, resamples)
+    # All resamples of grades that are the same are perfect, too, which doesn't make it certain.
+    return {name: replace(one, low=None, high=None) for name, one in found.items()} if (x == y).all() else found
 
 
 def areas(

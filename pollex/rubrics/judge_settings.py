@@ -37,7 +37,6 @@ class JudgeSettings(BaseModel):
     """How a judge is asked. The descriptions are those of `--help-all`; the last fields are only recorded.
 
     Attributes:
-        temperature: Of sampled answers; all other calls are asked at 0.
         batch: Maximum number of questions in a call.
         new_rubrics: Maximum number of new rubrics from one batch of reasons.
         near: Cosine from which two rubrics are shown to the deduplicator.
@@ -68,7 +67,9 @@ class JudgeSettings(BaseModel):
     )
     embedding_model: str = Field(DEFAULT_MODEL, description="A sentence-transformers model, by name or path.")
 
-    temperature: float = 1.0
+    temperature: float | None = Field(
+        None, ge=0, description="Temperature of independent runs, the model's own if not set; of samples 1 if not set."
+    )
     batch: int = Field(MOST_IN_A_CALL, ge=1, le=MOST_IN_A_CALL)
     new_rubrics: int = Field(10, ge=1)
     near: float = 0.7

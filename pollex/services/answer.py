@@ -20,7 +20,7 @@ from pollex.graphs.grade.run import Ended, Response, responses_of
 from pollex.graphs.grade.run import answer as run_graph
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
-from pollex.services.grade import PROFILE, asker_of, note_cases, require_model
+from pollex.services.grade import asker_of, note_cases, profile_for, require_model
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
@@ -46,13 +46,13 @@ class AnswerOptions:
     """Options for asking the model under test.
 
     Attributes:
-        profile: A bundled profile's name, or a file; its temperatures count.
+        profile: A bundled profile's name, or a file; its temperatures count. None: as the questions' language is.
         system: System message before each question.
         max_tokens: Maximum tokens of an answer; twice as many if it was truncated.
         seed: Sent with every question.
     """
 
-    profile: str = PROFILE
+    profile: str | None = None
     system: str = ""
     max_tokens: int = 4096
     seed: int = 0
@@ -123,7 +123,7 @@ def answer(
         require_format(out, options.profile, *names_of(questions))
     profile, cases = _read(questions, options, reading, progress)
     with workspace(run, progress) as opened:
-        arguments = {"questions": names_of(questions), "out": out and str(out), "profile": options.profile}
+        arguments = {"questions": names_of(questions), "out": out and str(out), "profile": profile.language}
         ended, usage = opened.run(_answer(opened, cases, profile, model, arguments, options))
         responses = tuple(responses_of(opened.store, ended.run, cases))
     result = AnswerResult(
@@ -166,9 +166,9 @@ def plan_answer(
 def _read(
     questions: Sources, options: AnswerOptions, reading: ReadOptions, progress: Progress
 ) -> tuple[ReferencingProfile, Cases]:
-    profile, cases = ReferencingProfile.load(options.profile), read_cases(names_of(questions), reading)
+    cases = read_cases(names_of(questions), reading)
     note_cases(cases, progress)
-    return profile, cases
+    return profile_for(options.profile, cases), cases
 
 
 def _respondent(asker: Asker, options: AnswerOptions) -> Respondent:

@@ -69,3 +69,4 @@ class QuestionArguments(ModelArguments, total=False):
     domain: Path | DomainProfile | None
     instructions: Path | None
     seed: int
+    temperature: float | None

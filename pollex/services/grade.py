@@ -13,12 +13,12 @@ from pollex.agents.llm.reference_judge import (
     PlainJudge,
     ReferenceJudge,
     TaskClassifier,
-    plain_question,
+    plain_questions,
     questions_for,
     type_question,
 )
 from pollex.conversations.logs import BadRow
-from pollex.conversations.references import Cases
+from pollex.conversations.references import Cases, script_of
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.grades import COLUMNS, grade_rows, summary_json
@@ -41,7 +41,6 @@ from pollex.services.workspace import Workspace, workspace
 from pollex.store.store import Store
 from pollex.text import count
 
-PROFILE = "chinese"
 SEED = 0
 
 
@@ -51,14 +50,14 @@ class GradeOptions:
 
     Attributes:
         answers: File of answers; None where the questions have them in their field `answer`.
-        profile: Scale, rules and dimensions: a bundled profile's name, or a file.
+        profile: Scale, rules and dimensions: a bundled profile's name, or a file; None: as the questions' language is.
         plain: Whether a judge without references grades, too, to compare.
         human: Files of people's grades, by id.
         human_field: Field of people's grades, in those files, or else in the answers or questions.
     """
 
     answers: Path | None = None
-    profile: str = PROFILE
+    profile: str | None = None
     plain: bool = False
     human: Sequence[str] = ()
     human_field: str | None = None
@@ -139,7 +138,7 @@ def grade(
     with workspace(run, progress) as opened:
         if any(case.answered_by == judge for case in cases):
             progress.note(f"Note: {judge} grades answers of its own; judges tend to prefer these")
-        arguments = {"questions": names_of(questions), "out": out and str(out), "profile": options.profile}
+        arguments = {"questions": names_of(questions), "out": out and str(out), "profile": profile.language}
         ended, usage = opened.run(_grade(opened, cases, profile, model, arguments, plain=options.plain))
         gradings = tuple(gradings_of(opened.store, ended.run, profile, cases))
     result = GradeResult(
@@ -190,6 +189,12 @@ def require_model(model: ModelOptions, why: str) -> str:
     return model.name
 
 
+def profile_for(named: str | None, cases: Cases) -> ReferencingProfile:
+    """Load the profile that is named, or else the one in the questions' language."""
+    chinese = script_of("\n".join(case.question for case in cases)) == "Han"
+    return ReferencingProfile.load(named or ("chinese" if chinese else "english"))
+
+
 def note_cases(cases: Cases, progress: Progress) -> None:
     """Tell what was read, and what was left out."""
     references, evidence = (sum(bool(getattr(case, name)) for case in cases) for name in ("reference", "evidences"))
@@ -211,7 +216,7 @@ def asker_of(staff: Workers, model: ModelOptions, store: Store, seed: int) -> As
 def _read(
     questions: Sources, options: GradeOptions, reading: ReadOptions, progress: Progress
 ) -> tuple[ReferencingProfile, Cases]:
-    profile, sources = ReferencingProfile.load(options.profile), names_of(questions)
+    sources = names_of(questions)
     field_ = None if options.human else options.human_field
     cases = read_cases(sources, reading, None if options.answers else field_)
     if options.answers is not None:
@@ -222,6 +227,7 @@ def _read(
         remedy = "fetch some: `pollex answer QUESTIONS --model M`, then name their file"
         what, where = "there are no answers to grade", ", ".join(sources)
         raise WrongUse(what, where=where, remedy=remedy, option={"answers": "answers.jsonl"})
+    profile = profile_for(options.profile, cases)
     cases = on_scale(cases, profile.lowest, profile.highest)
     note_cases(cases, progress)
     return profile, cases
@@ -263,4 +269,4 @@ async def _ask_all(cases: Cases, profile: ReferencingProfile, asker: Asker, *, p
             await answered(classifier, case.conversation, [type_question(profile)])
         await answered(judge, case.conversation, questions_for(profile, case, None))
         if plain:
-            await answered(other, case.conversation, [plain_question(profile)])
+            await answered(other, case.conversation, plain_questions(profile))

@@ -141,6 +141,7 @@ def judge(
     *,
     out: Path | None = None,
     accepted: Path | None = None,
+    votes: Path | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -151,13 +152,18 @@ def judge(
     Args:
         out: Where a row a conversation is written; None for the result alone.
         accepted: Where conversations with a rating are written, ready for fine-tuning.
+        votes: Where a row for each run of each conversation is written.
 
     Raises:
         BadInput: A file or row can't be read.
         BadLabels: τ is to be fitted to thumbs, and there are none.
         WrongUse: What is asked for can't be carried out.
     """
-    require_places(out, accepted, read=files_of(logs, options.domain, options.instructions))
+    read_files = files_of(logs, options.domain, options.instructions)
+    require_places(out, accepted, read=read_files)
+    if votes is not None:
+        require_format(votes, *read_files)
+        require_apart(out, accepted, votes)
     members, profile = options.members(model), options.profile()
     task, read = _task_and_logs(logs, options, members, reading, progress)
     with workspace(run, progress, read) as opened:
@@ -169,8 +175,9 @@ def judge(
             opened.store,
             judged,
             read.conversations,
-            VerdictFiles(verdicts=out, accepted=accepted),
+            VerdictFiles(verdicts=out, accepted=accepted, votes=votes),
             calls=calls_of(options.variant) if members else None,
+            variant=options.variant if members else None,
             bad_rows=read.bad_rows,
             usages=tuple((name, usage) for name, usage in usages if usage is not None),
         )

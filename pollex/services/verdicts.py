@@ -10,9 +10,18 @@ from typing import Any
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow
-from pollex.formats.verdicts import COLUMNS, AnswersFile, accepted_rows, human_rows, verdict_row
+from pollex.formats.verdicts import (
+    COLUMNS,
+    VOTE_COLUMNS,
+    AnswersFile,
+    accepted_rows,
+    human_rows,
+    verdict_row,
+    vote_rows,
+)
 from pollex.formats.write import write_lines, write_rows
 from pollex.graphs.judge.run import Decided, Judged, verdicts_of
+from pollex.services.precision import Precision, precision_of
 from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
 from pollex.store.store import Store
 
@@ -25,16 +34,18 @@ class VerdictFiles:
         verdicts: A row for each conversation.
         accepted: Conversations with a rating, ready for fine-tuning.
         doubtful: Conversations without a rating, for people to answer.
+        votes: A row for each run of each conversation.
     """
 
     verdicts: Path | None = None
     accepted: Path | None = None
     doubtful: Path | None = None
+    votes: Path | None = None
 
     @property
     def written(self) -> list[Path]:
         """Those that are written."""
-        return [path for path in (self.verdicts, self.accepted, self.doubtful) if path is not None]
+        return [path for path in (self.verdicts, self.accepted, self.doubtful, self.votes) if path is not None]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -43,6 +54,7 @@ class JudgeResult(Shown):
 
     Attributes:
         verdicts: In the conversations' order.
+        precision: Ratings against thumbs on either side of τ; None where there are none.
         calls_saved: Calls that stopping early saved; None if no model was called.
         unused: People's answers that changed nothing, and why.
         usages: Calls, tokens and cost by model; empty if none was called.
@@ -53,6 +65,7 @@ class JudgeResult(Shown):
     judged: Judged
     verdicts: tuple[Decided, ...]
     files: VerdictFiles
+    precision: Precision | None = None
     calls_saved: int | None = None
     unused: tuple[str, ...] = ()
     bad_rows: tuple[BadRow, ...] = ()
@@ -95,6 +108,7 @@ class JudgeResult(Shown):
             "calls_saved": self.calls_saved,
             "fitted": self._fitted_json(),
             "unseen": self._unseen_json(),
+            "precision": self.precision and self.precision.as_json,
             "bad_rows": bad_rows_json(self.bad_rows),
             **usage_json(first[1]),
             **panel,
@@ -131,6 +145,7 @@ def write_verdicts(
     *,
     people: AnswersFile | None = None,
     calls: int | None = None,
+    variant: str | None = None,
     bad_rows: tuple[BadRow, ...] = (),
     usages: tuple[tuple[str, Usage], ...] = (),
 ) -> JudgeResult:
@@ -139,6 +154,7 @@ def write_verdicts(
     Args:
         people: What people answered, to tell what of it was not used.
         calls: Calls that a run takes of a conversation; None where no model is called.
+        variant: Prompt variant of the runs.
     """
     decided = tuple(verdicts_of(store, judged, conversations))
     pairs = list(zip(conversations, decided, strict=True))
@@ -148,10 +164,13 @@ def write_verdicts(
         write_lines(files.accepted, accepted_rows(pairs, judged))
     if files.doubtful:
         write_lines(files.doubtful, human_rows(pairs, judged))
+    if files.votes:
+        write_rows(files.votes, vote_rows(store, judged, conversations, variant), VOTE_COLUMNS)
     return JudgeResult(
         judged=judged,
         verdicts=decided,
         files=files,
+        precision=precision_of(store, judged.run, judged.task, judged.rule, conversations),
         calls_saved=None if calls is None else calls * (judged.planned - judged.asked),
         unused=tuple(people.unused(decided)) if people else (),
         bad_rows=bad_rows,

@@ -7,17 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
-import numpy as np
-
 from pollex.formats.questionnaires import SheetQuestion
-from pollex.measures.agreement import alpha
 from pollex.measures.intervals import Figure
+from pollex.services.precision import agreement
 from pollex.store.labels import VOLUNTARY, Opinion, opinions
 from pollex.store.store import Store
 from pollex.web.questions import questions_of
-
-FEWEST = 5
-"""Texts that two people must share before anything is said of how they agree."""
 
 
 def asked_about(store: Store) -> list[str]:
@@ -57,27 +52,6 @@ def people_in(said: Sequence[Opinion]) -> list[Opinion]:
     return [one for one in said if one.source == "person" and one.drawn != VOLUNTARY]
 
 
-def agreement(of: Sequence[Opinion]) -> Figure:
-    """Compute Krippendorff's alpha of annotators' answers, with its interval; numbers are options in an order."""
-    if len(shared := _shared(of)) < FEWEST:
-        return Figure(
-            None, n=len(shared), undefined=f"too few: {len(shared)} texts have two answers, {FEWEST} are needed"
-        )
-    kept = [one for one in of if one.text_hash in shared]
-    texts, people, values = (
-        sorted({getattr(one, name) for one in kept}) for name in ("text_hash", "annotator", "value")
-    )
-    ordered = not any(isinstance(value, str) for value in values)
-    return alpha(
-        np.array([texts.index(one.text_hash) for one in kept]),
-        np.array([people.index(one.annotator) for one in kept]),
-        np.array([values.index(one.value) for one in kept]),
-        tuple(map(float, values if ordered else range(len(values)))),
-        "ordinal" if ordered else "nominal",
-        np.random.default_rng(0),
-    )
-
-
 def between(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
     """Compute the agreement of each pair of annotators."""
     people = sorted({one.annotator for one in of})
@@ -92,10 +66,3 @@ def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
         if one.source == "person" and one.drawn != VOLUNTARY and one.text_hash not in decided:
             by_text[one.text_hash].append(one)
     return {text: said for text, said in by_text.items() if len({one.value for one in said}) > 1}
-
-
-def _shared(of: Sequence[Opinion]) -> set[str]:
-    people: dict[str, set[str]] = defaultdict(set)
-    for one in of:
-        people[one.text_hash].add(one.annotator)
-    return {text for text, who in people.items() if len(who) > 1}

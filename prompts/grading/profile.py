@@ -25,7 +25,9 @@ MOST_GRADES = 100
 """Each is an option that judges choose among, and a column of figures."""
 UNSURE = "unsure"
 OVERALL, EVIDENCE = "overall", "evidence"
-RESERVED = {OVERALL, EVIDENCE, UNSURE, "plain", "type"}
+COMPARISON, EXPLANATION = "comparison", "explanation"
+"""What a judge writes before its grades: with a reference, and without one."""
+RESERVED = {OVERALL, EVIDENCE, UNSURE, COMPARISON, EXPLANATION, "plain", "type"}
 """What questions and answers of our own are called; no dimension or type may be."""
 
 Temperature = Annotated[float, Field(ge=0, le=2)]

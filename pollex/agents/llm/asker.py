@@ -26,6 +26,9 @@ from pollex.rubrics.rubric import Polarity
 VERSION = "1"
 """Changes when the same model answer would be read differently."""
 
+SAMPLED = 1.0
+"""Temperature of sampled answers, where none is set."""
+
 
 class ModelClient(Protocol):
     """Protocol of the gateway that the roles use."""
@@ -82,7 +85,8 @@ class Asker:
             replicate: Samples are counted from 0, their second tries go on from there.
         """
         samples, seed = self.replicates, self.settings.seed
-        temperature = self.settings.temperature if samples > 1 else 0.0
+        wanted = self.settings.temperature
+        temperature = 0.0 if samples == 1 else SAMPLED if wanted is None else wanted
         drawn = None if seed is None else seed + replicate % samples
         return {"replicate": replicate, "temperature": temperature, "seed": drawn}
 

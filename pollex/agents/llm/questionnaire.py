@@ -1,4 +1,7 @@
-"""Questions of different options in one call, in order, each justified before it is answered."""
+"""Questions of different options in one call, in order, each justified before it is answered.
+
+A question with one option asks for a text: it is written before all numbers, under its id, and kept as justification.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from pollex.gateway.outcomes import Completed
 from pollex.prompts.data_boundary import Item, escaped
 from pollex.prompts.judging import plain
 from pollex.prompts.prompt import Prompt
-from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 
 Answers = list[Answer | Unanswered]
 
@@ -77,8 +80,10 @@ class Mixed:
         answers, missing = await self._ask(item, data, questions, replicate)
         if not missing:
             return answers
-        again, _ = await self._ask(item, data, missing, replicate + self.asker.settings.samples)
-        second = {answer.question_id: answer for answer in again}
+        asked = [question for question in questions if is_text(question) or question in missing]
+        again, _ = await self._ask(item, data, asked, replicate + self.asker.settings.samples)
+        wanted = {question.id for question in missing}
+        second = {answer.question_id: answer for answer in again if answer.question_id in wanted}
         return [second.get(answer.question_id, answer) for answer in answers]
 
     async def _ask(
@@ -88,20 +93,38 @@ class Mixed:
         outcome = await self.asker.ask(self._call(item, data, questions, replicate))
         if not isinstance(outcome, Completed):
             return [failure(outcome, self.judge, question.id) for question in questions], []
-        read = Values.of(outcome, [], len(questions))
-        sheets = [replace(read, spellings=self._spellings(question)) for question in questions]
-        places = enumerate(zip(sheets, questions, strict=True), start=1)
-        answers = [self._answer(sheet, place, question) for place, (sheet, question) in places]
-        return answers, [question for place, question in enumerate(questions, 1) if read.missing(place)]
+        numbered = [question for question in questions if not is_text(question)]
+        read = Values.of(outcome, [], len(numbered))
+        answers = {question.id: self._text(read, question) for question in questions if is_text(question)}
+        for place, question in enumerate(numbered, 1):
+            sheet = replace(read, spellings=self._spellings(question))
+            answers[question.id] = self._answer(sheet, place, question)
+        missing = [question for place, question in enumerate(numbered, 1) if read.missing(place)]
+        texts = [question for question in questions if is_text(question)] if len(missing) == len(numbered) else []
+        return [answers[question.id] for question in questions], [*texts, *missing]
+
+    def _text(self, read: Sheet, question: Question) -> Answer | Unanswered:
+        said = read.block.value.get(question.id) if read.block else None
+        if not isinstance(said, str) or not said.strip():
+            return Unanswered(question_id=question.id, outcome="unparsable", detail="not written", judge=self.judge)
+        return Answer(
+            question_id=question.id,
+            probabilities=(1.0,),
+            chosen=0,
+            source="point",
+            justification=said,
+            judge=self.judge,
+        )
 
     def _call(self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int) -> Call:
-        texts = [question.text for question in questions]
-        spellings = [self._spellings(question)[0] for question in questions]
+        numbered = [question for question in questions if not is_text(question)]
+        texts = [question.text for question in numbered]
+        spellings = [self._spellings(question)[0] for question in numbered]
         return self.asker.call(
             self.prompt,
             data,
             {**self.values, "items": listed(texts, spellings)},
-            schema=schema_of(spellings),
+            schema=schema_of(spellings, [question.id for question in questions if is_text(question)]),
             stage=self.stage,
             item=item,
             top_logprobs=self.asker.capabilities.logprobs or None,
@@ -132,6 +155,16 @@ class Mixed:
         )
 
 
+def text_question(id_: str, text: str) -> Question:
+    """Make a question that asks for a text."""
+    return Question(id=id_, text=text, options=(Option(text="written", value=0.0),))
+
+
+def is_text(question: Question) -> bool:
+    """Return whether a question asks for a text."""
+    return len(question.options) == 1
+
+
 def padded(options: Sequence[str]) -> list[str]:
     """Whole numbers with as many digits each: 01 … 10.
 
@@ -148,8 +181,8 @@ def listed(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"{n}. {escaped(text)} ({', '.join(map(plain, options))})" for n, (text, options) in asked)
 
 
-def schema_of(spellings: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Build the schema of the answers, one property for each question, in order.
+def schema_of(spellings: Sequence[Sequence[str]], texts: Sequence[str] = ()) -> dict[str, Any]:
+    """Build the schema of the answers: `texts` first, then one property for each question, in order.
 
     Options that are whole numbers, and written as such, are asked for as numbers.
     """
@@ -159,8 +192,9 @@ def schema_of(spellings: Sequence[Sequence[str]]) -> dict[str, Any]:
     numbers = {str(place): kinds[tuple(options)] for place, options in enumerate(spellings, 1)}
     return {
         "type": "object",
-        "properties": {number: {"$ref": f"#/$defs/{kind}"} for number, kind in numbers.items()},
-        "required": list(numbers),
+        "properties": {name: {"type": "string"} for name in texts}
+        | {number: {"$ref": f"#/$defs/{kind}"} for number, kind in numbers.items()},
+        "required": [*texts, *numbers],
         "additionalProperties": False,
         "$defs": {kind: _entry(options) for options, kind in kinds.items()},
     }

@@ -11,11 +11,19 @@ from functools import cached_property
 from typing import Any
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.questionnaire import Answers, Mixed
+from pollex.agents.llm.questionnaire import Answers, Mixed, text_question
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.references import Case
 from pollex.prompts.data_boundary import Item
-from pollex.prompts.grading.profile import EVIDENCE, OVERALL, UNSURE, ReferencingProfile, prompt
+from pollex.prompts.grading.profile import (
+    COMPARISON,
+    EVIDENCE,
+    EXPLANATION,
+    OVERALL,
+    UNSURE,
+    ReferencingProfile,
+    prompt,
+)
 from pollex.prompts.prompt import Prompt
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 from pollex.rubrics.judge_settings import JUDGMENTS
@@ -164,7 +172,7 @@ def believed(questions: Sequence[Question], answers: Answers) -> Answers:
     why = f"the reference contradicts its evidence: {check.justification}".removesuffix(": ")
     return [
         Unanswered(question_id=answer.question_id, outcome="suspect", detail=why, judge=answer.judge)
-        if isinstance(answer, Answer) and answer is not check
+        if isinstance(answer, Answer) and answer is not check and answer.question_id != COMPARISON
         else answer
         for answer in answers
     ]
@@ -176,9 +184,10 @@ def grade_options(profile: ReferencingProfile) -> tuple[Option, ...]:
 
 
 def rule_questions(profile: ReferencingProfile, type_: str | None, *, evidence: bool) -> list[Question]:
-    """List the questions about an answer of a type: evidence, dimensions, and overall last."""
+    """List the questions about an answer of a type: evidence, comparison, dimensions, and overall last."""
     options = grade_options(profile)
     asked = [evidence_question(profile)] if evidence else []
+    asked.append(text_question(COMPARISON, profile.words.steps))
     for key in profile.dimensions_of(type_):
         dimension = profile.dimensions[key]
         asked.append(Question(id=key, text=f"{dimension.name}: {dimension.text}", options=options))
@@ -195,6 +204,11 @@ def evidence_question(profile: ReferencingProfile) -> Question:
     """Ask whether the reference agrees with its evidence."""
     options = tuple(Option(text=text, value=value) for text, value in zip(EVIDENCE_SAYS, (1.0, 0.5, 0.0), strict=True))
     return Question(id=EVIDENCE, text=profile.words.evidence, options=options)
+
+
+def plain_questions(profile: ReferencingProfile) -> list[Question]:
+    """List the questions of the judge without reference and rules: its explanation, then its grade."""
+    return [text_question(EXPLANATION, profile.words.plain_steps), plain_question(profile)]
 
 
 def plain_question(profile: ReferencingProfile) -> Question:

@@ -54,7 +54,8 @@ class Replicate:
     """See `agents.llm.asker.ModelClient`.
 
     A call of another replicate has another key: it is paid by itself, and found again by itself. Its seed is another,
-    too, for an endpoint that obeys seeds would give all runs one answer; and its temperature is that of samples.
+    too, for an endpoint that obeys seeds would give all runs one answer; and its temperature is that which is
+    set, else the model's own.
 
     Attributes:
         seeds: How many a run uses by itself, one for each of its samples.
@@ -63,7 +64,7 @@ class Replicate:
     door: ModelClient
     capabilities: Capabilities
     number: int
-    temperature: float
+    temperature: float | None
     seeds: int = 1
 
     async def ask(self, call: Call) -> Outcome:

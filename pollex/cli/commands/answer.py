@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 @out_option("answers.jsonl", "Output file: .jsonl, .csv or .parquet.")
 @click.option(
     "--profile",
-    default="chinese",
-    show_default=True,
     metavar="NAME|FILE",
-    help="Grading profile: chinese, english, or a TOML file. It sets the temperatures.",
+    help="Profile with the temperatures: chinese, english, or a TOML file; default: as the questions' language is.",
 )
 @click.option("--system", default="", metavar="TEXT", help="System message before each question.")
 @click.option(

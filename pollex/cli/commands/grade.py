@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--profile",
-    default="chinese",
-    show_default=True,
     metavar="NAME|FILE",
-    help="Scale, rules and dimensions: chinese, english, or a TOML file.",
+    help="Scale, rules and dimensions: chinese, english, or a TOML file; default: as the questions' language is.",
 )
 @click.option("--plain", is_flag=True, help="Also grade without references, for comparison.")
 @click.option("--human", multiple=True, metavar="FILE", help="People's grades, by id. Repeatable.")

@@ -46,14 +46,18 @@ if TYPE_CHECKING:
 @click.option(
     "--accepted", type=click.Path(path_type=Path), help="Output file of conversations with a rating, for fine-tuning."
 )
+@click.option("--votes", type=click.Path(path_type=Path), help="Output file of each run's answer.")
 @with_logs()
 @with_rater
 @with_run
-@set_option(*(name for name in READING if name not in LOGS), *QUESTION, *CALLS, "closing", "embedding_model")
+@set_option(
+    *(name for name in READING if name not in LOGS), *QUESTION, *CALLS, "closing", "embedding_model", "temperature"
+)
 def command(
     logs: tuple[str, ...],
     out: Path,
     accepted: Path | None,
+    votes: Path | None,
     options: str,
     reading: ReadOptions,
     run: RunOptions,
@@ -71,6 +75,7 @@ def command(
       pollex judge logs.jsonl --question "Was the task completed?" --model MODEL --accepted good.jsonl
       pollex judge logs.jsonl --question "Did the user give up?" --options no,yes --tau-precision 0.9
       pollex judge logs.jsonl --question "Was the task completed?" --model M1 --panel M2 --stop-early --dry-run
+      pollex judge logs.jsonl --question "Was the task completed?" --model M --votes votes.parquet --set variant=v2
       pollex judge logs.jsonl --question "How polite is it?" --options rude,plain,kind --model M
       pollex review last --out people.jsonl
     """
@@ -84,5 +89,7 @@ def command(
         return cli.run(
             partial(plan_judge, logs, asked, reading=reading, run=run, model=model), show_plan, as_json=run.as_json
         )
-    use_case = partial(judge, logs, asked, out=out, accepted=accepted, reading=reading, run=run, model=model)
+    use_case = partial(
+        judge, logs, asked, out=out, accepted=accepted, votes=votes, reading=reading, run=run, model=model
+    )
     return cli.run(use_case, partial(show_verdicts, store=run.store), as_json=run.as_json)

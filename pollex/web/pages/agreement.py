@@ -20,6 +20,7 @@ from pollex.formats.questionnaires import SheetQuestion
 from pollex.graphs.judge.ratings import ratings_of
 from pollex.graphs.judge.state import persons_question
 from pollex.measures.intervals import Figure
+from pollex.services.precision import agreement
 from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
@@ -27,7 +28,6 @@ from pollex.web import frame, links
 from pollex.web.forms import Form, query, site_of
 from pollex.web.listing import lens_for
 from pollex.web.opinions import (
-    agreement,
     asked_about,
     between,
     disputed,

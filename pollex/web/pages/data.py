@@ -11,13 +11,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from pollex.services.precision import agreement
 from pollex.services.set_differences import diff_sets
 from pollex.web import links
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Nothing, query, site_of
 from pollex.web.listing import ListForm, listing_of
 from pollex.web.model_calls import calls_of, price_of, read_call, request_of, settings_of
-from pollex.web.opinions import agreement, asked_about, between, people_in, said_about, with_oneself
+from pollex.web.opinions import asked_about, between, people_in, said_about, with_oneself
 from pollex.web.pages.agreement import AgreementForm
 from pollex.web.pages.runs import ENDED, CallForm, CallsForm, TimesForm, counted, failed, pulse_of, spans_kept
 from pollex.web.pages.sets import DiffForm, RubricForm, rubric_of

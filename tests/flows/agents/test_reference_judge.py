@@ -14,13 +14,14 @@ from scripted import ABLE, LISTING, Scripted, asker
 from sealed import unseal
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.questionnaire import padded, schema_of
+from pollex.agents.llm.questionnaire import is_text, padded, schema_of
 from pollex.agents.llm.reference_judge import (
     PlainJudge,
     ReferenceJudge,
     TaskClassifier,
     evidence_question,
     plain_question,
+    plain_questions,
     rule_questions,
     type_question,
 )
@@ -33,7 +34,7 @@ from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import MemoryLedger
 from pollex.gateway.outcomes import Completed, Failed, Refused, Truncated
 from pollex.gateway.probe import probe
-from pollex.prompts.grading.profile import ReferencingProfile
+from pollex.prompts.grading.profile import COMPARISON, ReferencingProfile
 from pollex.rubrics.answers import Answer, Unanswered
 
 PROFILE = ReferencingProfile.load("english")
@@ -46,13 +47,14 @@ CASE = Case(
     answer="It was 1941.",
     human=3,
 )
-ASKED = rule_questions(PROFILE, "factual", evidence=True)
+ASKED = [question for question in rule_questions(PROFILE, "factual", evidence=True) if not is_text(question)]
 IDS = ["evidence", "correctness", "need", "clarity", "completeness", "overall"]
 
 
 def sheet(*answers: Any) -> str:
-    """What a model writes that answers in order."""
-    return json.dumps({str(i): {"why": f"reason {i}", "answer": answer} for i, answer in enumerate(answers, 1)})
+    """What a model writes that answers in order, after its comparison."""
+    numbered = {str(i): {"why": f"reason {i}", "answer": answer} for i, answer in enumerate(answers, 1)}
+    return json.dumps({"comparison": "point by point"} | numbered)
 
 
 def good(*changed: tuple[int, Any]) -> str:
@@ -79,7 +81,8 @@ async def checked_and_judged(
     """What is judged when the model writes `queue`, first of the evidence."""
     door = Scripted(queue=list(queue))
     judge = ReferenceJudge(asker(door, able, **options), PROFILE)
-    return await judge.judge(case.conversation, rule_questions(PROFILE, "factual", evidence=bool(case.evidences))), door
+    found = await judge.judge(case.conversation, rule_questions(PROFILE, "factual", evidence=bool(case.evidences)))
+    return [one for one in found if one.question_id != COMPARISON], door
 
 
 @pytest.mark.parametrize(
@@ -193,7 +196,7 @@ async def test_dimensions_are_asked_in_the_profiles_order_and_the_whole_comes_la
     assert lines[0].endswith("(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)")
     assert "Overall" in lines[4]
     assert call.schema is not None
-    assert list(call.schema["properties"]) == ["1", "2", "3", "4", "5"]
+    assert list(call.schema["properties"]) == call.schema["required"] == ["comparison", "1", "2", "3", "4", "5"]
     assert [(one.stage, one.item) for one in (check, call)] == [("check_evidence", "secret-id"), ("grade", "secret-id")]
 
 
@@ -258,6 +261,25 @@ def test_only_numbers_of_different_length_are_padded_and_only_numbers_are_asked_
         {"type": "string", "enum": ["no", "yes"]},
         {"type": "string", "enum": ["01", "10"]},
     ]
+
+
+async def test_the_comparison_is_kept_and_is_no_grade_and_one_that_is_not_written_is_missing() -> None:
+    graded = rule_questions(PROFILE, "factual", evidence=False)
+    case = CASE.model_copy(update={"evidences": ()})
+    door = Scripted(queue=[good(), json.dumps(json.loads(good()) | {"comparison": " "})])
+    first, second = [await ReferenceJudge(asker(door), PROFILE).judge(case.conversation, graded) for _ in range(2)]
+    assert [one.question_id for one in first] == ["comparison", *IDS[1:]]
+    assert isinstance(first[0], Answer)
+    assert first[0].justification == "point by point"
+    assert (getattr(second[0], "outcome", ""), len(door.history)) == ("unparsable", 2), "grades are there: no call more"
+    assert all(isinstance(one, Answer) for one in second[1:])
+
+
+async def test_the_plain_judge_explains_before_it_grades() -> None:
+    door = Scripted(queue=[json.dumps({"explanation": "short", "1": {"why": "so", "answer": 9}})])
+    found = await PlainJudge(asker(door), PROFILE).judge(CASE.conversation, plain_questions(PROFILE))
+    assert [getattr(one, "justification", "") for one in found] == ["short", "so"]
+    assert list((door.history[0].schema or {})["properties"]) == ["explanation", "1"]
 
 
 async def test_the_plain_judge_sees_neither_reference_nor_rules() -> None:

@@ -10,8 +10,10 @@ import duckdb
 import pytest
 from small_runs import Pollex
 
+from pollex.conversations.references import Case, Cases
 from pollex.errors import WrongUse
 from pollex.formats.write import require_format, write_rows
+from pollex.services.grade import profile_for
 
 QUESTION = {"question_id": 1, "question": "Why?", "reference": "Because.", "category": "知识"}
 NOWHERE = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
@@ -69,6 +71,16 @@ def test_a_type_that_stands_in_a_column_of_another_name_is_not_asked_for(pollex:
     ended = pollex("answer", questions, "--set", "category_field=kin", "--dry-run", *NOWHERE)
     assert ended.code == 1
     assert "no question has a category in 'kin' → check its name: --set category_field=VALUE" in ended.err
+
+
+SKY = ("为什么天空在白天看起来是蓝色的？", "Why does the sky look blue by day?")
+
+
+@pytest.mark.parametrize(("question", "language"), [(SKY[0], "中文"), (SKY[1], "English")])
+def test_the_profile_is_in_the_questions_language_unless_one_is_named(question: str, language: str) -> None:
+    cases = Cases((Case(id="1", question=question),))
+    assert language in profile_for(None, cases).language
+    assert "English" in profile_for("english", cases).language
 
 
 def test_a_plan_needs_no_server(pollex: Pollex, questions: str) -> None:

@@ -14,10 +14,11 @@ import pytest
 from web_site import client_of, judged_run, made_app, made_store
 
 from pollex.formats.read_logs import read_logs
+from pollex.services.precision import agreement
 from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.store import Store
 from pollex.store.tables import unpacked
-from pollex.web.opinions import agreement, disputed, with_oneself
+from pollex.web.opinions import disputed, with_oneself
 
 
 @pytest.fixture

@@ -140,7 +140,13 @@ async def test_no_two_runs_share_a_call_even_where_a_run_asks_twice_and_chance_i
     assert len(described) == 7 * 2 * 2  # each is asked a second time, since the first is no JSON
     assert len({(call.replicate, call.schema_name) for call in described}) == len(described)
     assert {call.seed for call in described} == {5, 6, 7, 8, 9, 10, 11}
-    assert {call.temperature for call in door.history} == {1.0}
+    assert {call.temperature for call in door.history} == {None}, "the model's own"
+
+
+async def test_a_temperature_that_is_set_is_that_of_every_run() -> None:
+    door = Scripted(otherwise=model)
+    await Ensemble(LlmRater(asker(door, temperature=0.3)), n=3).verdicts(TALK, [QUESTION])
+    assert {call.temperature for call in door.history} == {0.3}
 
 
 async def test_without_seeds_and_temperature_runs_still_have_keys_of_their_own() -> None:
@@ -159,7 +165,7 @@ async def test_the_judge_of_rubrics_can_be_asked_again_too() -> None:
     (found,) = await Ensemble(LlmJudge(asker(door, canary=False, seed=1)), n=3).verdicts(TALK, [likert])
     assert (found.rating, found.votes) == ("Agree", (0, 0, 0, 3, 0))
     assert [(call.replicate, call.seed, call.temperature) for call in door.history] == [
-        (0, 1, 1.0),
-        (1000, 2, 1.0),
-        (2000, 3, 1.0),
+        (0, 1, None),
+        (1000, 2, None),
+        (2000, 3, None),
     ]

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from scipy.stats import wasserstein_distance
+from krippendorff import alpha
+from scipy.stats import pearsonr, wasserstein_distance
 
-from pollex.measures.grades import _Pair, areas, cumulative, mean_grade
+from pollex.measures.correlations import interval_alpha_statistic
+from pollex.measures.grades import _Pair, areas, cumulative, mean_grade, paired
 
 NAN = float("nan")
 
@@ -42,6 +44,33 @@ def test_a_mean_counts_no_missing_grade_and_its_interval_is_about_two_standard_e
     assert found.high is not None
     assert found.high - found.low == pytest.approx(2 * 1.96 * grades.std() / 20, rel=0.1)
     assert found.low < grades.mean() < found.high
+
+
+def test_right_grades_for_wrong_answers_have_no_area_and_no_agreement() -> None:
+    human = np.repeat([2.0, 4.0, 6.0, 8.0], 10)
+    turned = human[::-1].copy()
+    found = paired(turned, human, rng())
+    assert areas({"rules": turned}, human, rng())["rules"].value == 0.0
+    assert {name: one.value for name, one in found.items()} == pytest.approx(
+        {"pearson": -1.0, "spearman": -1.0, "alpha": 1 - 79 * 40 * 20 / (160 * 1200 - 400**2)}
+    )
+    perfect = paired(human, human, rng())["alpha"]
+    assert (perfect.value, perfect.low, perfect.n) == (1.0, None, 40)
+
+
+def test_paired_agreement_counts_only_what_both_graded_and_is_undefined_where_all_is_alike() -> None:
+    found = paired(np.array([1.0, 2.0, NAN, 5.0, 4.0]), np.array([2.0, 2.0, 9.0, NAN, 5.0]), rng())
+    assert {one.n for one in found.values()} == {3}
+    assert found["pearson"].value == pytest.approx(pearsonr([1, 2, 4], [2, 2, 5])[0])
+    alike = paired(np.full(4, 8.0), np.full(4, 8.0), rng())
+    assert [one.value for one in alike.values()] == [None, None, None]
+    assert paired(np.array([NAN]), np.array([1.0]), rng())["alpha"].undefined
+
+
+def test_alpha_of_two_judges_is_that_of_the_package() -> None:
+    x, y = rng().normal(5, 2, (2, 50)) + 1e6
+    found = interval_alpha_statistic(x, y)(np.ones((1, 50)))[0]
+    assert found == pytest.approx(alpha(np.stack([x, y]), level_of_measurement="interval"), abs=1e-6)
 
 
 def test_a_cumulative_distribution_by_hand() -> None:

@@ -1,0 +1,126 @@
+"""How right ratings are on either side of τ, on a small labelled log: counted by hand."""
+
+from __future__ import annotations
+
+from math import log
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pollex.agents.ensemble import Ensemble, Recorded
+from pollex.agents.votes import Rule
+from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.formats.verdicts import vote_rows
+from pollex.graphs.judge.run import Task, asked, judge
+from pollex.graphs.run import RunSettings
+from pollex.measures.intervals import share_interval
+from pollex.services.precision import Precision, precision_of
+from pollex.store.rows import label_row
+from pollex.store.store import Store
+
+UP, DOWN = Label.POSITIVE, Label.NEGATIVE
+VOTES = {  # votes of five runs, and the thumb
+    "a": ("yyyyy", UP),
+    "b": ("yyyyn", UP),
+    "c": ("nnnnn", UP),
+    "d": ("nynnn", DOWN),
+    "e": ("yynnn", DOWN),
+    "f": ("yyynn", DOWN),
+    "g": ("nnnyy", UP),
+    "h": ("yyyyy", Label.NONE),
+}
+"""Of seven with a thumb a to d pass, of which c is wrong; of e, f and g only e is right."""
+QUESTION = asked("Was it done?", ["yes", "no"])
+
+
+def talk(id_: str, label: Label, judge: str | None = None, text: str = "") -> Conversation:
+    said = Turn(role="user", content=f"Do {text or id_}."), Turn(role="assistant", content="Done.")
+    return Conversation(id=id_, turns=said, label=label, judge=judge)
+
+
+LOG = [talk(id_, label) for id_, (_, label) in VOTES.items()]
+
+
+async def judged(store: Store, conversations: list[Conversation], rule: Rule, **options: Any) -> tuple[str, Task]:
+    said = {one.id: VOTES[one.id[0]][0] for one in conversations}
+    runs = {id_: [{"y": "yes", "n": "no"}[vote] for vote in votes] for id_, votes in said.items()}
+    task = Task(QUESTION, rule)
+    ensemble = Ensemble(Recorded(runs), rule=rule, **options)
+    setting = RunSettings.of(store)
+    found = await judge(conversations, ensemble, task, data_fingerprint="d" * 64, setting=setting)
+    rows = list(vote_rows(store, found, conversations, "v2"))
+    assert len(rows) == found.asked
+    told = [rows[0][name] for name in ("conversation", "run", "answer", "variant", "outcome")]
+    assert told == [conversations[0].id, 1, "yes", "v2", "answered"]
+    return found.run, task
+
+
+async def precision(store: Store, conversations: list[Conversation], **options: Any) -> Precision:
+    rule = Rule.of(5)
+    run, task = await judged(store, conversations, rule, **options)
+    found = precision_of(store, run, task, rule, conversations)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    with Store.open(tmp_path / "store") as opened:
+        yield opened
+
+
+async def test_precision_on_either_side_of_tau_is_that_counted_by_hand(store: Store) -> None:
+    found = await precision(store, LOG)
+    passed, left = found.chosen.passed, found.chosen.left
+    assert (passed.n, passed.right, left.n, left.right) == (4, 3, 3, 1)
+    assert (passed.precision, left.precision, found.chosen.coverage) == (3 / 4, 1 / 3, 4 / 7)
+    assert passed.precision_interval == pytest.approx(share_interval(3, 4))
+    assert found.people[0].texts == found.people[1].texts == 0
+
+
+async def test_curves_over_runs_and_tau_are_those_counted_by_hand(store: Store) -> None:
+    """One run rates all, d by its first, so that e and g are wrong, too; with three all agree or one differs."""
+    found = await precision(store, LOG)
+    by_runs = {point.n: point.sides for point in found.by_runs}
+    assert list(by_runs) == [1, 2, 3, 4, 5]
+    assert (by_runs[1].coverage, by_runs[1].passed.right) == (1.0, 3)  # a, b and d
+    assert (by_runs[2].passed.n, by_runs[2].left.tied) == (6, 1)  # d is yes and no
+    assert by_runs[3].coverage == 1.0  # of three any two agree
+    assert by_runs[5] == found.chosen
+    last = [point for point in found.by_tau if point.n == 5]
+    assert [round(point.tau, 6) for point in last] == [
+        0.0,
+        round(-0.8 * log(0.8) - 0.2 * log(0.2), 6),
+        round(-0.6 * log(0.6) - 0.4 * log(0.4), 6),
+    ]
+    assert [(point.sides.passed.n, point.sides.passed.right) for point in last] == [(2, 1), (4, 3), (7, 4)]
+
+
+async def test_runs_that_were_spared_give_no_curves_and_the_same_verdicts(store: Store) -> None:
+    found = await precision(store, LOG, stop_early=True)
+    assert (found.by_runs, found.by_tau) == ((), ())
+    assert (found.chosen.passed.n, found.chosen.passed.right) == (4, 3)
+
+
+async def test_people_stand_beside_on_the_side_where_the_runs_put_their_conversation(store: Store) -> None:
+    """Ann and Bo agree about a, which passes, and not about e, which doesn't; about g Bo's label is in the store."""
+    log = [
+        *(talk(f"a{who}", UP, who, "a") for who in ("Ann", "Bo")),
+        *(talk(f"e{who}", label, who, "e") for who, label in (("Ann", DOWN), ("Bo", UP))),
+        talk("g", UP, "Ann"),
+    ]
+    store.put([label_row("elsewhere", log[-1], "thumb", "up", drawn="random", annotator="Bo")])
+    await store.settle()
+    found = await precision(store, log)
+    passed, left = found.people
+    assert (passed.texts, passed.agreed, left.texts, left.agreed) == (1, 1, 2, 1)
+    assert left.as_json["share"] == 0.5
+
+
+async def test_a_log_without_thumbs_or_a_question_with_three_answers_has_no_precision(store: Store) -> None:
+    run, task = await judged(store, LOG, Rule.of(5))
+    unlabelled = [one.model_copy(update={"label": Label.NONE}) for one in LOG]
+    assert precision_of(store, run, task, task.rule, unlabelled) is None
+    three = Task(asked("How?", ["a", "b", "c"]), task.rule)
+    assert precision_of(store, run, three, task.rule, LOG) is None
