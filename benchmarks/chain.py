@@ -72,7 +72,7 @@ def told(what: str, figure: str, bar: str, held: bool) -> None:
 
 def judged(what: str, values: Sequence[float] | Floats, least: float = -np.inf, most: float = np.inf) -> None:
     """Print the bar of a mean; one that is missed, while the interval of the mean holds it, is told apart."""
-    mean, half = float(np.mean(values)), float("nan")
+    mean, half = float(np.mean(values)), 0.0
     if len(values) > 1:
         half = float(student.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
     held = "yes" if least <= mean <= most else "NO" if mean + half < least or mean - half > most else "within noise"
