@@ -168,11 +168,14 @@ class Logs:
 
     @cached_property
     def _once(self) -> tuple[tuple[Conversation, ...], dict[str, str]]:
-        """Choose one conversation of each text, with the label that most of its repetitions have."""
-        alike: dict[str, list[Conversation]] = {}
+        """Choose one conversation of each text, with the label that most of its repetitions have.
+
+        Where annotators are named each of them counts: what several say of one text is no repetition.
+        """
+        alike: dict[tuple[str, str | None], list[Conversation]] = {}
         for one in self:
             if one.label is not Label.NONE and not one.not_scorable:
-                alike.setdefault(one.text_hash, []).append(one)
+                alike.setdefault((one.text_hash, one.judge), []).append(one)
         kept: list[Conversation] = []
         repeated: dict[str, str] = {}
         for same in alike.values():

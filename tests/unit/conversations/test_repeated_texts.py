@@ -26,3 +26,9 @@ def test_a_text_counts_once_with_the_label_that_most_of_it_have() -> None:
 def test_nothing_is_said_of_a_log_without_repeats() -> None:
     logs = logs_of([talk("a", "Hello", Label.POSITIVE), talk("b", "Bye", Label.NEGATIVE)])
     assert (logs.note_on_repeats, logs.repeated, len(logs.learnable)) == ([], {}, 2)
+
+
+def test_what_several_annotators_say_of_a_text_is_no_repetition() -> None:
+    labels = [("a", "Hello", Label.POSITIVE), ("b", "Hello", Label.NEGATIVE), ("c", "Hello", Label.NEGATIVE)]
+    rated = [talk(*one).model_copy(update={"judge": who}) for one, who in zip(labels, "xyy", strict=True)]
+    assert logs_of(rated).repeated == {"c": "b"}
