@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -27,7 +28,7 @@ from pollex.graphs.learn.calibrate import (
 )
 from pollex.graphs.learn.notes import all_but_constant, caveats, dropped_rubrics, reasons_of, refusals, yielded
 from pollex.graphs.learn.reach import reach_of
-from pollex.graphs.learn.select import candidates, fully_answered
+from pollex.graphs.learn.select import Candidates, candidates, fully_answered, judged_conversations
 from pollex.graphs.learn.state import LearnContext, RunState
 from pollex.measures.arrays import Bools, Ints
 from pollex.measures.classification import assess
@@ -71,24 +72,31 @@ def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
     pool = candidates(context)
     if any(c.text_hash[:16] in work.learned_from for c in pool.conversations):
         why = "the rubrics were learned from these conversations, so models can't be compared on them: as before"
-        unknown = {"grades": grades_compared(None, pool.conversations, graded_fields(context), settings.seed)}
+        unknown = {"grades": grades_compared(None, with_graded(context, pool), graded_fields(context), settings.seed)}
         return uncompared(work.model, why) | unknown | {"conversations": [c.id for c in pool.conversations]}
+    rows = with_graded(context, pool)
     parts = folds_of(
-        pool.values,
-        work.probabilities(pool.conversations, pool.rubrics),
+        work.matrix(rows, pool.rubrics)[0],
+        work.probabilities(rows, pool.rubrics),
         pool.rubrics,
-        pool.conversations,
+        rows,
         settings.budget,
         selection["alpha"],
         settings.policy,
         settings.seed,
     )
-    advance = partial(context.progress.advance, "calibrate")
-    found = None if parts is None else compared(parts, pool.conversations, settings.probability, advance)
-    grades = grades_compared(parts, pool.conversations, graded_fields(context), settings.seed)
+    advance, count = partial(context.progress.advance, "calibrate"), len(pool.conversations)
+    thumbs = parts and [replace(fold, out=fold.out[:count], answers=fold.answers[:count]) for fold in parts]
+    found = None if thumbs is None else compared(thumbs, pool.conversations, settings.probability, advance)
+    grades = grades_compared(parts, rows, graded_fields(context), settings.seed)
     return (
         stored(found, settings.probability) | {"grades": grades} | {"conversations": [c.id for c in pool.conversations]}
     )
+
+
+def with_graded(context: LearnContext, pool: Candidates) -> list[Conversation]:
+    """List the pool's training conversations, then those with a grade that is no thumb."""
+    return [*pool.conversations, *judged_conversations(context, context.graded_training, pool.rubrics)]
 
 
 def graded_fields(context: LearnContext) -> list[str]:
@@ -280,6 +288,7 @@ def rating_record(
     work, model = context.work, context.work.thumb_model
     assert model is not None, "`calibrate` comes before `assess`"
     values = np.array(next(iter(found["scales"].values())))
+    held_out = [*held_out, *fully_answered(context, context.graded_held_out, work.chosen)]
     grades, _ = grades_of(held_out, list(found["scales"])[:1])
     known = np.isin(grades[:, 0], values) if grades.shape[1] else np.zeros(len(held_out), dtype=bool)
     measured = None

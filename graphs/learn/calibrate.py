@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pollex.calibration.candidates import BEST, NAMES, NETWORK, PLAIN, START, candidate
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.splits import block_ids, folds
+from pollex.conversations.logs import Logs
+from pollex.conversations.splits import block_ids, folds, split
 from pollex.errors import BadLabels
 from pollex.graphs.learn.select import both_lists, kinds_of
 from pollex.rubrics.rubric import Rubric
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
     from pollex.calibration.questionnaire import Scale
     from pollex.calibration.thumbs import Fold, ModelComparison
+
+FEWEST_GRADES = 3
+"""Of two different grades the labels are thumbs, and a value between them is none."""
 
 
 def compared(
@@ -53,12 +58,13 @@ def folds_of(
     """Deal folds, and choose rubrics without each; None if there are too few conversations.
 
     Args:
+        training: Rubrics are chosen by those with thumbs.
         values: Terms of NetSAT `[conversation, rubric]`, of the whole pool.
         answers: Probabilities `[conversation, rubric, option]`, of the whole pool.
     """
     from pollex.calibration.thumbs import Fold
 
-    positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
+    positive, labeled = (np.array([c.label is not other for c in training]) for other in (Label.NEGATIVE, Label.NONE))
     sat, ids = np.array([rubric.polarity == "sat" for rubric in rubrics]), [rubric.id for rubric in rubrics]
     try:
         dealt = folds(training, FOLDS, seed)
@@ -67,7 +73,8 @@ def folds_of(
     parts, kinds = [], kinds_of(rubrics)
     for number in range(FOLDS):
         out, rng = dealt == number, np.random.default_rng([seed, 3, number])
-        chosen = select(values[~out], positive[~out], kinds, ids, both_lists(budget, kinds), alpha, rng, policy)
+        seen = labeled & ~out
+        chosen = select(values[seen], positive[seen], kinds, ids, both_lists(budget, kinds), alpha, rng, policy)
         places = [step.index for step in chosen.steps]
         parts.append(Fold(out, np.where(sat[places], 1.0, -1.0).tolist(), answers[:, places]))
     return parts
@@ -105,6 +112,54 @@ def grades_of(conversations: Sequence[Conversation], names: Sequence[str]) -> tu
         elif name == names[0]:
             break
     return np.stack(found, axis=1) if found else np.zeros((len(conversations), 0)), scales
+
+
+def graded_between(logs: Logs) -> tuple[Conversation, ...]:
+    """Return conversations whose grade is neither a thumb up nor one down, each text of an annotator once.
+
+    Models of the grades are fitted to them as well; nothing else is.
+    """
+    _, scales = grades_of(logs.learnable, [logs.label_field] if logs.label_field else [])
+    if not scales or len(scales[0].values) < FEWEST_GRADES:
+        return ()
+    low, high = scales[0].values[0], scales[0].values[-1]
+    found: dict[tuple[str, str | None], Conversation] = {}
+    for one in logs:
+        if one.label is Label.NONE and not one.not_scorable and low < _grade(one, logs.label_field) < high:
+            found.setdefault((one.text_hash, one.judge), one)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The two sides of a run: conversations with thumbs, and those with other grades alone, each ordered by id."""
+
+    train: tuple[Conversation, ...]
+    test: tuple[Conversation, ...]
+    graded_train: tuple[Conversation, ...]
+    graded_test: tuple[Conversation, ...]
+
+    @property
+    def judged_train(self) -> tuple[Conversation, ...]:
+        """All that the pool is judged on."""
+        return (*self.train, *self.graded_train)
+
+    @property
+    def judged_test(self) -> tuple[Conversation, ...]:
+        """All that the chosen rubrics are judged on afterwards."""
+        return (*self.test, *self.graded_test)
+
+
+def sides_of(logs: Logs, test_fraction: float, seed: int) -> Sides:
+    """Split what is learned from; see `conversations.splits.split`."""
+    dealt = split([*logs.learnable, *graded_between(logs)], test_fraction, seed)
+    train, test = (_by_thumbs(side) for side in (dealt.train, dealt.test))
+    return Sides(train[0], test[0], train[1], test[1])
+
+
+def _by_thumbs(side: Sequence[Conversation]) -> tuple[tuple[Conversation, ...], tuple[Conversation, ...]]:
+    labeled = tuple(one for one in side if one.label is not Label.NONE)
+    return labeled, tuple(one for one in side if one.label is Label.NONE)
 
 
 def _grade(conversation: Conversation, name: str) -> float:

@@ -14,7 +14,7 @@ from langgraph.types import Send
 
 from pollex.graphs.ask import ask, extract_from, sides
 from pollex.graphs.context import context_of
-from pollex.graphs.learn.assemble import assemble, compare
+from pollex.graphs.learn.assemble import assemble, compare, with_graded
 from pollex.graphs.learn.calibrate import model_of, rating_of
 from pollex.graphs.learn.pairs import in_turns, matched_pairs
 from pollex.graphs.learn.reach import answers_of_pool
@@ -219,11 +219,13 @@ async def calibrate(state: LearnState, runtime: Runtime[LearnContext]) -> LearnS
         await context.store.write_step(context.run, "calibrate", found)
     if found["held_out"] is not None:
         work.crossfitted = dict(zip(found["conversations"], found["held_out"], strict=True))
-    training = candidates(context).conversations
-    answers = work.probabilities(training, work.chosen)
-    work.thumb_model = await asyncio.to_thread(model_of, found["chosen"], answers, work.chosen, training)
+    pool = candidates(context)
+    answers = work.probabilities(pool.conversations, work.chosen)
+    work.thumb_model = await asyncio.to_thread(model_of, found["chosen"], answers, work.chosen, pool.conversations)
     if (graded := found.get("grades")) is not None:
-        work.thumb_model.rating = await asyncio.to_thread(rating_of, graded, answers, work.chosen, training)
+        rows = with_graded(context, pool)
+        answers = work.probabilities(rows, work.chosen)
+        work.thumb_model.rating = await asyncio.to_thread(rating_of, graded, answers, work.chosen, rows)
     return {}
 
 

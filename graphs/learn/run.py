@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Literal
 
 from pollex.agents.roles import Extraction, Judge, Roles
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import check_learnable, split
+from pollex.conversations.splits import check_learnable
 from pollex.errors import WrongUse
+from pollex.graphs.learn.calibrate import sides_of
 from pollex.graphs.learn.results import Learned, labelled_scores, mean_answers
 from pollex.graphs.learn.state import LearnContext, LearnSettings, LearnState, RunState
 from pollex.graphs.run import RunSettings, config, digest, fingerprint_of, keep_conversations, running
@@ -187,29 +188,31 @@ async def _learn(
     graph: LearnRunnable,
 ) -> Learned:
     check_learnable(logs, settings.minimum)
-    learnable = logs.learnable
-    sides = split(learnable, settings.test_fraction, settings.seed)
+    sides = sides_of(logs, settings.test_fraction, settings.seed)
+    judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
     async with running(command, fingerprint, setting, sorted(set(roles.names.values()))) as run:
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
         work.options = len(SCALES[judge_record.scale])
         work.extractions = _extracted(setting.store, run.id, setting.retry_outcomes)
-        for id_, answers in _judged(setting.store, run.id, {c.id for c in sides.train}, setting.retry_outcomes):
+        for id_, answers in _judged(setting.store, run.id, {c.id for c in sides.judged_train}, setting.retry_outcomes):
             work.take(id_, answers, judge_record.options.value)
         context = LearnContext(
             **setting.of_run(run.id),
             logs=logs,
             training=sides.train,
             held_out=sides.test,
+            graded_training=sides.graded_train,
+            graded_held_out=sides.graded_test,
             roles=roles,
             judge_record=judge_record,
             profile=profile,
             settings=settings,
             work=work,
             prompts=dict(prompts),
-            by_id={c.id: c for c in (*sides.train, *sides.test)},
+            by_id=judged,
         )
         with context.tracer.span(command, kind="graph"):
-            await graph.ainvoke(LearnState(), context=context, config=config(len(learnable), setting.batch))
+            await graph.ainvoke(LearnState(), context=context, config=config(len(judged), setting.batch))
         assert work.rubric_set is not None, "the graph ends with `assess`"
         scores = tuple(labelled_scores(work, sides.train, sides.test))
         keep_scores(setting.store, run.id, work.rubric_set, scores)

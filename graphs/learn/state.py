@@ -228,11 +228,15 @@ class LearnContext(Context):
     Attributes:
         training: Labeled and scorable conversations, ordered by id.
         held_out: Labeled and scorable conversations, ordered by id; empty when nothing is held out.
+        graded_training: Those with a grade that is no thumb; models of grades alone are fitted to them.
+        graded_held_out: Those on the side that is held out.
     """
 
     logs: Logs
     training: tuple[Conversation, ...]
     held_out: tuple[Conversation, ...]
+    graded_training: tuple[Conversation, ...] = ()
+    graded_held_out: tuple[Conversation, ...] = ()
     roles: Roles
     judge_record: JudgeRecord
     profile: DomainProfile
@@ -247,7 +251,9 @@ class LearnContext(Context):
 
     def asked_of(self, stage: Stage) -> tuple[Conversation, ...]:
         """Return the conversations that a stage judges."""
-        return self.training if stage == "pool" else self.held_out
+        if stage == "pool":
+            return (*self.training, *self.graded_training)
+        return (*self.held_out, *self.graded_held_out)
 
     def questions(self, stage: Stage) -> list[Question]:
         """Return the stage's rubrics as questions."""

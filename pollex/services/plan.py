@@ -22,7 +22,6 @@ from pollex.agents.llm.summarizer import LlmSummarizer
 from pollex.agents.llm.updater import LlmUpdater
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import split
 from pollex.errors import PollexError
 from pollex.gateway.batches.desk import STAGES
 from pollex.gateway.budget import Price, UsageTable
@@ -32,6 +31,7 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.outcomes import Failed, Outcome
 from pollex.gateway.tokens import prompt_estimate
 from pollex.graphs.ask import ask_sides
+from pollex.graphs.learn.calibrate import Sides, sides_of
 from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load
@@ -156,35 +156,33 @@ class Plan:
 
     async def learning(self, logs: Logs, settings: LearnSettings) -> UsageTable:
         """Plan all calls of `learn`; those after the extraction are upper bounds."""
-        sides = split(logs.learnable, settings.test_fraction, settings.seed)
+        sides = sides_of(logs, settings.test_fraction, settings.seed)
         extractor = LlmExtractor(self.asker)
         for one in sides.train:
             await extractor.extract(one)
         if settings.method == "spur":
-            return await self._spur(sides.train, sides.test, settings)
+            return await self._spur(sides, settings)
         pool = {
             kind: await self._summaries(kind, MOST_REASONS * sum(c.label is label for c in sides.train), settings)
             for kind, label in KINDS.items()
         }
         await self._deduplication(sum(pool.values()))
         batches = sum(ceil(size / MOST_IN_A_CALL) for size in pool.values())
-        await self._judging(sides.train, batches)
+        await self._judging(sides.judged_train, batches)
         chosen = zip(settings.budget[:2], pool.values(), strict=True)
-        await self._judging(sides.test, sum(ceil(min(most, size) / MOST_IN_A_CALL) for most, size in chosen))
+        await self._judging(sides.judged_test, sum(ceil(min(most, size) / MOST_IN_A_CALL) for most, size in chosen))
         return self.planner.table
 
-    async def _spur(
-        self, training: Sequence[Conversation], held_out: Sequence[Conversation], settings: LearnSettings
-    ) -> UsageTable:
+    async def _spur(self, sides: Sides, settings: LearnSettings) -> UsageTable:
         """Plan the revisions and judging of both sets, limited by the budget."""
         updater = LlmUpdater(self.asker)
         for (kind, label), most in zip(KINDS.items(), settings.budget[:2], strict=True):
-            batches = ceil(MOST_REASONS * sum(c.label is label for c in training) / settings.batch)
+            batches = ceil(MOST_REASONS * sum(c.label is label for c in sides.train) / settings.batch)
             shown = [_reason(number, kind) for number in range(settings.batch)]
             if batches and most:
                 with self.planner.estimating(batches):
                     await updater.update(shown, [_rubric(number, kind) for number in range(most)], kind, most)
-        for side in (training, held_out):
+        for side in (sides.judged_train, sides.judged_test):
             await self._judging(side, sum(ceil(most / MOST_IN_A_CALL) for most in settings.budget[:2]))
         return self.planner.table
 

@@ -12,17 +12,24 @@ from small_runs import Pollex
 
 from pollex.rubrics.rubric_set import RubricSet
 
-STARS = ("1", "2", "4", "5")
+STARS = ("1", "2", "3", "4", "5")
 LEARN = ("--label-field", "stars", "--positive", ">=4", "--negative", "<=2", "--test-fraction", "0", "--also", "kind")
 
 
 def starred(count: int = 60) -> list[dict[str, object]]:
-    """A log in which one of three raters, `carl`, gives a star less; and how kind each found the assistant."""
+    """A log in which one of three raters, `carl`, gives a star less; and how kind each found the assistant.
+
+    Three stars, which are no thumb, are grades like the others.
+    """
     rows = small_log(count // 2)
     for place, row in enumerate(rows):
         best = 5 if row.pop("thumbs") == "up" else 2
         strict = place // 2 % 3 == 2
-        row |= {"stars": best - strict, "kind": 3 - place % 2, "rater": ("anna", "ben", "carl")[place // 2 % 3]}
+        row |= {
+            "stars": 3 if place % 10 == 9 else best - strict,
+            "kind": 3 - place % 2,
+            "rater": ("anna", "ben", "carl")[place // 2 % 3],
+        }
     return rows
 
 
