@@ -106,10 +106,11 @@ def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Val
         counts={name: int((~np.isnan(grades)).sum()) for name, grades in judges.items()},
         areas=_areas(judges, rng),
         agreement={
-            (category, name): paired(column[here(category)], columns[HUMAN][here(category)], rng)
+            (category, name): found
             for category in every
             for name, column in columns.items()
             if HUMAN in columns and name != HUMAN
+            if (found := paired(column[here(category)], columns[HUMAN][here(category)], rng))["alpha"].n
         },
         flags=_counted(gradings, lambda grading: grading.flags),
         outcomes=_counted(gradings, lambda grading: (grading.outcome,)),

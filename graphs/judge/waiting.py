@@ -30,6 +30,16 @@ class Waiting:
 
 def waiting_of(store: Store, run: Run) -> Waiting | None:
     """Return what an ended run waits for, read-only; None if it is no run of `judge`."""
+    found = work_of(store, run)
+    if found is None:
+        return None
+    task, work = found
+    ids = work.waiting()
+    return Waiting(task, tuple(ids), {id_: work.tallies[id_].votes for id_ in ids}, work.people)
+
+
+def work_of(store: Store, run: Run) -> tuple[Task, JudgeRunState] | None:
+    """Return what an ended run was asked, and its votes with the rule that was fitted; None as for `waiting_of`."""
     kept = step(store, run.id, TASK) if run.command == "judge" else None
     if kept is None:
         return None
@@ -39,5 +49,4 @@ def waiting_of(store: Store, run: Run) -> Waiting | None:
     if task.precision is not None:
         conversations = [one for one in conversations_of(store, run.id) if one.id in tallies]
         fit_to_thumbs(work, ConversationIndex(conversations), truth_of(conversations), task.precision)
-    ids = work.waiting()
-    return Waiting(task, tuple(ids), {id_: tallies[id_].votes for id_ in ids}, work.people)
+    return task, work

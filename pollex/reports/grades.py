@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
+from pollex.graphs.grade.run import Grading
 from pollex.graphs.grade.summary import ALL, HUMAN, RULES, Summary
 from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure
+from pollex.prompts.grading.profile import COMPARISON, EXPLANATION, OVERALL, ReferencingProfile
 from pollex.reports.learning_charts import SHARES
 from pollex.reports.numbers import count, known, listed, number
 from pollex.reports.page import render
 from pollex.reports.svg import Frame, svg
+from pollex.rubrics.answers import Answer
 
 CURVES = {
     HUMAN: ("ink", "people"),
@@ -26,37 +30,68 @@ COLUMNS = {"overall": "Overall, by rules", "plain": "Overall, plain", "human": "
 """Names of the columns that stand first."""
 
 
-def grades_page(found: Summary, *, judge: str, pivot: float, run: str = "") -> str:
+def grades_page(
+    found: Summary, *, judge: str, pivot: float, run: str = "", example: Mapping[str, Any] | None = None
+) -> str:
     """Render the whole page.
 
     Args:
         judge: The model's name.
         pivot: The grade of the reference.
+        example: An answer that is shown; see `example`.
 
     Returns:
         HTML, the same for the same arguments. Write it as UTF-8.
     """
     worst, best = (number(float(level), 0) for level in found.levels[[0, -1]])
-    shown = [name for name in CURVES if found.counts.get(name)]
-    columns = sorted(found.dimensions, key=lambda name: name not in COLUMNS)
     return render(
         "grades.html",
         file="",
         titles={},
-        found=found,
         judge=judge,
         scale=f"The reference has grade {number(pivot, 0)} on a scale from {worst} to {best}.",
         by_people=bool(found.counts.get(HUMAN)),
-        legend=[(CURVES[name][0], f"{CURVES[name][1]} (n = {found.counts[name]})") for name in shown],
-        drawing=cumulative_chart(found, pivot),
-        unequal=len({found.counts[name] for name in shown}) > 1,
-        areas={name.replace(" - ", " minus "): (figure, area_verdict(name, figure)) for name, figure in
-               found.areas.items()},
-        columns={name: found.names.get(name, COLUMNS.get(name, name)) for name in columns},
-        everything=ALL,
         left_out=left_out(found.outcomes, found.flags),
         facts={"judge": judge, "run": run},
-    )  # fmt: skip
+        **sections(found, pivot, example),
+    )
+
+
+def sections(found: Summary, pivot: float, example: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what the template of distributions, means, agreement and the example shows; arguments as above."""
+    shown = [name for name in CURVES if found.counts.get(name)]
+    columns = sorted(found.dimensions, key=lambda name: name not in COLUMNS)
+    return {
+        "found": found,
+        "legend": [(CURVES[name][0], f"{CURVES[name][1]} (n = {found.counts[name]})") for name in shown],
+        "drawing": cumulative_chart(found, pivot),
+        "unequal": len({found.counts[name] for name in shown}) > 1,
+        "areas": {name.replace(" - ", " minus "): (figure, area_verdict(name, figure))
+                  for name, figure in found.areas.items()},
+        "columns": {name: found.names.get(name, COLUMNS.get(name, name)) for name in columns},
+        "everything": ALL,
+        "example": example,
+    }  # fmt: skip
+
+
+def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[str, Any] | None:
+    """Return the answer with the lowest grade, with all that the judge said; None without grades."""
+    graded = [(one, found.chosen) for one in gradings if isinstance(found := one.answers.get(OVERALL), Answer)]
+    if not graded:
+        return None
+    worst = min(graded, key=lambda pair: pair[1])[0]
+    names = {key: part.name for key, part in profile.dimensions.items()} | COLUMNS
+    answers = [(question, worst.answers.get(question.id)) for question in worst.graded]
+    return {
+        "case": worst.case,
+        "comparison": worst.said(COMPARISON),
+        "explanation": worst.said(EXPLANATION),
+        "grades": [
+            (names.get(question.id, question.id), question.options[answer.chosen].text, answer.justification)
+            for question, answer in answers
+            if isinstance(answer, Answer)
+        ],
+    }
 
 
 def cumulative_chart(found: Summary, pivot: float) -> Markup:

@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from pollex.reports import calibration_charts, learning_charts, numbers, sparks
+from pollex.reports import calibration_charts, judging_charts, learning_charts, numbers, sparks
 from pollex.reports.svg import escape
 from pollex.text import printable
 
@@ -47,7 +47,8 @@ def environment() -> Environment:
     shares = (numbers.percent, numbers.percent_interval, numbers.points)
     made.filters.update({each.__name__: each for each in (*written, *shares, short)})
     made.tests["known"] = numbers.known
-    made.globals.update(calibration_charts=calibration_charts, learning_charts=learning_charts, sparks=sparks)
+    made.globals.update(calibration_charts=calibration_charts, judging_charts=judging_charts)
+    made.globals.update(learning_charts=learning_charts, sparks=sparks)
     made.globals.update(LEVEL=numbers.LEVEL, NAME=NAME, QUOTE=QUOTE, REASON=REASON, TEXT=TEXT)
     style = "".join(style_of(name) for name in STYLES)
     made.globals.update(style=style, digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode())

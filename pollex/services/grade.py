@@ -31,7 +31,7 @@ from pollex.graphs.grade.run import grade as run_graph
 from pollex.graphs.grade.summary import Summary, Value, summary
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
-from pollex.reports.grades import grades_page
+from pollex.reports.grades import example, grades_page
 from pollex.services.logs import Sources, listed, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
@@ -157,7 +157,9 @@ def grade(
     if out is not None:
         write_rows(out, result.records(), COLUMNS)
     if page is not None:
-        _write_page(page, grades_page(result.summary, judge=judge, pivot=profile.pivot, run=ended.run))
+        shown = example(profile, gradings)
+        made = grades_page(result.summary, judge=judge, pivot=profile.pivot, run=ended.run, example=shown)
+        _write_page(page, made)
     return result
 
 

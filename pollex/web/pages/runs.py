@@ -25,6 +25,7 @@ from pollex.web.graph_drawing import drawing, strip
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import SCORING
 from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, settings_of, unsealed
+from pollex.web.results import grades_of, ratings_of
 from pollex.web.run_page import BINS, Spans, Times, drawn_graphs, errors_of, outline, spans_of, times_of
 from pollex.web.site import Site
 
@@ -180,7 +181,7 @@ def run_page(request: Request) -> Response:
     site = site_of(request)
     run, form = site.run(request.path_params["run"]), query(request, TimesForm)
     status, spans = site.status(run), spans_kept(site, run)
-    times = form.times(spans)
+    times, grades = form.times(spans), grades_of(site, run)
     return frame.page(
         "run.html",
         site=site.id,
@@ -202,6 +203,9 @@ def run_page(request: Request) -> Response:
         folder=site.store.folder,
         named=site.set_of(run),
         scores=run.command in SCORING,
+        ratings=ratings_of(site, run),
+        grades=grades is not None,
+        **(grades or {}),
         unlike=unlike_of(site, run),
         pulse=pulse_of(site, run) if status not in ENDED else None,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from math import log
 from pathlib import Path
 from typing import Any
 
 import pytest
+from web_site import client_of, made_app
 
 from pollex.agents.ensemble import Ensemble, Recorded
 from pollex.agents.votes import Rule
@@ -124,3 +126,16 @@ async def test_a_log_without_thumbs_or_a_question_with_three_answers_has_no_prec
     assert precision_of(store, run, task, task.rule, unlabelled) is None
     three = Task(asked("How?", ["a", "b", "c"]), task.rule)
     assert precision_of(store, run, three, task.rule, LOG) is None
+
+
+async def test_the_page_of_the_run_has_ratings_entropies_and_both_figures(store: Store) -> None:
+    run, _ = await judged(store, LOG, Rule.of(5))
+    async with client_of(made_app(store)) as client:
+        page = (await client.get(f"/runs/{run}")).text
+    shown = page.partition('id="ratings"')[2].partition('id="graph"')[0]
+    assert "0.750" in shown
+    assert "0.333" in shown
+    assert shown.count("<svg") == 2
+    rows = [" ".join(re.findall(r">([^<>\n]+)<", row)) for row in shown.split("<tr>") if "<td" in row]
+    assert rows[0] == "yes 5 0 0.000 2"
+    assert any(row.startswith("none 3 2 0.673 1") for row in rows)

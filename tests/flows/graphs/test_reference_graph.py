@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from web_site import client_of, made_app
 
 from pollex.agents.llm.reference_judge import PLAIN, TYPE
 from pollex.conversations.conversation import Conversation
@@ -270,3 +271,14 @@ async def test_answers_of_batches_that_were_closed_outlive_the_run_that_was_stop
     speaker = Speaker()
     assert {outcome for _, outcome in await answered(store, speaker, batch=2, resume=True)} == {"answered"}
     assert set(speaker.asked) <= {"c4", "c5", "c6"}
+
+
+async def test_the_page_of_the_run_has_means_curves_and_an_answer_with_what_the_judge_said(store: Store) -> None:
+    cases = Cases(tuple(case(n, human=float(n), evidences=(Evidence(quote="scattered most"),)) for n in range(3)))
+    judge = Fixed({"overall": "6", EVIDENCE: "consistent"})
+    await graded(store, cases, judge, Fixed({PLAIN: "9"}))
+    async with client_of(made_app(store)) as client:
+        page = (await client.get("/runs/grade-1")).text
+    shown = page.partition('id="distribution"')[2].partition('id="graph"')[0]
+    for words in ("people (n = 3)", "plain: no reference", "6.00", "scattered most", "Thus.", "Krippendorff"):
+        assert words in shown, words

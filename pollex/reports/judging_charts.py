@@ -1,0 +1,46 @@
+"""Charts of ratings against thumbs on either side of τ: RoboRater's figures 1 and 2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from pollex.reports.learning_charts import SHARES
+from pollex.reports.numbers import known
+from pollex.reports.svg import Frame, disc, svg
+from pollex.selection.consensus import Point
+
+LEGEND = [("positive", "right, DE ≤ τ"), ("negative", "right, DE > τ"), ("ink", "coverage")]
+
+
+def by_runs(points: Sequence[Point]) -> Markup:
+    """Draw coverage, and the share that is right on both sides, by the number of runs."""
+    return _drawn("by the number of runs", "runs", [(float(point.n), point) for point in points])
+
+
+def by_tau(points: Sequence[Point]) -> Markup:
+    """Draw the same by τ, with all runs."""
+    most = max(point.n for point in points)
+    return _drawn("by τ", "τ in nats", [(point.tau, point) for point in points if point.n == most])
+
+
+def _drawn(title: str, axis: str, points: Sequence[tuple[float, Point]]) -> Markup:
+    frame = Frame.over((points[0][0], points[-1][0]), (0.0, 1.0))
+    series = {
+        "positive": [(x, one.sides.passed.precision, one.sides.passed.precision_interval) for x, one in points],
+        "negative": [(x, one.sides.left.precision, one.sides.left.precision_interval) for x, one in points],
+        "ink": [(x, one.sides.coverage, one.sides.coverage_interval) for x, one in points],
+    }
+    shown = {name: [(x, y, ends or (y, y)) for x, y, ends in every if known(y)] for name, every in series.items()}
+    return svg(
+        f"Coverage, and share of ratings that are right on either side of τ, {title}",
+        frame.y_axis(SHARES),
+        [frame.curve([x for x, *_ in every], [y for _, y, _ in every], name) for name, every in shown.items()],
+        [
+            (frame.whisker(x, *ends), disc(frame.x(x), frame.y(y), name, 3.0))
+            for name, every in shown.items()
+            for x, y, ends in every
+        ],
+        frame.x_axis(axis),
+    )
