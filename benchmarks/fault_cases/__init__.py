@@ -11,7 +11,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))  # cases are made of what the tests are made of
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "endurance")]  # cases are made of what the tests are made of
 
 for _library in ("OPENBLAS", "OMP"):  # on few cores a second thread waits for longer than it works
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")

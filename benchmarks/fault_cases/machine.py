@@ -180,3 +180,30 @@ def locked_and_packed(folder: Path) -> str:
     packed = [name for name in ZipFile(wheel).namelist() if "demo/" in name]
     assert not packed, packed
     return f"{len(pins)} distributions with hashes"
+
+
+def score_of(folder: Path, before: str = "pass") -> tuple[int, str]:
+    """Score in a process of its own, which begins with lines of Python; return its code and what it said."""
+    code = f"import resource, sys, time; {before}; from pollex.cli.main import main; main()"
+    words = ["score", "log.jsonl", "--rubrics", "r.json", "--out", "s.jsonl", "--store", "s"]
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code, *words], cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@case("3.15", "short memory, a clock before 1970 and a full disk are called so, in a line with a remedy")
+def short_of_something(folder: Path) -> str:
+    """Score with .4 to 1.5 GB of addresses, at a time before 1970, and with files of 128 kB at most."""
+    learned(folder)
+    shorts = {
+        f"resource.setrlimit(resource.RLIMIT_AS, ({size}, {size}))": "memory " for size in (4 * 10**8, 15 * 10**8)
+    }
+    shorts["time.time = lambda: -1.0"] = "the clock of this machine is before 1970"
+    shorts["resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 17, 1 << 17))"] = "disk full at"
+    for before, said in shorts.items():
+        code, told = score_of(folder, before)
+        assert (code in (1, 2), said in told, "→" in told, "Traceback" in told) == (True, True, True, False), told
+    code, told = score_of(folder)
+    assert code == 0, told
+    return f"{len(shorts)} of {len(shorts)}, and with enough of each it scores"

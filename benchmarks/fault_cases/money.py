@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,10 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from judged import rubric_set, write_log
+
 from fault_cases import case
+from fault_cases.commands import run
 from pollex.errors import PollexError, StoreDamaged
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Call
@@ -289,3 +293,27 @@ def refused(folder: Path) -> str:
     for address in ("http://a\0b/v1", "http://\u24d0.example/v1", "http://-\u00fc-.example/v1"):
         assert "no" in refusal(lambda address=address: Endpoint("m", address))  # type: ignore[misc]
     return "0 calls"
+
+
+@case("3.15", "a store that was removed under a run is called so, and a resume at another address is refused")
+def removed_and_elsewhere(folder: Path) -> str:
+    """See `case`."""
+
+    def removing(prompt: str, path: str) -> tuple[int, str]:
+        shutil.rmtree(folder / "s", ignore_errors=True)
+        return honest(prompt, path)
+
+    with serving(removing) as server:
+        told = refusal(lambda: ask(folder / "s", server.url, 4))
+    assert "removed while it was in use" in told, told or "nothing is said"
+    rubric_set("http://127.0.0.1:9/v1", sat=2, dsat=2).save(folder / "r.json")
+    write_log(folder / "log.jsonl", 8)
+    words = ("score", "log.jsonl", "--rubrics", "r.json", "--out", "s.jsonl", "--store", "t", "--base-url")
+    with serving() as one, serving() as other:
+        run(folder, *words, one.url, "--max-calls", "3", code=1)
+        before = len(other.calls)
+        refused = run(folder, *words, other.url, "--resume", code=1)
+        assert "was started with other settings" in refused.err, refused.err
+        asked_there = [call for call in other.calls[before:] if "Problem" in call]
+        assert not asked_there, f"{len(asked_there)} calls"
+    return "both are refused, and no conversation goes to the other address"

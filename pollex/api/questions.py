@@ -207,8 +207,8 @@ def simulate(
     """
     asked = simulating.SimulateOptions(topics=Path(topics), systems=systems, documents=path_of(documents), turns=turns)
     with running(store, progress, resume=resume) as run:
-        del run["reading"]
-        return simulating.simulate(asked, out=path_of(out), model=model_of(model, options), **run)
+        model_options, progress = model_of(model, options), run["progress"]
+        return simulating.simulate(asked, out=path_of(out), run=run["run"], model=model_options, progress=progress)
 
 
 def review(

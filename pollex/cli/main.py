@@ -130,7 +130,7 @@ def is_memory(error: Exception) -> bool:
 
 def out_of_memory() -> PollexError:
     """Return the error for memory that ran out."""
-    remedy = "give the command more, 2 GB for example; with --resume, where it has that, nothing is done twice"
+    remedy = "give the command more, 4 GB for example; with --resume, where it has that, nothing is done twice"
     return PollexError("memory ran out", remedy=remedy)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pollex.conversations.logs import Logs
-from pollex.errors import Interrupted
+from pollex.errors import Interrupted, WrongUse
 from pollex.gateway.endpoint import Endpoint
 from pollex.graphs.context import Progress
 from pollex.services.event_loop import complete, few_collections
@@ -138,9 +139,34 @@ class Workspace:
                 signal.signal(number, signal.SIG_IGN if stopping and number == signal.SIGHUP else handler)
 
 
+LEAST_ADDRESSES = 1_800_000_000
+"""Bytes of addresses below which a run isn't begun: with less, libraries of other languages crash silently."""
+
+
+def require_addresses() -> None:
+    """Refuse a run under a small limit on addresses, as `ulimit -v` sets: the 400 MB that a run fills take 3 GB.
+
+    Raises:
+        WrongUse: The limit is below `LEAST_ADDRESSES`.
+    """
+    if sys.platform == "win32":
+        return
+    import resource  # Windows has none
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESSES:
+        remedy = "`ulimit -v unlimited`, or 4000000; a limit on memory itself, as a container has, may be smaller"
+        raise WrongUse(f"memory would run out: the limit on addresses is {limit / 1e9:.1f} GB", remedy=remedy)
+
+
 @contextmanager
 def workspace(options: RunOptions, progress: Progress, logs: Logs | None = None) -> Iterator[Workspace]:
-    """Open the store for a run, and keep in it what the placeholders of the logs stand for."""
+    """Open the store for a run, and keep in it what the placeholders of the logs stand for.
+
+    Raises:
+        WrongUse: The limit on addresses is one under which libraries crash.
+    """
+    require_addresses()
     with Store.open(options.store) as store:
         for notice in store.notices:
             progress.note(f"Note: {notice}")

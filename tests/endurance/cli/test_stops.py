@@ -133,6 +133,7 @@ MANY = 2 * BATCH + 1
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.nightly  # as end_to_end/test_killed_runs.py, with the built-in judge
 def test_a_scoring_run_that_is_killed_writes_what_an_unbroken_one_writes(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
@@ -194,7 +195,7 @@ def test_a_run_that_is_to_outlive_its_terminal_does(tmp_path: Path, learnt: Lear
     assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
 
 
-@pytest.mark.parametrize("twice", [False, True], ids=["once", "twice"])
+@pytest.mark.parametrize("twice", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["once", "twice"])
 def test_ctrl_c_is_heard_while_embedding_keeps_the_event_loop_busy(tmp_path: Path, twice: bool) -> None:
     rows = small_log(200)
     for one in rows:

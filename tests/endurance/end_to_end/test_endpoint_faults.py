@@ -29,7 +29,10 @@ def test_a_persistent_server_error_costs_four_calls_and_one_conversation(bench: 
     assert sums(ended.json["usage"])
 
 
-@pytest.mark.parametrize("rule", [{"do": "hang"}, {"do": "hang", "part": "half"}, {"do": "trickle", "seconds": 0.5}])
+HALF = pytest.param({"do": "hang", "part": "half"}, marks=pytest.mark.nightly)  # between the two others
+
+
+@pytest.mark.parametrize("rule", [{"do": "hang"}, HALF, {"do": "trickle", "seconds": 0.5}])
 def test_a_call_that_never_ends_ends_at_the_deadline(bench: Bench, rule: dict[str, Any]) -> None:
     bench.log(10)
     bench.server.script(faulty(ONE, **rule))

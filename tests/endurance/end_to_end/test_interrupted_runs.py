@@ -17,7 +17,10 @@ from small_log import command
 SLOW = [ATTENTIVE | {"match": "Problem", "latency": 1.5}, ATTENTIVE]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(  # that each of them ends a run so, cli/test_stops.py shows without a server
+    "number",
+    [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.nightly) for one in (signal.SIGTERM, signal.SIGHUP))],
+)
 def test_a_stopped_run_keeps_what_was_on_its_way_and_repeats_nothing(bench: Bench, number: signal.Signals) -> None:
     bench.log(40)
     bench.server.script(SLOW)
@@ -114,6 +117,7 @@ def test_resume_with_no_run_to_resume_is_wrong_use(bench: Bench) -> None:
     assert bench.judged == 0
 
 
+@pytest.mark.nightly  # as four of them in the case 3.2 of benchmarks/faults.py
 def test_two_runs_at_once_on_one_store_both_finish(bench: Bench) -> None:
     bench.log(40)
     bench.server.script([ATTENTIVE | {"latency": 0.05}])
@@ -207,9 +211,8 @@ def test_a_pipe_whose_reader_went_costs_no_call(bench: Bench, interrupted: bool)
     assert bench.judged == 80
 
 
-@pytest.mark.parametrize(
-    "interrupted", [pytest.param(True, marks=pytest.mark.nightly), False], ids=["and Ctrl-C", "alone"]
-)
+@pytest.mark.nightly  # as the pipe above, which stderr is one of
+@pytest.mark.parametrize("interrupted", [True, False], ids=["and Ctrl-C", "alone"])
 def test_a_stderr_that_vanished_costs_no_call(bench: Bench, interrupted: bool) -> None:
     bench.log(40)
     bench.server.script(SLOW)

@@ -74,6 +74,7 @@ def test_killed_before_the_first_answer_all_is_asked_and_nothing_else(bench: Ben
     assert bench.judged == 16 + 40
 
 
+@pytest.mark.nightly  # as store/test_gateway_kills.py, by the command
 def test_killed_after_the_last_answer_nothing_is_asked_again(bench: Bench, server: SubprocessServer) -> None:
     bench.log(150)
     process = bench.start(bench.scoring("--concurrency", 64))
@@ -86,6 +87,7 @@ def test_killed_after_the_last_answer_nothing_is_asked_again(bench: Bench, serve
     assert len(bench.scores()) == 150
 
 
+@pytest.mark.nightly  # as the end of a run that was stopped, in test_interrupted_runs.py
 def test_a_resumed_run_says_what_the_ledger_knew(bench: Bench) -> None:
     bench.log(30)
     bench.server.script([ATTENTIVE | {"latency": 0.1}])

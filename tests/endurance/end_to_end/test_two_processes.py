@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from benches import ATTENTIVE, Bench
 
 CALLS = 200
 
 
+@pytest.mark.nightly  # as the case 3.2 of benchmarks/faults.py, by the command
 def test_four_processes_on_a_fresh_store_send_each_call_once_but_those_out_at_a_kill(bench: Bench) -> None:
     bench.log(CALLS // 2)
     bench.server.script([ATTENTIVE | {"latency": 0.05}])

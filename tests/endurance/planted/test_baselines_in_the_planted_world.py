@@ -138,7 +138,7 @@ def test_grades_from_1_to_10_are_kept_and_asked_again_when_scoring(
     assert all(0 < row["probability"] < 1 for row in rows)
 
 
-@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("named", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_a_refit_asks_on_the_scale_of_the_set_also_where_the_model_is_named(
     pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path, named: bool
 ) -> None:
