@@ -301,7 +301,7 @@ def test_a_killed_grading_run_goes_on_and_comes_to_the_same(exam: Exam) -> None:
 
 def test_a_resume_with_another_profile_is_refused(exam: Exam) -> None:
     assert exam.judge("--max-calls", 5).code == 1
-    ended = exam.judge("--resume", "--profile", "english")
+    ended = exam.judge("--resume", "--profile", "chinese")
     assert ended.code == 1
     assert "was started with other settings" in ended.err
     assert "profile" in ended.err

@@ -62,6 +62,7 @@ def test_every_bundled_profile_is_tested_here() -> None:
     assert bundled() == ["chinese", "english"]
 
 
+@pytest.mark.parametrize("name", ["chinese", "english"])
 @pytest.mark.parametrize(
     ("category", "subcategory", "type_", "temperature"),
     [
@@ -76,9 +77,9 @@ def test_every_bundled_profile_is_tested_here() -> None:
     ],
 )
 def test_the_subcategory_is_looked_up_before_the_category(
-    category: str, subcategory: str, type_: str | None, temperature: float
+    category: str, subcategory: str, type_: str | None, temperature: float, name: str
 ) -> None:
-    profile = ReferencingProfile.load("chinese")
+    profile = ReferencingProfile.load(name)
     assert profile.type_of(category, subcategory) == type_
     assert profile.temperature_of(category, subcategory) == temperature
 
