@@ -136,9 +136,9 @@ def _rows(source: str, path: Path, encoding: str, longest: int | None) -> Iterat
     if _is_parquet(path):
         return parquet_rows(source, path)
     form = FORMATS.get(path.suffix.lower())
-    if form is None:
+    if form in (None, "lines"):
         with closing(_lines(source, path, encoding, longest)) as lines:
-            form = _told_format(lines)
+            form = _told_format(lines) if form is None else _form_of_lines(lines)
     if form == "lines":
         return json_lines(source, _lines(source, path, encoding, longest))
     if form == "csv":
@@ -168,6 +168,12 @@ def _told_format(lines: Iterable[str]) -> str:
     except ValueError:
         return "document"
     return "lines" if second else "document"
+
+
+def _form_of_lines(lines: Iterable[str]) -> str:
+    """Return `document` for a file of lines that holds objects written over several lines."""
+    first = next((line.strip() for line in lines if line.strip()), "")
+    return "document" if first in ("{", "[") else "lines"
 
 
 def _lines(

@@ -59,7 +59,7 @@ def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
 def json_document(source: str, text: str) -> Iterator[Row | BadRow]:
     """Yield the items of a JSON list, possibly in an envelope such as `{"data": […]}`.
 
-    A single object is one row.
+    A single object is one row; so is each of several one after another, written over several lines.
 
     Raises:
         BadInput: The text isn't JSON; no part of it can be trusted then.
@@ -67,12 +67,33 @@ def json_document(source: str, text: str) -> Iterator[Row | BadRow]:
     try:
         value = parse_json(text)
     except ValueError as error:
+        if parts := _one_after_another(text):
+            pages = [_page_of(part) or ([part], {}) for part in parts]
+            rows = [(item, beside) for items, beside in pages for item in items]
+            yield from (_row(source, number, *row) for number, row in enumerate(rows, start=1))
+            return
         raise BadInput(
             f"not JSON: {_reason(error)}", where=source, remedy="correct the file, or use JSON lines"
         ) from None
     items, beside = items_of(value)
     for number, item in enumerate(items, start=1):
         yield _row(source, number, item, beside)
+
+
+def _one_after_another(text: str) -> list[Any]:
+    """Return the objects of a text that has nothing but objects one after another; none of other texts."""
+    found, decoder, start = [], json.JSONDecoder(), 0
+    try:
+        while start < len(text):
+            if text[start].isspace():
+                start += 1
+                continue
+            _, end = decoder.raw_decode(text, start)
+            found.append(parse_json(text[start:end]))
+            start = end
+    except (ValueError, RecursionError):
+        return []
+    return found if all(isinstance(value, dict) for value in found) else []
 
 
 def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:

@@ -243,8 +243,8 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
     yield from [Skipped("", 0)] * joiner.steps
     joiner.notes += labeller.notes
     joiner.account.spellings.update(labeller.spellings)
-    picker.note_found(*labeller.found, *(kind.name for kind in joiner.account.scores if kind.taken))
-    picker.note_found(*(kind.source for kind in joiner.account.scores if kind.taken))
+    taken = [kind for kind in joiner.account.scores if kind.taken]
+    picker.note_found(*labeller.found, *filter(None, [options.label_field if taken else None]))
 
 
 def _require_places(turns: Sequence[TableTurn]) -> None:

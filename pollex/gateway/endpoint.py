@@ -110,17 +110,21 @@ class Endpoint:
         return () if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
 
 
-def refuse_no_address(url: str) -> None:
+def refuse_no_address(url: str, what: str = "the base URL", option: str = "base_url") -> None:
     """Refuse what is no http(s) address: empty, without its scheme, with a host that can't be looked up.
+
+    Args:
+        what: What has it, for people.
+        option: The argument that gave it; empty for a variable of the environment.
 
     Raises:
         WrongUse: It is none.
     """
     if not _is_address(url):
         raise WrongUse(
-            "the base URL is not an http(s) address",
+            f"{what} is not an http(s) address",
             remedy="give one like http://localhost:8000/v1, or leave it out",
-            option="base_url",
+            option=option,
         )
 
 

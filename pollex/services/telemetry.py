@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pollex.errors import WrongUse
+from pollex.gateway.endpoint import refuse_no_address
 from pollex.rubrics.netsat import Score
 
 EVENT = "gen_ai.evaluation.result"
@@ -53,11 +54,12 @@ def exporting(url: str | None, digest: str) -> Iterator[Callable[[Score], None] 
         digest: Of the rubric set.
 
     Raises:
-        WrongUse: The extra `otel` is missing.
+        WrongUse: The extra `otel` is missing, or the address is none.
     """
     if url is None:
         yield None
         return
+    refuse_no_address(url, "the address for events", "events")
     try:
         from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter  # an extra
         from opentelemetry.sdk._logs import LoggerProvider

@@ -15,6 +15,7 @@ from pollex.formats.assembly.pieces import moment
 from pollex.formats.peers.interface import Ask, Interface, Row, Stream, Where
 from pollex.formats.peers.interfaces import INTERFACES, PAGE
 from pollex.formats.write import draft_of, require_writable
+from pollex.gateway.endpoint import refuse_no_address
 from pollex.graphs.context import Progress
 
 if TYPE_CHECKING:
@@ -178,7 +179,8 @@ def _client(interface: Interface, environment: Mapping[str, str]) -> httpx2.Clie
     if missing := [name for name in interface.keys if not environment.get(name)]:
         raise WrongUse(f"{missing[0]} is not set", remedy=f"set it in the environment: export {missing[0]}=…")
     names, usual = interface.url
-    url = next((environment[name] for name in names if environment.get(name)), usual)
+    name, url = next(((name, environment[name]) for name in names if environment.get(name)), ("", usual))
+    refuse_no_address(url, name, option="")
     return httpx2.Client(base_url=url.rstrip("/"), headers=interface.headers(environment), timeout=SECONDS)
 
 

@@ -9,7 +9,20 @@ from typing import Any, NamedTuple
 from pollex.conversations.conversation import Turn
 from pollex.conversations.logs import Account, BadRow, describe_bad_rows
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import Addition, Call, Facts, Link, Message, Piece, Score, Talk, Turns, Words
+from pollex.formats.assembly.beside import offered
+from pollex.formats.assembly.pieces import (
+    NO_FACTS,
+    Addition,
+    Call,
+    Facts,
+    Link,
+    Message,
+    Piece,
+    Score,
+    Talk,
+    Turns,
+    Words,
+)
 from pollex.formats.assembly.sessions import WITHOUT_WORDS, NoWords, from_calls
 from pollex.formats.assembly.thumbs import chosen, latest, notes
 from pollex.formats.assembly.trees import Built, from_messages, gathered
@@ -53,6 +66,7 @@ class Joiner:
         self._facts: dict[str, list[Mapping[str, Any]]] = {}
         self._shown: dict[str, tuple[float, str]] = {}
         self._scores: list[Score] = []
+        self._columns: dict[tuple[str, ...], Score] = {}
         self._places: dict[str, Place] = {}
         self._turns: dict[Turn, Turn] = {}
         self._links: dict[str, str] = {}
@@ -77,8 +91,11 @@ class Joiner:
             BadInput: The row can't be read.
         """
         self.account.formats[name] += 1
-        for piece in list(pieces):
+        found = list(pieces)
+        for piece in found:
             self._keep(piece, (row.source, row.line))
+        for score in offered(row.fields, found, f"{row.source}:{row.line}", self._options.label_field):
+            self._columns[score.target, score.id, score.name, str(score.value)] = score
 
     def _keep(self, piece: Piece, place: Place) -> None:
         match piece:
@@ -90,7 +107,7 @@ class Joiner:
                     kept[key] = piece._replace(turns=self._shared(piece.turns))
             case Call():
                 self._places.setdefault(piece.trace, place)
-                self._call(piece)
+                self._call(piece._replace(beside=NO_FACTS))
             case Words():
                 self._places.setdefault(piece.trace, place)
                 self._words.setdefault(piece.span, []).append(piece)
@@ -141,7 +158,7 @@ class Joiner:
             BadInput: The files have thumbs and no words, or none of the thumbs belongs to their conversations.
             WrongUse: Several scores may be the thumb.
         """
-        taken, self.account.scores = chosen(self._scores, self._options)
+        taken, self.account.scores = chosen([*self._scores, *self._columns.values()], self._options)
         self.notes += notes(self.account.scores)
         self._link()
         sessions = self._sessions()
@@ -150,7 +167,10 @@ class Joiner:
             self._facts.setdefault(targets["span", id_], []).extend(self._facts.pop(id_))
         thumbs: dict[str, list[Score]] = {}
         lost = 0
-        for score in latest(taken):
+        newest, older = latest(taken, self._options.thumbs)
+        self.notes += older
+        for score in newest:
+            score = _reached(score, targets)
             owner = targets.get((score.target, score.id)) or targets.get(("message", score.message or ""))
             if owner is not None:
                 thumbs.setdefault(owner, []).append(score)
@@ -275,6 +295,15 @@ class Joiner:
         facts = gathered([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
         return Joined(id_, built._replace(facts=facts), tuple(thumbs.get(id_, ())), place)
+
+
+def _reached(score: Score, targets: Mapping[tuple[str, str], str]) -> Score:
+    """Return a score as one of the trace or conversation around what it names, where that isn't in the files."""
+    if (score.target, score.id) in targets:
+        return score
+    known = ((target, id_) for target, id_ in score.around if id_ and (target, id_) in targets)
+    target, id_ = next(known, (score.target, score.id))
+    return score._replace(target=target, id=id_)
 
 
 def _with_beside(message: Message, beside: Sequence[Addition]) -> Message:

@@ -15,6 +15,8 @@ Turns = tuple[Turn, ...]
 Target = Literal["conversation", "trace", "span", "message"]
 PAIR = "preference"
 """The source of scores that stand for a preference between two answers; no thumbs unless the user says so."""
+COLUMN = "a column"
+"""The source of scores that are columns or attributes, which the tool itself doesn't know as scores."""
 NO_FACTS: Mapping[str, Any] = {}
 
 
@@ -65,6 +67,7 @@ class Call(NamedTuple):
         history: Whether `before` is a list of messages, which may repeat earlier turns, and not one text.
         error: What failed, in words.
         facts: Further fields for the conversation's metadata.
+        beside: Attributes of the span, among which may be the label.
     """
 
     trace: str
@@ -78,6 +81,7 @@ class Call(NamedTuple):
     history: bool = False
     error: str = ""
     facts: Mapping[str, Any] = NO_FACTS
+    beside: Mapping[str, Any] = NO_FACTS
 
 
 class Words(NamedTuple):
@@ -156,6 +160,7 @@ class Score(NamedTuple):
         rating: Whether it counts stars, so that 1 is the worst.
         message: The message that it was given for, where `id` is its conversation's.
         key: The score's own id; of several rows with it the newest counts.
+        around: What it counts for where the files don't have what `id` names: the trace, then the conversation.
     """
 
     target: Target
@@ -170,6 +175,7 @@ class Score(NamedTuple):
     rating: bool = False
     message: str | None = None
     key: str | None = None
+    around: tuple[tuple[Target, str | None], ...] = ()
 
 
 Piece = Message | Call | Words | Addition | Talk | Facts | Link | Score

@@ -58,7 +58,14 @@ def from_calls(calls: Sequence[Call], words: Mapping[str, Words]) -> Built:
     traces: dict[str, list[Call]] = {}
     for call in calls:
         traces.setdefault(call.trace, []).append(call)
-    candidates = [found for trace in _in_time(traces) if (found := _candidates([_filled(c, words) for c in trace]))]
+    candidates: list[list[Said]] = []
+    wordless: dict[int, list[str]] = {}  # by how many traces with words come before
+    for trace in _in_time(traces):
+        if found := _candidates([_filled(call, words) for call in trace]):
+            candidates.append(found)
+        else:
+            spans = [trace[0].trace, *(call.span for call in trace)]
+            wordless.setdefault(max(len(candidates), 1), []).extend(spans)
     if not candidates:
         raise NoWords("no span has messages", remedy=WITHOUT_WORDS)
     candidates = _without_examples(candidates)
@@ -66,6 +73,7 @@ def from_calls(calls: Sequence[Call], words: Mapping[str, Words]) -> Built:
     for index, choice in enumerate(candidates):
         if (said := _chosen(choice, candidates[index + 1 :], thread)) is not None:
             thread.add(said)
+        thread.hang(wordless.get(index + 1, ()))
     facts = gathered([call.facts for call in calls]) | _origin(calls, candidates)
     errors = tuple(dict.fromkeys(said.error for choice in candidates for said in choice[-1:] if said.error))
     places: dict[str, int | None] = {span: None for call in calls for span in (call.trace, call.span)}
@@ -341,6 +349,11 @@ class _Thread:
             self._append(said, _after(said.before, overlap))
         else:
             raise BadInput("its traces contradict each other", remedy="give each conversation a session id of its own")
+
+    def hang(self, spans: Iterable[str]) -> None:
+        """Give spans of traces without words the place of the last answer before them."""
+        if self.turns:
+            self.places.update(dict.fromkeys(spans, len(self.turns) - 1))
 
     def _follow(self, said: Said, shared: int, *, edited: bool) -> None:
         """Continue after the shared lines; of two records of them, keep the fuller."""

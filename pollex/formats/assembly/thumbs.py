@@ -7,14 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import ScoreKind
 from pollex.errors import BadInput, WrongUse, spelled
-from pollex.formats.assembly.pieces import PAIR, Score
+from pollex.formats.assembly.pieces import COLUMN, PAIR, Score
 from pollex.formats.fields import ReadOptions
-from pollex.formats.labels import Verdicts
+from pollex.formats.labels import Verdicts, as_number, is_usual
 from pollex.text import count
 
 NAMES = frozenset(
@@ -53,6 +54,9 @@ NAMES = frozenset(
     ]
 )
 """Names of scores that are a user's thumb, folded to letters."""
+SCALES = frozenset(["rating", "userrating", "csat", "satisfaction", "usersatisfaction", "customersatisfaction"])
+COUNTS = frozenset(["like", "likes", "upvote", "reaction", "thumbsup"])
+"""Names of columns in which a 0 or false isn't the opposite of a thumb up."""
 PEOPLE = frozenset(["api", "annotation", "human", "app", "ui", "sdk", "external", "user", "presigned", "portal"])
 OURS = "pollex"
 """How the names of scores begin that pollex wrote back; they are never thumbs."""
@@ -77,6 +81,17 @@ class Hung(NamedTuple):
 def folded(name: str) -> str:
     """Normalize a name for comparison: without case, digits and punctuation."""
     return re.sub(r"[^a-z]", "", name.casefold())
+
+
+def is_named(path: str, name: str) -> bool:
+    """Return whether a column is meant by a name: its whole path or the end of it, without case and punctuation."""
+    return letters(path) == letters(name) or letters(path).endswith(f".{letters(name)}")
+
+
+@lru_cache(maxsize=4096)
+def letters(path: str) -> str:
+    """Normalize a column's path for comparison: without case and punctuation, but for its dots."""
+    return re.sub(r"[\s_-]", "", path.casefold())
 
 
 def is_persons(score: Score) -> bool:
@@ -106,8 +121,12 @@ def _taken(scores: Sequence[Score], options: ReadOptions) -> list[Score]:
     if pairs and not options.pairs:
         what = "the files have pairs of a chosen and a rejected answer, not thumbs"
         raise WrongUse(what, remedy="to take chosen for a thumb up and rejected for one down", option={"pairs": True})
-    ours = [score for score in scores if not folded(score.name).startswith(OURS)]
-    taken = _named(ours, options.label_field) if options.label_field else _usual(ours)
+    columns = [score for score in scores if score.source == COLUMN]
+    ours = [score for score in scores if not folded(score.name).startswith(OURS) and score.source != COLUMN]
+    if options.label_field:
+        taken = _named(ours, options.label_field) or _column(columns, options.label_field)
+    else:
+        taken = _usual(ours) or _sure(columns)
     if any(not score.summary for score in taken):
         taken = [score for score in taken if not score.summary]
     _require_thumbs(taken, options)
@@ -119,6 +138,24 @@ def _named(scores: Sequence[Score], name: str) -> list[Score]:
     exact = [score for score in scores if name in (score.name, score.source)]
     same = exact or [score for score in scores if score.name and folded(score.name) == folded(name)]
     return [score for score in same if is_persons(score)] or same
+
+
+def _column(columns: Sequence[Score], name: str) -> list[Score]:
+    """Return the columns with the name that the user gave: of that whole path if there are any."""
+    return [score for score in columns if score.name == name] or [one for one in columns if is_named(one.name, name)]
+
+
+def _sure(columns: Sequence[Score]) -> list[Score]:
+    """Return the one column that is a thumb by its name and by all of its values; none if in doubt."""
+    named = [score for score in columns if folded(score.name.rpartition(".")[2]) in NAMES - COUNTS]
+    if len({score.name for score in named}) != 1 or not all(is_usual(score.value) for score in named):
+        return []
+    numbers = {as_number(score.value) for score in named} - {""}
+    if "-1" in numbers:  # then 0 is no thumb
+        named = [score for score in named if as_number(score.value) != "0"]
+    scale = folded(named[0].name.rpartition(".")[2]) in SCALES
+    both = "1" in numbers and len(numbers) > 1
+    return named if both or not numbers or (numbers == {"1"} and not scale) else []
 
 
 def _usual(scores: Sequence[Score]) -> list[Score]:
@@ -164,20 +201,35 @@ def label_of(score: Score, verdicts: Verdicts) -> Label:
     return verdicts.label(score.value)
 
 
-def latest(scores: Iterable[Score]) -> list[Score]:
+def latest(scores: Iterable[Score], how: str | None = None) -> tuple[list[Score], list[str]]:
     """Keep each person's newest score of one name on one target, and the newest row of each score.
 
     Where no person is named, the newest of one source counts, since a trace or a message has one user; scores without
     a time and without an id of their own are all kept.
+
+    Args:
+        how: With `worst` only older rows of the same score are left out.
+
+    Returns:
+        The scores, and a note on older ones with another value.
     """
     found: dict[tuple[object, ...], Score] = {}
+    older = Counter[str]()
     for score in scores:
         unnamed = score.key or id(score) if score.at is None or score.target == "conversation" else ("", score.source)
-        key = (score.target, score.id, score.message, score.name, score.person or unnamed)
+        who = (score.key or id(score)) if how == "worst" else score.person or unnamed
+        key = (score.target, score.id, score.message, score.name, who)
         known = found.get(key)
+        if known is not None and known.value != score.value and not (score.key and score.key == known.key):
+            older[score.name] += 1
         if known is None or (score.at or 0) >= (known.at or 0):
             found[key] = score
-    return list(found.values())
+    again = [
+        f"{count(n, 'score', 'scores')} {name!r} came before another one on the same answer, and the newest counts; "
+        f"to count the worst: {spelled(thumbs='worst')}"
+        for name, n in sorted(older.items())
+    ]
+    return list(found.values()), again
 
 
 def agreed(thumbs: Sequence[Hung], how: str | None) -> Label:
@@ -206,13 +258,33 @@ def _order(place: int | None) -> float:
 
 def notes(found: Sequence[ScoreKind]) -> list[str]:
     """Describe the score used as thumb, or the scores found if none was."""
-    taken = Counter[str]()
+    taken = Counter[tuple[str, str]]()
     for kind in found:
         if kind.taken:
-            taken[kind.name] += kind.scores
-    named = [f"labels come from the score {name!r} ({n})" for name, n in sorted(taken.items()) if name]
-    if taken or not found:
+            taken["column" if kind.source == COLUMN else "score", kind.name] += kind.scores
+    named = [f"labels come from the {what} {name!r} ({n})" for (what, name), n in sorted(taken.items()) if name]
+    named += _left([kind for kind in found if kind.source == COLUMN and not kind.taken])
+    kinds: Mapping[tuple[str, str], int] = {
+        (kind.name, kind.source): kind.scores for kind in found if kind.source != COLUMN
+    }
+    if taken or not kinds:
         return named
-    kinds: Mapping[tuple[str, str], int] = {(kind.name, kind.source): kind.scores for kind in found}
     listed = ", ".join(f"{n} {name!r}" + (f" from {source}" if source else "") for (name, source), n in kinds.items())
-    return [f"no score is known as a user's thumb: there are {listed}; name the right one: {spelled(label_field=None)}"]
+    what = f"no score is known as a user's thumb: there are {listed}"
+    return [f"{what}; name the right one: {spelled(label_field=None)}", *named]
+
+
+MOST = 5
+"""How many columns a note names."""
+
+
+def _left(columns: Sequence[ScoreKind]) -> list[str]:
+    """Describe columns that look like feedback and weren't used."""
+    if not columns:
+        return []
+    most = sorted(columns, key=lambda kind: -kind.scores)
+    shown = ", ".join(f"{kind.name!r:.80} ({kind.scores})" for kind in most[:MOST])
+    rest = f" and {len(most) - MOST} more" if len(most) > MOST else ""
+    return [
+        f"not used for labels, but named like feedback: {shown}{rest}; to use one: {spelled(label_field=most[0].name)}"
+    ]

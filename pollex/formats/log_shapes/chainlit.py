@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, moment
+from pollex.formats.labels import as_number
 from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text, truth
 from pollex.formats.log_shapes.parts import attached, text_of
 from pollex.formats.log_shapes.payloads import opened
@@ -75,13 +76,18 @@ def _feedback_of(fields: Fields, key: str | None) -> Iterator[Score]:
     """Yield the thumb in a step, or joined to it in the same row."""
     found = inside(fields.get("feedback"))
     value = found.get("value", fields.get("feedback_value"))
-    if value not in (None, "") and key:
+    if value not in (None, "") and key and not _is_unset(found, value):
         comment = str(found.get("comment") or fields.get("feedback_comment") or "")
         yield Score("message", key, value, comment=comment)
 
 
+def _is_unset(feedback: Fields, value: object) -> bool:
+    """Tell a 0 that was no thumb: while feedback had a strategy, a thumb down was -1."""
+    return "strategy" in feedback and as_number(value) == "0"
+
+
 def _feedback(fields: Fields) -> Iterator[Piece]:
-    if fields.get("value") not in (None, ""):
+    if fields.get("value") not in (None, "") and not _is_unset(fields, fields["value"]):
         target = required(fields, "forId", "stepId")
         yield Score("message", target, fields["value"], comment=str(fields.get("comment") or ""))
 

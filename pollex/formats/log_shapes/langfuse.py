@@ -144,6 +144,7 @@ def _score(fields: Fields) -> Iterator[Score]:
         person=text(_name(fields, "authorUserId")) or text(_name(fields, "authorUserName")),
         at=moment(fields.get("timestamp")),
         key=text(fields.get("id")),
+        around=tuple(found[1:]),  # type: ignore[arg-type]
     )
 
 

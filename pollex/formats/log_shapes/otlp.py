@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pollex.formats.assembly.pieces import Piece, Score, Words, moment
+from pollex.formats.assembly.pieces import Piece, Score, Target, Words, moment
 from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, objects, text
 from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.spans import (
@@ -39,6 +39,7 @@ def hexadecimal(id_: object) -> str | None:
     """Convert a span's or trace's id to hexadecimal, from base64 if needed."""
     if not isinstance(id_, str) or not id_:
         return None
+    id_ = id_.removeprefix("0x")
     if _HEX.fullmatch(id_):
         return id_.lower()
     try:
@@ -100,8 +101,13 @@ def _span(fields: Mapping[str, Any]) -> Iterator[Piece]:
     begun = _key(fields, "startTimeUnixNano")
     _require_here(have)
     yield call_of(Span(trace, span, hexadecimal(_key(fields, "parentSpanId")), begun, have, error))
+    yield from events_in(fields, trace, span, begun)
+
+
+def events_in(fields: Mapping[str, Any], trace: str, span: str, begun: object) -> Iterator[Piece]:
+    """Yield the words and scores of a span's events."""
     for event in objects(fields.get("events")):
-        when = _key(event, "timeUnixNano") or begun
+        when = _key(event, "timeUnixNano") or event.get("timestamp") or begun
         yield from _event(str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, when)
 
 
@@ -150,11 +156,10 @@ def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iter
     comment = str(have.get("gen_ai.evaluation.explanation") or "")
     if value is None:
         return
-    if span:
-        yield Score("span", span, value, name, comment=comment, person=person, at=moment(when))
-    elif trace or session:
-        target = ("trace", trace) if trace else ("conversation", session or "")
-        yield Score(*target, value, name, comment=comment, person=person, at=moment(when))  # type: ignore[arg-type]
+    places: list[tuple[Target, str]] = [("span", span), ("trace", trace), ("conversation", session or "")]
+    if found := [(target, id_) for target, id_ in places if id_]:
+        first, *around = found
+        yield Score(*(*first, value, name), comment=comment, person=person, at=moment(when), around=tuple(around))
 
 
 def _attribute(name: str, value: str) -> dict[str, Any]:

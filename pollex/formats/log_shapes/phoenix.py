@@ -18,7 +18,7 @@ from pollex.formats.log_shapes.exports import (
     text,
     under,
 )
-from pollex.formats.log_shapes.otlp import hexadecimal
+from pollex.formats.log_shapes.otlp import events_in, hexadecimal
 from pollex.formats.log_shapes.payloads import answered, asked, opened
 from pollex.formats.log_shapes.spans import Span, call_of
 
@@ -33,9 +33,11 @@ def _span(fields: Fields) -> Iterator[Piece]:
     }
     trace = hexadecimal(_context(fields, "trace_id")) or required(fields, "context.trace_id")
     span = hexadecimal(_context(fields, "span_id")) or required(fields, "context.span_id")
-    failed = fields.get("status_code") == "ERROR"
-    error = str(fields.get("status_message") or "failed") if failed else ""
-    parent, kind = text(fields.get("parent_id")), str(fields.get("span_kind") or "")
+    status = inside(fields.get("status")) or {"code": fields.get("status_code")}
+    failed = "ERROR" in (status.get("code"), status.get("status_code"))
+    error = str(fields.get("status_message") or status.get("description") or "failed") if failed else ""
+    parent, kind = hexadecimal(fields.get("parent_id")), str(fields.get("span_kind") or "")
+    yield from events_in(fields, trace, span, fields.get("start_time"))
     yield call_of(Span(trace, span, parent, fields.get("start_time"), have, error, "" if kind == "UNKNOWN" else kind))
     for one in objects(fields.get("annotations")):
         yield from _annotation({"span_id": span, **one})

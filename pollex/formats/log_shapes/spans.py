@@ -77,6 +77,7 @@ def call_of(span: Span) -> Call:
         history=bool(before and before.history),
         error=span.error,
         facts=facts(user=_first(have, USER_NAMES), model=_first(have, MODEL_NAMES)),
+        beside=have,
     )
 
 

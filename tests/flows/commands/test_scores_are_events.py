@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from small_runs import Learnt, Pollex
 
+from pollex.errors import WrongUse
+from pollex.services.telemetry import exporting
+
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason='pip install "pollex[otel]"')
 
 
@@ -62,3 +65,9 @@ def test_each_score_reaches_the_collector(
     ]
     assert {record.event_name for record in records} == {"gen_ai.evaluation.result"}
     assert len(records) == 2 * ended.last["n"]  # NetSAT and probability
+
+
+@pytest.mark.parametrize("place", ["localhost:4318", "collector", "ftp://collector"])
+def test_an_address_that_is_none_is_refused_before_anything_is_scored(place: str) -> None:
+    with pytest.raises(WrongUse, match=r"the address for events is not an http\(s\) address"), exporting(place, "0"):
+        pass

@@ -251,6 +251,8 @@ def test_a_missing_key_a_missing_project_and_a_foreign_file_are_told_before_anyt
     (tmp_path / "mine.jsonl").write_text("{}\n")
     with pytest.raises(WrongUse, match="the file exists, and `pollex pull` did not write it"):
         pull("langfuse", out=tmp_path / "mine.jsonl", progress=NullProgress(), environment=keys(url))
+    with pytest.raises(WrongUse, match=r"LANGFUSE_BASE_URL is not an http\(s\) address"):
+        pull("langfuse", out=tmp_path / "a.jsonl", progress=NullProgress(), environment=keys("langfuse.mine:3000"))
     with pytest.raises(WrongUse, match=r"can.t be used for this → one of: langfuse"):
         pull("excel", out=tmp_path / "a.jsonl", progress=NullProgress())
     assert known.asked == []

@@ -35,13 +35,15 @@ def what_is_read(kind: dict[str, Any], folder: Path) -> list[list[str]] | str:
     except (BadInput, WrongUse) as error:
         return str(error)
     bad = [f"bad: {row.reason}" for row in logs.bad_rows]
+    bad += [f"no note: {part}" for part in kind.get("notes", ()) if not any(part in note for note in logs.notes)]
     talks = [[talk.label.value, *(f"{turn.role}: {turn.content}" for turn in talk.turns)] for talk in logs]
     return [*talks, bad] if bad else talks
 
 
 @pytest.mark.parametrize("tool", sorted(path.stem for path in FOLDER.glob("*.json")))
 def test_every_kind_of_export_is_read_to_what_was_said(tool: str, tmp_path: Path) -> None:
-    """`talks` has each conversation as its label and its lines; `refused` has a part of what is said instead."""
+    """`talks` has each conversation as its label and its lines; `refused` has a part of what is said instead,
+    `notes` parts of notes."""
     wrong = {}
     for number, kind in enumerate(json.loads((FOLDER / f"{tool}.json").read_text(encoding="utf-8"))):
         found = what_is_read(kind, tmp_path / str(number))

@@ -1,0 +1,114 @@
+"""Columns and attributes of a row beside its tool's own scores, which may be the label."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from pollex.formats.assembly.pieces import COLUMN, Call, Facts, Message, Piece, Score, Talk, Target
+from pollex.formats.assembly.thumbs import is_named, letters
+from pollex.formats.labels import is_usual
+from pollex.formats.log_shapes.payloads import opened
+
+_LIKELY = re.compile(
+    r"feedback|thumb|csat|satisf|sentiment|(up|down)vote"
+    r"|(?<![a-z])(user|human|customer)?_?(rat(ing|ed)|scores?|votes?|(dis)?liked?s?|reactions?|helpful|nps)(?![a-z])"
+)
+_APART = re.compile(
+    r"(?<![a-z])(ids?|at|key|comments?|reasons?|text|notes?|time(stamp)?|source|stats?|counts?|n|avg|name|type|model)$"
+)
+"""Ends of names of what stands beside a thumb."""
+_SAID = """
+    input output inputs outputs messages request response requestbody responsebody question answer content usage error
+    scores feedbackscores feedbackstats assessments data parts result payload snapshot chat history
+"""
+_WORDS = frozenset(_SAID.split())
+"""Columns with what was said, and with scores that the readers know."""
+_OPENED = re.compile(r"(metadata|attributes|properties|extra|tags|custom|labels)$")
+DEEPEST = 5
+LONGEST = 40
+"""Characters of the longest value that may be a label."""
+
+
+def offered(fields: Mapping[str, Any], pieces: Sequence[Piece], unnamed: str, wanted: str | None) -> Iterator[Score]:
+    """Yield the columns of a row that may be the label, as scores with the source `COLUMN`.
+
+    Args:
+        unnamed: The id that a conversation without one gets.
+        wanted: The label's name as the user gave it, which need not look like feedback.
+    """
+    calls = [piece for piece in pieces if isinstance(piece, Call)]
+    own = [piece for piece in pieces if isinstance(piece, Score)]
+    for call in calls:
+        yield from _of(call.beside, ("trace", call.trace), own, wanted)
+    if (owner := _owner(pieces, calls, unnamed)) is not None:
+        rest = {name: value for name, value in fields.items() if not calls or not name.startswith("attributes")}
+        spread = any(call.beside for call in calls)
+        yield from _of(rest if spread else fields, owner, own, wanted)
+
+
+def _owner(pieces: Sequence[Piece], calls: Sequence[Call], unnamed: str) -> tuple[Target, str] | None:
+    """Return the one trace, message or conversation that a row is about; None if there are several."""
+    traces = {call.trace for call in calls}
+    talks = {piece.id or unnamed for piece in pieces if isinstance(piece, Talk)}
+    messages = [piece for piece in pieces if isinstance(piece, Message)]
+    chats = {one.conversation for one in messages} | {p.conversation for p in pieces if isinstance(p, Facts)}
+    for target, found in (("trace", traces), ("conversation", talks), ("message", {one.key for one in messages})):
+        if len(found) == 1 and (only := found.pop()):
+            return target, only  # type: ignore[return-value]
+    return ("conversation", chats.pop()) if len(chats) == 1 and not traces and not talks else None
+
+
+def _of(
+    fields: Mapping[str, Any], owner: tuple[Target, str], own: Sequence[Score], wanted: str | None
+) -> Iterator[Score]:
+    for path, value in _leaves(fields):
+        asked = wanted is not None and is_named(path, wanted)
+        if asked or (_is_likely(path) and not any(_says_the_same(score, path, value) for score in own)):
+            yield Score(*owner, value, path, COLUMN)
+
+
+def _says_the_same(score: Score, path: str, value: object) -> bool:
+    """Return whether a score of the row was read from a column, or repeats it."""
+    return not score.name or is_named(path, score.name) or score.value == value
+
+
+@lru_cache(maxsize=4096)
+def _is_likely(path: str) -> bool:
+    """Return whether a column's name looks like feedback."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path).casefold()
+    return bool(_LIKELY.search(spaced)) and not _APART.search(spaced)
+
+
+def _leaves(fields: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the short values of a row under their paths, also of objects in JSON text, and tags."""
+    for name, value in fields.items():
+        folded = letters(str(name))
+        if folded in _WORDS or depth > DEEPEST:
+            continue
+        path = f"{before}{name}"
+        inner = opened(value) if isinstance(value, str) and _OPENED.search(folded) else value
+        if isinstance(inner, Mapping):
+            yield from _leaves(inner, f"{path}.", depth + 1)
+        elif folded.endswith("tags") and isinstance(inner, list):
+            yield from _tags(path, inner)
+        elif _is_short(inner):
+            yield path, inner
+
+
+def _is_short(value: object) -> bool:
+    if isinstance(value, str):
+        return bool(value.strip()) and len(value) <= LONGEST
+    return isinstance(value, bool | int | float) and value == value
+
+
+def _tags(path: str, tags: Sequence[object]) -> Iterator[tuple[str, Any]]:
+    """Yield tags such as `user_feedback:down`, and those that are a thumb themselves."""
+    for tag in tags:
+        name, mark, value = re.split(r"([:=])", str(tag), maxsplit=1) if re.search("[:=]", str(tag)) else (tag, "", "")
+        if mark and value:
+            yield f"{path}.{name}", value.strip()
+        elif isinstance(tag, str) and _is_likely(tag) and is_usual(tag):
+            yield path, tag
