@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import time
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,9 @@ def doubtful(pollex: Pollex, store: Path, log: object, *options: object) -> Ende
         (("log.jsonl", *ASK, "--set", "minimum=9"), "no more answers than runs"),
         (("log.jsonl", *ASK, "--out", "v.xlsx"), "no format"),
         (("log.jsonl", *ASK, "--accepted", "."), "it is a folder"),
+        (("log.jsonl", *ASK, "--votes", "v.xlsx"), "no format"),
+        (("log.jsonl", *ASK, "--votes", "verdicts.jsonl"), "verdicts.jsonl"),
+        (("log.jsonl", *ASK, "--model", "m", "--set", "temperature=-1"), "temperature is"),
     ],
 )
 def test_what_cannot_be_carried_out_is_wrong_use(
@@ -144,6 +148,28 @@ def test_every_conversation_ends_in_one_file_or_is_told_of(
     alone = next(one for one in verdicts if one["id"] == "alone")
     assert (alone["rating"], alone["reason"], alone["entropy"], alone["answered"]) == (None, "not_scorable", None, 0)
     assert "alone" not in {one["id"] for one in people}
+
+
+def test_precision_on_either_side_of_tau_is_that_counted_from_the_exported_votes(
+    pollex: Pollex, tmp_path: Path, store: Path, log: Path
+) -> None:
+    told = judged(pollex, store, log, "--votes", "votes.parquet").last
+    thumbs = {one["id"]: {"up": "yes", "down": "no"}[one["thumbs"]] for one in lines(log) if "thumbs" in one}
+    votes: dict[str, Counter[str]] = defaultdict(Counter)
+    rows = duckdb.sql(f"SELECT conversation, run, answer FROM '{tmp_path / 'votes.parquet'}'").fetchall()
+    for id_, _, answer in rows:
+        votes[id_][answer] += 1
+    assert sorted(run for id_, run, _ in rows if id_ == rows[0][0]) == [1, 2, 3, 4, 5, 6, 7]
+    sides: dict[str, list[bool]] = {"passed": [], "left": []}
+    for id_, thumb in thumbs.items():
+        ((most, n),) = votes[id_].most_common(1)
+        sides["passed" if n >= 6 else "left"].append(most == thumb)
+    for name, right in sides.items():
+        assert (told["precision"][name]["n"], told["precision"][name]["right"]) == (len(right), sum(right))
+    assert told["precision"]["coverage"] == len(sides["passed"]) / len(thumbs)
+    assert [point["n"] for point in told["precision"]["by_runs"]] == [1, 2, 3, 4, 5, 6, 7]
+    shown = pollex("judge", log, *ASK, "--store", store).out
+    assert f"{len(sides['passed'])} conversations with a thumb that pass" in " ".join(shown.split())
 
 
 def test_what_passes_is_ready_for_fine_tuning_and_says_where_it_comes_from(
