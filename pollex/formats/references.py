@@ -96,7 +96,7 @@ def with_humans(
     options = options or ReadOptions()
     by_id, given = {case.id: case for case in cases}, dict[str, float]()
     bad: list[BadRow] = []
-    strangers = 0
+    strangers: list[str] = []
     for row in _rows(sources, options):
         human = row if isinstance(row, BadRow) else _number(row, [human_field] if human_field else ["grade", *HUMANS])
         if isinstance(human, BadRow):
@@ -104,11 +104,12 @@ def with_humans(
         elif isinstance(row, Row) and human is not None:
             id_ = _id(row, options)
             if id_ not in by_id:
-                strangers += 1
+                strangers.append(f"{row.source}:{row.line}")
             elif given.setdefault(id_, human) != human:
                 bad.append(BadRow(row.source, row.line, f"a second grade of {id_!r}", "keep one an id, or their mean"))
     _check(sources, len(given), bad, options.max_bad)
-    notes = [f"{count(strangers, 'grade is', 'grades are')} of none of the questions"] if strangers else []
+    told = count(len(strangers), "grade is", "grades are") + " of none of the questions"
+    notes = [f"{told}, the first at {strangers[0]} → give them the questions' ids"] if strangers else []
     graded = (case.model_copy(update={"human": given[case.id]}) if case.id in given else case for case in cases)
     return Cases(tuple(graded), (*cases.bad_rows, *bad), (*cases.notes, *notes))
 

@@ -169,7 +169,9 @@ def test_a_second_grade_of_an_answer_is_a_bad_row_and_those_of_others_are_told(t
         with_humans(cases, [human])
     found = with_humans(cases, [human], ReadOptions(max_bad=1))
     assert [case.human for case in found] == [5]
-    assert found.notes == ("1 grade is of none of the questions",)
+    (note,) = found.notes
+    assert note.startswith("1 grade is of none of the questions, the first at ")
+    assert note.endswith(":4 → give them the questions' ids")
 
 
 def test_grades_of_nothing_that_was_asked_are_bad_input(tmp_path: Path) -> None:
