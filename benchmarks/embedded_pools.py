@@ -89,7 +89,7 @@ def judged_pool(
 async def _judged(logs: Logs, roles: Roles, embedder: Embedder, seed: int) -> JudgedPool:
     settings = LearnSettings(seed=seed)
     sides = split(logs.learnable, settings.test_fraction, seed)
-    rubrics = await _pool(roles, sides.train, settings.batch)
+    rubrics = await _pool(roles, sides.train, settings.mini_batch)
     work, rule = RunState(), embedded_record(embedder).value
     await roles.judge.fit(sides.train, rubrics)
     for side in (sides.train, sides.test):

@@ -174,7 +174,10 @@ def digest(value: Any) -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of pollex and of the packages that affect results most."""
-    return {name: version(name) for name in ("pollex", "langgraph", "numpy", "scikit-learn", "openvino", "duckdb")}
+    return {
+        name: version(name)
+        for name in ("pollex", "langgraph", "numpy", "scikit-learn", "sentence-transformers", "duckdb")
+    }
 
 
 def config(items: int, batch: int) -> RunnableConfig:

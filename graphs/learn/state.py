@@ -69,7 +69,7 @@ class LearnSettings:
     Attributes:
         test_fraction: Share of the labeled conversations that is held out; 0 holds nothing out.
         budget: Maximum number of SAT and DSAT rubrics in the set; with two numbers more, in either of its two lists.
-        batch: Reasons a summarizer sees at once.
+        mini_batch: Reasons a summarizer sees at once.
         method: `rubicon` writes a growing pool and chooses from it; `spur` revises one set of limited size in place.
         policy: How rubrics are chosen; a name of `selection.policies`.
         alpha: Weight of sharpness; None chooses it by cross-validation.
@@ -83,7 +83,7 @@ class LearnSettings:
 
     test_fraction: float = 0.5
     budget: Budget = TEN_A_LIST
-    batch: int = 20
+    mini_batch: int = 20
     method: Method = "rubicon"
     policy: str = DEFAULT
     alpha: float | None = None
@@ -107,6 +107,8 @@ class LearnSettings:
             raise WrongUse(f"a test fraction of {self.test_fraction}", remedy="give one from 0 to less than 1")
         if min(self.budget) < 0 or max(self.budget) < 1:
             raise WrongUse(f"a budget of {max(self.budget)}", remedy="give 1 or more rubrics a kind")
+        if self.mini_batch < 1:
+            raise WrongUse(f"a mini-batch of {self.mini_batch}", remedy="give 1 or more reasons")
         if self.alpha is not None and not (math.isfinite(self.alpha) and self.alpha >= 0):
             raise WrongUse(f"an alpha of {self.alpha}", remedy="give 0 or more, or leave it to cross-validation")
         if not 0 <= self.seed <= HIGHEST_SEED:

@@ -33,7 +33,7 @@ async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, wr
         work.pool[polarity] = tuple(Rubric.model_validate(rubric) for rubric in stored["pool"])
         work.refused |= stored["refused"]
         return
-    reasons, size = work.reasons(context.training, polarity), context.settings.batch
+    reasons, size = work.reasons(context.training, polarity), context.settings.mini_batch
     sides = ([one for one in reasons if is_built_in(one.source) is own] for own in (False, True))
     batches = [side[start : start + size] for side in sides for start in range(0, len(side), size)]
     context.progress.start(name, len(batches))

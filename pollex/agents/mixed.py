@@ -82,16 +82,16 @@ class MixedSummarizer(Both[Summarizer]):
 
 
 class MixedDeduplicator(Both[Deduplicator]):
-    """Removes duplicates of either side by itself; what both sides say alike, answers tell."""
+    """Removes duplicates: of built-in rubrics by their words, then those that the model decides on, of both sides."""
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
-        """Merge rubrics of one side that say the same."""
-        own = [rubric for rubric in rubrics if rubric.answered_by == BUILT_IN]
-        others = [rubric for rubric in rubrics if rubric.answered_by != BUILT_IN]
-        parts = [await self.model.deduplicate(others), await self.built_in.deduplicate(own)]
-        kept = {rubric.id: rubric for part in parts for rubric in part.kept}
-        merged = {id_: into for part in parts for id_, into in part.merged.items()}
-        return Deduplication(kept=tuple(kept[one.id] for one in rubrics if one.id in kept), merged=merged)
+        """Merge rubrics that say the same, whoever they come from."""
+        own = await self.built_in.deduplicate([rubric for rubric in rubrics if rubric.answered_by == BUILT_IN])
+        kept = {rubric.id: rubric for rubric in own.kept}
+        left = [kept.get(rubric.id, rubric) for rubric in rubrics if rubric.id not in own.merged]
+        found = await self.model.deduplicate(left)
+        merged = {id_: found.merged.get(into, into) for id_, into in own.merged.items()}
+        return Deduplication(kept=found.kept, merged=merged | found.merged)
 
 
 class MixedJudge(Both[Judge]):

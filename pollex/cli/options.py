@@ -183,7 +183,7 @@ def _model_options(**given: Any) -> ModelOptions:
     from pollex.services.options import ModelOptions
 
     given = {name: value for name, value in given.items() if value is not None} | settings_of("model")
-    if given.pop("prompts", "pollex") == "paper":
+    if given.get("prompts") == "paper":
         given.setdefault("scale", PAPER_SCALE)
     (tracing_on if given.pop("langsmith", False) else tracing_off)()
     price = given.pop("price", None)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import click
 
 from pollex.errors import Options
+from pollex.services.systems import SYSTEMS
 
 VALUES = "pollex.settings"
 
@@ -48,6 +49,7 @@ LEARNING: dict[str, tuple[Kind, str]] = {
         str,
         "Model of the probability: network, unless another is clearly better; best; or a name.",
     ),
+    "mini_batch": (int, "Reasons that the summarizer sees at once; 20 if not set."),
     "alpha": (float, "Weight of sharpness in the selection loss; cross-validated if not set."),
 }
 SCORING: dict[str, tuple[Kind, str]] = {
@@ -85,20 +87,14 @@ CALLS: dict[str, tuple[Kind, str]] = {
 }
 BATCHES = ("no_prompts", "batch_files", "batch_api", "batch_discount")
 """Names of those settings of calls that verbs with few of them have, too."""
-PROMPTS: dict[str, tuple[Kind, str]] = {
-    "prompts": (
-        ("pollex", "paper"),
-        "Whose answer scale: paper is RUBICON's own, on which Neutral also means that the occasion never came up.",
-    ),
-}
 FAMILIES: dict[Family, dict[str, tuple[Kind, str]]] = {
     "reading": READING,
     "learning": LEARNING,
     "scoring": SCORING,
     "question": QUESTION,
-    "model": PROMPTS | CALLS,
+    "model": CALLS,
 }
-SETTINGS = READING | LEARNING | SCORING | QUESTION | PROMPTS | CALLS
+SETTINGS = READING | LEARNING | SCORING | QUESTION | CALLS
 """Type (or words) and help by name; any other name is a field of `JudgeSettings`."""
 
 PLACES = {"events", "cascade"}
@@ -148,6 +144,22 @@ def keep(context: click.Context, option: click.Parameter, given: tuple[str, ...]
             hint = f" Did you mean {near[0]}?" if near and equals else ""
             raise click.BadParameter(f"{text!r} is not NAME=VALUE with a name of {', '.join(option.names)}.{hint}")
         found[name] = parsed(name, value)
+
+
+def preset(context: click.Context, option: click.Parameter, name: str | None) -> str | None:  # noqa: ARG001
+    """Take a system's settings for what isn't given."""
+    options = {one.name for one in context.command.params}
+    sets = SYSTEMS[name] if name else {}
+    context.default_map = {**(context.default_map or {}), **{each: sets[each] for each in sets if each in options}}
+    found = context.meta.setdefault(VALUES, {})
+    found |= {each: sets[each] for each in sets if each not in options | found.keys()}
+    return name
+
+
+def preset_told(context: click.Context, name: str) -> str:
+    """Tell with which options a system runs: its own, and in place of some those that were given."""
+    given = context.params | context.meta[VALUES]
+    return f"As {name}: {spelled(context.command, {each: given[each] for each in SYSTEMS[name]})}"
 
 
 def parsed(name: str, value: str) -> Any:

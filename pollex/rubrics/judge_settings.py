@@ -38,8 +38,6 @@ class JudgeSettings(BaseModel):
 
     Attributes:
         batch: Maximum number of questions in a call.
-        new_rubrics: Maximum number of new rubrics from one batch of reasons.
-        near: Cosine from which two rubrics are shown to the deduplicator.
         max_tokens: Maximum number of tokens of an answer; doubled once if an answer was cut.
         seed: Sent with every call, with each further sample the next; None sends none.
         place: Where the model answered.
@@ -70,9 +68,24 @@ class JudgeSettings(BaseModel):
     temperature: float | None = Field(
         None, ge=0, description="Temperature of independent runs, the model's own if not set; of samples 1 if not set."
     )
+    prompts: Literal["pollex", "paper"] = Field(
+        "pollex",
+        description="Whose prompts and scale: `paper` is RUBICON's own, where Neutral is also what doesn't apply.",
+    )
+    reasons: int = Field(3, ge=1, le=10, description="Maximum number of reasons from one conversation, the paper's k.")
+    new_rubrics: int = Field(10, ge=1, description="Maximum number of new rubrics from one batch of reasons.")
+    near: float = Field(
+        0.7, gt=0, le=1, description="Cosine from which the model is asked whether two of its rubrics say the same."
+    )
+    alike: float = Field(
+        0.88,
+        gt=0,
+        le=1,
+        description="Cosine from which rubrics are one where no model decides, and from which the model is asked about "
+        "one of its own and a built-in one.",
+    )
+
     batch: int = Field(MOST_IN_A_CALL, ge=1, le=MOST_IN_A_CALL)
-    new_rubrics: int = Field(10, ge=1)
-    near: float = 0.7
     max_tokens: int = Field(4096, ge=1)
     seed: int | None = None
     place: str = ""

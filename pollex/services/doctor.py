@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pollex.agents.embedded import NAME
-from pollex.agents.embedded.minilm import WEIGHTS_SHA256, MiniLM
+from pollex.agents.embedded.encoders import WEIGHTS_SHA256, MiniLM
 from pollex.errors import PollexError
 from pollex.gateway.langsmith import tracing_off
 from pollex.graphs.context import Progress
@@ -25,7 +25,17 @@ if TYPE_CHECKING:
     from pollex.gateway.capabilities import Capabilities
 
 
-PACKAGES = ("pollex", "langgraph", "langchain-openai", "openai", "duckdb", "numpy", "scikit-learn", "openvino", "torch")
+PACKAGES = (
+    "pollex",
+    "langgraph",
+    "langchain-openai",
+    "openai",
+    "duckdb",
+    "numpy",
+    "scikit-learn",
+    "sentence-transformers",
+    "torch",
+)
 
 BUILT_IN = "Without --model everything is built-in (no LLM): no network and no key are needed."
 ABLE = {

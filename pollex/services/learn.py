@@ -122,7 +122,7 @@ async def _learn(
 ) -> tuple[Learned, Usage | None]:
     async with workers(model, profile, opened.store, settings.seed) as staff:
         if not given and settings.method != "spur":
-            own = embedded_workers(profile, staff.embedder, settings.seed)
+            own = embedded_workers(profile, staff.embedder, settings.seed, model.settings.alike)
             staff = with_built_in(staff, own, model.settings.without)
         opened.announce(staff)
         for line in ways_of_judging(given, staff):

@@ -16,7 +16,7 @@ from typing import Any
 
 from pollex.agents.kept import KeptAnswers, KeptJudge
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.extractor import MOST_REASONS, LlmExtractor
+from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.summarizer import LlmSummarizer
 from pollex.agents.llm.updater import LlmUpdater
@@ -37,7 +37,7 @@ from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Question
 from pollex.rubrics.judge_settings import MOST_IN_A_CALL
-from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id
+from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.judging import confirmed, embedding_confirmed, seed_of
 from pollex.services.options import ModelOptions, RunOptions
@@ -163,7 +163,9 @@ class Plan:
         if settings.method == "spur":
             return await self._spur(sides, settings)
         pool = {
-            kind: await self._summaries(kind, MOST_REASONS * sum(c.label is label for c in sides.train), settings)
+            kind: await self._summaries(
+                kind, self.asker.settings.reasons * sum(c.label is label for c in sides.train), settings
+            )
             for kind, label in KINDS.items()
         }
         await self._deduplication(sum(pool.values()))
@@ -177,8 +179,9 @@ class Plan:
         """Plan the revisions and judging of both sets, limited by the budget."""
         updater = LlmUpdater(self.asker)
         for (kind, label), most in zip(KINDS.items(), settings.budget[:2], strict=True):
-            batches = ceil(MOST_REASONS * sum(c.label is label for c in sides.train) / settings.batch)
-            shown = [_reason(number, kind) for number in range(settings.batch)]
+            reasons = self.asker.settings.reasons * sum(c.label is label for c in sides.train)
+            batches = ceil(reasons / settings.mini_batch)
+            shown = [_reason(number, kind) for number in range(settings.mini_batch)]
             if batches and most:
                 with self.planner.estimating(batches):
                     await updater.update(shown, [_rubric(number, kind) for number in range(most)], kind, most)
@@ -189,8 +192,8 @@ class Plan:
     async def _summaries(self, kind: Polarity, reasons: int, settings: LearnSettings) -> int:
         """Plan the summaries of `reasons`, and return the maximum number of rubrics."""
         summarizer, most = LlmSummarizer(self.asker), self.asker.settings.new_rubrics
-        batches = ceil(reasons / settings.batch)
-        shown = [_reason(number, kind) for number in range(settings.batch)]
+        batches = ceil(reasons / settings.mini_batch)
+        shown = [_reason(number, kind) for number in range(settings.mini_batch)]
         known = [_rubric(number, kind) for number in range(most * batches // 2)]
         if batches:
             with self.planner.estimating(batches):  # a batch sees the rubrics of those before it: half on average
@@ -198,10 +201,10 @@ class Plan:
         return batches * most
 
     async def _deduplication(self, rubrics: int) -> None:
-        """Plan one call for every two rubrics, since groups of candidates are disjoint."""
+        """Plan a call for every two rubrics, or, with built-in ones, for each: groups are disjoint."""
         items = [{"i": number, "rubric": _rubric(number, "sat").text} for number in (1, 2)]
         call = self.asker.call(load("deduplicate"), items, {}, stage="deduplicate")
-        with self.planner.estimating(rubrics // 2):
+        with self.planner.estimating(rubrics // (2 if BUILT_IN in self.asker.settings.without else 1)):
             await self.planner.ask(call)
 
     async def _judging(self, conversations: Sequence[Conversation], batches: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.agents.embedded import NAME
-from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
+from pollex.agents.embedded.deduplicator import NEAR, EmbeddedDeduplicator
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.extractor import EmbeddedExtractor
 from pollex.agents.embedded.judge import EmbeddedJudge
@@ -185,7 +185,7 @@ async def hire(
                 remedy="name a model",
                 option="model",
             )
-        return embedded_workers(profile, embedder, seed)
+        return embedded_workers(profile, embedder, seed, options.settings.alike)
     from pollex.gateway.capabilities import Capabilities
     from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN  # the client behind it takes a second to import
     from pollex.gateway.gateway import Gateway
@@ -234,9 +234,10 @@ async def dismissed(staff: Workers) -> AsyncIterator[Workers]:
             await staff.gateway.close()
 
 
-def embedded_workers(profile: DomainProfile, embedder: Embedder, seed: int = 0) -> Workers:
-    """Build all four roles without an LLM."""
-    return Workers(roles=embedded_roles(profile, embedder, seed), record=embedded_record(embedder), embedder=embedder)
+def embedded_workers(profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float = NEAR) -> Workers:
+    """Build all four roles without an LLM; see `EmbeddedDeduplicator` for `alike`."""
+    roles = embedded_roles(profile, embedder, seed, alike)
+    return Workers(roles=roles, record=embedded_record(embedder), embedder=embedder)
 
 
 def llm_workers(
@@ -272,12 +273,12 @@ def prompt_versions() -> dict[str, str]:
     return {name: load(name).version for name in names()}
 
 
-def embedded_roles(profile: DomainProfile, embedder: Embedder, seed: int = 0) -> Roles:
+def embedded_roles(profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float = NEAR) -> Roles:
     """Build all four roles without an LLM."""
     return Roles(
         extractor=EmbeddedExtractor(embedder, seed),
         summarizer=EmbeddedSummarizer(profile.words()),
-        deduplicator=EmbeddedDeduplicator(embedder),
+        deduplicator=EmbeddedDeduplicator(embedder, alike),
         judge=EmbeddedJudge(embedder),
     )
 

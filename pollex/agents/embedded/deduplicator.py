@@ -53,26 +53,32 @@ class EmbeddedDeduplicator:
         if not rubrics:
             return []
         vectors = self.embedder.embed([r.text for r in rubrics])
-        labels = components(vectors, [r.polarity for r in rubrics], self.near, [r.source for r in rubrics])
-        return [[r for r, label in zip(rubrics, labels, strict=True) if label == k] for k in range(labels.max() + 1)]
+        found = components(vectors, [r.polarity for r in rubrics], self.near, [r.source for r in rubrics])
+        return [[rubrics[i] for i in group] for group in found]
 
 
 def components(
     vectors: npt.NDArray[np.float32], polarities: Sequence[str], near: float, sources: Sequence[str] = ()
-) -> npt.NDArray[np.intp]:
-    """Return the component number of each of the vectors [rubric, width].
+) -> list[list[int]]:
+    """Return connected components of near vectors [rubric, width].
 
     Two rubrics are linked where the cosine is at least `near` and the polarity the same. Different signals and events
     are never linked: what they measure differs by design, while their sentences differ in a word (“at length”,
     “briefly”).
     """
-    from scipy.sparse.csgraph import connected_components  # a quarter of a second; only `learn` needs it
-
     kinds = np.array(polarities)
     linked = (vectors @ vectors.T >= near) & (kinds[:, None] == kinds[None, :])
     signals = np.array([source if source.startswith(BY_DESIGN) else "" for source in sources or [""] * len(kinds)])
     linked &= (signals[:, None] == signals[None, :]) | (signals[:, None] == "") | (signals[None, :] == "")
-    return np.asarray(connected_components(linked, directed=False)[1], dtype=np.intp)
+    return connected(linked)
+
+
+def connected(linked: npt.NDArray[np.bool_]) -> list[list[int]]:
+    """Return the connected components of a symmetric matrix, each in ascending order."""
+    from scipy.sparse.csgraph import connected_components  # a quarter of a second; only `learn` needs it
+
+    count, labels = connected_components(linked, directed=False)
+    return [np.flatnonzero(labels == label).tolist() for label in range(count)]
 
 
 def merge(ranked: Sequence[Rubric]) -> Rubric:

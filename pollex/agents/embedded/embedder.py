@@ -16,7 +16,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pollex.errors import ModelUnavailable, PollexError, StoreFull
+from pollex.agents.embedded.encoders import MiniLM, SentenceTransformersEncoder
+from pollex.errors import PollexError, StoreFull
 from pollex.rubrics.judge_settings import DEFAULT_MODEL
 
 Array = npt.NDArray[np.float32]
@@ -216,28 +217,5 @@ def files_of(folder: Path) -> str:
 
 
 def load_encoder(model: str) -> Encoder:
-    """Load the bundled model, or one of sentence-transformers."""
-    if model == DEFAULT_MODEL:
-        from pollex.agents.embedded.minilm import MiniLM  # OpenVINO: not needed where all vectors are cached
-
-        return MiniLM()
-    return SentenceTransformersEncoder(model)
-
-
-class SentenceTransformersEncoder:
-    """Any model that sentence-transformers can load, by name or path."""
-
-    def __init__(self, model: str) -> None:
-        try:
-            from sentence_transformers import SentenceTransformer  # five seconds, so only when asked for
-
-            self.model = SentenceTransformer(model, device="cpu")
-        except Exception as error:  # whatever a broken folder, a missing package or no network leads to
-            raise ModelUnavailable(
-                f"the embedding model {model!r} can't be loaded ({type(error).__name__})",
-                remedy=f"give the path of a downloaded sentence-transformers model, or leave it out: {DEFAULT_MODEL}",
-            ) from error
-
-    def encode(self, texts: list[str]) -> Array:
-        """Encode texts as float32 vectors [text, width] of length 1."""
-        return np.asarray(self.model.encode(texts, normalize_embeddings=True, show_progress_bar=False), np.float32)
+    """Load the bundled model, or another of sentence-transformers."""
+    return MiniLM() if model == DEFAULT_MODEL else SentenceTransformersEncoder(model)

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pollex.agents.llm.parsing import object_in
 from pollex.conversations.conversation import Conversation
@@ -155,11 +155,21 @@ class PolarRole:
 
     Args:
         task: What the prompts' names begin with.
+        paper: Whether RUBICON's paper's own are wanted, where there are any.
+
+    Attributes:
+        told: What a prompt of either polarity is told of its polarity.
     """
 
-    def __init__(self, asker: Asker, task: str) -> None:
+    told: ClassVar[dict[Polarity, dict[str, str]]] = {
+        "sat": {"feeling": "satisfied", "thumb": "up"},
+        "dsat": {"feeling": "dissatisfied", "thumb": "down"},
+    }
+
+    def __init__(self, asker: Asker, task: str, *, paper: bool = False) -> None:
         self.asker = asker
-        self.prompts: dict[Polarity, Prompt] = {"sat": load(f"{task}_sat"), "dsat": load(f"{task}_dsat")}
+        kinds: tuple[Polarity, ...] = ("sat", "dsat")
+        self.prompts = {kind: load(f"{task}_{'paper' if paper else kind}") for kind in kinds}
 
     @property
     def name(self) -> str:

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded.deduplicator import components, merge
+from pollex.agents.embedded.deduplicator import connected, merge
 from pollex.agents.llm.asker import Asker, judge_id
 from pollex.agents.llm.parsing import numbers
 from pollex.agents.roles import Deduplication
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.rubric import BUILT_IN, Rubric
 
 MOST_IN_A_GROUP = 30
 _TIGHTER = 0.03
@@ -36,7 +36,9 @@ class Embedder(Protocol):
 class LlmDeduplicator:
     """Removes rubrics that the model finds equivalent to another, keeping the best supported.
 
-    A group that the model gives no usable answer to stays whole: a duplicate does less harm than a lost idea.
+    A built-in rubric is shown beside one of the model's that has nearly its words, never beside another built-in one.
+    Of a group that the model gives no usable answer to only such pairs are merged: a duplicate does less harm than a
+    lost idea.
 
     Attributes:
         tally: Groups that stayed whole for want of an answer, by outcome.
@@ -54,8 +56,8 @@ class LlmDeduplicator:
 
     @property
     def fingerprint(self) -> str:
-        near = f"{self.asker.settings.near:.6f}"
-        return self.asker.fingerprint(self.prompt, embedder=self.embedder.identity, near=near)
+        cosines = {name: f"{cosine:.6f}" for name, cosine in self.asker.settings.facts(["near", "alike"]).items()}
+        return self.asker.fingerprint(self.prompt, embedder=self.embedder.identity, **cosines)
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Return the kept rubrics in their order, with the reasons of those merged into them."""
@@ -76,8 +78,8 @@ class LlmDeduplicator:
         """Group near rubrics of both sides, at most `MOST_IN_A_GROUP` together."""
         if not rubrics:
             return []
-        vectors = self.embedder.embed([rubric.text for rubric in rubrics])
-        return [[rubrics[i] for i in group] for group in near_groups(vectors, rubrics, self.asker.settings.near)]
+        vectors, settings = self.embedder.embed([rubric.text for rubric in rubrics]), self.asker.settings
+        return [[rubrics[i] for i in group] for group in near_groups(vectors, rubrics, settings.near, settings.alike)]
 
     async def _alike(self, group: Sequence[Rubric]) -> tuple[list[list[Rubric]], list[list[Rubric]]]:
         """Return sets of one side with the same meaning, and pairs of opposite meaning."""
@@ -86,7 +88,7 @@ class LlmDeduplicator:
         value = await self.asker.read(call, {"same": list}, judge_id(self.name, self.prompt))
         if isinstance(value, Unanswered):
             self.tally[value.outcome] += 1
-            return [], []
+            return self._of_both(group), []
         same = [
             [group[i - 1] for i in found if group[i - 1].polarity == kind]
             for found in disjoint(value["same"], len(group))
@@ -96,25 +98,42 @@ class LlmDeduplicator:
         apart = [pair for pair in pairs if len(pair) == 2 and pair[0].polarity != pair[1].polarity]
         return [found for found in same if len(found) > 1], apart
 
+    def _of_both(self, group: Sequence[Rubric]) -> list[list[Rubric]]:
+        """Return sets of one side in which built-in rubrics and the model's are one by their words."""
+        vectors = self.embedder.embed([rubric.text for rubric in group])
+        sides = np.array([rubric.polarity for rubric in group])
+        near = linked(vectors, group, np.inf, self.asker.settings.alike) & (sides[:, None] == sides[None, :])
+        return [[group[i] for i in found] for found in connected(near) if len(found) > 1]
+
 
 def by_support(rubrics: Iterable[Rubric]) -> list[Rubric]:
     """Sort rubrics by number of reasons, most first."""
     return sorted(rubrics, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
 
 
-def near_groups(vectors: npt.NDArray[np.float32], rubrics: Sequence[Rubric], near: float) -> list[list[int]]:
-    """Return connected components of near pairs; split large ones by raising the threshold.
+def linked(
+    vectors: npt.NDArray[np.float32], rubrics: Sequence[Rubric], near: float, alike: float
+) -> npt.NDArray[np.bool_]:
+    """Tell which pairs of the model's rubrics are `near`, and which of one of them and a built-in one are `alike`.
 
     Args:
         vectors: [rubric, width], of length 1.
     """
+    own = np.array([rubric.answered_by == BUILT_IN for rubric in rubrics], dtype=bool)
+    least = np.where(own[:, None] != own[None, :], alike, near)
+    return np.asarray((vectors @ vectors.T >= least) & ~(own[:, None] & own[None, :]))
+
+
+def near_groups(
+    vectors: npt.NDArray[np.float32], rubrics: Sequence[Rubric], near: float, alike: float = 1.0
+) -> list[list[int]]:
+    """Return connected components of linked pairs; split large ones by raising the thresholds; see `linked`."""
     pending = [(list(range(len(rubrics))), near)]
     groups: list[list[int]] = []
     while pending:
         members, at_least = pending.pop()
-        labels = components(vectors[members], [""] * len(members), at_least)
-        for label in range(labels.max() + 1):
-            group = [i for i, its in zip(members, labels, strict=True) if its == label]
+        pairs = linked(vectors[members], [rubrics[i] for i in members], at_least, max(at_least, alike))
+        for group in ([members[i] for i in found] for found in connected(pairs)):
             if len(group) <= MOST_IN_A_GROUP:
                 groups.append(group)
             elif at_least + _TIGHTER < 1:

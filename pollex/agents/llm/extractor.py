@@ -14,9 +14,9 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import PARTS, Polarity, Quote, Reason, content_id
 
-MOST_REASONS = 3
 FEWEST_QUOTES, MOST_QUOTES = 2, 4
 """Of an exchange: what called for it, what was done or left out, and what that did to the user."""
+COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _POLARITIES: dict[Label, Polarity] = {Label.POSITIVE: "sat", Label.NEGATIVE: "dsat"}
 
 
@@ -29,20 +29,26 @@ class LlmExtractor(PolarRole):
     """
 
     def __init__(self, asker: Asker) -> None:
-        super().__init__(asker, "extract")
+        self.paper = asker.settings.prompts == "paper"
+        super().__init__(asker, "extract", paper=self.paper)
         self.tally: Counter[str] = Counter()
+
+    @property
+    def fingerprint(self) -> str:
+        return self.asker.fingerprint(*self.prompts.values(), **self.asker.settings.facts(["reasons"]))
 
     async def fit(self, training: Sequence[Conversation]) -> None:
         """Do nothing: each conversation is read by itself."""
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
-        """Extract at most three reasons, each with quotes that are in the conversation."""
+        """Extract a few reasons, each with quotes that are in the conversation."""
         polarity = _POLARITIES.get(conversation.label)
         if polarity is None or conversation.not_scorable:
             why = conversation.not_scorable or "no label"
             return Unanswered(question_id="", outcome="not_scorable", detail=why, judge=self.name)
         prompt = self.prompts[polarity]
-        call = self.asker.call(prompt, turns_as_items(conversation), {}, stage="extract", item=conversation.id)
+        values = {"most": COUNTS[self.asker.settings.reasons - 1], **self.told[polarity]}
+        call = self.asker.call(prompt, turns_as_items(conversation), values, stage="extract", item=conversation.id)
         value = await self.asker.read(call, {"summary": str, "reasons": list}, judge_id(self.name, prompt))
         return value if isinstance(value, Unanswered) else self._extraction(conversation, polarity, value)
 
@@ -54,7 +60,7 @@ class LlmExtractor(PolarRole):
         return Extraction(
             conversation_id=conversation.id,
             summary=normalized(value["summary"]),
-            reasons=tuple(reasons)[:MOST_REASONS],
+            reasons=tuple(reasons)[: self.asker.settings.reasons],
             dropped=found.count(None),
             unquoted=self.tally["without a quote"] - before,
         )
@@ -66,7 +72,7 @@ class LlmExtractor(PolarRole):
         if not quotes:
             self.tally["without a quote"] += 1
             return None
-        if len(quotes) < FEWEST_QUOTES:
+        if len(quotes) < FEWEST_QUOTES and not self.paper:  # the paper's prompt asks for no exchange
             self.tally["without an exchange"] += 1
             return None
         if copies(words(text), [words_of(conversation)]):

@@ -18,7 +18,8 @@ class LlmSummarizer(PolarRole):
     """Turns reasons into rubrics; the reasons of one polarity at a time, known rubrics shown."""
 
     def __init__(self, asker: Asker) -> None:
-        super().__init__(asker, "summarize")
+        self.paper = asker.settings.prompts == "paper"
+        super().__init__(asker, "summarize", paper=self.paper)
 
     @property
     def fingerprint(self) -> str:
@@ -34,10 +35,11 @@ class LlmSummarizer(PolarRole):
             return Summary(rubrics=())
         items = [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
         items += [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(known, 1)]
-        items += [{"other_side": i, "rubric": rubric.text} for i, rubric in enumerate(others, 1)]
-        items += [{"pair": i, **pair.model_dump()} for i, pair in enumerate(pairs, 1)]
-        most = str(self.asker.settings.new_rubrics)
-        call = self.asker.call(prompt, items, {"most": most}, stage="summarize", item=polarity)
+        if not self.paper:
+            items += [{"other_side": i, "rubric": rubric.text} for i, rubric in enumerate(others, 1)]
+            items += [{"pair": i, **pair.model_dump()} for i, pair in enumerate(pairs, 1)]
+        values = {"most": str(self.asker.settings.new_rubrics), **self.told[polarity]}
+        call = self.asker.call(prompt, items, values, stage="summarize", item=polarity)
         value = await self.asker.read(call, {"rubrics": list}, judge_id(self.name, prompt))
         if isinstance(value, Unanswered):
             return value

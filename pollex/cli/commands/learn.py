@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,15 @@ import click
 from pollex.cli import session as cli
 from pollex.cli.help import Verb
 from pollex.cli.options import logs_argument, verbose_option, with_logs, with_model, with_run
-from pollex.cli.settings import BATCHES, set_option, settings_of
+from pollex.cli.settings import BATCHES, preset, preset_told, set_option, settings_of
 from pollex.services.options import RunOptions
+from pollex.services.systems import SYSTEMS, require_model
 
 if TYPE_CHECKING:
     from pollex.formats.fields import ReadOptions
+    from pollex.graphs.context import Progress
     from pollex.services.options import ModelOptions
+    from pollex.services.plan import CallPlan
 
 
 @click.command("learn", cls=Verb)
@@ -29,6 +33,14 @@ if TYPE_CHECKING:
     "--test-fraction", default=0.5, show_default=True, help="Share of conversations held out for testing; 0 for none."
 )
 @click.option("--budget", type=int, help="Maximum number of rubrics of each kind.  [default: 10 in either list]")
+@click.option(
+    "--as",
+    "system",
+    type=click.Choice(list(SYSTEMS)),
+    is_eager=True,
+    callback=preset,
+    help="Settings of a system of RUBICON's paper, for what isn't given; `--dry-run` shows them.",
+)
 @click.option(
     "--method",
     type=click.Choice(["rubicon", "spur"]),
@@ -74,6 +86,7 @@ if TYPE_CHECKING:
         "scale",
         "elicitation",
     ),
+    *("reasons", "mini_batch", "new_rubrics", "near", "alike"),
     *("require", "without", "canary", "straight_lining", "closing", "value", "embedding_model"),
     *("deadline", "max_wait", "retry_refused", "langsmith", *BATCHES),
 )
@@ -92,8 +105,8 @@ def command(
     why each rubric was kept or dropped. Where report.html is another set's, it is NAME-report.html.
 
     With --model the model's rubrics and the built-in ones compete in one pool; each is answered by whom it belongs to,
-    and no call is made more. `--set without=built-in` leaves the built-in ones out, `--set prompts=paper` asks on the
-    scale of RUBICON's paper.
+    and no call is made more. `--set without=built-in` leaves the built-in ones out, `--set prompts=paper` asks with
+    the prompts and on the scale of RUBICON's paper, and `--as rubicon` does all as the paper does.
 
     \b
     Examples
@@ -102,6 +115,7 @@ def command(
       pollex learn ratings.csv --label-field stars --positive '>=4' --negative '<=2'
       pollex learn logs.jsonl --group-field user_id --test-fraction 0.3
       pollex learn logs.jsonl --rubrics-from generic       rubrics written by hand, for comparison
+      pollex learn logs.jsonl --as rubicon --model NAME --dry-run
       pollex learn logs.jsonl --starter other.json         few labels, and a set from another product
       pollex learn logs.jsonl --resume                     after a kill or Ctrl-C
     """
@@ -109,7 +123,9 @@ def command(
     from pollex.graphs.learn.state import LearnSettings, budget_of
     from pollex.services.learn import learn, plan_learn  # what learns is not needed for --help
 
-    starter = given.pop("starter")
+    starter, system = given.pop("starter"), given.pop("system")
+    if system is not None:
+        require_model(system, model.name)
     bound: dict[str, Any] = {"domain": given.pop("domain"), "rubrics_from": given.pop("rubrics_from")}
     bound |= {
         "settings": LearnSettings(budget=budget_of(given.pop("budget")), **given, **settings_of("learning")),
@@ -118,7 +134,13 @@ def command(
         "model": model,
     }
     if run.dry_run:
-        return cli.run(partial(plan_learn, logs, **bound), show_plan, as_json=run.as_json)
+        told = () if system is None else (preset_told(click.get_current_context(), system),)
+
+        def planned(progress: Progress) -> CallPlan:
+            plan = plan_learn(logs, **bound, progress=progress)
+            return replace(plan, notes=(*told, *plan.notes))
+
+        return cli.run(planned, show_plan, as_json=run.as_json)
     return cli.run(
         partial(learn, logs, out=out, starter=starter, **bound), show_learned, as_json=run.as_json, verbose=verbose
     )

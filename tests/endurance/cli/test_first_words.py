@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-WORKERS = {"duckdb", "langchain_core", "langgraph", "openai", "openvino", "scipy", "sklearn", "torch"}
+WORKERS = {"duckdb", "langchain_core", "langgraph", "openai", "scipy", "sentence_transformers", "sklearn", "torch"}
 
 
 @pytest.mark.parametrize("arguments", [[], ["learn"], ["score"], ["judge"]])

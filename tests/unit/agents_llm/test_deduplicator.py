@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import Scripted, asker, rubric
 
+from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
 from pollex.agents.llm.deduplicator import MOST_IN_A_GROUP, LlmDeduplicator, disjoint, near_groups
+from pollex.agents.mixed import MixedDeduplicator
 from pollex.gateway.outcomes import Refused
 from pollex.rubrics.rubric import Rubric
 
@@ -76,6 +78,39 @@ async def test_one_that_says_the_reverse_of_another_sides_goes_and_leaves_its_re
     found = await role(Scripted(otherwise=json.dumps({"same": [], "mirrored": [[2, 4]]}))).deduplicate(POOL)
     assert found.merged == {"dsat-E 5": "sat-B 10"}
     assert next(kept for kept in found.kept if kept.text == "B 10").reason_ids == ("r2", "r3")
+
+
+BOTH = [
+    supported("A 0", "r1"),
+    supported("B 20", "r2", "r3"),
+    *(r.model_copy(update={"answered_by": "built-in"}) for r in (supported("C 2", "b1", "b2"), supported("D 19"))),
+    rubric("E 1", "dsat").model_copy(update={"answered_by": "built-in"}),
+]
+"""A and B are the model's, near enough to be shown to it; C, D and E are built-in, C and E with nearly A's words."""
+
+
+async def merged(door: Scripted, **settings: float) -> dict[str, str]:
+    model = LlmDeduplicator(asker(door, near=0.9, **settings), Angles())
+    return dict((await MixedDeduplicator(model, EmbeddedDeduplicator(Angles(), 0.999)).deduplicate(BOTH)).merged)
+
+
+async def test_a_models_rubric_and_a_built_in_one_of_its_words_are_one_where_the_model_says_so() -> None:
+    door = Scripted(otherwise=json.dumps({"same": [[1, 3]]}))
+    assert await merged(door, alike=0.999) == {"sat-A 0": "sat-C 2"}
+    assert len(door.history) == 1
+    assert [text in door.history[0].messages[1]["content"] for text in ("C 2", "D 19", "E 1")] == [True] * 3
+    assert await merged(Scripted(otherwise='{"same": []}'), alike=0.999) == {}
+
+
+async def test_a_built_in_rubric_of_other_words_is_not_shown_to_the_model() -> None:
+    door = Scripted(otherwise='{"same": []}')
+    await merged(door, alike=1)
+    assert [text in door.history[0].messages[1]["content"] for text in ("A 0", "B 20", "C 2")] == [True, True, False]
+
+
+async def test_without_the_models_decision_rubrics_of_both_are_one_by_their_words() -> None:
+    found = await merged(Scripted(otherwise=Refused(detail="no")), alike=0.999)
+    assert found == {"sat-A 0": "sat-C 2", "sat-D 19": "sat-B 20"}
 
 
 async def test_rubrics_of_two_sides_are_never_the_same() -> None:

@@ -111,6 +111,22 @@ async def test_at_most_three_reasons_with_at_most_four_quotes_are_kept() -> None
     assert found.dropped == 0
 
 
+async def test_the_most_reasons_can_be_set_and_the_model_is_told() -> None:
+    door = Scripted(otherwise=wrote(*(reason(f"Reason {i}.", (0, "deadlock"), (1, "await")) for i in range(9))))
+    found = await LlmExtractor(asker(door, reasons=4)).extract(TALK)
+    assert isinstance(found, Extraction)
+    assert len(found.reasons) == 4
+    assert "none to four" in door.history[0].messages[2]["content"]
+
+
+async def test_the_papers_prompt_asks_for_one_quote_and_says_what_the_thumb_was() -> None:
+    door = Scripted(otherwise=wrote(reason("The user confirms the fix.", (2, "That fixed it"))))
+    found = await LlmExtractor(asker(door, prompts="paper")).extract(TALK)
+    assert isinstance(found, Extraction)
+    assert [one.source.partition("@")[0] for one in found.reasons] == ["extract_paper"]
+    assert "thumbs up. Say why USER was satisfied" in door.history[0].messages[2]["content"]
+
+
 async def test_reasons_carry_their_prompt_and_the_conversations_side() -> None:
     door = Scripted(otherwise=wrote(reason("The user thanks.", (1, "await"), (2, "thanks!"))))
     role = LlmExtractor(asker(door))

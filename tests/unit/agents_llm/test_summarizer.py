@@ -127,3 +127,20 @@ async def test_reasons_and_known_rubrics_and_pairs_are_sent_as_data() -> None:
         {"pair": 1, "satisfied": "The fix worked.", "dissatisfied": "The fix failed."},
     ]
     assert "at most 4 new rubrics" in door.history[0].messages[2]["content"]
+
+
+async def test_the_papers_prompt_explains_the_maxims_and_shows_reasons_and_known_rubrics_alone() -> None:
+    door, pairs = (
+        Scripted(otherwise='{"covered": [], "rubrics": []}'),
+        [Pair(satisfied="It worked.", dissatisfied="No.")],
+    )
+    for polarity, feeling in (("sat", "left USER satisfied"), ("dsat", "left USER dissatisfied")):
+        await LlmSummarizer(asker(door, prompts="paper")).summarize(REASONS, KNOWN, polarity, pairs)  # type: ignore[arg-type]
+        system, data, task = (message["content"] for message in door.history[-1].messages)
+        assert feeling in system
+        assert not {"pair", "other_side"} & {key for item in unseal(data) for key in item}
+        assert "units of information" in task
+        assert "no text may name" in task
+    bare = LlmSummarizer(asker(door, prompts="paper", without="cdp"))
+    await bare.summarize(REASONS, KNOWN, "sat")
+    assert "maxims" not in door.history[-1].messages[2]["content"]

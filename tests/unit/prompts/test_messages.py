@@ -24,6 +24,8 @@ TURNS = [("user", "My build fails: error CS0103."), ("assistant", "List<T> needs
 RUBRICS = ["The assistant names the cause.", 'The user writes "thanks".']
 VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
     "most": "5",
+    "feeling": "dissatisfied",
+    "thumb": "down",
     "items": numbered(RUBRICS),
     "item": RUBRICS[0],
     "options": listed(LIKERT),
@@ -56,6 +58,7 @@ def sent(name: str, layout: Layout) -> list[dict[str, str]]:
     schema = batch_schema(prompt.schema, len(RUBRICS), options) if name.startswith("judge_batch") else None
     listing = {"judge_question": lettered(LIKERT), "judge_batch": glossed([*LIKERT, NEVER_CAME_UP])}
     values = VALUES | {"options": listing.get(name, listed(LIKERT))}
+    values |= {"most": "three"} if name.startswith("extract") else {}
     return messages(prompt, values, items, layout, schema=schema)
 
 

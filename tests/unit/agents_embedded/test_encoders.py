@@ -1,4 +1,4 @@
-"""Our MiniLM against the one of sentence-transformers, and against itself in other company."""
+"""The bundled model against what sentence-transformers does by itself, and against itself in other company."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from pollex.agents.embedded.embedder import Embedder, SentenceTransformersEncoder
-from pollex.agents.embedded.minilm import BATCH_TOKENS, MiniLM, batches, model_folder
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.encoders import BATCH_TOKENS, MiniLM, SentenceTransformersEncoder, batches, model_folder
 
 SAMPLES = [
     "",
@@ -62,7 +62,15 @@ def test_batches_hold_every_row_once_with_one_length_and_few_tokens() -> None:
     found = list(batches(padded))
     assert sorted(np.concatenate(found)) == list(range(len(padded)))
     assert all(len(set(padded[rows])) == 1 for rows in found)
-    assert max(padded[rows].sum() for rows in found) <= BATCH_TOKENS + 256
+    assert max(padded[rows].sum() for rows in found) <= BATCH_TOKENS
+
+
+def test_torch_keeps_its_threads(model: MiniLM) -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    model.encode(SAMPLES)
+    assert torch.get_num_threads() == before
 
 
 @pytest.mark.nightly
