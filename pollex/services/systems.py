@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from pollex.errors import WrongUse
 
-PAPER = {"policy": "greedy", "budget": 10, "scale": "likert-domain"}
+PAPER: Mapping[str, str | int] = {"policy": "greedy", "budget": 10, "scale": "likert-domain"}
 
 SYSTEMS: Mapping[str, Mapping[str, str | int]] = {
     "rubicon": {**PAPER, "method": "rubicon", "without": "built-in", "prompts": "paper", "reasons": 3},

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,10 +38,9 @@ class SentenceTransformersEncoder:
     def __init__(self, model: str, **options: Any) -> None:
         try:
             from sentence_transformers import SentenceTransformer
-            from transformers.utils import logging
 
-            logging.disable_progress_bar()
-            self.model = SentenceTransformer(model, device="cpu", **options)
+            with quiet():
+                self.model = SentenceTransformer(model, device="cpu", **options)
         except Exception as error:  # whatever a broken folder, a missing package or no network leads to
             raise ModelUnavailable(
                 f"the embedding model {model!r} can't be loaded ({type(error).__name__})",
@@ -50,6 +50,20 @@ class SentenceTransformersEncoder:
     def encode(self, texts: list[str]) -> Array:
         """Encode texts as float32 vectors [text, width] of length 1."""
         return np.asarray(self.model.encode(texts, normalize_embeddings=True, show_progress_bar=False), np.float32)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers from drawing a bar while it loads weights."""
+    from transformers.utils import logging
+
+    drawn = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if drawn:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 class MiniLM(SentenceTransformersEncoder):

@@ -46,7 +46,7 @@ def test_cosines_agree_with_sentence_transformers(model: MiniLM) -> None:
 def test_a_text_has_the_same_bits_alone_and_in_any_batch(model: MiniLM) -> None:
     rng = np.random.default_rng(0)
     vocabulary = ["hotel", "train", "exception", "please", "null", "danke", "😀", "谢谢"]
-    texts = SAMPLES + [" ".join(rng.choice(vocabulary, size=n)) for n in rng.integers(1, 60, size=40)]
+    texts = SAMPLES[:11] + [" ".join(rng.choice(vocabulary, size=n)) for n in rng.integers(1, 60, size=6)]
     together = model.encode(texts)
     order = rng.permutation(len(texts))
     assert (model.encode([texts[i] for i in order]) == together[order]).all()
