@@ -147,15 +147,20 @@ def _column(columns: Sequence[Score], name: str) -> list[Score]:
 
 def _sure(columns: Sequence[Score]) -> list[Score]:
     """Return the one column that is a thumb by its name and by all of its values; none if in doubt."""
-    named = [score for score in columns if folded(score.name.rpartition(".")[2]) in NAMES - COUNTS]
+    named = [score for score in columns if _called(score.name) in NAMES - COUNTS]
     if len({score.name for score in named}) != 1 or not all(is_usual(score.value) for score in named):
         return []
     numbers = {as_number(score.value) for score in named} - {""}
     if "-1" in numbers:  # then 0 is no thumb
         named = [score for score in named if as_number(score.value) != "0"]
-    scale = folded(named[0].name.rpartition(".")[2]) in SCALES
+    scale = _called(named[0].name) in SCALES
     both = "1" in numbers and len(numbers) > 1
     return named if both or not numbers or (numbers == {"1"} and not scale) else []
+
+
+def _called(path: str) -> str:
+    """Return what a column is called: the end of its path, but for `value`."""
+    return folded(path.removesuffix(".value").rpartition(".")[2])
 
 
 def _usual(scores: Sequence[Score]) -> list[Score]:

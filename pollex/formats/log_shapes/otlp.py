@@ -100,8 +100,16 @@ def _span(fields: Mapping[str, Any]) -> Iterator[Piece]:
     have = attributes_of(fields.get("attributes"))
     begun = _key(fields, "startTimeUnixNano")
     _require_here(have)
-    yield call_of(Span(trace, span, hexadecimal(_key(fields, "parentSpanId")), begun, have, error))
+    call = call_of(Span(trace, span, hexadecimal(_key(fields, "parentSpanId")), begun, have, error))
+    yield call._replace(beside={**have, **_of_events(fields)})
     yield from events_in(fields, trace, span, begun)
+
+
+def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an application's own events, among which may be the label."""
+    own = [event for event in objects(fields.get("events")) if not str(event.get("name")).startswith("gen_ai.")]
+    pairs = ((event, attributes_of(event.get("attributes"))) for event in own)
+    return {f"{event.get('name')}.{name}": value for event, have in pairs for name, value in have.items()}
 
 
 def events_in(fields: Mapping[str, Any], trace: str, span: str, begun: object) -> Iterator[Piece]:

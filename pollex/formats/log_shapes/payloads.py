@@ -81,6 +81,15 @@ def nested(flat: Mapping[str, Any]) -> Any:
     return _lists(tree)
 
 
+def flat(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Return objects inside one another as names with dots; lists stay as they are."""
+    found: dict[str, Any] = {}
+    for name, value in tree.items():
+        inner = flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {}
+        found |= inner or {f"{before}{name}": value}
+    return found
+
+
 def _lists(tree: Any) -> Any:
     if not isinstance(tree, dict):
         return tree

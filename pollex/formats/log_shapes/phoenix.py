@@ -19,7 +19,7 @@ from pollex.formats.log_shapes.exports import (
     under,
 )
 from pollex.formats.log_shapes.otlp import events_in, hexadecimal
-from pollex.formats.log_shapes.payloads import answered, asked, opened
+from pollex.formats.log_shapes.payloads import answered, asked, flat, opened
 from pollex.formats.log_shapes.spans import Span, call_of
 
 ATTRIBUTES = "attributes."
@@ -27,7 +27,7 @@ ATTRIBUTES = "attributes."
 
 def _span(fields: Fields) -> Iterator[Piece]:
     """Yield a span of the API or of a data frame, with flattened names."""
-    have = dict(inside(fields.get("attributes")))
+    have = flat(inside(fields.get("attributes")))
     have |= {
         k.removeprefix(ATTRIBUTES): v for k, v in fields.items() if k.startswith(ATTRIBUTES) and v not in (None, "")
     }

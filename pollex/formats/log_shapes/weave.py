@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pollex.formats.assembly.pieces import Call, Facts, Piece, Score, moment
+from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text, under
 from pollex.formats.log_shapes.payloads import answered, asked
 
 REACTION, NOTE, USER_FEEDBACK = "wandb.reaction.1", "wandb.note.1", "wandb.agent_user_feedback"
+VALUES = ("value", "score", "rating", "thumbs", "thumb", "label")
+"""Names of the value in a feedback's payload that the application made."""
 ANNOTATION = "wandb.annotation."
 
 
@@ -38,8 +41,13 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
         yield Facts(call, facts(comment=str(payload["note"])))
     value = payload.get("emoji") if kind == REACTION else None
     name = kind.removeprefix(ANNOTATION) if kind.startswith(ANNOTATION) else ""
-    if name:
+    if value is not None and not is_usual(value):
+        name = str(value)  # listed among the scores, and no thumb
+    elif name:
         value = payload.get("value")
+    elif not kind.startswith("wandb."):  # the application's own
+        name = kind
+        value = next((payload[one] for one in VALUES if payload.get(one) is not None), None)
     if kind == USER_FEEDBACK:
         tags = fields.get("scorer_tags") or payload.get("scorer_tags")
         value = tags[0] if isinstance(tags, list) and tags else None

@@ -1,0 +1,59 @@
+"""Datadog: spans of LLM Observability as its export interface gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pollex.formats.assembly.pieces import Call, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, required, text
+from pollex.formats.log_shapes.payloads import answered, asked
+from pollex.formats.log_shapes.spans import silent_kind
+
+
+def _span(fields: Fields) -> Iterator[Piece]:
+    have = inside(fields.get("attributes"))
+    trace, kind, tags = required(have, "trace_id"), str(have.get("span_kind") or ""), _tags(have.get("tags"))
+    parent = text(have.get("parent_id"))
+    before, after = (None, None) if silent_kind(kind) else (asked(have.get("input")), answered(have.get("output")))
+    yield Call(
+        *(trace, required(have, "span_id"), None if parent in ("undefined", "0") else parent),
+        session=text(have.get("session_id")) or text(tags.get("session_id")),
+        at=moment(have.get("start_ns")),
+        before=before.turns if before else None,
+        after=after.turns if after else None,
+        model=kind == "llm",
+        history=bool(before and before.history),
+        error="failed" if have.get("status") == "error" else "",
+        facts=facts(user=text(tags.get("user_id")), model=text(have.get("model_name"))),
+        beside=have,
+    )
+    for name, found in inside(have.get("evaluation")).items():
+        if (value := inside(found).get("value")) is not None:
+            yield Score("span", required(have, "span_id"), value, name)
+
+
+def _tags(tags: object) -> Fields:
+    """Return tags as an object, also those that are a list of `name:value`."""
+    listed = tags if isinstance(tags, list) else []
+    return inside(tags) or {name: value for name, mark, value in (str(tag).partition(":") for tag in listed) if mark}
+
+
+_EXAMPLE = {
+    "trace_id": "t",
+    "span_id": "s",
+    "parent_id": "undefined",
+    "span_kind": "llm",
+    "start_ns": 1,
+    "tags": ["session_id:a"],
+    "input": {"messages": [{"role": "user", "content": "Hello"}]},
+    "output": {"messages": [{"role": "assistant", "content": "Good day"}]},
+    "evaluation": {"user_feedback": {"value": "up"}},
+}
+EXPORTS = (
+    Export(
+        name="Datadog spans",
+        signs=(("type", "attributes.trace_id", "attributes.span_id", "attributes.span_kind"),),
+        read=_span,
+        example=({"id": "1", "type": "span", "attributes": _EXAMPLE},),
+    ),
+)

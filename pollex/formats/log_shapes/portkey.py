@@ -1,0 +1,48 @@
+"""Portkey: exported logs, a request a row; requests with one trace id are a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pollex.formats.assembly.pieces import Call, Piece, Score, moment
+from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, required, text
+from pollex.formats.log_shapes.payloads import answered, asked
+
+
+def _log(fields: Fields) -> Iterator[Piece]:
+    request, metadata = required(fields, "id"), inside(fields.get("metadata"))
+    sent, came = inside(fields.get("request")), inside(fields.get("response"))
+    before, after = asked(sent.get("body", sent)), answered(came.get("body", came))
+    session = text(fields.get("trace_id"))
+    yield Call(
+        *(request, request, None, session, moment(fields.get("created_at"))),
+        before=before.turns if before else None,
+        after=after.turns if after else None,
+        model=True,
+        history=True,
+        error="" if after else str(fields.get("response_status_code") or "failed"),
+        facts=facts(user=text(metadata.get("_user")), model=text(fields.get("ai_model"))),
+    )
+    feedback = inside(fields.get("feedback"))
+    if feedback.get("value") is not None:
+        yield Score("trace", request, feedback["value"])
+
+
+EXPORTS = (
+    Export(
+        name="Portkey logs",
+        signs=(("id", "request", "response", "trace_id", "ai_model"),),
+        read=_log,
+        example=(
+            {
+                "id": "1",
+                "trace_id": "a",
+                "ai_model": "m",
+                "created_at": "2026-01-01",
+                "request": {"body": {"messages": [{"role": "user", "content": "Hello"}]}},
+                "response": {"body": {"choices": [{"message": {"role": "assistant", "content": "Good day"}}]}},
+                "feedback": {"value": 1},
+            },
+        ),
+    ),
+)
