@@ -135,15 +135,25 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         return aggregated(self.predict_each(X, trusted, question), aggregate)
 
+    def proba_for(self, X: Any, trusted: Sequence[str] | None = None, question: str | None = None) -> Floats:
+        """Return the mean probability of each answer over trusted judges `[row, option]`; see `predict_for`."""
+        names = self._trusted(trusted)
+        total: Floats = sum((self.predict_proba(X, [name] * len(X), question) for name in names), np.zeros(()))
+        return total / len(names)
+
     def predict_each(self, X: Any, trusted: Sequence[str] | None = None, question: str | None = None) -> Floats:
         """Predict the answer of every judge `[row, judge]`; see `predict` and `predict_for`."""
-        check_is_fitted(self, "questionnaire_")
-        if isinstance(trusted, str):
-            raise WrongUse(f"one name, {trusted!r}, for a set of judges", remedy="give a list of names")
-        names: list[str | None] = list(self.judges_ if trusted is None else trusted) or [None]
+        names = self._trusted(trusted)
         rows = self.questionnaire_.checked(X)
         # One after the other: X for all of them at once would be as many times as large.
         return np.stack([self.predict(rows, [name] * len(rows), question) for name in names], axis=1)
+
+    def _trusted(self, trusted: Sequence[str] | None) -> list[str | None]:
+        """Return the judges to predict for; somebody unknown where there are none."""
+        check_is_fitted(self, "questionnaire_")
+        if isinstance(trusted, str):
+            raise WrongUse(f"one name, {trusted!r}, for a set of judges", remedy="give a list of names")
+        return list(self.judges_ if trusted is None else trusted) or [None]
 
     def state(self) -> State:
         """Return all that was learned, without the settings, which `get_params` has."""

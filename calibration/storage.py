@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 BESIDE = "beside."
+QUESTION = "question.{}."
+"""Before the arrays' names of what was fitted for another question, by its place in the questionnaire."""
 JSON_NAME = "calibrator.json"
 REMEDY = "fit it again: pollex calibrate fit"
 
@@ -56,20 +58,26 @@ class Packed:
     arrays: bytes
 
 
-def packed(model: JudgedEstimator, beside: JudgedEstimator | None = None) -> Packed:
+def packed(
+    model: JudgedEstimator, beside: JudgedEstimator | None = None, others: Sequence[JudgedEstimator] = ()
+) -> Packed:
     """Return a fitted calibrator as JSON values and bytes; the same for the same model.
 
     Args:
         beside: Another one whose arrays go into the same file; its facts stand under `beside`.
+        others: Those of other questions, likewise; their facts stand under `questions`, by question.
 
     Raises:
         WrongUse: A setting or a fact can't be written as JSON.
     """
     state = described(model)
     other = State({}, {}) if beside is None else described(beside, BESIDE)
-    every = sorted((state.arrays | other.arrays).items())
+    each = {one.questionnaire_.main: described(one, _prefix(one)) for one in others}
+    kept = state.arrays | other.arrays | {name: array for one in each.values() for name, array in one.arrays.items()}
+    every = sorted(kept.items())
     arrays = bytes_of({name: np.array(value, order="C") for name, value in every})
     about = {"format": FORMAT, "pollex": version("pollex")} | ({"beside": other.facts} if beside else {})
+    about |= {"questions": {name: one.facts for name, one in each.items()}} if each else {}
     return Packed(about | state.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()}, arrays)
 
 
@@ -99,6 +107,10 @@ def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator",
         what = f"it can't be restored from this file ({type(error).__name__}: {error})"
         raise BadCalibrator(what, where=where, remedy=REMEDY) from error
     return model
+
+
+def _prefix(model: JudgedEstimator) -> str:
+    return QUESTION.format(model.questionnaire_.index())
 
 
 def described(model: JudgedEstimator, prefix: str = "") -> State:
@@ -135,13 +147,16 @@ def rebuilt(state: State, prefix: str = "") -> JudgedEstimator:
     return kind.from_state(_settings(kind, facts["settings"]), questions, State(dict(facts["learned"]), arrays))
 
 
-def save(model: JudgedEstimator, folder: Path) -> Path:
+def save(model: JudgedEstimator, folder: Path, others: Sequence[JudgedEstimator] = ()) -> Path:
     """Write a fitted calibrator into a folder, replacing an earlier one; return the path.
+
+    Args:
+        others: What was fitted for other questions of the same questionnaire.
 
     Raises:
         WrongUse: The folder can't be written.
     """
-    pack = packed(model)
+    pack = packed(model, others=others)
     arrays = f"calibrator-{pack.facts['arrays_sha256'][:12]}.safetensors"
     text = json.dumps(pack.facts | {"arrays": arrays}, indent=2, ensure_ascii=False, allow_nan=False)
     try:
@@ -164,6 +179,25 @@ def load(path: Path) -> JudgedEstimator:
     Raises:
         BadCalibrator: Nothing is there, or it can't be trusted; says what to do.
     """
+    return unpacked(*_read(path))
+
+
+def load_each(path: Path) -> dict[str, JudgedEstimator]:
+    """Load the calibrator of every question that one was fitted for, the main one first; see `load`."""
+    facts, arrays, where = _read(path)
+    main = unpacked(facts, arrays, where)
+    others = facts.get("questions", {})
+    if not isinstance(others, dict) or not all(isinstance(one, dict) for one in others.values()):
+        raise BadCalibrator("its questions are no objects", where=where, remedy=REMEDY)
+    places = {scale.question: QUESTION.format(n) for n, scale in enumerate(main.questionnaire_.scales)}
+    if strange := sorted(others.keys() - places.keys()):
+        raise BadCalibrator(f"it has no question {strange[0]!r}", where=where, remedy=REMEDY)
+    each = {name: unpacked(facts | own, arrays, where, places[name]) for name, own in others.items()}
+    return {main.questionnaire_.main: main} | each
+
+
+def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
+    """Return the facts of a calibrator, its arrays, and its file for messages."""
     file = path / JSON_NAME if path.is_dir() else path
     facts = _facts(file)
     name = facts.pop("arrays", None)
@@ -176,7 +210,7 @@ def load(path: Path) -> JudgedEstimator:
         raise BadCalibrator(
             f"its arrays can't be read: {error.strerror}", where=str(file.parent / name), remedy=remedy
         ) from error
-    return unpacked(facts, arrays, str(file))
+    return facts, arrays, str(file)
 
 
 def _facts(file: Path) -> dict[str, Any]:

@@ -21,6 +21,10 @@ def show_fitted(screen: Screen, found: FittedCalibrator, next_command: str) -> N
     for line in found.choice:
         screen.say(line)
     screen.say(f"{found.model}: {found.support}")
+    if len(found.questions) > 1:
+        screen.say(f"Predicts {', '.join(found.questions)}, each by a calibrator of its own")
+    for name, why in found.refused.items():
+        screen.say(f"Note: none for {name!r}: {why}", "yellow")
     screen.say(f"Wrote {found.out}. Measure it next: {next_command}")
 
 
@@ -32,8 +36,9 @@ def show_predicted(screen: Screen, found: Predicted) -> None:
         screen.say(f"Note: unknown judges get the shared part: {names}", "yellow")
     if optimistic := optimism(found.learned_from):
         screen.say(f"Note: {optimistic}", "yellow")
+    asked = f", {count(len(found.questions), 'question')}" if len(found.questions) > 1 else ""
     supported = "" if found.support is None else f"; {found.support}"
-    screen.say(f"Wrote {found.out}: {count(found.texts, 'text')}, {found.model}{supported}")
+    screen.say(f"Wrote {found.out}: {count(found.texts, 'text')}{asked}, {found.model}{supported}")
 
 
 def optimism(learned_from: int | None) -> str:

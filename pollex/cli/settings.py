@@ -17,7 +17,7 @@ VALUES = "pollex.settings"
 
 Kind = type | tuple[str, ...]
 
-Family = Literal["reading", "learning", "scoring", "question", "model"]
+Family = Literal["reading", "learning", "scoring", "question", "network", "model"]
 
 READING: dict[str, tuple[Kind, str]] = {
     "label_field": (str, "Field of the label: thumbs or ratings."),
@@ -71,6 +71,16 @@ QUESTION: dict[str, tuple[Kind, str]] = {
     "instructions": (Path, "File with the instructions for human annotators."),
     "seed": (int, "Random seed; each run gets another one."),
 }
+NETWORK: dict[str, tuple[Kind, str]] = {
+    "recipe": (("shrunk", "authors"), "Training of the calibration network: shrunk (the default), or the authors'."),
+    "personal": (("all", "heads", "none"), "Layers in which each annotator has weights of their own; all if not set."),
+    "heads": (("softmax", "ordinal"), "Heads of its questions: softmax (the default), or ordinal: a cumulative link."),
+    "h1": (int, "Units of its first layer; 10 if not set, 25 in the authors' recipe."),
+    "h2": (int, "Units of its second layer; likewise."),
+    "pretraining": (int, "Its steps on all questions: 40 if not set; epochs in the authors' recipe: 20."),
+    "finetuning": (int, "Its steps on the question it predicts: 40 if not set; epochs in the authors' recipe: 30."),
+    "seeds": (int, "Networks whose probabilities are averaged: 10 if not set, 1 in the authors' recipe."),
+}
 CALLS: dict[str, tuple[Kind, str]] = {
     "concurrency": (int, "Maximum number of calls in flight; 64 if not set."),
     "calls_per_minute": (int, "Maximum number of calls sent in a minute; as many as the endpoint takes if not set."),
@@ -92,9 +102,10 @@ FAMILIES: dict[Family, dict[str, tuple[Kind, str]]] = {
     "learning": LEARNING,
     "scoring": SCORING,
     "question": QUESTION,
+    "network": NETWORK,
     "model": CALLS,
 }
-SETTINGS = READING | LEARNING | SCORING | QUESTION | CALLS
+SETTINGS = READING | LEARNING | SCORING | QUESTION | NETWORK | CALLS
 """Type (or words) and help by name; any other name is a field of `JudgeSettings`."""
 
 PLACES = {"events", "cascade"}

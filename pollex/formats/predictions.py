@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,25 +19,45 @@ if TYPE_CHECKING:
 
 
 JUDGES = "STRUCT(judge VARCHAR, expected DOUBLE, entropy DOUBLE, probabilities DOUBLE[])[]"
+KINDS = {"text_id": "VARCHAR", "question": "VARCHAR", "judges": JUDGES}
+
+Trusted = Aggregate | Literal["unknown"]
+"""How the answers of trusted judges become one, or that of an unknown judge in their place."""
 
 
 def rows_of_predictions(
-    model: JudgedEstimator, table: AnswerTable, judges: Sequence[str] = (), aggregate: Aggregate | None = None
+    model: JudgedEstimator,
+    table: AnswerTable,
+    judges: Sequence[str] = (),
+    aggregate: Trusted = "mean",
+    question: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Make one row for each text: predictions for an unknown, each named, and all judges."""
-    scale = model.questionnaire_.scale()
-    columns: dict[str, list[Any]] = {"text_id": list(table.texts)} | _spread(model.predict_proba(table.X), scale)
-    if aggregate is not None and not scale.ordinal:
-        raise WrongUse(
-            f"the answers to {scale.question!r} have no order, so those of several judges are no one figure",
-            remedy="leave it out",
-            option="aggregate",
-        )
-    if aggregate is not None:
-        columns["aggregate"] = model.predict_for(table.X, list(judges) or None, aggregate).tolist()
+    """Make one row for each text: the prediction of a question for trusted judges as one, and for each named.
+
+    Args:
+        judges: Who is trusted; nobody: all seen in training.
+        aggregate: How their answers become one; `unknown`: the answer of somebody unknown in their place.
+        question: Id; None: the main one.
+
+    Raises:
+        WrongUse: The answers have no order, and so no largest and no quantile; the question was not learned.
+    """
+    scale = model.questionnaire_.scale(question)
+    if aggregate not in ("mean", "unknown") and not scale.ordinal:
+        what = f"the answers to {scale.question!r} have no order, so those of several judges are no one figure"
+        raise WrongUse(what, remedy="leave it out", option="aggregate")
+    each = {judge: model.predict_proba(table.X, [judge] * len(table.X), scale.question) for judge in judges}
+    if aggregate == "unknown":
+        proba = model.predict_proba(table.X, question=scale.question)
+    else:
+        proba = model.proba_for(table.X, list(judges) or None, scale.question)
+    named = {"text_id": list(table.texts), "question": [scale.question] * len(proba)}
+    columns: dict[str, list[Any]] = named | _spread(proba, scale)
+    if aggregate not in ("mean", "unknown"):
+        columns["expected"] = model.predict_for(table.X, list(judges) or None, aggregate, scale.question).tolist()
     if judges:
-        each = [_of_judge(model, table.X, judge, scale) for judge in judges]
-        columns["judges"] = [list(of_text) for of_text in zip(*each, strict=True)]
+        told = [_of_judge(judge, found, scale) for judge, found in each.items()]
+        columns["judges"] = [list(of_text) for of_text in zip(*told, strict=True)]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -58,8 +78,7 @@ def _spread(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
     } | {f"p_{value:.15g}": column.tolist() for value, column in zip(scale.values, proba.T, strict=True)}
 
 
-def _of_judge(model: JudgedEstimator, X: Floats, judge: str, scale: Scale) -> list[dict[str, Any]]:
-    proba = model.predict_proba(X, [judge] * len(X))
+def _of_judge(judge: str, proba: Floats, scale: Scale) -> list[dict[str, Any]]:
     columns = expected_of(proba, scale), entropy(proba).tolist(), proba.tolist()
     return [
         {"judge": judge, "expected": expected, "entropy": bits, "probabilities": row}
@@ -68,5 +87,7 @@ def _of_judge(model: JudgedEstimator, X: Floats, judge: str, scale: Scale) -> li
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Name the columns of predictions, with DuckDB's types."""
-    return {name: {"text_id": "VARCHAR", "judges": JUDGES}.get(name, "DOUBLE") for name in rows[0]}
+    """Name the columns of predictions, with DuckDB's types: questions may have different options."""
+    names = dict.fromkeys(name for row in rows for name in row if name != "judges")
+    ends = ["judges"] if "judges" in rows[0] else []
+    return {name: KINDS.get(name, "DOUBLE") for name in [*names, *ends]}

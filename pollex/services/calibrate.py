@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pollex.calibration.estimator import Aggregate
 from pollex.calibration.judgments import NOBODY
 from pollex.calibration.model_choice import Choice
-from pollex.calibration.models import model_named
-from pollex.calibration.storage import JSON_NAME, load, save
+from pollex.calibration.models import model_named, name_of
+from pollex.calibration.questionnaire import Questionnaire
+from pollex.calibration.storage import JSON_NAME, load_each, save
 from pollex.errors import WrongUse
 from pollex.formats.answers import AnswerTable
 from pollex.formats.columns import Fault
 from pollex.formats.files import find_files
 from pollex.formats.judgments import JudgmentTable
-from pollex.formats.predictions import columns_of, rows_of_predictions
+from pollex.formats.predictions import Trusted, columns_of, rows_of_predictions
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format, require_writable, write_rows
 from pollex.graphs.context import NullProgress, Progress
@@ -28,6 +29,17 @@ from pollex.text import count
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+
+AUTHORS = {
+    "h1": 25,
+    "h2": 25,
+    "batch": 64,
+    "rate": 0.001,
+    "pretraining": 20,
+    "finetuning": 30,
+    "seeds": 1,
+}
+"""Settings of the authors' recipe that the released weights were made with."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +85,16 @@ class FittedCalibrator(Shown):
     Attributes:
         out: Its folder.
         choice: What a model that chooses among others or among settings chose, in sentences.
+        questions: What it can predict, the main one first.
+        refused: Why there is none for other questions that people answered.
     """
 
     out: Path
     model: str
     tables: TablesRead
     choice: tuple[str, ...]
+    questions: tuple[str, ...]
+    refused: Mapping[str, str]
 
     @property
     def support(self) -> Support:
@@ -117,6 +133,8 @@ class FittedCalibrator(Shown):
             "calibrated": self.support.enough,
             "missing_labels": self.support.missing,
             "choice": list(self.choice),
+            "questions": list(self.questions),
+            "refused": dict(self.refused),
             **faults_json(self.faults),
         }
 
@@ -134,6 +152,7 @@ class Predicted:
     out: Path
     model: str
     texts: int
+    questions: tuple[str, ...]
     learned_from: int | None
     labels: int | None
     unknown_judges: tuple[str, ...]
@@ -154,6 +173,7 @@ class Predicted:
         return {
             "out": str(self.out),
             "texts": self.texts,
+            "questions": list(self.questions),
             "learned_from": self.learned_from,
             "strangers": list(self.unknown_judges),
             "calibrated": self.support is not None and self.support.enough,
@@ -172,6 +192,8 @@ def calibrate(
     shift: str | None = None,
     model: str = "best",
     network: bool = False,
+    main_only: bool = False,
+    settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> FittedCalibrator:
@@ -187,6 +209,8 @@ def calibrate(
         shift: Column of groups to leave out in turn when the model is chosen.
         model: Name of a calibration model.
         network: Whether the calibration network is among the models to choose from.
+        main_only: Whether only the main question is predicted, not every one that people answered.
+        settings: Rare settings of the calibration network; with one, nothing is searched for.
 
     Raises:
         BadInput: A table can't be read, or has too little in it.
@@ -196,17 +220,29 @@ def calibrate(
     require_writable(out / JSON_NAME, answers, judgments)
     find_files([answers, judgments])
     kind = trainable_model(model)
-    made = kind(**settings_for(kind, seed, shift, network=network))
+    made = kind(**settings_for(kind, seed, shift, network=network) | settings_of_network(kind, settings or {}))
     table = read_answers(answers, options={name: tuple(each) for name, each in (options or {}).items()}, nominal=[])
     judged = read_judgments(judgments, table, main=main, nominal=nominal)
     stage = f"Fitting: {kind.title or model}"
     progress.start(stage, 1)
-    fitted = _fitted(made, table, judged, shift)
+    groups = None
+    if shift is not None:
+        made.set_params(shift=True)
+        groups = shift_groups(table, judged, shift)
+    fitted = made.fit(table.X, judged.judgments, questions=judged.questionnaire, groups=groups)
     progress.advance(stage)
-    save(fitted, out)
+    others, refused = ([], {}) if main_only else _others(fitted, table, judged, groups, progress)
+    file = save(fitted, out, others)
     read = TablesRead.of(table, judged)
-    keep_training(out, fitted, table, judged, shift, [answers, judgments])
-    return FittedCalibrator(out, name_for_people(fitted), read, tuple(choice_sentences(fitted)))
+    keep_training(file, table, judged, shift, [answers, judgments])
+    return FittedCalibrator(
+        out,
+        name_for_people(fitted),
+        read,
+        tuple(choice_sentences(fitted)),
+        (read.main, *(one.questionnaire_.main for one in others)),
+        refused,
+    )
 
 
 def predict_judgments(
@@ -215,15 +251,19 @@ def predict_judgments(
     *,
     out: Path,
     judges: Sequence[str] = (),
-    aggregate: Aggregate | None = None,
+    aggregate: Trusted = "mean",
+    questions: Sequence[str] = (),
+    pre_trained: bool = False,
     progress: Progress | None = None,
 ) -> Predicted:
-    """Predict what people would say of texts, and write one row per text.
+    """Predict what people would say of texts, and write one row for each text and question.
 
     Args:
         folder: A calibrator's folder.
-        judges: People to predict for, beside an unknown judge.
-        aggregate: How to combine the judges; a number is a quantile.
+        judges: People who are trusted; nobody: all that it was fitted to.
+        aggregate: How their answers become one; a number is a quantile, `unknown` an unknown judge in their place.
+        questions: Ids; `all` for every one, nothing for the main one.
+        pre_trained: Whether other questions are predicted by the main one's calibrator before it was tuned to that.
 
     Raises:
         BadCalibrator: There is no calibrator, or it can't be trusted.
@@ -232,23 +272,44 @@ def predict_judgments(
     """
     require_format(out, answers)
     find_files([answers])
-    model = load(folder)
+    each = load_each(folder)
+    main, model = next(iter(each.items()))
     table = read_answers(answers, scales=model.questionnaire_.asked)
     training = training_of(folder)
     progress = progress or NullProgress()
     progress.start("predict", 1)
-    rows = rows_of_predictions(model, table, judges, aggregate)
-    write_rows(out, rows, columns_of(rows))
+    wanted = list(dict.fromkeys(questions)) or [main]
+    if "all" in wanted:
+        wanted = [scale.question for scale in model.questionnaire_.scales] if pre_trained else [*each]
+    if pre_trained and name_of(model) != "network":
+        what = f"the calibration network alone has pre-trained weights, and this is a {name_for_people(model)}"
+        raise WrongUse(what, remedy="leave it out, or fit with --model network", option="pre_trained")
+    rows: list[dict[str, Any]] = []
+    for name in wanted:
+        own = model if pre_trained else _fitted_for(each, name, model.questionnaire_)
+        rows += rows_of_predictions(own, table, judges, aggregate, name)
+    columns = columns_of(rows)
+    write_rows(out, [dict.fromkeys(columns) | row for row in rows], columns)
     progress.advance("predict")
     return Predicted(
         out=out,
         model=name_for_people(model),
         texts=len(table.texts),
+        questions=tuple(wanted),
         learned_from=training.seen(table),
         labels=training.labels,
         unknown_judges=tuple(name for name in judges if name not in model.judges_),
         faults=tuple(table.faults),
     )
+
+
+def _fitted_for(each: Mapping[str, JudgedEstimator], question: str, questions: Questionnaire) -> JudgedEstimator:
+    questions.index(question)
+    if question not in each:
+        what = f"the calibrator was fitted for {', '.join(each)}, and not for {question!r}"
+        remedy = "fit it again with judgments of it, or ask for --pre-trained weights"
+        raise WrongUse(what, remedy=remedy, option="question")
+    return each[question]
 
 
 def trainable_model(name: str) -> type[JudgedEstimator]:
@@ -279,12 +340,49 @@ def settings_for(kind: type[JudgedEstimator], seed: int, shift: str | None, *, n
     return {name: value for name, value in given.items() if name in known} | ({"network": True} if network else {})
 
 
-def _fitted(model: JudgedEstimator, table: AnswerTable, judged: JudgmentTable, shift: str | None) -> JudgedEstimator:
-    groups = None
-    if shift is not None:
-        model.set_params(shift=True)
-        groups = shift_groups(table, judged, shift)
-    return model.fit(table.X, judged.judgments, questions=judged.questionnaire, groups=groups)
+def settings_of_network(kind: type[JudgedEstimator], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings that were given to the calibration network; the authors' recipe brings the authors' own.
+
+    Raises:
+        WrongUse: Another model was named.
+    """
+    if given and kind is not model_named("network"):
+        first = next(iter(given))
+        what = f"{first} is a setting of the calibration network, and the model is another"
+        raise WrongUse(what, remedy="name it: --model network, or leave the setting out", option=first)
+    own = AUTHORS if given.get("recipe") == "authors" else {}
+    return {**own, **given, "search": None} if given else {}
+
+
+def _others(
+    main: JudgedEstimator,
+    table: AnswerTable,
+    judged: JudgmentTable,
+    groups: Sequence[str] | None,
+    progress: Progress,
+) -> tuple[list[JudgedEstimator], dict[str, str]]:
+    """Fit the same model to every other question with judgments; returns why it could not, too.
+
+    What was searched for is searched for once, for the main question.
+    """
+    from sklearn.base import clone  # takes a second to import
+
+    unfitted = clone(main)
+    if getattr(main, "search", None):
+        unfitted.set_params(search=None)
+    judged_too = sorted(set(judged.judgments.question.tolist()) - {judged.questionnaire.index()})
+    found, refused, stage = [], {}, "Fitting the other questions"
+    if judged_too:
+        progress.start(stage, len(judged_too))
+    for number in judged_too:
+        questions = replace(judged.questionnaire, main=judged.questionnaire.scales[number].question)
+        try:
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # all answers may be alike
+                found.append(clone(unfitted).fit(table.X, judged.judgments, questions=questions, groups=groups))
+        except WrongUse as error:
+            refused[questions.main] = error.what
+        progress.advance(stage)
+    return found, refused
 
 
 def groups_of(table: AnswerTable, judged: JudgmentTable) -> dict[str, tuple[str, ...]]:

@@ -5,19 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
-from pollex.calibration.storage import JSON_NAME, packed
+from pollex.calibration.storage import JSON_NAME
 from pollex.formats.answers import AnswerTable
 from pollex.formats.judgments import JudgmentTable
 from pollex.formats.write import draft_of
-
-if TYPE_CHECKING:
-    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
-
 
 TRAINING = "training.json"
 
@@ -45,23 +40,22 @@ class TrainingRecord(BaseModel):
 
 
 def keep_training(
-    folder: Path,
-    model: JudgedEstimator,
+    calibrator: Path,
     table: AnswerTable,
     judged: JudgmentTable,
     shift: str | None,
     files: Sequence[str],
 ) -> None:
-    """Write the training record of a calibrator that was saved."""
+    """Write the training record beside the file of a calibrator that was saved."""
     used = np.isin(np.arange(len(table.texts)), judged.judgments.row).tolist()
     record = TrainingRecord(
         labels=judged.judgments.of_question(judged.questionnaire.index()).labels,
         shift=shift,
         text_hashes=tuple(one for one, learnt in zip(_hashes(table), used, strict=True) if learnt),
-        arrays_sha256=packed(model).facts["arrays_sha256"],
+        arrays_sha256=TrainingRecord.model_validate_json(calibrator.read_bytes()).arrays_sha256,
         files=tuple(files),
     )
-    with draft_of(folder / TRAINING) as draft:
+    with draft_of(calibrator.with_name(TRAINING)) as draft:
         draft.write_text(record.model_dump_json(indent=2), encoding="utf-8", errors="replace")
 
 

@@ -14,6 +14,7 @@ import click
 from pollex.cli import session as cli
 from pollex.cli.help import Group
 from pollex.cli.options import out_option
+from pollex.cli.settings import NETWORK, set_option, settings_of
 
 ANSWERS = click.argument("answers", metavar="ANSWERS")
 JUDGMENTS = click.argument("judgments", metavar="JUDGMENTS")
@@ -47,19 +48,19 @@ class QuestionOptions(click.ParamType[tuple[str, tuple[float, ...]]]):
 
 
 class HowToAggregate(click.ParamType[str | float]):
-    """`mean`, `max`, or a quantile."""
+    """`mean`, `max`, a quantile, or `unknown`."""
 
     name = "how"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
-        if value in ("mean", "max"):
+        if value in ("mean", "max", "unknown"):
             return value
         try:
             quantile = float(value)
         except ValueError:
             quantile = math.nan
         if not 0 <= quantile <= 1:
-            self.fail("use mean, max or a quantile from 0 to 1", param, ctx)
+            self.fail("use mean, max, a quantile from 0 to 1, or unknown", param, ctx)
         return quantile
 
 
@@ -108,13 +109,16 @@ def command() -> None:
     "--model", default="best", show_default=True, help="Name of a model, or `best` to choose by cross-validation."
 )
 @click.option("--network", is_flag=True, help="Also try the calibration network (slower).")
+@click.option("--main-only", is_flag=True, help="Fit nothing for annotators' other questions (faster).")
 @SEED
+@set_option(*NETWORK)
 @AS_JSON
 def fit(answers: str, judgments: str, as_json: bool, options: tuple[tuple[str, Any], ...], **given: Any) -> int:
     """Fit a calibrator, and keep it as JSON with its arrays beside it.
 
     Which model predicts is chosen by cross-validation, and told. With --model network it is the calibration network,
-    whose settings are searched for at random, for a minute at most on some hundred texts.
+    whose settings are searched for at random, for a minute at most on some hundred texts; with --set they are as given.
+    Every question that annotators answered gets a calibrator of its own, for `predict --question`.
 
     \b
     Examples
@@ -124,12 +128,13 @@ def fit(answers: str, judgments: str, as_json: bool, options: tuple[tuple[str, A
       pollex calibrate fit synthetic-llm.tsv synthetic-human.tsv --out calibrator --shift system
       pollex calibrate fit answers.csv judgments.csv --out calibrator --network
       pollex calibrate fit answers.csv judgments.csv --out calibrator --model network
+      pollex calibrate fit answers.csv judgments.csv --out calibrator --model network --set recipe=authors
     """
     from pollex.cli.calibration_output import show_fitted  # NumPy is not needed for --help; likewise below
     from pollex.services.calibrate import calibrate
 
     report = shlex.join(["pollex", "calibrate", "report", str(given["out"]), answers, judgments])
-    use_case = partial(calibrate, answers, judgments, options=dict(options), **given)
+    use_case = partial(calibrate, answers, judgments, options=dict(options), settings=settings_of("network"), **given)
     return cli.run(use_case, partial(show_fitted, next_command=report), as_json=as_json)
 
 
@@ -137,26 +142,42 @@ def fit(answers: str, judgments: str, as_json: bool, options: tuple[tuple[str, A
 @FOLDER
 @ANSWERS
 @out_option("predictions.parquet", "Output file: .parquet, .jsonl or .csv.")
-@click.option("--judge", "judges", multiple=True, metavar="NAME", help="Also predict for this annotator. Repeatable.")
+@click.option(
+    "--question",
+    "questions",
+    multiple=True,
+    metavar="QUESTION",
+    help="Predict this question, or all; default: the main one. Repeatable.",
+)
+@click.option(
+    "--pre-trained", is_flag=True, help="Predict other questions by the network before it was tuned to the main one."
+)
+@click.option(
+    "--judge", "judges", multiple=True, metavar="NAME", help="Trust this annotator; default: all. Repeatable."
+)
 @click.option(
     "--aggregate",
     type=HowToAggregate(),
+    default="mean",
+    show_default=True,
     metavar="HOW",
-    help="Combine the annotators: mean, max, or a quantile such as 0.1.",
+    help="How trusted annotators become one: mean, max, a quantile such as 0.1; or unknown: somebody else.",
 )
 @AS_JSON
 def predict(folder: Path, answers: str, as_json: bool, **given: Any) -> int:
-    """Predict what people would say of texts, a row a text.
+    """Predict what people would say of texts, a row for each text and question.
 
-    A row has text_id, the expected answer and its variance (empty where answers have no order), the entropy in nats,
-    and a probability for each answer (p_1, p_2 …), all for somebody unknown. --judge adds a list `judges` with the same
-    for each, --aggregate a column `aggregate` with their expected answers as one.
+    A row has text_id, question, the expected answer and its variance (empty where answers have no order), the entropy
+    in nats, and a probability for each answer (p_1, p_2 …): the mean over the annotators that the calibrator was fitted
+    to, or over those named with --judge, who also get a list `judges` with the same for each. With --aggregate max or a
+    quantile, the expected answer is that of theirs. Every question has a calibrator of its own, tuned to it.
 
     \b
     Examples
       pollex calibrate predict calibrator new-answers.csv --out predictions.parquet
       pollex calibrate predict calibrator new-answers.csv --out predictions.jsonl --judge ann --judge bob
       pollex calibrate predict calibrator new-answers.csv --out lowest.csv --aggregate 0.1
+      pollex calibrate predict calibrator new-answers.csv --out every.parquet --question all
     """
     from pollex.cli.calibration_output import show_predicted
     from pollex.services.calibrate import predict_judgments

@@ -23,7 +23,7 @@ from pollex.calibration.storage import load
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.graphs.context import NullProgress
 from pollex.measures.distributions import Predictions
-from pollex.services.calibrate import choice_sentences, settings_for
+from pollex.services.calibrate import AUTHORS, choice_sentences, settings_for, settings_of_network
 from pollex.services.calibration_figures import QUICK, Effort, as_fitted, bench_of, kept, leverages_of
 
 JUDGES = ("ann", "bob", "=cy")
@@ -204,13 +204,61 @@ def test_predictions_follow_the_answers_and_are_distributions(pollex: Pollex, ta
         p = np.array([row["p_1"], row["p_2"], row["p_3"]])
         values = np.array([1.0, 2.0, 3.0])
         assert p.sum() == pytest.approx(1)
-        assert row["expected"] == pytest.approx(p @ values)
         assert row["variance"] == pytest.approx(p @ values**2 - (p @ values) ** 2)
         assert row["entropy"] == pytest.approx(-(p * np.log(p)).sum())
         ann, nobody = row["judges"]
-        assert (ann["judge"], nobody["probabilities"]) == ("ann", p.tolist())
-        assert ann["expected"] < row["expected"]  # she gives one less
-        assert row["aggregate"] == pytest.approx(max(ann["expected"], nobody["expected"]))
+        assert (ann["judge"], nobody["judge"]) == ("ann", "nobody")
+        assert ann["expected"] < p @ values  # she gives one less
+        assert p == pytest.approx(np.mean([ann["probabilities"], nobody["probabilities"]], axis=0))
+        assert row["expected"] == pytest.approx(max(ann["expected"], nobody["expected"]))
+
+
+def test_a_text_s_score_is_the_mean_over_trusted_judges_and_of_a_stranger_only_when_asked(
+    tables: Path, tmp_path: Path
+) -> None:
+    found = {}
+    for name, more in {
+        "all": (),
+        "trusted": [word for judge in JUDGES for word in ("--judge", judge)],
+        "unknown": ("--aggregate", "unknown"),
+    }.items():
+        assert predict(tables, tmp_path / "p.jsonl", *more).code == 0
+        found[name] = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text("utf-8").splitlines()]
+    for everybody, trusted, unknown in zip(*found.values(), strict=True):
+        mean = np.mean([each["expected"] for each in trusted["judges"]])
+        assert everybody["expected"] == pytest.approx(trusted["expected"]) == pytest.approx(mean)
+        values = [unknown[f"p_{value}"] * value for value in (1, 2, 3)]
+        assert unknown["expected"] == pytest.approx(sum(values)) != pytest.approx(mean, abs=1e-6)
+
+
+def test_each_question_has_a_calibrator_of_its_own(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    given = [
+        row | {"question": name} for row in judgment_rows(answer_rows(range(TEXTS))) for name in ("overall", "length")
+    ]
+    judgments = write(tmp_path / "j.csv", given)
+    fit_to = ("calibrate", "fit", tables / "answers.csv", judgments, "--model", "ordinal", "--main")
+    for main, more in {"overall": [], "length": ["--main-only"]}.items():
+        fitted = pollex(*fit_to, main, "--out", tmp_path / main, *more, "--json")
+        assert fitted.last["questions"] == [main] if more else ["overall", "length"]
+    asked = ("calibrate", "predict", tmp_path / "overall", tables / "new.csv", "--out", tmp_path / "p.jsonl")
+    assert pollex(*asked, "--question", "all", "--json").last["questions"] == ["overall", "length"]
+    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text("utf-8").splitlines()]
+    alone = ("calibrate", "predict", tmp_path / "length", tables / "new.csv", "--out", tmp_path / "l.jsonl")
+    assert pollex(*alone).code == 0
+    assert rows[10:] == [json.loads(line) for line in (tmp_path / "l.jsonl").read_text("utf-8").splitlines()]
+    unlearned = pollex(*alone, "--question", "overall")
+    assert (unlearned.code, "fit it again with judgments of it" in unlearned.err) == (2, True)
+    plain = pollex(*asked, "--question", "length", "--pre-trained")
+    assert (plain.code, "the calibration network alone has pre-trained weights" in plain.err) == (2, True)
+
+
+def test_rare_settings_are_the_networks_alone(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
+    refused = fit(tables, "--set", "recipe=authors")
+    assert (refused.code, "name it: --model network" in refused.err) == (2, True)
+    assert settings_of_network(model_named("network"), {"recipe": "authors", "h1": 5}) == {
+        **AUTHORS, "h1": 5, "recipe": "authors", "search": None
+    }  # fmt: skip
+    assert settings_of_network(model_named("ordinal"), {}) == {}
 
 
 def test_the_three_formats_hold_the_same(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
@@ -235,7 +283,7 @@ def test_answers_without_order_have_no_expected_one(pollex: Pollex, tables: Path
     found = duckdb.sql(f"SELECT expected, variance, p_1 + p_2 + p_3, judges FROM '{tmp_path}/p.parquet'").fetchall()
     assert {(expected, variance) for expected, variance, _, _ in found} == {(None, None)}
     assert all(total == pytest.approx(1) and judges[0]["expected"] is None for _, _, total, judges in found)
-    refused = pollex(*arguments, "--aggregate", "mean")
+    refused = pollex(*arguments, "--aggregate", "max")
     assert (refused.code, "have no order" in refused.err) == (2, True)
 
 
@@ -259,7 +307,7 @@ def test_an_unknown_way_to_aggregate_writes_nothing(
 ) -> None:
     ended = predict(tables, tmp_path / "p.csv", "--aggregate", aggregate)
     assert ended.code == 2
-    assert "mean, max or a quantile" in ended.err
+    assert "mean, max, a quantile" in ended.err
     assert not (tmp_path / "p.csv").exists()
 
 
