@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from pollex.calibration.model_choice import Choice, Trial, names_of
@@ -22,6 +23,7 @@ LONGEST_OPEN = 8
 
 TITLES = {
     "compared": "Compared with simpler models",
+    "texts": "What is predicted of the texts",
     "reliability": "Do the probabilities come true?",
     "judges": "How each judge answers",
     "questions": "What each question adds",
@@ -71,6 +73,7 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
         "spared": smece_spared(data.compared),
         "behind": scale_of([model.behind for model in data.compared if model.behind]),
         "gain_scale": scale_of([each.gain for each in data.gains]),
+        "by_question": {name: list(own) for name, own in groupby(data.predicted, lambda one: one.question)},
         "leverages": leverages,
         "leverage_scale": scale_of([each.figure for each in leverages]),
         "longest_open": LONGEST_OPEN,

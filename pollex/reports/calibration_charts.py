@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from pollex.calibration.response_curves import ResponseCurve
 from pollex.measures.reliability import Reliability
-from pollex.reports.calibration_data import LearningPoint
+from pollex.reports.calibration_data import LearningPoint, PredictedScores
 from pollex.reports.learning_charts import SHARES, bin_mark
 from pollex.reports.numbers import count, number
 from pollex.reports.svg import Frame, disc, group, svg, ticks
@@ -53,6 +53,20 @@ def response_chart(title: str, mesh: Sequence[float], curves: Sequence[ResponseC
         ],
         [frame.curve(mesh, each.predicted, "ink") for each in curves if each.judge is None],
         frame.x_axis("the LLM's expected answer"),
+    )
+
+
+def density_chart(title: str, scores: PredictedScores) -> Markup:
+    """Draw the density of predicted scores with its band, and their mean."""
+    top = max([*scores.density, *scores.high])
+    frame = Frame.over((scores.mesh[0], scores.mesh[-1]), (0.0, top))
+    return svg(
+        title,
+        frame.y_axis(ticks(0.0, top, 3)),
+        frame.area(scores.mesh, scores.low, scores.high, "band") if scores.low else None,
+        frame.curve(scores.mesh, scores.density, "positive"),
+        frame.vline(scores.mean.value or 0.0, "reference", f"mean {number(scores.mean.value)}"),
+        frame.x_axis("predicted answer, mean over judges"),
     )
 
 

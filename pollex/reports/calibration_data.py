@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pollex.calibration.leverage import Leverage
 from pollex.calibration.model_choice import Choice
 from pollex.calibration.response_curves import ResponseCurve
+from pollex.conversations.conversation import Turn
 from pollex.formats.columns import Fault
 from pollex.measures.distributions import Assessment
 from pollex.measures.intervals import Figure, Support
@@ -57,6 +58,37 @@ class LearningPoint:
 
 
 @dataclass(frozen=True)
+class TailText:
+    """A text of the lower tail, with its turns where the log was given."""
+
+    id: str
+    score: float
+    turns: tuple[Turn, ...] = ()
+
+
+@dataclass(frozen=True)
+class PredictedScores:
+    """Expected answers of texts to a question, the mean over judges; bands are over texts and judges.
+
+    Attributes:
+        column: Column of the subset, and its `group`; both empty for all texts.
+        mesh: Where the density is known.
+        low: Its lower bound; empty, as `high` is, where there are too few texts.
+        tail: The lowest texts.
+    """
+
+    question: str
+    column: str
+    group: str
+    mean: Figure
+    mesh: Sequence[float]
+    density: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    tail: tuple[TailText, ...]
+
+
+@dataclass(frozen=True)
 class CalibrationData:
     """Everything on the page.
 
@@ -99,6 +131,7 @@ class CalibrationData:
     learning: tuple[LearningPoint, ...]
     leverages: tuple[Leverage, ...]
     faults: tuple[Fault, ...] = ()
+    predicted: tuple[PredictedScores, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pollex.calibration.storage import JSON_NAME, load
+from pollex.calibration.storage import JSON_NAME, load_each
+from pollex.conversations.conversation import Conversation
 from pollex.formats.columns import Fault
+from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import draft_of, require_writable
@@ -19,6 +22,7 @@ from pollex.measures.intervals import Figure
 from pollex.reports.calibration import calibration_page
 from pollex.reports.calibration_data import CalibrationData
 from pollex.services.calibrate import TablesRead, faults_json, groups_of
+from pollex.services.logs import logs_from
 from pollex.services.training_record import TRAINING, training_of
 
 SOURCE = "source"
@@ -69,6 +73,10 @@ class CalibrationReport:
             "gains": {gain.question: _measured(gain.gain) for gain in data.gains},
             "learning": [asdict(point) for point in data.learning],
             "leverage": {each.question: asdict(each) for each in data.leverages},
+            "predicted": [
+                {"question": one.question, "column": one.column, "group": one.group, "mean": _measured(one.mean)}
+                for one in data.predicted
+            ],
             **faults_json(data.faults),
         }
 
@@ -81,20 +89,25 @@ def report_calibrator(
     out: Path,
     seed: int = 0,
     quick: bool = False,
+    texts: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> CalibrationReport:
     """Measure a calibrator beside simpler models and write a page about it.
 
     Args:
         folder: A calibrator's folder.
+        texts: Logs of the texts, for the page to show those that are predicted lowest.
         quick: Draw fewer resamples: rougher intervals, sooner.
 
     Raises:
         BadCalibrator: There is no calibrator, or it can't be trusted.
         BadInput: A table can't be read, or only one text has a judgment of the main question.
     """
-    require_writable(out, answers, judgments, folder, folder / JSON_NAME, folder / TRAINING)
-    tables, data = measure_calibrator(folder, answers, judgments, seed=seed, quick=quick, progress=progress)
+    require_writable(out, answers, judgments, folder, folder / JSON_NAME, folder / TRAINING, *texts)
+    read = logs_from(texts, ReadOptions(), progress or NullProgress()).conversations if texts else []
+    tables, data = measure_calibrator(
+        folder, answers, judgments, seed=seed, quick=quick, logs={one.id: one for one in read}, progress=progress
+    )
     out.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(out) as draft:
         draft.write_text(calibration_page(data), encoding="utf-8", errors="replace")
@@ -108,11 +121,13 @@ def measure_calibrator(
     *,
     seed: int = 0,
     quick: bool = False,
+    logs: Mapping[str, Conversation] | None = None,
     progress: Progress | None = None,
 ) -> tuple[TablesRead, CalibrationData]:
     """Measure a calibrator beside simpler models; see `report_calibrator`."""
     find_files([answers, judgments])
-    model, training = load(folder), training_of(folder)
+    each, training = load_each(folder), training_of(folder)
+    model = next(iter(each.values()))
     table = read_answers(answers, scales=model.questionnaire_.asked)
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
     from pollex.services.calibration_figures import (
@@ -121,7 +136,9 @@ def measure_calibrator(
         as_fitted,
         bench_of,
         data_of,
+        stage,
     )  # scikit-learn: a second
+    from pollex.services.dashboard import predicted_of
 
     made, groups, unlike = as_fitted(model, training.shift, table, judged)
     bench = bench_of(table, judged, seed, groups, QUICK if quick else Effort(), progress or NullProgress())
@@ -130,7 +147,14 @@ def measure_calibrator(
         rows = judged.judgments.of_question(judged.questionnaire.index()).row.tolist()
         counted = Counter(sources[row] or "unknown" for row in rows)
         facts["sources"] = ", ".join(f"{name} ({n:,})" for name, n in counted.most_common())
-    data = replace(data_of(model, made, bench, table, judged, training.seen(table)), unlike=unlike, facts=facts)
+    with stage(bench.progress, "Predicting every question"):
+        predicted = predicted_of(each, table.X, table.texts, groups_of(table, judged), logs or {}, bench.rng)
+        data = replace(
+            data_of(model, made, bench, table, judged, training.seen(table)),
+            unlike=unlike,
+            facts=facts,
+            predicted=tuple(predicted),
+        )
     return TablesRead.of(table, judged), data
 
 

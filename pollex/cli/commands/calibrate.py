@@ -190,6 +190,9 @@ def predict(folder: Path, answers: str, as_json: bool, **given: Any) -> int:
 @ANSWERS
 @JUDGMENTS
 @out_option("calibration.html", "The page to write.")
+@click.option(
+    "--texts", multiple=True, metavar="LOG", help="Log of the texts: the page shows those predicted lowest. Repeatable."
+)
 @click.option("--quick", is_flag=True, help="Use fewer resamples: faster, with less exact intervals.")
 @SEED
 @AS_JSON
@@ -197,12 +200,14 @@ def report(folder: Path, answers: str, judgments: str, as_json: bool, **given: A
     """Measure a calibrator beside simpler models, and write a page about it.
 
     All models are cross-fitted on these tables: no text is predicted by a model that saw it. The page holds the
-    comparison with 95 % intervals, reliability diagrams, a curve for each judge, what each question gains, a learning
-    curve, and the leverage of each question. It needs nothing but itself.
+    comparison with 95 % intervals, how predicted answers to each question are spread over the texts of each subset,
+    reliability diagrams, a curve for each judge, what each question gains, a learning curve, and the leverage of each
+    question. It needs nothing but itself.
 
     \b
     Examples
       pollex calibrate report calibrator answers.csv judgments.csv --out calibration.html
+      pollex calibrate report calibrator answers.csv judgments.csv --texts log.jsonl --out calibration.html
       pollex calibrate report calibrator answers.csv judgments.csv --json | tail -n 1 | jq .figures.log_loss
     """
     from pollex.cli.calibration_output import show_report

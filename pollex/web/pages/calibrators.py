@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from pollex.web.forms import Nothing, query, site_of
 from pollex.web.site import NamedSet, Site
 from pollex.web.soon import Soon
 
+IN_RUN = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT value FROM json_each(?))"
 PATIENCE = 0.3
 """Seconds that a page waits for figures before it says that they are being worked out."""
 
@@ -33,11 +35,22 @@ def calibrator(request: Request) -> Response:
     shown = {"site": site.id, "here": "Calibration", "name": name, "soon": soon}
     if name in site.calibrators:
         parts = on_page(soon.value) if soon.value else {}
-        return frame.page("calibrator.html", **shown, **({"data": None} | parts))
+        opens = _opens(site, soon.value) if soon.value else {}
+        return frame.page("calibrator.html", **shown, opens=opens, **({"data": None} | parts))
     named = _named(site, name)
     runs = {run.id for run in site.runs()}
     labels = site.store.value("SELECT count(DISTINCT text_hash) FROM labels WHERE annotator <> ''")
     return frame.page("set_calibrator.html", **shown, named=named, in_store=named.run in runs, labels=labels)
+
+
+def _opens(site: Site, data: CalibrationData) -> dict[str, str]:
+    """Return where the lowest texts are shown, of those that a run of this store has; the latest run first."""
+    wanted = json.dumps(sorted({text.id for one in data.predicted for text in one.tail}))
+    found: dict[str, str] = {}
+    for run in site.runs():
+        rows = site.store.ask(run.id, IN_RUN, [wanted])
+        found = {row["id"]: links.conversation(run.id, row["id"]) for row in rows} | found
+    return found
 
 
 def live(request: Request) -> Response:

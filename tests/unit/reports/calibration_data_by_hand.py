@@ -9,6 +9,7 @@ import numpy as np
 
 from pollex.calibration.leverage import Leverage
 from pollex.calibration.model_choice import Choice, Trial
+from pollex.conversations.conversation import Turn
 from pollex.formats.columns import Fault
 from pollex.measures.distributions import Assessment, Predictions, assess
 from pollex.measures.intervals import Figure, support
@@ -17,8 +18,10 @@ from pollex.reports.calibration_data import (
     CalibrationData,
     ComparedModel,
     LearningPoint,
+    PredictedScores,
     QuestionGain,
     ResponseCurve,
+    TailText,
 )
 
 Words = Callable[[str], str]
@@ -61,6 +64,10 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
         Trial(words("ordinal"), {words("slopes"): words("none")}, 80, 0.5, 0.02, 0.0, 0.0),
         Trial(words("ridge"), {}, 80, 0.6, 0.02, 0.1, 0.03),
         Trial(words("isotonic"), {}, 80, refused=words("no answer to take")),
+    )
+    lowest = (
+        TailText(words("t1"), 1.1, (Turn(role="user", content=words("it fails")),)),
+        TailText(words("t2"), 1.2),
     )
     return CalibrationData(
         title=words("calibrator (ordinal)"),
@@ -117,6 +124,13 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
         faults=(
             Fault("probability", words("below 0"), 12, (words("a.csv:3"),), words("mend them")),
             Fault("judge", words("with one label only"), 1, (words("dee"),), left_out=False),
+        ),
+        predicted=tuple(
+            PredictedScores(words("overall"), *subset, measured(1.5), (1.0, 1.5, 2.0), (0.4, 1.0, 0.6), *bands, lowest)
+            for subset, bands in [
+                (("", ""), ((0.2, 0.8, 0.3), (0.6, 1.2, 0.9))),
+                ((words("system"), words("V1")), ((), ())),
+            ]
         ),
         facts={"answers": words("answers.csv")},
     )
