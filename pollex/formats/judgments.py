@@ -95,15 +95,17 @@ def _require_joined(records: Records, answers: AnswerTable, row: Ints) -> None:
 
 def _unreadable(records: Records, row: Ints, value: Floats) -> list[Fault]:
     remedy = "give each text answers, or leave its judgments out"
+    empty = np.array([one is None or not str(one).strip() for one in records.option], dtype=bool)
     return [
         *fault("judgment", "whose text has no answers", row < 0, records.describe, remedy),
         *fault(
             "judgment",
             "whose answer is no number",
-            (row >= 0) & np.isnan(value),
+            (row >= 0) & np.isnan(value) & ~empty,
             records.describe,
             "number the answers",
         ),
+        *fault("judgment", "without an answer", (row >= 0) & empty, records.describe, left_out=False),
     ]
 
 

@@ -283,7 +283,7 @@ def predict_judgments(
         wanted = [scale.question for scale in model.questionnaire_.scales] if pre_trained else [*each]
     if pre_trained and name_of(model) != "network":
         what = f"the calibration network alone has pre-trained weights, and this is a {name_for_people(model)}"
-        raise WrongUse(what, remedy="leave it out, or fit with --model network", option="pre_trained")
+        raise WrongUse(what, remedy="fit with the network, or leave it out", option="pre_trained")
     rows: list[dict[str, Any]] = []
     for name in wanted:
         own = model if pre_trained else _fitted_for(each, name, model.questionnaire_)
@@ -307,7 +307,7 @@ def _fitted_for(each: Mapping[str, JudgedEstimator], question: str, questions: Q
     questions.index(question)
     if question not in each:
         what = f"the calibrator was fitted for {', '.join(each)}, and not for {question!r}"
-        remedy = "fit it again with judgments of it, or ask for --pre-trained weights"
+        remedy = "fit it again with judgments of it, or ask for pre-trained weights"
         raise WrongUse(what, remedy=remedy, option="question")
     return each[question]
 
@@ -349,7 +349,9 @@ def settings_of_network(kind: type[JudgedEstimator], given: Mapping[str, Any]) -
     if given and kind is not model_named("network"):
         first = next(iter(given))
         what = f"{first} is a setting of the calibration network, and the model is another"
-        raise WrongUse(what, remedy="name it: --model network, or leave the setting out", option=first)
+        raise WrongUse(
+            what, remedy="name the network, or leave the setting out", option={"model": "network", first: None}
+        )
     own = AUTHORS if given.get("recipe") == "authors" else {}
     return {**own, **given, "search": None} if given else {}
 

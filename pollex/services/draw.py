@@ -13,7 +13,7 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import RANDOM, drawn_of
-from pollex.formats.label_requests import FORMATS, LOGGED, Row, write_requests
+from pollex.formats.label_requests import FORMATS, LOGGED, Row, sheet_for, write_requests
 from pollex.formats.write import require_format
 from pollex.graphs.context import Progress
 from pollex.measures.share import FEWEST, expected_half_width
@@ -72,6 +72,7 @@ def draw_for_share(
     by: str | None = None,
     seed: int = 0,
     out: Path | None,
+    questionnaire: str | None = None,
     reading: ReadOptions,
     progress: Progress,
 ) -> DrawnConversations:
@@ -80,6 +81,7 @@ def draw_for_share(
     Every conversation without a label at random has the same chance, those with a thumb, too: to leave these out would
     make the sample one of people who don't vote.
     """
+    questions = sheet_for(questionnaire, out)
     if out is not None:
         require_format(out, *files_of(logs), formats=FORMATS)
     read = logs_from(logs, reading, progress)
@@ -97,7 +99,7 @@ def draw_for_share(
         row: Row = {"id": one.id, "drawn": RANDOM, "begins": " ".join(one.opening.split())[:80]}
         rows.append(row | {LOGGED: as_logged(one, row, read.label_field, reading)})
     if out is not None:
-        write_requests(out, rows)
+        write_requests(out, rows, questions)
     return DrawnConversations(
         rows=tuple(rows),
         population=len(open_),

@@ -15,7 +15,7 @@ from pollex.calibration.active_learning import select_queries, vectors_of
 from pollex.conversations.conversation import DRAWN, Conversation, Label, messages_of
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.label_requests import FORMATS, LOGGED, Row, write_requests
+from pollex.formats.label_requests import FORMATS, LOGGED, Row, sheet_for, write_requests
 from pollex.formats.write import require_format
 from pollex.graphs.context import Progress
 from pollex.graphs.score.run import scores_of
@@ -109,6 +109,7 @@ def next_conversations(
     count: int,
     judges: Sequence[str],
     out: Path | None,
+    questionnaire: str | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -116,6 +117,7 @@ def next_conversations(
 ) -> NextConversations:
     """Score unlabeled conversations, and pick those whose labels reduce uncertainty most."""
     rubric_set = unedited(rubrics)
+    questions = sheet_for(questionnaire, out)
     if out is not None:
         require_format(out, *files_of(rubrics, logs), formats=FORMATS)
     wanted = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
@@ -129,7 +131,7 @@ def next_conversations(
         embedder.watch(opened.progress)
         rows = picked_rows(candidates(asked.conversations, scores, wanted), embedder, count)
     if out is not None:
-        write_requests(out, rows_to_fill_in(rows, read, reading))
+        write_requests(out, rows_to_fill_in(rows, read, reading), questions)
     return NextConversations(
         run=scored.run,
         rubrics=rubric_set,

@@ -16,7 +16,7 @@ from pollex.calibration.storage import load
 from pollex.errors import WrongUse
 from pollex.formats.columns import Fault
 from pollex.formats.files import find_files
-from pollex.formats.label_requests import FORMATS, Row, write_requests
+from pollex.formats.label_requests import FORMATS, Row, sheet_for, write_requests
 from pollex.formats.predictions import expected_of
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format
@@ -75,9 +75,11 @@ def next_texts(
     count: int,
     judges: Sequence[str],
     out: Path | None,
+    questionnaire: str | None = None,
     progress: Progress,  # noqa: ARG001 - as every use case; this one is done in a second
 ) -> NextTexts:
     """Pick the texts whose labels would help a calibrator most, and whom to ask."""
+    questions = sheet_for(questionnaire, out)
     if out is not None:
         require_format(out, answers, judgments, formats=FORMATS)
     find_files([answers, *([judgments] if judgments else [])])
@@ -92,7 +94,7 @@ def next_texts(
         given, faults = judged.judgments, (*faults, *judged.faults)
     rows = text_rows(model, answered.texts, answered.X, given, tuple(judges) or model.judges_, count)
     if out is not None:
-        write_requests(out, rows)
+        write_requests(out, rows, questions)
     labels = training_of(calibrator).labels
     return NextTexts(
         rows=tuple(rows),

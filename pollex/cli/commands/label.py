@@ -50,6 +50,9 @@ def command() -> None:
 @click.option(
     "--judge", "judges", multiple=True, metavar="NAME", help="Annotator who can be asked; repeatable, or `all`."
 )
+@click.option(
+    "--questionnaire", metavar="NAME|FILE", help="With --out: write a sheet of these questions: llm-rubric, or TOML."
+)
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Output file: .jsonl or .csv.")
 @with_logs()
 @with_set_judge
@@ -77,6 +80,7 @@ def next_(
     judges: tuple[str, ...],
     purpose: str,
     by: str | None,
+    questionnaire: str | None,
     out: Path | None,
     reading: ReadOptions,
     run: RunOptions,
@@ -88,6 +92,9 @@ def next_(
     listed, but count as known where they can be judged for free: give them, too. A .jsonl file has the conversations
     as the log has them, with an empty thumb: fill it in, and learn from both.
 
+    With --questionnaire the file is a sheet: a row for each text and question, whose empty `answer` people fill in;
+    `calibrate fit` reads it as judgments. In serve, a queue and a study take the same questionnaires.
+
     With judges, whom to ask about each; then a text that one has judged may be listed for another.
 
     \b
@@ -96,13 +103,14 @@ def next_(
       pollex learn logs.jsonl to-label.jsonl --set on_duplicate=last                 once the thumbs are filled in
       pollex label next logs.jsonl --rubrics rubrics.json --judge ann --judge ben
       pollex label next logs.jsonl --for share --count 100 --out to-label.jsonl      needs no rubric set
+      pollex label next logs.jsonl --for share --count 50 --questionnaire llm-rubric --out sheet.csv
       pollex label next --calibrator calibrator answers.csv judgments.csv --json
     """
     if purpose == "share":
         from pollex.cli.share_output import show_drawn
         from pollex.services.draw import draw_for_share
 
-        draw = partial(draw_for_share, files, count=count, by=by, out=out, reading=reading)
+        draw = partial(draw_for_share, files, count=count, by=by, out=out, questionnaire=questionnaire, reading=reading)
         return cli.run(draw, show_drawn, as_json=run.as_json)
     if (rubrics is None) == (calibrator is None):
         raise click.UsageError("give either --rubrics or --calibrator")
@@ -117,10 +125,11 @@ def next_(
         chosen = () if judges == ("all",) else judges
         judgments = files[1] if len(files) == 2 else None
         texts = partial(next_texts, calibrator, files[0], judgments, count=count, judges=chosen, out=out)
+        texts = partial(texts, questionnaire=questionnaire)
         return cli.run(texts, show_next_texts, as_json=run.as_json)
     if run.dry_run:
         plan = partial(plan_next, files, rubrics, reading=reading, run=run, model=model)
         return cli.run(plan, show_plan, as_json=run.as_json)
     use_case = partial(next_conversations, files, rubrics, count=count, judges=judges, out=out)
-    bound = partial(use_case, reading=reading, run=run, model=model)
+    bound = partial(use_case, questionnaire=questionnaire, reading=reading, run=run, model=model)
     return cli.run(bound, show_next_conversations, as_json=run.as_json)

@@ -14,7 +14,7 @@ NEEDED: dict[Side, tuple[str, ...]] = {
 KNOWN: dict[Side, frozenset[str]] = {
     # Who answered stands for an LLM there, and is a group like others.
     "answers": frozenset({"text_id", "question", "option", "probability", "answer", "ordinal", "source"}),
-    "judgments": frozenset({"text_id", "question", "option", "probability", "judge", "answer"}),
+    "judgments": frozenset({"text_id", "question", "option", "probability", "judge", "answer", "asks"}),
 }
 
 

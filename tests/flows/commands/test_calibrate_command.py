@@ -254,7 +254,7 @@ def test_each_question_has_a_calibrator_of_its_own(pollex: Pollex, tables: Path,
 
 def test_rare_settings_are_the_networks_alone(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
     refused = fit(tables, "--set", "recipe=authors")
-    assert (refused.code, "name it: --model network" in refused.err) == (2, True)
+    assert (refused.code, "name the network, or leave the setting out: --model network" in refused.err) == (2, True)
     assert settings_of_network(model_named("network"), {"recipe": "authors", "h1": 5}) == {
         **AUTHORS, "h1": 5, "recipe": "authors", "search": None
     }  # fmt: skip

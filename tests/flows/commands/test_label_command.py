@@ -302,3 +302,29 @@ def test_only_those_are_asked_who_were_named_and_judgments_may_be_left_out(
     assert "thumbs" not in rows[0]
     assert "Labels of 'overall' to ask for: 20;" in plain.out
     assert "missing" in plain.out  # 40 labels are fewer than 50
+
+
+def test_a_questionnaire_is_a_sheet_to_fill_in_and_what_is_filled_in_is_fitted(pollex: Pollex, tmp_path: Path) -> None:
+    write_log(tmp_path / "log.jsonl", small_log()[:12])
+    asked = ("label", "next", "log.jsonl", "--for", "share", "--count", "8", "--questionnaire", "llm-rubric")
+    assert "name one: --out sheet.csv" in pollex(*asked).err
+    assert pollex(*asked, "--out", "sheet.csv").code == 0
+    with Path("sheet.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 8 * 9
+    assert {row["question"] for row in rows} == {f"Q{n}" for n in range(9)}
+    assert "(1: not at all; 2: a little; 3: mostly; 4: fully)" in rows[0]["asks"]
+    given = [
+        {"text_id": row["text_id"], "question": row["question"], "option": option, "probability": 0.3}
+        for row in rows
+        for option in (1, 2, 3)
+    ]
+    filled = [row | {"answer": "" if row["question"] == "Q2" else 1 + n * 7 % 11 % 3} for n, row in enumerate(rows)]
+    for name, table in (("answers.csv", given), ("filled.csv", filled)):
+        with Path(name).open("w", newline="") as file:
+            writer = csv.DictWriter(file, table[0])
+            writer.writeheader()
+            writer.writerows(table)
+    fitted = pollex("calibrate", "fit", "answers.csv", "filled.csv", "--out", "c", "--model", "judge_mean", "--json")
+    assert (fitted.code, fitted.last["judgments"]) == (0, 8 * 8)
+    assert [note["what"] for note in fitted.last["notes"]] == ["without an answer"]

@@ -43,7 +43,7 @@ def test_judgments_of_unknown_texts_are_left_out_and_counted(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("answer", "what"), [("7", "with an unknown option"), ("good", "no number"), ("", "no number")]
+    ("answer", "what"), [("7", "with an unknown option"), ("good", "no number"), ("", "without an answer")]
 )
 def test_an_answer_that_its_question_does_not_allow_is_left_out(tmp_path: Path, answer: str, what: str) -> None:
     table = read(tmp_path, [*JUDGED, f"t3,A,ann,{answer}"])
