@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -54,7 +54,8 @@ def rows_of_predictions(
     named = {"text_id": list(table.texts), "question": [scale.question] * len(proba)}
     columns: dict[str, list[Any]] = named | _spread(proba, scale)
     if aggregate not in ("mean", "unknown"):
-        columns["expected"] = model.predict_for(table.X, list(judges) or None, aggregate, scale.question).tolist()
+        how = cast("Aggregate", aggregate)
+        columns["expected"] = model.predict_for(table.X, list(judges) or None, how, scale.question).tolist()
     if judges:
         told = [_of_judge(judge, found, scale) for judge, found in each.items()]
         columns["judges"] = [list(of_text) for of_text in zip(*told, strict=True)]

@@ -79,13 +79,13 @@ def _predicted(
         means.append(float(again @ weights) / count)
     tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
     low, high = np.quantile(draws, tails, axis=0).tolist() if draws else ([], [])
-    ends = np.quantile(means, tails).tolist() if means else (None, None)
+    least, most = np.quantile(means, tails).tolist() if means else (None, None)
     order = np.argsort(scores, kind="stable")[: min(LONGEST_TAIL, max(1, round(TAIL * count)))]
     return PredictedScores(
         question=question,
         column=column,
         group=group,
-        mean=Figure(float(scores.mean()), *ends, n=count, units=count),
+        mean=Figure(float(scores.mean()), least, most, n=count, units=count),
         mesh=mesh.tolist(),
         density=(kernel @ _counts(mesh, scores, np.ones(count))).tolist(),
         low=low,
