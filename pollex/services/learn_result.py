@@ -113,7 +113,7 @@ def learned_result(read: Logs, learned: Learned, usage: Usage | None, out: Path 
         complete=not (failed or read.bad_rows or not_scorable(read)),
         usage=usage,
         conversations={c.id: c for c in read if c.id in named},
-        marks=lint_rubrics(learned.rubric_set).marks,
+        marks=lint_rubrics(learned.rubric_set, run=run).marks,
     )
     if out is not None:
         result.rubrics.save(out)

@@ -57,7 +57,7 @@ def lint_rubrics(
     """Mark rubrics with two parts, ambiguous words or presuppositions, twins, and constant answers.
 
     Args:
-        run: Where replies are kept.
+        run: Where replies and vectors are kept.
         model: Who words marked sentences better; None: rules, where one applies.
 
     Raises:
@@ -66,7 +66,8 @@ def lint_rubrics(
     found = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
     reasons = {reason.id: reason for reason in found.reasons}
     marks = [mark for one in found.rubrics for mark in (*marks_on_words(one), *marks_on_answers(one, reasons))]
-    marks += marks_on_pairs(found.rubrics, near_pairs(found.rubrics, embedder_for(None)))
+    embedder = embedder_for(run.store if run is not None and run.store.is_dir() else None)
+    marks += marks_on_pairs(found.rubrics, near_pairs(found.rubrics, embedder))
     order = {rubric.id: place for place, rubric in enumerate(found.rubrics)}
     ordered = tuple(sorted(marks, key=lambda mark: order[mark.id]))
     result = LintResult(ordered, {one.id: one.text for one in found.rubrics}, len(found.rubrics))

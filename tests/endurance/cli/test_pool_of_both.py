@@ -90,3 +90,17 @@ def test_the_papers_scale_has_a_name(pollex: Pollex, learnt: Learnt, server: Pro
     )
     assert ended.code in (0, 3), ended.err
     assert RubricSet.load("paper.json").judge.scale == "likert-domain"
+
+
+def test_the_papers_system_asks_with_its_prompts_and_keeps_the_models_rubrics_alone(
+    pollex: Pollex, learnt: Learnt, server: ProtocolServer
+) -> None:
+    given = ("--as", "rubicon", "--store", "s", "--out", "rubicon.json", "--json")
+    ended = pollex("learn", learnt.log, *given, *asking(server))
+    assert ended.code in (0, 3), ended.err
+    found = RubricSet.load("rubicon.json")
+    assert {(rubric.answered_by, rubric.source.partition("@")[0]) for rubric in found.rubrics} == {
+        ("", "summarize_paper")
+    }
+    assert (found.policy, found.judge.scale) == ("greedy", "likert-domain")
+    assert all(sum(one.polarity == kind for one in found.rubrics) <= 10 for kind in ("sat", "dsat"))
