@@ -26,7 +26,7 @@ from typing import Any
 from pollex.cli.commands.demo import learned_and_scored
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply, Request
-from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, RecordedWire
+from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, RecordedWire, asked, body_of
 from pollex.selection.policies import DEFAULT
 from pollex.services.options import ModelOptions
 from pollex.services.recorded import MANIFEST, PACKED, REPLIES, SCORES, Recording, result_in
@@ -42,7 +42,7 @@ class AskedEndpoint(RecordedEndpoint):
     """A recording that waits for the replies that it lacks, and remembers which it gave."""
 
     folder: Path = field(kw_only=True)
-    given: dict[str, dict[str, str]] = field(default_factory=dict, repr=False, kw_only=True)
+    given: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False, kw_only=True)
 
     def wire(self) -> RecordedWire:
         return AskingWire(self)
@@ -60,12 +60,11 @@ class AskingWire(RecordedWire):
             reply = await super().send(request, seconds)
         except NotRecorded:
             reply = Reply(status=200, body=await self._written(request))
-        self._asked.given[request.key] = {
-            "key": request.key,
-            "stage": request.call.stage,
-            "item": request.call.item,
-            "body": reply.body,
-        }
+        if request.key not in self._asked.composed:
+            line = {"key": request.key, "stage": request.call.stage, "item": request.call.item, "body": reply.body}
+            if request.call.stage == "judge":
+                line |= dict(zip(("form", "statements"), asked(request), strict=True))
+            self._asked.given[request.key] = line
         return reply
 
     async def _written(self, request: Request) -> str:
@@ -78,14 +77,7 @@ class AskingWire(RecordedWire):
             await asyncio.sleep(0.5)
         pending.unlink(missing_ok=True)
         text = json.dumps(json.loads(reply.read_text(encoding="utf-8")), ensure_ascii=False, separators=(",", ":"))
-        return body_of(text, sum(len(message["content"]) for message in request.call.messages))
-
-
-def body_of(text: str, prompt: int) -> str:
-    """Return a reply's body; four characters are counted as a token."""
-    usage = {"prompt_tokens": prompt // 4, "completion_tokens": len(text) // 4}
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-    return json.dumps({"model": MODEL, "choices": [choice], "usage": usage}, ensure_ascii=False)
+        return body_of(MODEL, text, request)
 
 
 def put(path: Path, values: object) -> None:
@@ -116,7 +108,8 @@ def record(folder: Path) -> None:
     recording.prepare(out / ".pollex")
     limits = Limits(concurrency=1000, deadline=1e6)
     learned_and_scored(out, ModelOptions(chat=endpoint, limits=limits), as_json=False, policy=recording.policy)
-    lines = sorted(endpoint.given.values(), key=lambda line: (line["stage"], line["item"], line["key"]))
+    every = {**endpoint.lines, **endpoint.given}.values()
+    lines = sorted(every, key=lambda line: (line["stage"], line["item"], line["key"]))
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     (HERE / REPLIES).write_bytes(gzip.compress(text.encode(), mtime=0))
     for old in result_in(HERE):
@@ -136,6 +129,6 @@ def usage(bodies: Iterable[dict[str, Any]]) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("folder", type=Path, metavar="FOLDER")
-    record(asked.parse_args().folder)
+    wanted = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    wanted.add_argument("folder", type=Path, metavar="FOLDER")
+    record(wanted.parse_args().folder)

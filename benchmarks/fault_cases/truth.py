@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterable
 from html import unescape
 from itertools import cycle
@@ -16,6 +17,9 @@ from web_site import client_of, judged_run, made_app
 
 from fault_cases import ROOT, case
 from fault_cases.commands import Rows, bikes, learned, run, written
+from pollex.agents.embedded.events.reading import marked
+from pollex.agents.embedded.evidence import SIGNALS
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.store.store import Store
 
 UP = ["up", "👍", 1, "1", True, "thumbs_up"]
@@ -151,3 +155,20 @@ def answers_are_not_decisions(folder: Path) -> str:
         sources = [row["source"] for row in store.rows("SELECT source FROM labels ORDER BY rowid")]
     assert sources == ["person", "person", "adjudicated"], sources
     return "2 answers with a reason, 1 decision"
+
+
+@case("1.7", "a rubric names nouns alone, a closing thanks confirms nothing, and what fails is no refusal to help")
+def sentences_are_so(folder: Path) -> str:
+    """Read what was said falsely of a log: objects of a learned set, a closing and an inability."""
+    texts = [one.text for one in learned(folder).rubrics]
+    assert not [text for text in texts if re.search(r"\ban? (?:correct|still|late|instead)\b", text)], texts
+    success = SIGNALS["success"].pattern
+    assert success
+    assert not re.search(success, "that's it, thank you")
+    turns = (
+        Turn(role="user", content="Send it."),
+        Turn(role="assistant", content="Sorry, I am not able to send files."),
+    )
+    acts = marked(Conversation(id="1", turns=turns))[-1].acts
+    assert ("fails" in acts, "refuses" in acts) == (True, False), list(acts)
+    return f"{len(texts)} rubrics, 2 sentences"

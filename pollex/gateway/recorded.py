@@ -1,13 +1,21 @@
-"""An endpoint whose replies were recorded: nothing leaves the machine, nothing is paid."""
+"""An endpoint whose replies were recorded: nothing leaves the machine, nothing is paid.
+
+Which rubrics are asked about together changes whenever others are chosen. Where a judging prompt was not recorded, but
+the model answered each of its statements about the same conversation in other prompts of the same words, the reply is
+put together from these answers, and counted. Its attention check has the answer to one of the same truth.
+"""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from pollex.errors import PollexError
 from pollex.gateway.calls import Reply, Request
@@ -16,6 +24,10 @@ from pollex.gateway.endpoint import Endpoint
 
 PLACE = "https://recorded.invalid/v1"
 """Stands for the address in each call's key; such a host can't exist (RFC 6761)."""
+
+
+_LISTED = re.compile(r"^\d+\. (.*)$", re.MULTILINE)
+_CHECK = re.compile(r'"The (?:first USER turn contains \\"(.*)\\"|conversation has a USER turn)\."')
 
 
 class NotRecorded(PollexError):
@@ -27,11 +39,14 @@ class RecordedEndpoint(Endpoint):
     """A model whose replies are in a file, by the key of the call.
 
     Attributes:
-        file: JSON lines, packed by gzip, with `key`, `stage`, `item` and `body`, the reply as it came.
+        file: JSON lines, packed by gzip, with `key`, `stage`, `item` and `body`, the reply as it came; of judgings also
+            `form` and `statements`, see `asked`.
+        composed: Keys of prompts whose replies were put together.
     """
 
     base_url: str = PLACE
     file: Path = field(kw_only=True)
+    composed: set[str] = field(default_factory=set, compare=False, repr=False, kw_only=True)
 
     @cached_property
     def shown(self) -> str:
@@ -39,12 +54,35 @@ class RecordedEndpoint(Endpoint):
         return "a recording"
 
     @cached_property
-    def replies(self) -> Mapping[str, str]:
-        """The recorded replies by key."""
+    def lines(self) -> Mapping[str, dict[str, Any]]:
+        """What was recorded, by key."""
         if not self.file.exists():
             return {}
         lines = map(json.loads, gzip.decompress(self.file.read_bytes()).decode().splitlines())
-        return {line["key"]: line["body"] for line in lines}
+        return {line["key"]: line for line in lines}
+
+    @cached_property
+    def answers(self) -> Mapping[tuple[str, str], Any]:
+        """The model's answers by the form of a prompt and a statement; of several to the same the first."""
+        found: dict[tuple[str, str], Any] = {}
+        for line in self.lines.values():
+            if "statements" in line:
+                said = json.loads(json.loads(line["body"])["choices"][0]["message"]["content"])
+                for number, statement in enumerate(line["statements"], 1):
+                    found.setdefault((line["form"], statement), said[str(number)])
+        return found
+
+    def reply(self, request: Request) -> str | None:
+        """Return the body of a reply, as recorded or put together; None where that can't be."""
+        if request.key in self.lines:
+            return str(self.lines[request.key]["body"])
+        form, statements = asked(request)
+        found = [self.answers.get((form, statement)) for statement in statements]
+        if not found or None in found:
+            return None
+        self.composed.add(request.key)
+        text = json.dumps({str(number): one for number, one in enumerate(found, 1)}, ensure_ascii=False)
+        return body_of(self.model, text, request)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -68,7 +106,7 @@ class RecordedWire:
         Raises:
             NotRecorded: There is none.
         """
-        body = self._endpoint.replies.get(request.key)
+        body = self._endpoint.reply(request)
         if body is None:
             raise NotRecorded(
                 f"no reply to this prompt was recorded: {request.call.stage} of {request.call.item}",
@@ -79,3 +117,26 @@ class RecordedWire:
 
     async def close(self) -> None:
         """Do nothing: nothing is open."""
+
+
+def asked(request: Request) -> tuple[str, list[str]]:
+    """Return a hash of a prompt without its numbered statements, and these; a check is told by its truth alone."""
+    *before, last = (str(message["content"]) for message in request.call.messages)
+    first = _LISTED.search(last)
+    head = last[: first.start()] if first else last
+    told = json.dumps([*before, head, request.call.replicate])
+    data = "\n".join(before[1:])
+    return hashlib.sha256(told.encode()).hexdigest()[:16], [_named(one, data) for one in _LISTED.findall(last)]
+
+
+def _named(statement: str, data: str) -> str:
+    check = _CHECK.fullmatch(statement)
+    return f"check: {check[1] is None or check[1] in data}" if check else statement
+
+
+def body_of(model: str, text: str, request: Request) -> str:
+    """Return a reply's body; four characters are counted as a token."""
+    prompt = sum(len(message["content"]) for message in request.call.messages)
+    usage = {"prompt_tokens": prompt // 4, "completion_tokens": len(text) // 4}
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    return json.dumps({"model": model, "choices": [choice], "usage": usage}, ensure_ascii=False)

@@ -68,10 +68,9 @@ class Recording:
         """Read the recording that comes with the repository. Raises as `at` does."""
         return cls.at(Path(str(files("pollex.examples"))).resolve() / "recorded")
 
-    def options(self) -> ModelOptions:
-        """Return the model's options for a run on the recording."""
-        endpoint = RecordedEndpoint(self.model, file=self.folder / REPLIES)
-        return ModelOptions(chat=endpoint, limits=Limits(concurrency=CONCURRENCY))
+    def endpoint(self) -> RecordedEndpoint:
+        """Return the model, which answers from the recording."""
+        return RecordedEndpoint(self.model, file=self.folder / REPLIES)
 
     def prepare(self, store: Path) -> None:
         """Give a store the recording's secret.
@@ -95,6 +94,11 @@ class Recording:
         for file in result_in(self.folder):
             shutil.copyfile(file, out / file.name)
         (out / SCORES).write_bytes(gzip.decompress((self.folder / PACKED).read_bytes()))
+
+
+def options_for(endpoint: RecordedEndpoint) -> ModelOptions:
+    """Return the options of a run on a recording."""
+    return ModelOptions(chat=endpoint, limits=Limits(concurrency=CONCURRENCY))
 
 
 def sets_in(out: Path) -> tuple[Path, ...]:

@@ -81,7 +81,7 @@ def replayed(recording: Recording, out: Path, as_json: bool) -> int:
     Where a prompt was changed since, the recorded result is shown as it was made.
     """
     from pollex.gateway.recorded import NotRecorded
-    from pollex.services.recorded import BUILT_IN
+    from pollex.services.recorded import BUILT_IN, options_for
 
     store = out / ".pollex"
     recording.prepare(store)
@@ -89,7 +89,12 @@ def replayed(recording: Recording, out: Path, as_json: bool) -> int:
     learned_and_scored(out / BUILT_IN, ModelOptions(), as_json, store, recording.policy)
     click.echo(f"\nNow {recording.model}, a large language model recorded on {recording.made}:\n", err=as_json)
     try:
-        return learned_and_scored(out, recording.options(), as_json, store, recording.policy)
+        endpoint = recording.endpoint()
+        code = learned_and_scored(out, options_for(endpoint), as_json, store, recording.policy)
+        if endpoint.composed:
+            told = "judging replies are put together from answers to the same statements in other prompts"
+            click.echo(f"\n{len(endpoint.composed):,} {told}; see examples/recorded.", err=as_json)
+        return code
     except NotRecorded as error:
         prompts = ", ".join(recording.changed_prompts())
         why = f"these prompts were changed since: {prompts}" if prompts else str(error)

@@ -12,7 +12,7 @@ from pollex.gateway.calls import Call
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import MemoryLedger
 from pollex.gateway.outcomes import Completed
-from pollex.gateway.recorded import NotRecorded, RecordedEndpoint
+from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, asked, body_of
 
 ASKED = Call(messages=[{"role": "user", "content": "How was it?"}], stage="judge", item="c1")
 OTHER = Call(messages=[{"role": "user", "content": "And this one?"}], stage="judge", item="c2")
@@ -40,5 +40,30 @@ async def test_a_prompt_that_was_not_recorded_stops_the_run_and_says_which(endpo
             await gateway.ask(OTHER)
 
 
+def judging(*statements: str) -> Call:
+    data, listed = "Book it.", "\n".join(f'{n}. "{one}"' for n, one in enumerate(statements, 1))
+    told = [("system", "Judge."), ("user", data), ("system", f"For each number:\n{listed}")]
+    return Call(messages=[{"role": role, "content": text} for role, text in told], stage="judge", item="c1")
+
+
+async def test_a_judging_is_put_together_from_answers_to_each_of_its_statements_and_counted(tmp_path: Path) -> None:
+    made = RecordedEndpoint("a-model", file=tmp_path / "replies.jsonl.gz")
+    check = 'The first USER turn contains \\"{}\\".'
+    lines = []
+    for first, second, said in (("A.", check.format("walnut"), "no"), ("B.", check.format("Book"), "yes")):
+        request = made.request(judging(first, second))
+        body = body_of("a-model", json.dumps({"1": {"answer": first}, "2": {"answer": said}}), request)
+        form, statements = asked(request)
+        lines.append({"key": request.key, "body": body, "form": form, "statements": statements})
+    made.file.write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode()))
+    async with Gateway(made, MemoryLedger()) as gateway:
+        outcome = await gateway.ask(judging("B.", check.format("iceberg"), "A."))
+        assert isinstance(outcome, Completed)
+        assert [one["answer"] for one in json.loads(outcome.text).values()] == ["B.", "no", "A."]
+        assert len(made.composed) == 1
+        with pytest.raises(NotRecorded):
+            await gateway.ask(judging("A.", "C."))
+
+
 def test_a_recording_that_is_not_there_has_no_replies(tmp_path: Path) -> None:
-    assert RecordedEndpoint("a-model", file=tmp_path / "none.jsonl").replies == {}
+    assert RecordedEndpoint("a-model", file=tmp_path / "none.jsonl").lines == {}

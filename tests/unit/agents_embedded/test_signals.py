@@ -165,3 +165,10 @@ def test_a_huge_turn_is_looked_at_by_its_ends(embedder: Embedder) -> None:
     assert len(seen.texts[0]) == HEAD + TAIL + len(CUT)
     assert seen.texts[0].startswith("start")
     assert seen.texts[0].endswith("end")
+
+
+def test_thanks_at_the_end_confirm_no_solution() -> None:
+    pattern = SIGNALS["success"].pattern
+    assert pattern
+    assert not re.search(pattern, "that's it, thank you.")
+    assert re.search(pattern, "that's it! the build runs.")

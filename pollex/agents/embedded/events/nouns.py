@@ -18,6 +18,9 @@ LEAST_SHARE, LEAST_COUNT = 0.03, 3
 KEYNESS = 0.7
 MOST = 60
 NOUN_SHARE, PROPER_SHARE = 0.5, 0.4
+SHOWN_SHARE = 0.1
+ARTICLES = frozenset({"a", "an", "the", "your", "my", "our"})
+"""Only a noun stands at the end of a phrase that one of these opens; after `that` or `no` many a word does."""
 
 ABOUT = frozenset({"requests", "asks", "offers", "asks_back", "changes", "asks_other", "proposes", "none_found"})
 ACTING = frozenset({"fails", "done", "proposes", "confirms", "unavailable"})
@@ -37,7 +40,7 @@ GENERAL = word_set(
     confusion mistake error system north south east west centre center work use try call check stay text word
     kid child adult confirmation offering recommendation suggestion suitable available same different last next
     first long short new old good great nice free cheap expensive moderate best better other specific particular
-    certain right left full matching sound payable o'clock clock pm am st nd rd th sir madam step thought
+    certain right left full instead matching sound payable o'clock clock pm am st nd rd th sir madam step thought
     example point value version level attempt purpose topic message conversation end departure arrival duration
     length size height space max min quality quantity piece pair top bottom back front middle home world life"""
 )
@@ -68,20 +71,26 @@ class Nouns:
 
 def chunks(sentence: Sentence) -> Iterator[tuple[int, str, str]]:
     """Yield heads of noun phrases: place in the sentence, stem, written form."""
+    for _, run in _phrases(sentence):
+        yield run[-1][0], stem(run[-1][1]), run[-1][1]
+
+
+def _phrases(sentence: Sentence) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """Yield noun phrases: the word that opens each, and its words with their places."""
     run: list[tuple[int, str]] = []
-    open_ = False
+    opened = ""
     for match in _TOKEN.finditer(sentence.low):
         token = match.group()
         plain = token[0].isalpha() and token not in FUNCTION_WORDS and token not in DETERMINERS
-        if open_ and plain and len(run) < 4:
+        if opened and plain and len(run) < 4:
             run.append((match.start(), token))
             continue
         if run:
-            yield run[-1][0], stem(run[-1][1]), run[-1][1]
+            yield opened, run
         run = []
-        open_ = token in DETERMINERS or token.isdigit()
+        opened = token if token in DETERMINERS or token.isdigit() else ""
     if run:
-        yield run[-1][0], stem(run[-1][1]), run[-1][1]
+        yield opened, run
 
 
 def key_nouns(log: Sequence[Sequence[Move]]) -> Nouns:
@@ -96,6 +105,7 @@ def key_nouns(log: Sequence[Sequence[Move]]) -> Nouns:
             continue
         if (
             count.heads[noun] < NOUN_SHARE * count.inside[noun]
+            or count.shown[noun] < SHOWN_SHARE * count.heads[noun]
             or count.proper[noun] > PROPER_SHARE * count.middle[noun]
         ):
             continue
@@ -118,6 +128,7 @@ class _Count:
     words: Counter[str] = field(default_factory=Counter)
     acted: Counter[str] = field(default_factory=Counter)
     heads: Counter[str] = field(default_factory=Counter)
+    shown: Counter[str] = field(default_factory=Counter)
     inside: Counter[str] = field(default_factory=Counter)
     proper: Counter[str] = field(default_factory=Counter)
     middle: Counter[str] = field(default_factory=Counter)
@@ -146,6 +157,9 @@ def _count_words(count: _Count, move: Move, sentence: Sentence, heads: set[tuple
     count.words.update(stems)
     count.inside.update(set(stems))
     count.heads.update(head for head, _ in heads)
+    count.shown.update(
+        {stem(run[-1][1]) for opened, run in _phrases(sentence) if opened in ARTICLES or opened.isdigit()}
+    )
     for head, form in heads:
         count.forms[head][form] += 1
     if move.role == "assistant" and ACTING & sentence.hits.keys():

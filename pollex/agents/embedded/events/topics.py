@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from pollex.agents.embedded.events.nouns import ACTING, GENERAL, Nouns, chunks, key_nouns
@@ -212,9 +213,17 @@ def with_deeds(topics: Topics, log: Sequence[Sequence[Move]], nouns: Nouns, deed
         ranked = [(pair, n) for pair, n in pairs[i].most_common() if n >= LEAST_DEEDS]
         strong = [pair for pair, n in ranked if pair[0] not in PLAIN_VERBS and n >= 0.4 * ranked[0][1]]
         best = strong[0] if strong else ranked[0][0] if ranked else None
-        deed = f"{best[0]} {compound(one, best[1], nouns)}" if best else ""
+        alone = best is not None and best[1] in one.nouns and not told_together(log, one.name, best[1])
+        what = best and compound(one, best[1], nouns, alone=alone)
+        deed = f"{best[0]} {what}" if best else ""
         named.append(Topic(one.name, one.form, one.nouns, deed, one.share))
     return Topics(named)
+
+
+def told_together(log: Sequence[Sequence[Move]], first: str, second: str) -> bool:
+    """Return whether the log has two nouns as one: "hotel room", but hardly "deposit tandem"."""
+    stems = ([stem(word) for word in one.words] for moves in log for move in moves for one in move.sentences)
+    return any(pair == (first, second) for words in stems for pair in pairwise(words))
 
 
 def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple[str, str]]:
@@ -231,11 +240,11 @@ def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple
     return found
 
 
-def compound(topic: Topic, noun: str, nouns: Nouns) -> str:
-    """Put the topic before an object that could belong to several: "a restaurant reservation"."""
+def compound(topic: Topic, noun: str, nouns: Nouns, *, alone: bool) -> str:
+    """Put the topic before an object that could belong to several, "a restaurant reservation", unless it is alone."""
     form = written(noun, nouns)
     many = form != noun
-    if noun == topic.name or topic.name in noun:
+    if alone or topic.name in noun:
         return form if many else with_article(form)
     whole = f"{topic.name} {form}"
     return whole if many else with_article(whole)

@@ -35,7 +35,7 @@ SIGNALS = [
         "user",
         "The user confirms a working solution.",
         r"\b(works|worked|working now|fixed|solved|resolved|that did it|did the trick|helps|helped|pass(es|ed)?|green"
-        r"|got it|makes sense|that'?s it|i see|no more (errors?|warnings?))\b",
+        r"|got it|makes sense|that'?s it(?! for |\W{1,9}(?:thank|thx|bye))|i see|no more (errors?|warnings?))\b",
         +1,
     ),
     words(

@@ -9,10 +9,11 @@ import pytest
 from planted_bookings import booking_log
 
 from pollex.agents.embedded.events import EventModel, study
-from pollex.agents.embedded.events.reading import ANYWHERE, Event, read
+from pollex.agents.embedded.events.nouns import key_nouns
+from pollex.agents.embedded.events.reading import ANYWHERE, Event, marked, read
 from pollex.agents.embedded.events.segments import segments_of
 from pollex.agents.embedded.events.selection import last_within, stratified_half, support
-from pollex.agents.embedded.events.topics import Topic, Topics
+from pollex.agents.embedded.events.topics import Topic, Topics, told_together
 from pollex.agents.embedded.events.wording import sentence, told_of
 from pollex.conversations.conversation import Conversation, Label, Turn
 
@@ -59,6 +60,20 @@ def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
     assert sentence(done, topics, [0, 0, ANYWHERE]) == "The assistant manages to pay a refund."
     assert sentence(done, topics, [0, ANYWHERE]) == "The assistant manages to do something."
     assert sentence(Event("complained"), topics, []) == "After the assistant's reply, the user complains about it."
+
+
+def test_objects_are_nouns_and_what_is_said_as_one_of_them_is_one() -> None:
+    said = (("Rent a tandem. Is that correct?", "Pay the deposit."), ("Book a hotel room.", "The hotel room is yours."))
+    log = [marked(spoken(*turns)) for turns in said for _ in range(9)]
+    assert {"tandem", "room"} <= key_nouns(log).key.keys()
+    assert "correct" not in key_nouns(log).key
+    assert told_together(log, "hotel", "room")
+    assert not told_together(log, "deposit", "tandem")
+
+
+def spoken(user: str, assistant: str) -> Conversation:
+    turns = (Turn(role="user", content=user), Turn(role="assistant", content=assistant))
+    return Conversation(id="1", turns=turns)
 
 
 def test_quotes_and_marks_stand_in_the_turns_that_they_name(model: EventModel, log: list[Conversation]) -> None:

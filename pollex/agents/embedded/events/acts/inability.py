@@ -184,9 +184,9 @@ ACTS = [
                 mood="statement",
             ),
             rule(
-                "allowed permitted beyond outside scope policy designed support ai able authorized "
+                "allowed permitted beyond outside scope policy designed support ai authorized "
                 "supposed equipped guidelines rules",
-                r"\b(?:i'm|i am|we're|we are) (?:not|only) (?:allowed|permitted|designed|able"
+                r"\b(?:i'm|i am|we're|we are) (?:not|only) (?:allowed|permitted|designed"
                 r"|authorized|supposed|equipped)\b"
                 r"|\b(?:beyond|outside)(?: of)? (?:my|our|the scope|what i)\b|\bas an ai\b|\bagainst "
                 r"(?:our|the|my) (?:policy|policies|guidelines|rules)\b"
