@@ -6,11 +6,13 @@ The package takes three seconds to import, so it is imported at the first text t
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +38,7 @@ class SentenceTransformersEncoder:
     """Any model that sentence-transformers can load, by name or path."""
 
     def __init__(self, model: str, **options: Any) -> None:
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", gettempdir())  # else torch makes a folder for it when imported
         try:
             from sentence_transformers import SentenceTransformer
 
