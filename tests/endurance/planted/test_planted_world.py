@@ -28,7 +28,7 @@ SALT = b"salt"
 
 
 def asked(prompt: str, data: list[dict[str, object]], *off: str, **values: str) -> list[dict[str, str]]:
-    given = DomainProfile.load(DEBUGGING).values() | values
+    given = DomainProfile.load(DEBUGGING).values() | {"most": "three"} | values
     return messages(load(prompt), given, data, Layout(SALT, without=frozenset(off)))
 
 
