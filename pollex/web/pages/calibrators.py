@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from pollex.web.forms import Nothing, query, site_of
 from pollex.web.site import NamedSet, Site
 from pollex.web.soon import Soon
 
-IN_RUN = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT value FROM json_each(?))"
+IN_RUN = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT unnest(?))"
 PATIENCE = 0.3
 """Seconds that a page waits for figures before it says that they are being worked out."""
 
@@ -45,7 +44,7 @@ def calibrator(request: Request) -> Response:
 
 def _opens(site: Site, data: CalibrationData) -> dict[str, str]:
     """Return where the lowest texts are shown, of those that a run of this store has; the latest run first."""
-    wanted = json.dumps(sorted({text.id for one in data.predicted for text in one.tail}))
+    wanted = sorted({text.id for one in data.predicted for text in one.tail})
     found: dict[str, str] = {}
     for run in site.runs():
         rows = site.store.ask(run.id, IN_RUN, [wanted])
