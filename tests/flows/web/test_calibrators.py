@@ -22,9 +22,11 @@ from pollex.services.label_figures import label_figures
 from pollex.store.resume import answers_of, runs
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow, packed
+from pollex.web import links
 from pollex.web.calibrated import with_labels
 from pollex.web.lens import lens_of
-from pollex.web.site import calibrators_in, read_sets
+from pollex.web.pages.calibrators import opens_of
+from pollex.web.site import Site, calibrators_in, read_sets
 
 
 @pytest.mark.nightly
@@ -119,6 +121,13 @@ async def test_a_calibrator_whose_tables_are_gone_says_which(tmp_path: Path) -> 
             assert "gone.csv" in await worked_out(client, "/calibration/kept")
 
 
+def test_texts_open_where_the_latest_run_has_them(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex") as store:
+        found = opens_of(Site(store, {}), {"conversation 0", "elsewhere"})
+        assert found == {"conversation 0": links.conversation(runs(store)[-1].id, "conversation 0")}
+
+
+@pytest.mark.nightly
 async def test_the_page_of_a_calibrator_shows_its_densities_in_the_end(tmp_path: Path) -> None:
     draw, tables = np.random.default_rng(0), [tmp_path / name for name in ("answers.csv", "judgments.csv")]
     chances = draw.dirichlet(np.ones(3), 24)
@@ -130,7 +139,7 @@ async def test_the_page_of_a_calibrator_shows_its_densities_in_the_end(tmp_path:
         for who in ("ann", "bob")
     ]
     tables[1].write_text("text_id,question,judge,answer\n" + "".join(judged))
-    fitted = run_here("calibrate", "fit", *tables, "--out", tmp_path / "kept", "--main", "Q0", "--model", "ordinal")
+    fitted = run_here("calibrate", "fit", *tables, "--out", tmp_path / "kept", "--main", "Q0", "--model", "judge_mean")
     assert fitted.code == 0, fitted.err
     with made_store(tmp_path / ".pollex") as store:
         async with client_of(made_app(store, calibrators=calibrators_in([tmp_path / "kept"]))) as client:
