@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pollex.store.tables import Row
 
@@ -44,6 +44,9 @@ SEEN = """
     ALTER TABLE sheets ADD COLUMN took_ms REAL;
     ALTER TABLE sheets ADD COLUMN saw TEXT DEFAULT '[]'
 """
+
+
+SOURCES = "ALTER TABLE talk_turns ADD COLUMN sources TEXT DEFAULT '[]'"
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,7 @@ class TalkTurnRow(Row):
         edits: How often the participant took something back.
         outcome: Why there is no reply; empty where there is one.
         marked: Whether the reply names a model.
+        sources: What the reply quotes: turn, document and quote.
     """
 
     table: ClassVar = "talk_turns"
@@ -188,6 +192,7 @@ class TalkTurnRow(Row):
     edits: int = 0
     outcome: str = ""
     marked: bool = False
+    sources: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)

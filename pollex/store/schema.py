@@ -11,7 +11,7 @@ import sqlite3
 from importlib.metadata import version
 
 from pollex.errors import WrongUse
-from pollex.store.desk import LISTS, SEEN, TALKS
+from pollex.store.desk import LISTS, SEEN, SOURCES, TALKS
 from pollex.store.desk import STEP as DESK
 
 STEPS = (
@@ -59,6 +59,7 @@ STEPS = (
     ALTER TABLE calls ADD COLUMN holder TEXT;
     ALTER TABLE calls ADD COLUMN until REAL
     """,
+    SOURCES,
 )
 """All steps, in order. A step is SQL; a file is made by taking all of them."""
 

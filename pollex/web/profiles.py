@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pollex.errors import UNREADABLE, BadInput
+from pollex.agents.passages import Passages, passages_of
+from pollex.errors import UNREADABLE, BadInput, WrongUse
+from pollex.formats.topics import read_documents
 from pollex.gateway.budget import Limits, Price
+from pollex.gateway.capabilities import Capabilities
+from pollex.prompts.simulate.systems import System, chosen
 from pollex.services.options import ModelOptions
 from pollex.text import parse_toml
 
-MEND = "a profile is a table: [mini], with model, and base_url, key_env, price_in, price_out, max_cost where wanted"
+MEND = (
+    "a profile is a table: [mini], with model, and base_url, key_env, price_in, price_out, max_cost, system, documents "
+    "where wanted"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speaker(ModelOptions):
+    """A profile that people talk to as to one of the systems of `simulate`.
+
+    Attributes:
+        passages: Of its documents.
+        found: What a probe of its endpoint found; empty before the first talk.
+    """
+
+    system: System
+    passages: Passages
+    found: list[Capabilities] = field(default_factory=list)
 
 
 class Profile(BaseModel):
-    """A table of the file; prices are for a million tokens."""
+    """A table of the file; prices are for a million tokens.
+
+    Attributes:
+        system: Dialogue system of `simulate` that it answers as; None: the model as it is.
+        documents: Folder of what the system finds, beside the file.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -25,12 +53,36 @@ class Profile(BaseModel):
     price_in: float | None = None
     price_out: float | None = None
     max_cost: float | None = None
+    system: str | None = None
+    documents: Path | None = None
 
-    def options(self) -> ModelOptions:
-        """Return it as options of a model."""
+    def options(self, file: Path) -> ModelOptions:
+        """Return it as options of a model.
+
+        Raises:
+            BadInput: There is no such system, or it finds documents and has none.
+        """
         price = None if self.price_in is None or self.price_out is None else Price(self.price_in, self.price_out)
         limits = Limits(price=price, max_cost=self.max_cost, max_wait=20.0)
-        return ModelOptions(model=self.model, base_url=self.base_url, key_env=self.key_env, limits=limits)
+        given: dict[str, Any] = {
+            "model": self.model,
+            "base_url": self.base_url,
+            "key_env": self.key_env,
+            "limits": limits,
+        }
+        try:
+            system = None if self.system is None else chosen([self.system])[0]
+        except WrongUse as error:
+            raise BadInput(error.what, where=str(file), remedy=f"system: {error.advice}") from error
+        finds = system is not None and system.retrieval != "none"
+        if finds != (self.documents is not None):
+            what = f"{self.system or self.model} {'finds' if finds else 'takes no'} documents, and there are "
+            remedy = 'add `documents = "FOLDER"` to it' if finds else "remove `documents`, or let it be DS2 or DS3"
+            raise BadInput(what + ("none" if finds else "some"), where=str(file), remedy=remedy)
+        if system is None:
+            return ModelOptions(**given)
+        documents = read_documents(self.documents and file.parent / self.documents)
+        return Speaker(**given, system=system, passages=Passages(passages_of(documents)))
 
 
 def read_profiles(path: Path | None) -> dict[str, ModelOptions]:
@@ -43,7 +95,7 @@ def read_profiles(path: Path | None) -> dict[str, ModelOptions]:
         return {}
     try:
         tables = parse_toml(path.read_text(encoding="utf-8-sig"))
-        return {name: Profile.model_validate(table).options() for name, table in tables.items()}
+        return {name: Profile.model_validate(table).options(path) for name, table in tables.items()}
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
     except ValidationError as error:

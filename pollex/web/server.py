@@ -72,7 +72,7 @@ def serve(serving: Serving) -> int:
         profiles = read_profiles(serving.profiles)
         calibrators = calibrators_in(serving.calibrators) if serving.calibrators else calibrators_beside(folder)
         site = Site(store, files, token, serving.read_only, calibrators=calibrators, profiles=profiles)
-        if studies := read_studies(serving.studies, list(profiles)):
+        if studies := read_studies(serving.studies, profiles):
             site.require_writing()
             store.put(studies)
             store.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,17 +13,28 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from pollex.errors import UNREADABLE, BadInput
 from pollex.formats.questionnaires import LARGEST, SheetQuestion, bundled
+from pollex.services.options import ModelOptions
 from pollex.store.desk import StudyRow
 from pollex.store.store import Store
 from pollex.store.tables import now
 from pollex.text import parse_toml
 from pollex.web.faults import Fault, NotThere
+from pollex.web.profiles import Speaker
 from pollex.web.questions import of_toml
 
 MEND = "it wants title, systems (names of profiles), and a [[question]] for each question, or questionnaire = FILE"
 MAIN = "main"
 
 Words = Annotated[str, Field(max_length=4000)]
+
+
+class NamedTopic(BaseModel):
+    """A topic with the documents that answer it, for DS2."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: Words
+    documents: tuple[str, ...]
 
 
 class Study(BaseModel):
@@ -46,7 +57,7 @@ class Study(BaseModel):
     consent: Words = ""
     thanks: Words = "Thank you. Your answers are kept."
     systems: tuple[str, ...] = Field(min_length=1, max_length=9)
-    topics: tuple[Words, ...] = ()
+    topics: tuple[Words | NamedTopic, ...] = ()
     design: Literal["one", "side-by-side", "one-after-other"] = "one"
     turns: tuple[int, int] = (2, 12)
     whole: bool = False
@@ -84,7 +95,13 @@ class Study(BaseModel):
             return ""
         cycle, place = divmod(block, len(self.topics))
         drawn = np.random.default_rng([self.seed, 1, cycle]).permutation(len(self.topics))
-        return self.topics[int(drawn[place])]
+        topic = self.topics[int(drawn[place])]
+        return topic if isinstance(topic, str) else topic.text
+
+    def documents(self, topic: str) -> tuple[str, ...]:
+        """Return the names of the documents that answer a topic."""
+        named = [one for one in self.topics if isinstance(one, NamedTopic)]
+        return next((one.documents for one in named if one.text == topic), ())
 
 
 @dataclass(frozen=True)
@@ -124,11 +141,11 @@ def read_study(path: Path) -> Study:
         raise BadInput(f"not valid TOML: {error}", where=str(path), remedy=MEND) from error
 
 
-def read_studies(paths: Sequence[Path], profiles: Sequence[str]) -> list[StudyRow]:
+def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) -> list[StudyRow]:
     """Read studies as rows of the store.
 
     Raises:
-        BadInput: One can't be read, or names a system that no profile describes.
+        BadInput: One can't be read, or names a system that no profile describes, or a document that isn't there.
     """
     found = []
     for path in paths:
@@ -136,8 +153,27 @@ def read_studies(paths: Sequence[Path], profiles: Sequence[str]) -> list[StudyRo
         if strangers := [name for name in study.systems if name not in profiles]:
             remedy = f"name them in the file of --profiles, which has {', '.join(profiles) or 'none'}"
             raise BadInput(f"no profile is called {', '.join(strangers)}", where=str(path), remedy=remedy)
+        speakers = [one for name in study.systems if isinstance(one := profiles[name], Speaker)]
+        for speaker in speakers:
+            _require_documents(study, speaker, path)
+        if speakers:  # their replies can't be shown in pieces: nobody is to know them by that
+            study = study.model_copy(update={"whole": True})
         found.append(StudyRow(study.id, now(), study.model_dump_json()))
     return found
+
+
+def _require_documents(study: Study, speaker: Speaker, path: Path) -> None:
+    """Refuse topics without the documents that a system is given, or with others than there are."""
+    known = {passage.document for passage in speaker.passages.all}
+    for topic in study.topics or ("",):
+        named = () if isinstance(topic, str) else topic.documents
+        if speaker.system.retrieval == "named" and not named:
+            what = f"{speaker.system.name} is given the documents that topics name, and one names none"
+            remedy = 'write it as `{text = "…", documents = ["FILE"]}`'
+            raise BadInput(what, where=str(path), remedy=remedy)
+        if known and (missing := sorted(set(named) - known)):
+            what = f"a topic names {missing[0]}, which is not among the documents of {speaker.system.name}"
+            raise BadInput(what, where=str(path), remedy="give the path within the folder of its profile")
 
 
 def studies_of(store: Store) -> list[NamedStudy]:

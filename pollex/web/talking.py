@@ -11,12 +11,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
+from pollex.agents.llm.asker import Asker, ModelClient
+from pollex.agents.llm.simulator import Dialogue, Persona, Scene, Simulator, Topic
+from pollex.conversations.conversation import Turn
 from pollex.errors import PollexError
 from pollex.gateway.budget import Budget
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import Unanswered
 from pollex.services.options import ModelOptions
 from pollex.store.desk import TalkEndRow, TalkRow, TalkTurnRow
 from pollex.store.store import Store
 from pollex.store.tables import now, unpacked
+from pollex.web.profiles import Speaker
 from pollex.web.studies import Study
 
 NAMES_A_MODEL = re.compile(
@@ -28,6 +34,9 @@ NAMES_A_MODEL = re.compile(
 Phase = Literal["talk", "wait", "failed", "sheet", "done", "left"]
 
 LEFT, TALKED = "left", "talked"
+MAX_TOKENS = 4096
+MANY = 1_000_000
+"""More sessions than a study has."""
 
 
 @dataclass
@@ -39,6 +48,7 @@ class Side:
         system: Name of its profile.
         turns: Kept turns of both, in order.
         fault: Why the last message has no reply; empty while none failed.
+        failed: How many times there was none.
         answers: Value and reason by question.
     """
 
@@ -46,6 +56,7 @@ class Side:
     system: str
     turns: list[dict[str, Any]] = field(default_factory=list)
     fault: str = ""
+    failed: int = 0
     talked: bool = False
     marked: bool = False
     answers: dict[str, tuple[float | None, str]] = field(default_factory=dict)
@@ -64,6 +75,11 @@ class Side:
     def name(self) -> str:
         """What the participant knows it as."""
         return f"System {chr(ord('A') + self.position)}"
+
+    @property
+    def sources(self) -> list[dict[str, Any]]:
+        """What its replies quote, with turn and document."""
+        return [source for turn in self.turns for source in turn["sources"]]
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -155,8 +171,10 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
 
 def _take_turn(side: Side, row: Mapping[str, Any]) -> None:
     side.fault = row["outcome"]
+    side.failed += bool(row["outcome"])
     if not row["outcome"]:
-        side.turns.append({"role": row["role"], "text": row["text"], "ms": row["ms"], "edits": row["edits"]})
+        sources = unpacked(row["sources"])
+        side.turns.append({name: row[name] for name in ("role", "text", "ms", "edits")} | {"sources": sources})
     side.marked = side.marked or bool(row["marked"])
 
 
@@ -183,7 +201,13 @@ def ended(talk: Talk, sides: Sequence[Side], why: str) -> list[TalkEndRow]:
 
 
 async def reply(
-    store: Store, talk: Talk, side: Side, model: ModelOptions, budget: Budget | None, said: dict[int, str] | None
+    store: Store,
+    study: Study,
+    talk: Talk,
+    side: Side,
+    model: ModelOptions,
+    budget: Budget | None,
+    said: dict[int, str] | None,
 ) -> TalkTurnRow:
     """Ask a system for its next turn; what goes wrong is the row's outcome."""
     from pollex.gateway.calls import Call  # the client behind it takes a second to import
@@ -191,24 +215,52 @@ async def reply(
     from pollex.gateway.outcomes import Completed
     from pollex.store.ledger import StoreLedger
 
-    began, text, outcome = time.perf_counter(), "", ""
+    began, text, outcome, sources = time.perf_counter(), "", "", list[dict[str, Any]]()
     # The session's number in the key: who types what somebody else typed talks to the system, not to its old reply.
     tell = None if said is None else partial(said.__setitem__, side.position)
     call = Call(messages=side.messages, stage="talk", item=talk.id, replicate=talk.number, on_text=tell)
     try:
         async with Gateway(model.endpoint(), StoreLedger(store), model.limits, budget=budget) as gateway:
-            came = await gateway.ask(call)
-        text = came.text.strip() if isinstance(came, Completed) else ""
-        outcome = "" if text else f"{came.kind}: {came.detail}"
+            if isinstance(model, Speaker):
+                text, outcome, sources = await _spoken(gateway, store.secret, study, talk, side, model)
+            else:
+                came = await gateway.ask(call)
+                text = came.text.strip() if isinstance(came, Completed) else ""
+                outcome = "" if text else f"{came.kind}: {came.detail}"
     except PollexError as error:
         outcome = str(error)
     ms = (time.perf_counter() - began) * 1000
     named = bool(NAMES_A_MODEL.search(text)) or (model.model or "").lower() in text.lower()
-    return TalkTurnRow(talk.id, side.position, "assistant", text, now(), ms, 0, outcome, bool(text) and named)
+    return TalkTurnRow(
+        talk.id, side.position, "assistant", text, now(), ms, 0, outcome, bool(text) and named, tuple(sources)
+    )
+
+
+async def _spoken(
+    gateway: ModelClient, salt: bytes, study: Study, talk: Talk, side: Side, model: Speaker
+) -> tuple[str, str, list[dict[str, Any]]]:
+    """Return what a dialogue system says, or why it says nothing, and what of its documents it quotes."""
+    from pollex.gateway.probe import probe  # see `reply`
+
+    if not model.found:
+        model.found.append(await probe(model.endpoint(), max_wait=model.limits.max_wait))
+    settings = model.settings.but(max_tokens=MAX_TOKENS)
+    asker = Asker(gateway, model.found[0], DomainProfile.neutral(), settings, salt)
+    topic = Topic(talk.id, talk.topic or side.turns[0]["text"], study.documents(talk.topic))
+    dialogue = Dialogue([Turn(role=turn["role"], content=turn["text"]) for turn in side.turns])
+    # A reply that can't be read is asked for twice, and again when the participant wants: never the kept one.
+    replicate = 2 * (talk.number + MANY * side.failed)
+    scene = Scene(model.system, topic, Persona("participant", ""))
+    ended = await Simulator(asker, model.passages, 0).answer(scene, dialogue, stage="talk", replicate=replicate)
+    if isinstance(ended, Unanswered):
+        return "", f"{ended.outcome}: {ended.detail}", []
+    text = dialogue.turns[-1].content.strip()
+    return text, "" if text else "unparsable: an empty turn", dialogue.sources
 
 
 async def replies(
     store: Store,
+    study: Study,
     talk: Talk,
     sides: Sequence[Side],
     profiles: Mapping[str, ModelOptions],
@@ -224,7 +276,8 @@ async def replies(
 
     async def all_of_them() -> list[TalkTurnRow]:
         owed = [side for side in sides if side.owed and side.system in profiles]
-        asked = [reply(store, talk, side, profiles[side.system], budgets.get(side.system), said) for side in owed]
+        models = [(side, profiles[side.system], budgets.get(side.system)) for side in owed]
+        asked = [reply(store, study, talk, *one, said) for one in models]
         return await asyncio.gather(*asked)
 
     # In a thread: the client takes a second to import, and its connections belong to one event loop.

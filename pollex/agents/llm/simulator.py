@@ -133,8 +133,7 @@ class Simulator:
         return found if isinstance(found, Unanswered) else {name: found[name] for name in QUESTIONS}
 
     async def _whole(self, scene: Scene) -> Dialogue | Unanswered:
-        query = scene.topic.text
-        shown = [] if scene.system.retrieval == "none" else self._found(scene, query)
+        shown = self._found(scene, scene.topic.text)
         without = frozenset() if shown else frozenset({"documents"})
         found = await self._ask("whole", scene, [*scene.items, *_numbered(shown)], {"turns": list}, without=without)
         if isinstance(found, Unanswered):
@@ -165,7 +164,7 @@ class Simulator:
             if user["ends"] and len(dialogue.turns) > 1:
                 dialogue.ended = "user"
                 break
-            ends = await self._answer(scene, dialogue)
+            ends = await self.answer(scene, dialogue)
             if isinstance(ends, Unanswered):
                 return ends
             if ends or user["ends"]:
@@ -175,17 +174,22 @@ class Simulator:
             return Unanswered(question_id=scene.id, outcome="unparsable", detail="nobody spoke", judge=self.name)
         return dialogue
 
-    async def _answer(self, scene: Scene, dialogue: Dialogue) -> bool | Unanswered:
-        """Add the assistant's turn, and return whether it ends the dialogue."""
+    async def answer(self, scene: Scene, dialogue: Dialogue, **settings: Any) -> bool | Unanswered:
+        """Add the assistant's turn, and return whether it ends the dialogue.
+
+        Args:
+            settings: Fields of `Call`; people who talk to a system have their own.
+        """
         query = " ".join(turn.content for turn in dialogue.turns)
         if scene.system.retrieval == "query":
-            written = await self._ask("query", scene, dialogue.items, {"query": str})
+            written = await self._ask("query", scene, dialogue.items, {"query": str}, **settings)
             if isinstance(written, Unanswered):
                 return written
             query = written["query"]
         shown = self._found(scene, query)
         fields = {"text": str, "sources": list, "ends": bool}
-        found = await self._ask("assistant", scene, [*dialogue.items, *_numbered(shown)], fields)
+        settings["without"] = frozenset({"documents"} if scene.system.retrieval == "none" else ())
+        found = await self._ask("assistant", scene, [*dialogue.items, *_numbered(shown)], fields, **settings)
         if isinstance(found, Unanswered):
             return found
         dialogue.say("assistant", found["text"])
@@ -193,9 +197,11 @@ class Simulator:
         return bool(found["ends"])
 
     def _found(self, scene: Scene, query: str) -> list[Passage]:
+        if scene.system.retrieval == "none":
+            return []
         if scene.system.retrieval == "named":
             return self.passages.named(scene.topic.documents, DOCUMENTS)
-        return self.passages.best(query, DOCUMENTS)
+        return self.passages.best(scene.topic.text if scene.system.retrieval == "topic" else query, DOCUMENTS)
 
     async def _ask(
         self, name: str, scene: Scene, items: Sequence[Item], fields: dict[str, type], **settings: Any

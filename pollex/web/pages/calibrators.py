@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from pollex.web.forms import Nothing, query, site_of
 from pollex.web.site import NamedSet, Site
 from pollex.web.soon import Soon
 
-IN_RUN = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT value FROM json_each(?))"
+IN_RUN = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT unnest(?))"
 PATIENCE = 0.3
 """Seconds that a page waits for figures before it says that they are being worked out."""
 
@@ -35,7 +34,7 @@ def calibrator(request: Request) -> Response:
     shown = {"site": site.id, "here": "Calibration", "name": name, "soon": soon}
     if name in site.calibrators:
         parts = on_page(soon.value) if soon.value else {}
-        opens = _opens(site, soon.value) if soon.value else {}
+        opens = opens_of(site, {text.id for one in soon.value.predicted for text in one.tail}) if soon.value else {}
         return frame.page("calibrator.html", **shown, opens=opens, **({"data": None} | parts))
     named = _named(site, name)
     runs = {run.id for run in site.runs()}
@@ -43,9 +42,9 @@ def calibrator(request: Request) -> Response:
     return frame.page("set_calibrator.html", **shown, named=named, in_store=named.run in runs, labels=labels)
 
 
-def _opens(site: Site, data: CalibrationData) -> dict[str, str]:
-    """Return where the lowest texts are shown, of those that a run of this store has; the latest run first."""
-    wanted = json.dumps(sorted({text.id for one in data.predicted for text in one.tail}))
+def opens_of(site: Site, texts: set[str]) -> dict[str, str]:
+    """Return where texts are shown, of those that a run of this store has; the latest run first."""
+    wanted = sorted(texts)
     found: dict[str, str] = {}
     for run in site.runs():
         rows = site.store.ask(run.id, IN_RUN, [wanted])

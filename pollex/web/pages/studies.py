@@ -182,6 +182,7 @@ def conversations_of(talks: Sequence[Talk]) -> Iterator[str]:
             "marked": side.marked,
             "ms": [round(turn["ms"]) for turn in side.turns],
             "edits": [turn["edits"] for turn in side.turns],
+            "sources": side.sources,
         }
         yield json.dumps(row, ensure_ascii=False) + "\n"
 

@@ -216,7 +216,7 @@ def _ask(site: Site, study: Study, found: Talk) -> None:
     said = None if study.whole else site.speaking.setdefault(found.id, {})
     if said:
         said.clear()
-    asking = replies(site.store, found, found.open(study), site.profiles, site.budgets, said)
+    asking = replies(site.store, study, found, found.open(study), site.profiles, site.budgets, said)
     site.working[found.id] = asyncio.create_task(asking)
 
 

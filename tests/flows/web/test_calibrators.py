@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import numpy as np
 import pytest
-from small_runs import Learnt
+from small_runs import Learnt, run_here
 from web_site import client_of, made_app, made_store
 
 from pollex.calibration.thumbs import fitted, probability_positive
@@ -22,9 +22,11 @@ from pollex.services.label_figures import label_figures
 from pollex.store.resume import answers_of, runs
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow, packed
+from pollex.web import links
 from pollex.web.calibrated import with_labels
 from pollex.web.lens import lens_of
-from pollex.web.site import calibrators_in, read_sets
+from pollex.web.pages.calibrators import opens_of
+from pollex.web.site import Site, calibrators_in, read_sets
 
 
 @pytest.mark.nightly
@@ -117,6 +119,36 @@ async def test_a_calibrator_whose_tables_are_gone_says_which(tmp_path: Path) -> 
         async with client_of(made_app(store, calibrators=calibrators_in([folder]))) as client:
             assert "/calibration/kept" in (await client.get("/calibration")).text
             assert "gone.csv" in await worked_out(client, "/calibration/kept")
+
+
+def test_texts_open_where_the_latest_run_has_them(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex") as store:
+        found = opens_of(Site(store, {}), {"conversation 0", "elsewhere"})
+        assert found == {"conversation 0": links.conversation(runs(store)[-1].id, "conversation 0")}
+
+
+@pytest.mark.nightly
+async def test_the_page_of_a_calibrator_shows_its_densities_in_the_end(tmp_path: Path) -> None:
+    draw, tables = np.random.default_rng(0), [tmp_path / name for name in ("answers.csv", "judgments.csv")]
+    chances = draw.dirichlet(np.ones(3), 24)
+    options = [f"conversation {text},Q0,{at + 1},{p}\n" for text, row in enumerate(chances) for at, p in enumerate(row)]
+    tables[0].write_text("text_id,question,option,probability\n" + "".join(options))
+    judged = [
+        f"conversation {text},Q0,{who},{1 + row.argmax()}\n"
+        for text, row in enumerate(chances)
+        for who in ("ann", "bob")
+    ]
+    tables[1].write_text("text_id,question,judge,answer\n" + "".join(judged))
+    fitted = run_here("calibrate", "fit", *tables, "--out", tmp_path / "kept", "--main", "Q0", "--model", "judge_mean")
+    assert fitted.code == 0, fitted.err
+    with made_store(tmp_path / ".pollex") as store:
+        async with client_of(made_app(store, calibrators=calibrators_in([tmp_path / "kept"]))) as client:
+            page = await worked_out(client, "/calibration/kept")
+    assert "its 95 % interval over texts and judges" in page
+    assert page.count("The lowest:") == 1
+    assert re.search(r'href="[^"]*conversation\+\d|href="[^"]*conversation%20\d', page), (
+        "the lowest that a run has open there"
+    )
 
 
 async def test_labels_of_people_count_where_they_were_drawn_at_random_and_never_with_the_logs(tmp_path: Path) -> None:

@@ -89,11 +89,54 @@ async def field(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator
         table = '[{}]\nmodel = "secret-{}"\nbase_url = "{}"\nkey_env = "NO_KEY"\n'
         profiles.write_text("".join(table.format(name, name, server.url) for name in ("mini", "local")))
         known = read_profiles(profiles)
-        await store.write(read_studies([tmp_path / "study.toml"], list(known)))
+        await store.write(read_studies([tmp_path / "study.toml"], known))
         (payload,) = [row["payload"] for row in store.rows("SELECT payload FROM studies")]
         app = made_app(store, profiles=known)
         async with client_of(app) as owner:
             yield Field(store, Study.model_validate_json(payload), owner, server, app)
+
+
+QUOTE = "faulty <b>kettle</b> within thirty days"
+SAID = {"text": "Thirty days.", "sources": [{"document": 1, "quote": QUOTE}, {"document": 1, "quote": "forty"}]}
+SYSTEM = '[{0}]\nmodel = "secret"\nbase_url = "{1}"\nkey_env = "NO_KEY"\nsystem = "{2}"\n'
+
+
+async def test_who_talked_to_a_system_with_documents_sees_its_sources_beside_the_questions(tmp_path: Path) -> None:
+    (tmp_path / "help").mkdir()
+    (tmp_path / "help" / "ret<i>urns.md").write_text(f"Return a {QUOTE}.")
+    (tmp_path / "help" / "lamps.md").write_text("A lamp has a warranty.")
+    study, profiles = tmp_path / "study.toml", tmp_path / "profiles.toml"
+    study.write_text(STUDY.format(design="one-after-other").replace("Find a parcel.", "Return a kettle."))
+    rule = {"do": "message", "match": "DATA ", "content": json.dumps(SAID | {"ends": True})}
+    with ProtocolServer(script=[rule]) as server, Store.open(tmp_path / ".pollex") as store:
+        finds = SYSTEM.format("mini", server.url, "DS3") + 'documents = "help"\n'
+        profiles.write_text(finds + SYSTEM.format("local", server.url, "DS1"))
+        known = read_profiles(profiles)
+        await store.write(read_studies([study], known))
+        (payload,) = [row["payload"] for row in store.rows("SELECT payload FROM studies")]
+        app = made_app(store, profiles=known)
+        async with client_of(app) as owner:
+            served = Field(store, Study.model_validate_json(payload), owner, server, app)
+            async with await served.participant() as who:
+                await served.send(who, "begin")
+                pages = {}
+                for position in range(2):
+                    await served.send(who, "turns", text="How <b>long</b>?")
+                    assert "Thirty days." in (page := await served.seen(who)), "the system said something"
+                    assert "within thirty days" not in page, "people talk blind"
+                    await served.send(who, "end", why="talked")
+                    pages[position] = (await who.get(served.page)).text
+                    kept = await served.send(who, "sheet", **{"position": position, "q-Q0": "2", "q-Q1": "0"})
+                    assert kept.status_code == 200
+            rows = [json.loads(line) for line in (await export(served, "conversations")).splitlines()]
+    found = {row["system"]: row for row in rows}
+    assert found["mini"]["sources"] == [{"turn": 1, "document": "ret<i>urns.md", "quote": QUOTE}]
+    assert found["local"]["sources"] == []
+    with_sources = pages[found["mini"]["position"] - 1]
+    assert f"<q>{escape(QUOTE)}</q>" in with_sources
+    assert "ret&lt;i&gt;urns.md" in with_sources
+    assert "forty" not in with_sources
+    assert "Sources" not in pages[found["local"]["position"] - 1]
 
 
 async def sheets(field: Field, who: httpx2.AsyncClient, *answers: tuple[str, str]) -> None:

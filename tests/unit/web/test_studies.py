@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import BadInput
+from pollex.services.options import ModelOptions
+from pollex.web.profiles import read_profiles
 from pollex.web.studies import Study, read_studies, read_study
 
 QUESTIONS = '[[question]]\nid = "Q0"\ntext = "Satisfied?"\noptions = [[1, "no"], [4, "yes"]]\n'
@@ -67,4 +69,47 @@ def test_a_system_without_a_profile_is_told_at_the_start(tmp_path: Path) -> None
     file = tmp_path / "study.toml"
     file.write_text(STUDY + QUESTIONS)
     with pytest.raises(BadInput, match="no profile is called local"):
-        read_studies([file], ["mini"])
+        read_studies([file], {"mini": ModelOptions(model="m")})
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ('system = "DS9"', "no such dialogue system: DS9"),
+        ('system = "DS3"', "DS3 finds documents, and there are none"),
+        ('system = "DS3"\ndocuments = "none"', "no documents"),
+        ('system = "DS1"\ndocuments = "help"', "DS1 takes no documents"),
+        ('documents = "help"', "m takes no documents"),
+    ],
+)
+def test_a_system_without_what_it_needs_is_told_with_the_profiles_file(tmp_path: Path, more: str, told: str) -> None:
+    (file := tmp_path / "profiles.toml").write_text(f'[mini]\nmodel = "m"\n{more}\n')
+    with pytest.raises(BadInput, match=told) as caught:
+        read_profiles(file)
+    assert str(caught.value.where).startswith(str(tmp_path))
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("topics", "told"),
+    [
+        ("", "one names none"),
+        ('topics = ["A kettle."]', "one names none"),
+        ('topics = [{text = "A kettle.", documents = ["gone.md"]}]', "names gone.md"),
+        ('topics = [{text = "A kettle.", documents = ["a.md"]}]', ""),
+    ],
+)
+def test_topics_name_the_documents_of_a_system_that_is_given_them(tmp_path: Path, topics: str, told: str) -> None:
+    (tmp_path / "help").mkdir()
+    (tmp_path / "help" / "a.md").write_text("Thirty days.")
+    (profiles := tmp_path / "profiles.toml").write_text('[mini]\nmodel = "m"\nsystem = "DS2"\ndocuments = "help"\n')
+    (file := tmp_path / "study.toml").write_text(f'title = "t"\nsystems = ["mini"]\n{topics}\n{QUESTIONS}')
+    known = read_profiles(profiles)
+    if told:
+        with pytest.raises(BadInput, match=told) as caught:
+            read_studies([file], known)
+        assert caught.value.where == str(file)
+    else:
+        found = Study.model_validate_json(read_studies([file], known)[0].payload)
+        assert found.session(0)[1] == "A kettle."
+        assert (found.documents("A kettle."), found.whole) == (("a.md",), True)
