@@ -42,6 +42,8 @@ ROWS = {"demo": 6, "recorded": 4}
 LARGEST = 150_000
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDE, HIGH = 1200, 620
+TALL = {"judge": 1340}
+"""Heights of the screens whose figures stand further down."""
 REPORT_SIZE = {"width": 1085, "height": 1450}
 
 
@@ -49,7 +51,9 @@ REPORT_SIZE = {"width": 1085, "height": 1450}
 def served(demo: Path) -> Iterator[str]:
     """Serve a demo's store; its address with the token."""
     command = [sys.executable, "-m", "pollex", "serve", "--store", str(demo / ".pollex")]
-    command += ["--rubrics", str(demo / "rubrics.json"), "--port", "0", "--no-open", "--json"]
+    command += ["--port", "0", "--no-open", "--json"]
+    if (demo / "rubrics.json").exists():
+        command += ["--rubrics", str(demo / "rubrics.json")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603 - ours
         assert server.stdout is not None
         try:
@@ -101,6 +105,20 @@ def recorded_pages(page: Any, base: str) -> dict[str, str]:
         "recorded-conversation": first(f"/conversations?run={run}&thumb=down&sort=netsat", "#rows a"),
         "recorded-call": first(f"{learned}/calls", "main a[href*='/call?key=']"),
     }
+
+
+def judge(folder: Path) -> Path:
+    """Rate the sample with the question of docs/how-to/judge.md, in a store of its own."""
+    command = [sys.executable, "-m", "pollex", "judge", str(ROOT / "examples" / "bikes.jsonl")]
+    folder.mkdir()
+    subprocess.run([*command, "--question", "Was the task completed?"], cwd=folder, check=True)  # noqa: S603 - ours
+    return folder
+
+
+def judged_pages(page: Any, base: str) -> dict[str, str]:
+    """Return the page of the run that judged."""
+    page.goto(base + "/runs?command=judge")
+    return {"judge": str(page.locator("table a").first.get_attribute("href")).partition("?")[0]}
 
 
 def rows_of(found: RubricSet, most: int, *, by_model: bool) -> list[list[str]]:
@@ -185,6 +203,7 @@ def shoot(
     page.goto(url)
     wanted = {name: path for name, path in pages(page, base).items() if name in only or not only}
     for name, path in wanted.items():
+        page.set_viewport_size({"width": WIDE, "height": TALL.get(name, HIGH)})
         page.goto(base + path)
         page.locator("[data-live]").first.wait_for(state="detached")  # figures that are worked out meanwhile
         page.goto(base + path)
@@ -222,6 +241,10 @@ def main() -> int:
             with served(demo) as url:
                 for scheme in ("light", "dark"):
                     made += shoot(browser, url, scheme, shown, given.only)
+        if not given.only or "judge" in given.only:
+            with served(judge(Path(folder) / "judged")) as url:
+                for scheme in ("light", "dark"):
+                    made += shoot(browser, url, scheme, judged_pages, ["judge"])
     keep(made, rows)
     for path in made:
         sys.stdout.write(f"{path.stat().st_size:>8,} bytes  {path}\n")
