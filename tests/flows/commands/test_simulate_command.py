@@ -136,6 +136,10 @@ def test_judge_learn_and_calibrate_read_the_file_as_it_is(pollex: Pollex, asked:
     Path("topics.toml").write_text(TOPICS + personas)
     with ProtocolServer(script=[*map(saying, range(9)), HUMAN, RULE]) as server:
         pollex(*asked, "--systems", "DS1", "--base-url", server.url)
+    told = rows()
+    for row in told:  # the server says the same of all topics, and a text counts once
+        row["messages"][0]["content"] += f" It is about a {row['topic']}."
+    Path("dialogues.jsonl").write_text("\n".join(map(json.dumps, told)))
     judged = pollex("judge", "dialogues.jsonl", "--question", "Was it solved?", "--json")
     assert printed(judged)["n"] == 20
     people = [
