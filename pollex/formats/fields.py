@@ -28,9 +28,7 @@ LABEL_NAMES = (
 RATING_NAMES = ("rating", "ratings", "stars", "csat")
 JUDGE_NAMES = ("judge", "annotator", "annotator_id", "rater")
 GROUP_NAMES = ("group",)
-ZERO = "0 as a thumb"
-"""A 0 in a field of thumbs: thumb down beside 1 alone, no thumb beside -1."""
-
+SIDES = frozenset((Label.POSITIVE, Label.NEGATIVE))
 LABEL_SOURCES = ("log", "person", "adjudicated")
 
 Fields = Mapping[str, Any]
@@ -43,7 +41,7 @@ class Picked:
     Attributes:
         id: None if the row has none.
         rest: The fields that were not picked.
-        number: What stands in a field of ratings, or `ZERO`; a label of it holds if `Picker.held` has it.
+        number: The number in the label field; a label of it holds if `Picker.numbers` has it.
     """
 
     id: str | None
@@ -92,22 +90,37 @@ class Picker:
         )
 
     def _label(self, fields: Fields) -> tuple[str | None, str, Label]:
-        """Return the label field's name, the rating (see `Picked`) and the label."""
+        """Return the label field's name, the number in it (see `Picked`) and the label."""
         try:
-            name, number = (self._options.label_field, "") if self._options.label_field else self._label_name(fields)
-            if number in THUMB_NUMBERS:
-                return name, number, _side(number)
-            if name is None:
-                return None, number, Label.NONE
-            name = name if self._options.label_field else _thumb_in(fields, name)
-            value = look_up(fields, name)
-            zero = as_number(value) == "0" and not self._verdicts.numbers
-            return name, ZERO if zero else number, self._verdicts.label(value, name)
+            asked = self._options.label_field
+            outer = asked or self._label_name(fields)
+            if outer is None:
+                return None, "", Label.NONE
+            name = asked or _thumb_in(fields, outer)
+            if number := self._number(outer, value := look_up(fields, name)):
+                self._ratings[outer, number] += 1
+                side = _side(number) if number in THUMB_NUMBERS else Label.NONE
+                return None if self._is_rating(outer) else name, number, side
+            return name, "", self._verdicts.label(value, name)
         except (BadInput, WrongUse):
             if self._options.labels_needed:
                 raise
             self._unread += 1
             return None, "", Label.NONE
+
+    def _number(self, name: str, value: object) -> str:
+        """Return the number in a label field, whose meaning shows once all rows are read; empty for words.
+
+        What the user said of numbers is known at once.
+        """
+        if self._verdicts.numbers or _is_blank(value):
+            return ""
+        if self._is_rating(name):
+            return "" if _are_words(value) else rating_of(value)
+        return as_number(value)
+
+    def _is_rating(self, name: str) -> bool:
+        return name in RATING_NAMES and name != self._options.label_field
 
     def _graded(self, name: str, label_name: str | None) -> bool:
         """Tell whether a field is the label and holds grades, which are learned as such beside the thumb."""
@@ -136,23 +149,19 @@ class Picker:
 
     @property
     def numbers(self) -> frozenset[str]:
-        """The numbers in the field of ratings that are thumbs; none unless up and down are told apart without doubt.
+        """The numbers in the label field that are thumbs; none where there are others beside 1, 0 and -1.
 
-        That is where there are no numbers beside 1, 0 and -1, and both sides occur. A 0 beside 1 and -1 may be no
-        rating, unless words for thumbs stand beside them.
+        In a field of ratings both sides must occur. A 0 beside 1 and -1 may be no rating, unless words for thumbs
+        stand beside them.
         """
-        said = {meant for _, meant in self._verdicts.said} & {Label.POSITIVE, Label.NEGATIVE}
+        said = {meant for _, meant in self._verdicts.said} & SIDES
         found = {number for _, number in self._ratings if number != EMPTY}
         sides = said | {_side(number) for number in found}
-        if not found <= THUMB_NUMBERS or len(sides) < 2 or len({*self._rated, *self._label_names}) > 1:
+        if not found <= THUMB_NUMBERS or len({*self._rated, *self._label_names}) > 1:
+            return frozenset()
+        if len(sides) < 2 and any(map(self._is_rating, self._rated)):
             return frozenset()
         return frozenset(found - {"0"} if found == THUMB_NUMBERS and not said else found)
-
-    @property
-    def held(self) -> frozenset[str]:
-        """The numbers whose labels hold: `numbers`, and `ZERO` unless -1 stands beside it, where 0 is no thumb."""
-        down = any(number in ("-1", "-1.0") for number, _ in self._verdicts.said)
-        return self.numbers if down else self.numbers | {ZERO}
 
     @property
     def spellings(self) -> Counter[tuple[str, str]]:
@@ -164,8 +173,9 @@ class Picker:
         """Notes on fields used as labels, and on values that were not taken."""
         if self._unread:
             return [unread(self._unread)]
-        used = sorted({*self._label_names, *(self._rated if self.numbers else ())})
-        left = [left_note(name, self._said_of(name), compared=self._verdicts.compared) for name in self._read]
+        read = {name: {meant for _, meant in self._said_of(name)} for name in self._read}
+        used = [n for n, said in read.items() if said & SIDES and n != self._options.label_field]
+        left = [left_note(name, self._said_of(name), compared=self._verdicts.compared) for name in read]
         return [f"labels come from the field {name!r}" for name in used] + [note for notes in left for note in notes]
 
     @property
@@ -174,42 +184,32 @@ class Picker:
 
     @property
     def _rated(self) -> list[str]:
-        """Fields of ratings whose numbers may be labels; none where the labels are in another field."""
+        """Fields whose numbers may be labels; none where the labels are in another field."""
         return [name for name in dict.fromkeys(name for name, _ in self._ratings) if not self._label_names - {name}]
 
     def _said_of(self, field: str) -> Counter[tuple[str, str]]:
         said, taken = Counter(self._verdicts.said), self.numbers
-        if ZERO not in self.held:
-            for number in ("0", "0.0"):
-                said[number, NEITHER] += said.pop((number, Label.NEGATIVE), 0)
-            said += Counter()
         for (name, number), n in self._ratings.items():
             if name == field:
                 meant = _side(number) if number in taken else Label.NONE if number == EMPTY else NEITHER
                 said[number, meant] += n
         return said
 
-    def _label_name(self, fields: Fields) -> tuple[str | None, str]:
-        """Return the name of the label field: ratings first if they have bounds, else thumbs.
-
-        Unless the user says which numbers count, one in a field of ratings is returned in its place: whether 1 is a
-        thumb up is known once all rows are.
-        """
+    def _label_name(self, fields: Fields) -> str | None:
+        """Return the name of the label field: ratings first if they have bounds, else thumbs."""
         said = self._verdicts.numbers
         orders = (RATING_NAMES, LABEL_NAMES) if said else (LABEL_NAMES, RATING_NAMES)
         for names in orders:
             there = [name for name in names if not _is_blank(fields.get(name))]
-            if there and names is RATING_NAMES and not said and not _are_words(value := fields[there[0]]):
-                number = rating_of(value)
-                self._ratings[there[0], number] += 1
-                return None, number
+            if there and names is RATING_NAMES and self._number(there[0], fields[there[0]]):
+                return there[0]
             self._label_names.update(there)
             if len(self._label_names) > 1:
                 raise _ambiguous(sorted(self._label_names))
             if there:
-                return there[0], ""
+                return there[0]
         blank = (name for names in orders for name in names if name in fields and _is_blank(fields[name]))
-        return next(blank, None), ""
+        return next(blank, None)
 
 
 def unread(rows: int) -> str:

@@ -58,7 +58,7 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
                 found.append((*_label(row, picker), row))
             except BadInput as error:
                 bad.append(BadRow(row.source, row.line, error.what, error.remedy))
-    taken = {"", EMPTY} | (picker.held if picker else set())
+    taken = {"", EMPTY} | (picker.numbers if picker else set())
     bad += [
         BadRow(row.source, row.line, f"{number} is neither up nor down")
         for _, number, row in found

@@ -12,7 +12,7 @@ from pollex.text import count
 
 MOST_TOLD = 8
 """Values that a note lists."""
-SCALES = (1, 5, 7, 10, 100)
+SCALES = (1, 2, 3, 5, 7, 10, 100)
 """Usual highest ratings."""
 
 Said = Mapping[tuple[str, str], int]
@@ -67,4 +67,4 @@ def bounds_of(ratings: Sequence[float]) -> tuple[float, float]:
     if ratings[0] < 0:
         return max(one for one in ratings if one < 0), min((one for one in ratings if one > 0), default=1)
     top = next((scale for scale in SCALES if ratings[-1] <= scale), ratings[-1])
-    return (0.4, 0.7) if top == 1 else (top * 4 // 10, -(-top * 7 // 10))
+    return (0.4, 0.7) if top == 1 else (top * 4 // 10 or ratings[0], -(-top * 7 // 10))

@@ -394,7 +394,7 @@ def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where
     for item in _items(sources, picker, options, joiner):
         tally.add(redactor.placed(item) if isinstance(item, Placed) else item)
     joiner.account.spellings.update(picker.spellings)
-    tally.settle(picker.held)
+    tally.settle(picker.numbers)
     logs = replace(tally.logs([*picker.notes, *joiner.notes]), label_field=picker.label_field, account=joiner.account)
     logs = replace(logs, originals=redactor.originals)
     logs.check_max_bad(options.max_bad)

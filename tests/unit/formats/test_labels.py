@@ -157,11 +157,29 @@ def test_values_are_taken_together_where_they_are_told_apart_without_doubt(
     assert sum(logs.account.spellings.values()) == len(values)
 
 
+@pytest.mark.parametrize("options", [{}, {"label_field": "feedback"}])
+def test_one_star_is_no_thumb_up_whatever_its_field_is_called(options: dict[str, Any], tmp_path: Path) -> None:
+    logs = logs_from(tmp_path, *({"feedback": stars} for stars in (1, 1, 3, 5)), **options)
+    assert logs.counts == {Label.POSITIVE: 0, Label.NEGATIVE: 0, Label.NONE: 4}
+    (note,) = logs.notes
+    assert note.startswith("'feedback' holds ratings: 1 (2), 3 (1), 5 (1) are neither")
+    assert "'>=4'" in note
+    assert [one.label for one in logs_from(tmp_path, {"feedback": 1}, {"feedback": 1}, **options)] == ["positive"] * 2
+
+
+def test_ratings_up_to_two_or_three_have_bounds_that_some_of_them_reach(tmp_path: Path) -> None:
+    for top in (2, 3):
+        (note,) = logs_from(tmp_path, *({"rating": one} for one in range(1, top + 1))).notes
+        assert f"positive='>={top}', negative='<=1'" in note
+
+
 def test_the_options_that_a_note_gives_take_what_was_left(tmp_path: Path) -> None:
     rows = [{"rating": value} for value in ("up", "down", 1, 3, 5)]
     logs = logs_from(tmp_path, *rows, positive="up,5", negative="down,1")
     assert (logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE]) == (2, 2)
     assert any("3 (1) is neither" in note and "positive='up,5,3' or" in note for note in logs.notes)
+    zeros = logs_from(tmp_path, *({"rating": value} for value in (1, 0, -1)), negative="-1,0")
+    assert (zeros.counts[Label.NEGATIVE], zeros.notes) == (2, ("labels come from the field 'rating'",))
 
 
 def test_a_rating_that_is_no_thumb_makes_no_two_conversations_of_one_id(tmp_path: Path) -> None:
