@@ -27,6 +27,10 @@ def test_a_wheel_that_is_built_in_a_dirty_folder_holds_nothing_of_its_users(tmp_
     found = {Path(name) for name in ZipFile(wheel).namelist()}
     assert {path.parts[0] for path in found} == {"pollex", f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"}
     assert not [path for path in found if path.parent == Path("pollex/examples") and path.name in STRAY_EXAMPLES]
-    assert {path.name for path in found if path.suffix == ".jsonl"} == {"bikes.jsonl", "debugging.jsonl", "questions.jsonl"}
+    assert {path.name for path in found if path.suffix == ".jsonl"} == {
+        "bikes.jsonl",
+        "debugging.jsonl",
+        "questions.jsonl",
+    }
     assert not [path for path in found if "demo" in path.parts or ".pollex" in path.parts]
     assert Path("pollex/cli/main.py") in found
