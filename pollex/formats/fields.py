@@ -99,8 +99,7 @@ class Picker:
             name = asked or _thumb_in(fields, outer)
             if number := self._number(outer, value := look_up(fields, name)):
                 self._ratings[outer, number] += 1
-                side = _side(number) if number in THUMB_NUMBERS else Label.NONE
-                return None if self._is_rating(outer) else name, number, side
+                return None if self._is_rating(outer) else name, number, _side(number)
             return name, "", self._verdicts.label(value, name)
         except (BadInput, WrongUse):
             if self._options.labels_needed:
@@ -157,9 +156,8 @@ class Picker:
         said = {meant for _, meant in self._verdicts.said} & SIDES
         found = {number for _, number in self._ratings if number != EMPTY}
         sides = said | {_side(number) for number in found}
-        if not found <= THUMB_NUMBERS or len({*self._rated, *self._label_names}) > 1:
-            return frozenset()
-        if len(sides) < 2 and any(map(self._is_rating, self._rated)):
+        one_sided = len(sides) < 2 and any(map(self._is_rating, self._rated))
+        if one_sided or not found <= THUMB_NUMBERS or len({*self._rated, *self._label_names}) > 1:
             return frozenset()
         return frozenset(found - {"0"} if found == THUMB_NUMBERS and not said else found)
 
@@ -218,7 +216,7 @@ def unread(rows: int) -> str:
 
 
 def _side(number: str) -> Label:
-    return Label.POSITIVE if number == "1" else Label.NEGATIVE
+    return {"1": Label.POSITIVE, "0": Label.NEGATIVE, "-1": Label.NEGATIVE}.get(number, Label.NONE)
 
 
 def _ambiguous(names: list[str]) -> WrongUse:
