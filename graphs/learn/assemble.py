@@ -101,8 +101,7 @@ def with_graded(context: LearnContext, pool: Candidates) -> list[Conversation]:
 
 def graded_fields(context: LearnContext) -> list[str]:
     """Return the fields that may hold grades, the main one first."""
-    also = [name.strip() for name in context.settings.also.split(",") if name.strip()]
-    return [context.logs.label_field, *also] if context.logs.label_field else []
+    return [context.logs.label_field, *context.settings.others_rated] if context.logs.label_field else []
 
 
 def assemble(

@@ -12,7 +12,7 @@ from pollex.calibration.candidates import BEST, NAMES, NETWORK, PLAIN, START, ca
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import block_ids, folds, split
-from pollex.errors import BadLabels
+from pollex.errors import BadLabels, WrongUse
 from pollex.graphs.learn.select import both_lists, kinds_of
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.thumb_model import FOLDS, Floats, ThumbModel, judges_of
@@ -112,6 +112,22 @@ def grades_of(conversations: Sequence[Conversation], names: Sequence[str]) -> tu
         elif name == names[0]:
             break
     return np.stack(found, axis=1) if found else np.zeros((len(conversations), 0)), scales
+
+
+def require_grades(logs: Logs, others: Sequence[str]) -> None:
+    """Refuse other rated questions that can't be learned.
+
+    Args:
+        others: Fields of the log.
+
+    Raises:
+        WrongUse: The labels are no grades, or one of these fields holds none.
+    """
+    names = [logs.label_field or "the label", *others]
+    known = {scale.question for scale in grades_of(list(logs), names)[1]}
+    if missing := [name for name in names if name not in known]:
+        remedy = "name a field of grades by --label-field, and others by --also"
+        raise WrongUse(f"{missing[0]!r} holds no two different grades to learn", remedy=remedy, option="also")
 
 
 def graded_between(logs: Logs) -> tuple[Conversation, ...]:

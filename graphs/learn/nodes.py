@@ -189,7 +189,7 @@ async def _judge(stage: Stage, conversation_id: str, context: LearnContext) -> N
 
 
 async def select(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
-    """Choose α by cross-validation, then the rubrics, and measure how stable the choice is."""
+    """Choose α by cross-validation, then rubrics (greedily, if nothing else is set), and measure how stable that is."""
     context = runtime.context
     stored = step(context.store, context.run, "select")
     if stored is None:

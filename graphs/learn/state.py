@@ -93,6 +93,11 @@ class LearnSettings:
     resamples: int = 200
     minimum: int = 10
 
+    @property
+    def others_rated(self) -> list[str]:
+        """Names of the fields in `also`."""
+        return [name.strip() for name in self.also.split(",") if name.strip()]
+
     def __post_init__(self) -> None:
         """Refuse settings that can't be carried out, before any work is done.
 

@@ -65,6 +65,8 @@ def add_branch(tree: Tree, branch: Branch) -> None:
     times = f" × {branch.count}" if many else ""
     took = f"{duration(branch.ms)} summed, longest {duration(branch.longest)}" if many else duration(branch.ms)
     added = tree.add(cell(f"{branch.name}{times}  {took}  ({branch.kind})"))
+    if branch.told:
+        added.add(cell(branch.told, LONGEST))
     for error, number in branch.errors.items():
         added.add(cell(f"{number} × {error}", LONGEST), style="red")
     for inner in branch.branches:

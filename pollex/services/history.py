@@ -193,6 +193,7 @@ def branch_json(branch: Branch) -> dict[str, Any]:
         "ms": branch.ms,
         "longest_ms": branch.longest,
         "errors": branch.errors,
+        "told": branch.told,
         "branches": [branch_json(inner) for inner in branch.branches],
     }
 

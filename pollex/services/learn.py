@@ -14,6 +14,7 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.graphs.context import Progress
+from pollex.graphs.learn.calibrate import require_grades
 from pollex.graphs.learn.results import Learned
 from pollex.graphs.learn.run import learn as run_learning
 from pollex.graphs.learn.run import refit as run_refit
@@ -107,6 +108,8 @@ def _read(
     profile = domain if isinstance(domain, DomainProfile) else profile_at(domain)
     read = labeled_logs(logs, reading, store, progress)
     check_learnable(read, settings.minimum)
+    if settings.others_rated:
+        require_grades(read, settings.others_rated)
     say_repeats(read, progress)
     return profile, read
 

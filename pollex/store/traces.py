@@ -17,6 +17,9 @@ from pollex.store.rows import read_answer
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, SpanRow, packed, unpacked
 
+DECIDING = frozenset({"calibrate", "fit_rule"})
+"""Nodes whose output is what they decided, and why."""
+
 
 @dataclass
 class Branch:
@@ -26,6 +29,7 @@ class Branch:
         ms: Their durations added up; those that ran side by side count each.
         longest: Milliseconds of the longest.
         errors: Error text → how many ended with it.
+        told: What a node decided, in words.
         branches: What lies inside them, in the order in which it first began.
     """
 
@@ -35,6 +39,7 @@ class Branch:
     ms: float = 0.0
     longest: float = 0.0
     errors: dict[str, int] = field(default_factory=dict)
+    told: str = ""
     branches: list[Branch] = field(default_factory=list)
 
     @property
@@ -73,7 +78,7 @@ class Provenance:
 def run_tree(store: Store, run: str) -> list[Branch]:
     """Sum a run's spans by name at each place of the tree."""
     spans = store.rows(
-        "SELECT id, parent, name, kind, ms, error FROM spans WHERE run = ? ORDER BY started, rowid", [run]
+        "SELECT id, parent, name, kind, ms, error, outputs FROM spans WHERE run = ? ORDER BY started, rowid", [run]
     )
     known = {span["id"] for span in spans}
     inside: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
@@ -146,6 +151,7 @@ def _branches(spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, li
     for (name, kind), alike in groups.items():
         branch = Branch(name, kind, count=len(alike))
         branch.ms, branch.longest = sum(span["ms"] for span in alike), max(span["ms"] for span in alike)
+        branch.told = ": ".join(unpacked(alike[-1]["outputs"])) if name in DECIDING else ""
         for span in alike:
             if span["error"]:
                 branch.errors[span["error"]] = branch.errors.get(span["error"], 0) + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +14,16 @@ from small_runs import Pollex
 from pollex.rubrics.rubric_set import RubricSet
 
 STARS = ("1", "2", "3", "4", "5")
-LEARN = ("--label-field", "stars", "--positive", ">=4", "--negative", "<=2", "--test-fraction", "0", "--also", "kind")
+RULES = ("--positive", ">=4", "--negative", "<=2")
+LEARN = ("--label-field", "stars", *RULES, "--test-fraction", "0", "--also", "kind")
+SCORE = """
+import sys
+from pollex.cli.main import main
+try:
+    main()
+finally:
+    print("torch" in sys.modules)
+"""
 
 
 def starred(count: int = 60) -> list[dict[str, object]]:
@@ -57,11 +67,24 @@ def test_stars_by_three_raters_become_ratings_and_a_raters_own_probability(polle
         assert 0 < row["probability_carl"] < 1
     up, down = ([row["rating"] for row in rows[start::2]] for start in (0, 1))
     assert sum(up) > sum(down)
+    again = [sys.executable, "-c", SCORE, "score", str(log), "--rubrics", "set.json", "--out", "again.jsonl"]
+    ended = subprocess.run(again, check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert ended.stdout.splitlines()[-1] == "False", "the weights are NumPy arrays; training alone loads torch"
 
 
-def test_scoring_with_a_network_needs_no_torch() -> None:
-    """The weights are NumPy arrays; what loads torch is training alone."""
-    import subprocess
-
-    code = "import sys, pollex.calibration.thumbs, pollex.calibration.grades; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--label-field", "stars", *RULES, "--also", "kind,polite"), "'polite' holds no two different grades"),
+        (("--label-field", "thumbs", "--also", "kind"), "'thumbs' holds no two different grades"),
+        (("--also", "kind"), "holds no two different grades"),
+    ],
+)
+def test_questions_beside_the_label_that_hold_no_grades_are_refused(
+    pollex: Pollex, tmp_path: Path, options: tuple[str, ...], told: str
+) -> None:
+    rows = [row | {"thumbs": "up" if int(str(row["stars"])) >= 4 else "down"} for row in starred()]
+    refused = pollex("learn", write_log(tmp_path / "log.jsonl", rows), *options)
+    assert refused.code == 2
+    assert told in refused.err
+    assert "--also" in refused.err

@@ -80,9 +80,14 @@ def test_a_trace_counts_every_role_call_of_the_run(pollex: Pollex, learnt: Learn
     assert {name: inner[name]["count"] for name in once} == dict.fromkeys(once, 1)
     assert {"plan_extraction", "summarize_sat", "summarize_dsat", "plan_pool", "plan_held_out"} <= inner.keys()
     assert not any(branch["errors"] for branch in graph["branches"])
+    kept = RubricSet.load(learnt.rubrics).calibrator
+    assert kept is not None
+    decided = f"{kept.chosen}: {kept.why}"
+    assert inner["calibrate"]["told"] == decided
     assert all(branch["ms"] >= branch["longest_ms"] > 0 for branch in graph["branches"])
     plain = pollex("trace", "last", "--store", learnt.store).out
     assert "extract × 24" in plain
+    assert decided[:60] in plain
     assert "built-in (no LLM)" in plain
 
 

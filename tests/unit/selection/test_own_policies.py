@@ -7,6 +7,7 @@ import pytest
 
 from pollex.selection.policies import ALPHAS, POLICIES, separation
 from pollex.selection.pool import Pool
+from pollex.services.recorded import Recording
 
 
 def problem(seed: int = 0, n: int = 60, r: int = 10) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
@@ -15,6 +16,10 @@ def problem(seed: int = 0, n: int = 60, r: int = 10) -> tuple[np.ndarray, np.nda
     values = np.clip(np.round(rng.normal(2, 1, (n, r)) + positive[:, None] * rng.uniform(-0.5, 1.5, r)), 0, 4) * 2.5
     sat = np.arange(r) % 2 > 0
     return values - 10 * ~sat, positive, sat, [f"{i:02}" for i in range(r)]
+
+
+def test_separation_is_there_for_the_recorded_run_which_was_chosen_by_it() -> None:
+    assert Recording.bundled().policy == "separation"
 
 
 def test_separation_prefers_what_adds_to_the_gap_over_a_copy_that_adds_to_the_spread() -> None:
