@@ -89,7 +89,7 @@ def words(text: str) -> list[str]:
 
 def words_of(conversation: Conversation) -> list[str]:
     """Return the words of all turns."""
-    return [word for turn in conversation.turns for word in words(turn.content)]
+    return [word for turn in conversation.turns for word in words(turn.shown)]
 
 
 _MARKS = dict.fromkeys(map(ord, "\"'`´“”„‟‘’‚‛«»‹›「」『』″′"))
@@ -113,7 +113,7 @@ def located(conversation: Conversation, text: str, turn: int) -> Quote | None:
     for find in (_as_written, own_words):
         for candidate in candidates:
             for i in nearest:
-                if words := find(conversation.turns[i].content, candidate):
+                if words := find(conversation.turns[i].shown, candidate):
                     return Quote(conversation_id=conversation.id, turn=i, text=words)
     return None
 

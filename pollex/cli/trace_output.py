@@ -99,7 +99,7 @@ def side_of(trace: ConversationTrace) -> str:
 def show_turns(console: Console, conversation: Conversation) -> None:
     """Show the turns of a conversation with their numbers."""
     for number, turn in enumerate(conversation.turns):
-        line(console, f"  [{number}] {turn.role}: {turn.content}", "dim")
+        line(console, f"  [{number}] {turn.role}: {turn.shown}", "dim")
 
 
 def show_findings(console: Console, trace: ConversationTrace, questions: Mapping[str, Question]) -> None:

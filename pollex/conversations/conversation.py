@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from pollex.conversations.tools import ToolCall, ToolResult
 
 Role = Literal["user", "assistant", "system", "tool"]
 
@@ -42,12 +45,61 @@ QUEUES = frozenset({"unsure", "telling", "window", "differs", "filter", "chosen"
 
 
 class Turn(BaseModel):
-    """One message: who spoke, and the words."""
+    """One message: who spoke, the words, and calls of tools.
+
+    Attributes:
+        content: The words, with a mark for each call; of a tool's turn, its result.
+        calls: In the order of their marks.
+        result: Of a tool's turn, where the log says more of it than its content.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     role: Role
     content: str
+    calls: tuple[ToolCall, ...] = ()
+    result: ToolResult | None = None
+
+    @cached_property
+    def shown(self) -> str:
+        """The words as people and models see them: each call with its arguments, a failed result marked."""
+        if self.calls:
+            placed = self.placed()
+            unmarked = [f"{call.mark} {call.shown}".strip() for call in self.calls[len(placed) :]]
+            return "\n".join([self.part(0, len(self.content)), *unmarked]).strip("\n")
+        return f"[failed] {self.content}" if self.result and self.result.error else self.content
+
+    def part(self, start: int, end: int) -> str:
+        """Return the content from one position up to another, with the arguments of the calls that end in it."""
+        pieces, at = [], start
+        for place, call in self.placed():
+            if start < place <= end and call.arguments:
+                pieces += [self.content[at:place], f" {call.shown}"]
+                at = place
+        return "".join([*pieces, self.content[at:end]])
+
+    def placed(self) -> list[tuple[int, ToolCall]]:
+        """Return the place behind the mark of each call, up to the first call without one."""
+        found, at = [], 0
+        for call in self.calls:
+            if (place := self.content.find(call.mark, at)) < 0:
+                break
+            at = place + len(call.mark)
+            found.append((at, call))
+        return found
+
+    def mapped(self, change: Callable[[str], str]) -> Turn:
+        """Return the turn with changed texts."""
+        if not self.calls and self.result is None:
+            return Turn(role=self.role, content=change(self.content))
+        result = self.result and self.result.model_copy(update={"error": change(self.result.error)})
+        calls = tuple(call.mapped(change) for call in self.calls)
+        return Turn(role=self.role, content=change(self.content), calls=calls, result=result)
+
+    @property
+    def size(self) -> int:
+        """Characters of all that is kept."""
+        return len(self.content) + sum(len(call.arguments) for call in self.calls)
 
 
 class Conversation(BaseModel):
@@ -108,6 +160,45 @@ class Conversation(BaseModel):
         return ""
 
 
-def messages_of(conversation: Conversation) -> list[dict[str, str]]:
+class ToolUse(NamedTuple):
+    """A call with its result.
+
+    Attributes:
+        turn: Index of the turn that calls.
+        result: Index of the tool's turn that answers; None where none does.
+    """
+
+    turn: int
+    call: ToolCall
+    result: int | None
+
+
+def tool_uses(turns: Sequence[Turn]) -> Iterator[ToolUse]:
+    """Yield the calls of a conversation with their results: by id, else the first result not yet taken after it."""
+    results = {n: turn.result.id if turn.result else None for n, turn in enumerate(turns) if turn.role == "tool"}
+    for index, turn in enumerate(turns):
+        for call in turn.calls:
+            after = [place for place in results if place > index]
+            named = [place for place in after if call.id is not None and results[place] == call.id]
+            free = [place for place in after if call.id is None or results[place] is None]
+            found = next(iter(named or free), None)
+            if found is not None:
+                del results[found]
+            yield ToolUse(index, call, found)
+
+
+def messages_of(conversation: Conversation) -> list[dict[str, Any]]:
     """Return the turns, OpenAI style."""
-    return [{"role": turn.role, "content": turn.content} for turn in conversation.turns]
+    return [_message(turn) for turn in conversation.turns]
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": turn.role, "content": turn.content}
+    if turn.calls:
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in turn.calls
+        ]
+    if turn.result:
+        message |= {"tool_call_id": turn.result.id} | ({"error": turn.result.error} if turn.result.error else {})
+    return message

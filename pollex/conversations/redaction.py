@@ -17,7 +17,7 @@ import phonenumbers
 from stdnum import iban, luhn
 from stdnum.us import ssn
 
-from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 
 
@@ -252,7 +252,7 @@ def pseudonym(name: str) -> str:
 def redacted(conversation: Conversation, finders: Sequence[Finder] = FINDERS) -> tuple[Conversation, dict[str, str]]:
     """Return a conversation without what says who somebody is, and what each placeholder stands for."""
     places = Placeholders(finders)
-    turns = tuple(Turn(role=turn.role, content=places.redacted(turn.content)) for turn in conversation.turns)
+    turns = tuple(turn.mapped(places.redacted) for turn in conversation.turns)
     changes: dict[str, Any] = {"turns": turns, "metadata": places.everywhere(conversation.metadata)}
     for field in ("id", "judge", "group"):
         value = getattr(conversation, field)

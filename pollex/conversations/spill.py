@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -36,7 +35,7 @@ class SpilledList(Sequence[Conversation]):
             self._places.append(self._written(self._file, conversation))
             return
         self._kept.append(conversation)
-        self._room -= sum(sys.getsizeof(turn.content) + TURN_OVERHEAD for turn in conversation.turns)
+        self._room -= sum(turn.size + TURN_OVERHEAD for turn in conversation.turns)
         if self._room < 0:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115
             self._places = [self._written(self._file, kept) for kept in self._kept]

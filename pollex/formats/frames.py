@@ -97,6 +97,6 @@ def _unpacked(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_unpacked(inner) for inner in value]
     if _is_message(value):
-        names = ("type", "content", "id", "name", "tool_calls", "tool_call_id")
+        names = ("type", "content", "id", "name", "tool_calls", "tool_call_id", "status")
         return {name: found for name in names if (found := getattr(value, name, None)) not in (None, [])}
     return value

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
 
-from pollex.conversations.conversation import Conversation, Flag, Label, Role, Turn
+from pollex.conversations.conversation import Conversation, Flag, Label, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
 from pollex.conversations.redaction import finders_of, redacted
 from pollex.errors import BadInput, WrongUse
@@ -47,12 +47,11 @@ _ODD: dict[Flag, re.Pattern[str]] = {
 
 
 class TableTurn(NamedTuple):
-    """A row of a flat table, with plain values to save memory."""
+    """A row of a flat table."""
 
     position: float | None
     at: float | None
-    role: Role
-    content: str
+    turn: Turn
     picked: Picked
 
 
@@ -71,10 +70,7 @@ class Table:
             picked = self.turns[-1].picked
         # The turns of a row stay in their order where the table has the newest row first.
         times = [None if draft.at is None else draft.at + n / 1e5 for n in range(len(draft.turns))]
-        self.turns += [
-            TableTurn(draft.position, at, turn.role, turn.content, picked)
-            for at, turn in zip(times, draft.turns, strict=True)
-        ]
+        self.turns += [TableTurn(draft.position, at, turn, picked) for at, turn in zip(times, draft.turns, strict=True)]
 
 
 class Assembler:
@@ -164,12 +160,14 @@ class Assembler:
         try:
             draft = reader.read(row.fields)
             if draft:
+                self._joiner.odd.look_at(draft.turns, (row.source, row.line))
                 table.add(draft, self._picker.pick(draft.rest, TURN_ID_NAMES))
         except BadInput as error:
             table.bad = table.bad or _bad(row, error)
 
     def _whole(self, row: Row, draft: Draft) -> Placed:
         picked = self._picker.pick(draft.rest)
+        self._joiner.odd.look_at(draft.turns, (row.source, row.line))
         conversation = _conversation(draft.turns, picked, self._options.max_turn_chars, row)
         return Placed(conversation, row.source, row.line, picked.number)
 
@@ -183,7 +181,7 @@ class Assembler:
             picked = _agreed([turn.picked for turn in ordered])
         except BadInput as error:
             return _bad(first, error)
-        turns = tuple(Turn(role=turn.role, content=turn.content) for turn in ordered)
+        turns = tuple(row.turn for row in ordered)
         one = _conversation(turns, picked, self._options.max_turn_chars, first)
         return Placed(one, table.source, table.line, picked.number)
 
@@ -265,7 +263,7 @@ def _conversation(turns: tuple[Turn, ...], picked: Picked, max_turn_chars: int, 
     if "too_large" in flags:
         turns = tuple(_shortened(turns, max_turn_chars))
     if "surrogates" in flags:
-        turns = tuple(Turn(role=turn.role, content=writable(turn.content)) for turn in turns)
+        turns = tuple(turn.mapped(writable) for turn in turns)
     return Conversation(
         id=writable(picked.id) or _content_id(row),
         turns=turns,
@@ -282,8 +280,8 @@ def _shortened(turns: Iterable[Turn], longest: int) -> Iterator[Turn]:
     room = MOST_TURNS * longest
     for turn in turns:
         kept = min(longest, room)
-        yield turn if len(turn.content) <= kept else Turn(role=turn.role, content=turn.content[:kept] + CUT)
-        room -= min(kept, len(turn.content))
+        yield turn if turn.size <= kept else Turn(role=turn.role, content=turn.content[:kept] + CUT)
+        room -= min(kept, turn.size)
         if room <= 0:
             return
 
@@ -311,13 +309,14 @@ class Redactor:
 
 def _flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
     found: set[Flag] = set()
-    if sum(len(turn.content) for turn in turns) > MOST_TURNS * max_turn_chars:
+    if sum(turn.size for turn in turns) > MOST_TURNS * max_turn_chars:
         found.add("too_large")
     for turn in turns:
-        if len(turn.content) > max_turn_chars:
+        if turn.size > max_turn_chars:
             found.add("too_large")
-        if not turn.content.isascii() or "\x00" in turn.content:
-            found.update(flag for flag, odd in _ODD.items() if odd.search(turn.content))
+        for text in (turn.content, *(call.arguments for call in turn.calls)):
+            if not text.isascii() or "\x00" in text:
+                found.update(flag for flag, odd in _ODD.items() if odd.search(text))
     return tuple(flag for flag in get_args(Flag) if flag in found)
 
 
@@ -395,7 +394,8 @@ def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where
         tally.add(redactor.placed(item) if isinstance(item, Placed) else item)
     joiner.account.spellings.update(picker.spellings)
     tally.settle(picker.numbers)
-    logs = replace(tally.logs([*picker.notes, *joiner.notes]), label_field=picker.label_field, account=joiner.account)
+    told = [*picker.notes, *joiner.notes, *joiner.odd.notes]
+    logs = replace(tally.logs(told), label_field=picker.label_field, account=joiner.account)
     logs = replace(logs, originals=redactor.originals)
     logs.check_max_bad(options.max_bad)
     tally.check_clashes()

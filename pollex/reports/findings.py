@@ -256,8 +256,6 @@ def shown(rubrics: RubricSet, places: Places) -> list[ShownConversation]:
 def cut(turns: Sequence[Turn]) -> list[Turn]:
     """Cut turns that would make the page heavy."""
     return [
-        turn
-        if len(turn.content) <= LONGEST_TURN
-        else turn.model_copy(update={"content": f"{turn.content[:LONGEST_TURN]}…"})
+        turn if len(turn.shown) <= LONGEST_TURN else Turn(role=turn.role, content=f"{turn.shown[:LONGEST_TURN]}…")
         for turn in turns
     ]

@@ -187,5 +187,5 @@ def worst_of(row: Row, texts: Mapping[str, Conversation]) -> Worst:
         return Worst(row, ())
     turns = cut(texts[row.id].turns)
     side: Polarity = "dsat"
-    quotes = {place: [(turns[place].content, side)] for place in row.turns if place < len(turns)}
+    quotes = {place: [(turns[place].shown, side)] for place in row.turns if place < len(turns)}
     return Worst(row, tuple(marked_turns(turns, quotes)))

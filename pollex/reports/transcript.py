@@ -35,7 +35,7 @@ def marked_turns(turns: Sequence[Turn], quotes: Mapping[int, Sequence[tuple[str,
     Args:
         quotes: By place of the turn, the quoted words and the kind of their rubric.
     """
-    return [MarkedTurn(turn.role, marked(turn.content, quotes.get(place, ()))) for place, turn in enumerate(turns)]
+    return [MarkedTurn(turn.role, marked(turn.shown, quotes.get(place, ()))) for place, turn in enumerate(turns)]
 
 
 def marked(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[Piece, ...]:

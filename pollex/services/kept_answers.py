@@ -110,6 +110,6 @@ def _missing(rubrics: Sequence[ChosenRubric], known: Mapping[str, object]) -> li
 
 
 def _prompt(conversation: Conversation, rubrics: Sequence[ChosenRubric]) -> int:
-    words = [turn.content for turn in conversation.turns]
+    words = [turn.shown for turn in conversation.turns]
     sides = {rubric.polarity: [one.text for one in rubrics if one.polarity == rubric.polarity] for rubric in rubrics}
     return sum(prompt_estimate([{"content": text} for text in (*words, *side)]) for side in sides.values())

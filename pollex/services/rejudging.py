@@ -255,7 +255,7 @@ def planned_preview(
 def planned(rubrics: Sequence[ChosenRubric], conversation: Conversation) -> dict[str, int]:
     """Return about how many calls and tokens another judge takes for one conversation."""
     sides = len({rubric.polarity for rubric in rubrics})
-    words = [turn.content for turn in conversation.turns] + [rubric.text for rubric in rubrics]
+    words = [turn.shown for turn in conversation.turns] + [rubric.text for rubric in rubrics]
     read = prompt_estimate([{"content": text} for text in words]) * sides
     return {"calls": sides, "prompt_tokens": read, "completion_tokens": 60 * len(rubrics)}
 

@@ -79,9 +79,16 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
     for row in rows:
         (hashes if row["id"] in wanted else others).add(row["text_hash"])
     texts = store.ask("any", "SELECT text_hash, turns FROM texts") if hashes else []
-    own = [content for row in texts if row["text_hash"] in hashes for _, content in unpacked(row["turns"])]
-    rest = (content for row in texts if row["text_hash"] not in hashes for _, content in unpacked(row["turns"]))
+    own = [words for row in texts if row["text_hash"] in hashes for words in _words(row["turns"])]
+    rest = (words for row in texts if row["text_hash"] not in hashes for words in _words(row["turns"]))
     return Target(frozenset(wanted), frozenset(hashes - others), tuple(own), Traces(own, rest))
+
+
+def _words(turns: str) -> Iterator[str]:
+    """Yield what was said in a kept conversation, and the arguments of its calls."""
+    for _, content, *tools in unpacked(turns):
+        yield content
+        yield from (call["arguments"] for one in tools for call in one.get("calls", ()) if "arguments" in call)
 
 
 def _users(metadata: str) -> set[str]:

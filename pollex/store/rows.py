@@ -10,7 +10,7 @@ import orjson
 from pydantic import BaseModel
 
 from pollex.agents.roles import Extraction
-from pollex.conversations.conversation import Conversation
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric import Rubric, content_id
@@ -25,7 +25,7 @@ OPENING = 200
 def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: str = "") -> Iterator[Row]:
     """Yield rows of a run's conversations; `side` is `train`, `test` or empty."""
     for one in conversations:
-        yield TextRow(run, one.text_hash, packed([[turn.role, turn.content] for turn in one.turns]))
+        yield TextRow(run, one.text_hash, packed([_kept_turn(turn) for turn in one.turns]))
         yield ConversationRow(
             run=run,
             id=one.id,
@@ -39,6 +39,12 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
             turn_count=len(one.turns),
             flags=" ".join(one.flags),
         )
+
+
+def _kept_turn(turn: Turn) -> list[Any]:
+    """Return a turn as it is kept: role and content, and what it has of tools."""
+    tools = turn.model_dump(include={"calls", "result"}, exclude_defaults=True)
+    return [turn.role, turn.content, *([tools] if tools else [])]
 
 
 def extraction_rows(run: str, conversation_id: str, found: Extraction | Unanswered) -> Iterator[Row]:
@@ -141,7 +147,10 @@ def question_hash(question: Question) -> str:
 
 def read_conversation(row: Mapping[str, Any]) -> Conversation:
     """Convert a row of conversations, with its text's turns, to a conversation; without turns if no text was kept."""
-    turns = [{"role": role, "content": content} for role, content in unpacked(row["turns"] or "[]")]
+    turns = [
+        {"role": role, "content": content, **(tools[0] if tools else {})}
+        for role, content, *tools in unpacked(row["turns"] or "[]")
+    ]
     return Conversation.model_validate(
         {**{name: row[name] for name in ("id", "label", "judge", "group")}, "turns": turns}
         | {"flags": (row["flags"] or "").split()}

@@ -182,7 +182,7 @@ class PolarRole:
 
 def turns_as_items(conversation: Conversation) -> list[Item]:
     """Return a conversation as data: its turns, without id, label or metadata."""
-    return items_of((turn.role, turn.content) for turn in conversation.turns)
+    return items_of((turn.role, turn.shown) for turn in conversation.turns)
 
 
 def judge_id(model: str, prompt: Prompt) -> str:

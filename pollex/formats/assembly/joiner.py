@@ -28,6 +28,7 @@ from pollex.formats.assembly.thumbs import chosen, latest, notes
 from pollex.formats.assembly.trees import Built, from_messages, gathered
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import Row
+from pollex.formats.oddities import Oddities, turns_of_piece
 from pollex.text import count
 
 Place = tuple[str, int]
@@ -47,6 +48,7 @@ class Joiner:
 
     Attributes:
         unread: Bad rows, which may be why pieces don't fit together.
+        odd: What had an odd shape, and where.
         votes: Thumbs on conversations that aren't joined, as `elsewhere` finds them.
     """
 
@@ -55,6 +57,7 @@ class Joiner:
         self.votes: dict[str, list[Score]] = {}
         self.account = Account()
         self.notes: list[str] = []
+        self.odd = Oddities()
         self.steps = 0
         self.unread: list[BadRow] = []
         self._options = options
@@ -91,9 +94,10 @@ class Joiner:
             BadInput: The row can't be read.
         """
         self.account.formats[name] += 1
-        found = list(pieces)
+        found, place = list(pieces), (row.source, row.line)
         for piece in found:
-            self._keep(piece, (row.source, row.line))
+            self._keep(piece, place)
+            self.odd.look_at(turns_of_piece(piece), place)
         for score in offered(row.fields, found, f"{row.source}:{row.line}", self._options.label_field):
             self._columns[score.target, score.id, score.name, str(score.value)] = score
 
@@ -312,14 +316,14 @@ def _with_beside(message: Message, beside: Sequence[Addition]) -> Message:
         return message
     first, *rest = message.turns
     marks = [one.mark for one in beside if one.mark]
-    first = Turn(role=first.role, content="\n".join([first.content, *marks])) if marks else first
+    first = first.model_copy(update={"content": "\n".join([first.content, *marks])}) if marks else first
     steps = [turn for one in sorted(beside, key=lambda one: one.at or 0) for turn in one.steps]
     if rest and rest[-1].role == "assistant":
         left = rest[-1].content
         for turn in steps:
             words = turn.content.partition("\n[tool call: ")[0] if turn.role == "assistant" else ""
             left = left.removeprefix(words).lstrip() if words and left != words else left
-        rest = [*rest[:-1], *steps, Turn(role="assistant", content=left)]
+        rest = [*rest[:-1], *steps, rest[-1].model_copy(update={"content": left})]
     return message._replace(turns=(first, *(rest or steps)))
 
 

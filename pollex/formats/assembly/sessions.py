@@ -165,7 +165,7 @@ def _with_words(turns: Turns, known: Sequence[Turn]) -> Turns:
         marks = _marks(turn)
         place = next((i for i, one in enumerate(left) if marks and _marks(one) == marks), None)
         if place is not None:
-            turn = max(turn, left[place], key=lambda one: len(one.content))
+            turn = max(turn, left[place], key=lambda one: (len(one.content), one.size))
             del left[: place + 1]
         found.append(turn)
     return tuple(found)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pollex.conversations.conversation import Role, Turn
+from pollex.conversations.tools import ToolResult
 from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, moment
 from pollex.formats.labels import as_number
 from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text, truth
-from pollex.formats.log_shapes.parts import attached, text_of
+from pollex.formats.log_shapes.parts import attached, call_of, text_of
 from pollex.formats.log_shapes.payloads import opened
 
 ROLES: dict[str, Role] = {
@@ -41,8 +42,10 @@ def _step(fields: Fields) -> Iterator[Piece]:
     failed = truth(fields.get("isError")) and role in ("assistant", "tool")
     turns: tuple[Turn, ...] = ()
     if role == "tool":
-        called = Turn(role="assistant", content=f"[tool call: {fields.get('name')}]")
-        turns = (called, Turn(role="tool", content="[error]" if failed else words))
+        call = call_of({"name": fields.get("name"), "arguments": opened(fields.get("input"))})
+        result = ToolResult(error=words or "failed") if failed else None
+        answered = Turn(role="tool", content="[error]" if failed else words, result=result)
+        turns = (Turn(role="assistant", content=call.mark, calls=(call,)), answered)
     elif role and (words or failed):
         turns = (Turn(role=role, content="[error]" if failed else words),)
     said = facts(user=text(fields.get("name")) if role == "user" else None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, required, text
+from pollex.formats.log_shapes.parts import call_of
 from pollex.formats.log_shapes.turns import role_of
 
 _WORDS = ("text", "multimodal_text")
@@ -30,7 +31,9 @@ def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
         return ()
     role, recipient = role_of(at(message, "author.role")), message.get("recipient") or "all"
     if role == "assistant" and recipient != "all":
-        return (Turn(role=role, content=f"[tool call: {recipient}]"),)
+        given = at(message, "content.text") or at(message, "content.parts.0")
+        call = call_of({"name": recipient, "arguments": given})
+        return (Turn(role=role, content=call.mark, calls=(call,)),)
     if at(message, "content.content_type") not in _WORDS:
         return ()
     parts = at(message, "content.parts")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, inside, objects, required, text
-from pollex.formats.log_shapes.parts import text_of, written
+from pollex.formats.log_shapes.parts import call_of, text_of, written
 from pollex.formats.log_shapes.payloads import opened
 
 CUT = 500
@@ -41,12 +41,17 @@ def _step(fields: Fields) -> Iterator[Piece]:
     names = [name for name in str(fields.get("tool") or "").split(";") if name]
     if not names:
         return  # the last step is the answer
-    calls = [f"[tool call: {name}]" for name in names]
+    given = opened(fields.get("tool_input"))
+    inputs = (
+        given if isinstance(given, Mapping) and any(name in given for name in names) else dict.fromkeys(names, given)
+    )
+    calls = [call_of({"name": name, "arguments": inputs.get(name)}) for name in names]
     words = _THINKING.sub("", str(fields.get("thought") or "")).strip()
     observed = opened(fields.get("observation"))
     named = [observed[n] for n in dict.fromkeys(names) if n in observed] if isinstance(observed, Mapping) else []
     tools = [Turn(role="tool", content=written(one)) for one in named or [observed] if one not in (None, "")]
-    turn = Turn(role="assistant", content="\n".join(filter(None, [words, *calls])))
+    said = "\n".join(filter(None, [words, *(call.mark for call in calls)]))
+    turn = Turn(role="assistant", content=said, calls=tuple(calls))
     place = moment(fields.get("position")) or moment(fields.get("created_at"))
     yield Addition(required(fields, "message_id"), place, (turn, *tools))
 

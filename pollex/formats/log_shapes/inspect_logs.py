@@ -31,7 +31,9 @@ def _with(message: Mapping[str, Any], attached: Mapping[str, Any]) -> dict[str, 
     content, calls = _found(message.get("content"), attached), message.get("tool_calls")
     if isinstance(calls, list):
         named = [call for call in calls if isinstance(call, Mapping)]
-        calls = [{"name": call["function"]} if isinstance(call.get("function"), str) else call for call in named]
+        calls = [
+            {**call, "name": call["function"]} if isinstance(call.get("function"), str) else call for call in named
+        ]
     return {**message, "content": content, "tool_calls": calls}
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, inside, objects, required, text, truth
-from pollex.formats.log_shapes.parts import attached, text_of, written
+from pollex.formats.log_shapes.parts import attached, call_of, result_beside, text_of, written
 from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.turns import role_of
 
@@ -18,7 +19,7 @@ def _langflow(fields: Fields) -> Iterator[Piece]:
     failed = fields.get("category") == "error" or truth(fields.get("error"))
     blocks = [content for block in objects(fields.get("content_blocks")) for content in objects(block.get("contents"))]
     tools = [content for content in blocks if content.get("type") == "tool_use"]
-    calls = [turn for tool in tools for turn in _called(tool.get("name"), tool.get("output"))]
+    calls = [turn for tool in tools for turn in _called(tool, tool.get("output"))]
     said = ["[error]" if failed else words, *attached(opened(fields.get("files")))]
     turn = Turn(role=role_of(fields.get("sender")), content="\n".join(filter(None, said)))
     yield Message(session, key, (*calls, turn), moment(fields.get("timestamp")), error=words if failed else "")
@@ -32,7 +33,9 @@ def _flowise(fields: Fields) -> Iterator[Piece]:
     said = [text_of(str(fields.get("content") or "")), *attached(opened(fields.get("fileUploads")))]
     turn = Turn(role=role_of(fields.get("role")), content="\n".join(filter(None, said)))
     calls = [
-        turn for tool in objects(fields.get("usedTools")) for turn in _called(tool.get("tool"), tool.get("toolOutput"))
+        turn
+        for tool in objects(fields.get("usedTools"))
+        for turn in _called({"name": tool.get("tool"), **tool}, tool.get("toolOutput"))
     ]
     yield Message(session, key, (*calls, turn), moment(fields.get("createdDate")))
     if key:
@@ -46,10 +49,11 @@ def _flowise_chat(fields: Fields) -> Iterator[Piece]:
         yield from _flowise({**message, "chatId": id_, "createdDate": message.get("time")})
 
 
-def _called(name: object, output: object) -> Iterator[Turn]:
-    yield Turn(role="assistant", content=f"[tool call: {name}]")
+def _called(tool: Mapping[str, Any], output: object) -> Iterator[Turn]:
+    call = call_of(tool)
+    yield Turn(role="assistant", content=call.mark, calls=(call,))
     if output is not None:
-        yield Turn(role="tool", content=written(output))
+        yield Turn(role="tool", content=written(output), result=result_beside(tool))
 
 
 def _feedback(fields: Fields) -> Iterator[Piece]:

@@ -11,7 +11,7 @@ from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text
-from pollex.formats.log_shapes.parts import attached, text_of, written
+from pollex.formats.log_shapes.parts import attached, call_of, text_of, written
 from pollex.formats.log_shapes.payloads import opened, system_of
 from pollex.formats.log_shapes.turns import role_of
 
@@ -88,7 +88,7 @@ def _turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str]:
     turns = list(_told(words)) if role == "assistant" else [Turn(role=role, content=text_of(words))]
     beside = attached(message.get("files"))
     if beside and turns:
-        turns[-1] = Turn(role=role, content="\n".join(filter(None, [turns[-1].content, *beside])))
+        turns[-1] = turns[-1].model_copy(update={"content": "\n".join(filter(None, [turns[-1].content, *beside]))})
     error = message.get("error")
     failed = str(error.get("content") or "failed") if isinstance(error, Mapping) else "failed" if error else ""
     if failed and not any(turn.content.strip() for turn in turns):
@@ -106,8 +106,9 @@ def _told(words: str) -> Iterator[Turn]:
         if attributes.get("type") != "tool_calls":
             said += "" if attributes.get("type") in ("reasoning", "code_interpreter") else found.group(0)
             continue
-        called = f"[tool call: {attributes.get('name')}]"
-        yield Turn(role="assistant", content="\n".join(filter(None, [text_of(said.strip()), called])))
+        call = call_of({**attributes, "arguments": opened(attributes.get("arguments"))})
+        told = "\n".join(filter(None, [text_of(said.strip()), call.mark]))
+        yield Turn(role="assistant", content=told, calls=(call,))
         said = ""
         if "result" in attributes:
             yield Turn(role="tool", content=written(opened(attributes["result"])))

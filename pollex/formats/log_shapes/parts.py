@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pollex.conversations.tools import ToolCall, ToolResult
 from pollex.errors import BadInput
 
 KIND_NAMES = ("type", "kind", "event")
@@ -177,7 +178,7 @@ def words_of(part: object) -> str | None:
     if kind in _TEXT_PARTS:
         return _words(part)
     if kind in CALLS or tool_named(part, kind) is not None:
-        return tool_call(part)
+        return call_of(part).mark
     if kind in _RESULTS:
         return result_of(part)
     if kind == "error":
@@ -218,16 +219,50 @@ def _facts_of(file: object) -> list[object]:
     return [file.get(name) for name in _FILE_NAMES] if isinstance(file, Mapping) else [file]
 
 
-def tool_call(call: Mapping[str, Any]) -> str:
-    """Format a tool call in text: `[tool call: name]`."""
+def call_of(call: object) -> ToolCall:
+    """Read a call of a tool in any recorded form; one of odd shape has no name, and is kept as its arguments."""
+    if not isinstance(call, Mapping):
+        return ToolCall(name="", arguments=written(call))
     inner = next((call[name] for name in _CALLED if isinstance(call.get(name), Mapping)), call)
     name = inner.get("name", inner.get("toolName"))
     if name is None and part_kind(call) == "executableCode":
-        name = "code"
+        code = _keyed(call, "executableCode")
+        inner, name = code if isinstance(code, Mapping) else call, "code"
     kind = call.get("type")
     if name is None and isinstance(kind, str) and kind.startswith("tool-"):
         name = kind.removeprefix("tool-")
-    return f"[tool call: {name}]"
+    given = next((one[key] for one in (inner, call) for key in _ARGUMENTS if one.get(key) not in (None, "")), None)
+    id_ = next((one[key] for one in (call, inner) for key in _CALL_IDS if one.get(key) not in (None, "")), None)
+    if name is None:
+        return ToolCall(name="", arguments=_arguments(call))
+    return ToolCall(name=str(name), arguments=_arguments(given), id=None if id_ is None else str(id_))
+
+
+_ARGUMENTS = ("arguments", "args", "input", "parameters", "rawInput", "tool_input", "toolInput", "code", "action")
+_CALL_IDS = ("call_id", "toolCallId", "tool_call_id", "tool_use_id", "tool_id", "id")
+_RESULT_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "call_id", "tool_id")
+
+
+def _arguments(given: object) -> str:
+    """Return arguments as text: JSON, but for the text of a tool that takes one."""
+    if given is None or isinstance(given, str):
+        return given or ""
+    return json.dumps(given, ensure_ascii=False, default=str)
+
+
+def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
+    """Return what a result's message or part says beside its content; None if nothing."""
+    inside = (*(part.get(name) for name in _INNER), _keyed(part, part_kind(part)))
+    inner = next((one for one in inside if isinstance(one, Mapping)), part)
+    own = inner.get("id") if inner is not part or "response" in part else None
+    ids = (*(one.get(key) for one in (part, inner) for key in _RESULT_IDS), own)
+    id_ = next((str(one) for one in ids if one), None)
+    given = next((one[key] for one in (part, inner) for key in ("error", "errorText") if one.get(key)), None)
+    if isinstance(given, Mapping):
+        given = given.get("message") or given
+    flags = (part.get("is_error"), part.get("isError"), part.get("status") == "error")
+    error = written(given) if given not in (None, True) else "failed" if given or True in flags else ""
+    return ToolResult(id=id_, error=error) if id_ or error else None
 
 
 def kind_of(value: object) -> str:

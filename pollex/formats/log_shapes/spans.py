@@ -134,7 +134,8 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     calls = [call.get("tool_call", call) for call in _objects(message.get("tool_calls"))]
     parts = [_part(part.get("message_content", part)) for part in _objects(message.get("contents"))]
     content = message.get("content") or parts or None
-    return {"role": message.get("role") or "assistant", "content": content, "tool_calls": calls}
+    beside = {"tool_call_id": message["tool_call_id"]} if message.get("tool_call_id") else {}
+    return {"role": message.get("role") or "assistant", "content": content, "tool_calls": calls, **beside}
 
 
 def _objects(listed: object) -> list[Mapping[str, Any]]:

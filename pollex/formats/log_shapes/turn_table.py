@@ -9,9 +9,10 @@ from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import moment
 from pollex.formats.log_shapes.parts import text_of
 from pollex.formats.log_shapes.shape import Draft, Fields, Reader
-from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, role_of
+from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, role_of, turns_in
 
 POSITION_NAMES = ("turn", "turn_id", "turn_index", "turn_number", "index", "position", "seq", "order")
+CALL_NAMES = ("tool_calls", "tool_call_id")
 TIME_NAMES = ("timestamp", "created_at", "createdAt", "created", "sent_at", "datetime", "time", "date")
 
 
@@ -38,9 +39,13 @@ def _read(fields: Fields) -> Draft:
     role, text, position = (_named(fields, names) for names in (ROLE_NAMES, TEXT_NAMES, POSITION_NAMES))
     if role is None or text is None:
         raise BadInput("the row has no role or no text", remedy="give every row of the table both")
+    calls = {name: fields[name] for name in CALL_NAMES if fields.get(name) not in (None, "")}
+    said = {"role": fields[role], "content": fields[text]}
     return Draft(
-        turns=(Turn(role=role_of(fields[role]), content=text_of(fields[text])),),
-        rest={key: value for key, value in fields.items() if key not in (role, text, position)},
+        turns=turns_in({**said, **calls})
+        if calls
+        else (Turn(role=role_of(fields[role]), content=text_of(fields[text])),),
+        rest={key: value for key, value in fields.items() if key not in (role, text, position, *CALL_NAMES)},
         position=None if position is None else _position(position, fields[position]),
         at=time_of(fields),
     )

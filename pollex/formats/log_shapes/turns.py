@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
+from pollex.conversations.tools import ToolCall
 from pollex.errors import BadInput
 from pollex.formats.log_shapes.parts import (
     CALLS,
+    call_of,
     is_result,
     kind_of,
     part_kind,
+    result_beside,
     result_of,
     text_of,
-    tool_call,
     tool_named,
     words_of,
     written,
@@ -83,24 +85,49 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     name = next((name for name in TEXT_NAMES if message.get(name) is not None), None)
     name = name or next((name for name in TEXT_NAMES if name in message), None)
     parts = next((message[name] for name in PART_NAMES if isinstance(message.get(name), list)), None)
-    beside = _beside(message)
-    if name is None and parts is None and not beside:
+    said, beside, odd = _beside(message)
+    if name is None and parts is None and not (said or beside or odd):
         raise BadInput("a turn has no text", remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}")
     content = parts if parts is not None else message[name] if name else None
     if _DECORATION.sub("", str(speaker).casefold()) in CALLING:
-        return (Turn(role=role, content=_called(content)),)
+        return (_called(role, content),)
+    within = calls_in(content)
+    beside = [call for call in beside if call.mark not in {known.mark for known in within}]
     if isinstance(content, list) and any(is_result(part) for part in content):
-        return tuple(_parted(role, content, beside))
+        return tuple(_parted(role, content, said, [*beside, *odd]))
     text = json.dumps(content, ensure_ascii=False) if role == "tool" and isinstance(content, dict) else text_of(content)
-    return (Turn(role=role, content="\n".join(filter(None, [text, *beside])) if beside else text),)
+    marks = [call.mark for call in beside if call.mark not in text]
+    result = result_beside(message) if role == "tool" else None
+    return (
+        Turn(
+            role=role,
+            content="\n".join(filter(None, [text, *said, *marks])) if said or marks else text,
+            calls=(*within, *beside, *odd),
+            result=result,
+        ),
+    )
 
 
-def _called(content: object) -> str:
+def calls_in(content: object) -> list[ToolCall]:
+    """Return the calls among the parts of a message, whose marks `text_of` writes."""
+    parts = content if isinstance(content, list) else []
+    return [call_of(part) for part in parts if isinstance(part, Mapping) and _is_call(part)]
+
+
+def _is_call(part: Mapping[str, Any]) -> bool:
+    kind = part_kind(part)
+    return kind in CALLS or tool_named(part, kind) is not None
+
+
+def _called(role: Role, content: object) -> Turn:
     """Format a turn that is a call: an object with a name, possibly as JSON text."""
     if isinstance(content, str) and content.lstrip()[:1] == "{":
         with suppress(ValueError):
             content = parse_json(content)
-    return tool_call(content) if isinstance(content, Mapping) and "name" in content else text_of(content)
+    if isinstance(content, Mapping) and "name" in content:
+        call = call_of(content)
+        return Turn(role=role, content=call.mark, calls=(call,))
+    return Turn(role=role, content=text_of(content))
 
 
 def turns_of(messages: object) -> tuple[Turn, ...]:
@@ -161,43 +188,54 @@ _HIDDEN = ("reasoning", "mcp_list_tools", "mcp_approval_request", "mcp_approval_
 
 def _item(item: Mapping[str, Any]) -> Iterator[Turn]:
     if item["type"].endswith("_output"):
-        yield Turn(role="tool", content=written(item.get("output")))
+        yield Turn(role="tool", content=written(item.get("output")), result=result_beside(item))
     elif item["type"] in CALLS and item.get("name"):
-        yield Turn(role="assistant", content=tool_call(item))
+        call = call_of(item)
+        yield Turn(role="assistant", content=call.mark, calls=(call,))
         if item.get("output"):
-            yield Turn(role="tool", content=written(item["output"]))
+            yield Turn(role="tool", content=written(item["output"]), result=result_beside({**item, "call_id": call.id}))
 
 
-def _parted(role: Role, parts: list[Any], beside: list[str]) -> Iterator[Turn]:
+def _parted(role: Role, parts: list[Any], said: list[str], beside: list[ToolCall]) -> Iterator[Turn]:
     """Yield the turns of a message with tool results among its parts."""
     words: list[str] = []
+    calls: list[ToolCall] = []
     for part in parts:
         if not is_result(part):
             words += [text] if (text := words_of(part)) is not None else []
+            calls += calls_in([part])
             continue
-        if name := tool_named(part, part_kind(part)):
-            words.append(f"[tool call: {name}]")
+        if tool_named(part, part_kind(part)):
+            calls.append(call := call_of(part))
+            words.append(call.mark)
         if words:
-            yield Turn(role=role, content="\n".join(words))
-        words = []
-        yield Turn(role="tool", content=result_of(part))
-    if words or beside:
-        yield Turn(role=role, content="\n".join([*words, *beside]))
+            yield Turn(role=role, content="\n".join(words), calls=tuple(calls))
+        words, calls = [], []
+        yield Turn(role="tool", content=result_of(part), result=result_beside(part))
+    if words or said or beside:
+        marks = [call.mark for call in beside if call.name]
+        yield Turn(role=role, content="\n".join([*words, *said, *marks]), calls=(*calls, *beside))
 
 
-def _beside(message: Mapping[str, Any]) -> list[str]:
-    """Return an assistant's text besides its content, which is often null then.
+def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list[ToolCall]]:
+    """Return what an assistant's message has besides its content, which is often null then.
 
-    That is a refusal, an audio transcript, and `[tool call: name]` for each call, also in the old form.
+    That is a refusal or an audio transcript; the calls, also in the old form; and what stands in their place and is no
+    object, kept as calls without a name.
     """
     audio, call = message.get("audio"), message.get("function_call")
     said = [message.get("refusal"), audio.get("transcript") if isinstance(audio, Mapping) else None]
-    named = {tool_call(part) for part in _listed(message.get("content")) if part_kind(part) in CALLS}
-    calls = [*_listed(message.get("tool_calls")), *([call] if isinstance(call, Mapping) else [])]
-    texts = [text for text in said if isinstance(text, str) and text]
-    return texts + [text for one in calls if (text := tool_call(one)) not in named]
+    listed = [*_listed(message.get("tool_calls")), *([call] if isinstance(call, Mapping) else [])]
+    calls = [call_of(one) for one in listed if isinstance(one, Mapping)]
+    odd = [call_of(one) for one in listed if not isinstance(one, Mapping) and one is not None]
+    return [text for text in said if isinstance(text, str) and text], calls, odd
 
 
-def _listed(calls: object) -> list[Mapping[str, Any]]:
-    there = calls if isinstance(calls, Iterable) and not isinstance(calls, str) else ()
-    return [call for call in there if isinstance(call, Mapping)]
+def _listed(calls: object) -> list[object]:
+    """Return what stands in the place of calls as a list, also from JSON text."""
+    if isinstance(calls, str) and calls.lstrip()[:1] in ("[", "{"):
+        with suppress(ValueError):
+            calls = parse_json(calls)
+    if isinstance(calls, list | tuple):
+        return list(calls)
+    return [calls] if calls and calls == calls else []  # NaN stands for nothing in tables

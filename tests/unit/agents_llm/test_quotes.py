@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pollex.agents.checks import located, unescaped
+from pollex.agents.llm.asker import turns_as_items
 from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.tools import ToolCall
+from pollex.reports.transcript import marked_turns
 
 TALK = Conversation(
     id="c",
@@ -24,6 +27,17 @@ TALK = Conversation(
 )
 def test_what_does_not_stand_in_one_turn_is_no_quote(text: str) -> None:
     assert located(TALK, text, 0) is None
+
+
+def test_a_call_is_quoted_with_its_arguments_as_prompts_show_them() -> None:
+    call = ToolCall(name="book", arguments='{"day": "Friday"}')
+    turn = Turn(role="assistant", content=f"Wait. {call.mark}", calls=(call,))
+    talk = Conversation(id="c", turns=(Turn(role="user", content="On Sunday."), turn))
+    assert [item["text"] for item in turns_as_items(talk)][1] == 'Wait. [tool call: book] {"day": "Friday"}'
+    quote = located(talk, 'tool call: book] {"day": "Friday', 1)
+    assert quote is not None
+    assert quote.text == 'tool call: book] {"day": "Friday'
+    assert marked_turns(talk.turns, {1: [(quote.text, "dsat")]})[1].pieces[1].text == quote.text
 
 
 def test_white_space_may_differ() -> None:

@@ -10,6 +10,7 @@ from small_log import write_log
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.redaction import Placeholders, found_in, kind_of, pseudonym, redacted
+from pollex.conversations.tools import ToolCall, ToolResult
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 from pollex.formats.references import read_cases
@@ -64,6 +65,19 @@ def test_ids_that_name_somebody_become_others_that_are_the_same_for_the_same() -
     one, _ = redacted(Conversation(id="c", turns=(), group=MAIL))
     assert one.group == pseudonym(MAIL)
     assert one.id == "c"
+
+
+def test_arguments_and_errors_of_tools_are_redacted_and_stay_json() -> None:
+    call = ToolCall(name="mail", arguments=json.dumps({"to": MAIL, "copies": 2, "card": CARD}))
+    failed = ToolResult(error=f"no such address: {MAIL}")
+    turns = (
+        Turn(role="assistant", content=call.mark, calls=(call,)),
+        Turn(role="tool", content="failed", result=failed),
+    )
+    one, originals = redacted(Conversation(id="c", turns=turns))
+    assert json.loads(one.turns[0].calls[0].arguments) == {"to": "<MAIL_1>", "copies": 2, "card": "<CARD_1>"}
+    assert one.turns[1].result == ToolResult(error="no such address: <MAIL_1>")
+    assert originals == {"<MAIL_1>": MAIL, "<CARD_1>": CARD}
 
 
 def test_a_log_is_redacted_as_it_is_read_and_the_store_alone_knows_what_was_there(tmp_path: Path) -> None:

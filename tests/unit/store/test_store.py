@@ -12,6 +12,7 @@ import pytest
 
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.tools import ToolCall, ToolResult
 from pollex.errors import PollexError, ResumeRefused, StoreBusy, StoreDamaged, WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
@@ -26,7 +27,7 @@ from pollex.store.resume import (
     runs,
     step,
 )
-from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, rubric_rows
+from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, read_conversation, rubric_rows
 from pollex.store.runs import Run, differences, is_worked_on
 from pollex.store.store import OLDER, Store
 from pollex.store.tables import LabelRow, ScoreRow
@@ -135,6 +136,18 @@ class TestReadingBack:
             assert list(conversations_of(store, "run", ids=["b", conversation.id, "none"])) == [others[3], conversation]
             assert list(conversations_of(store, "another")) == []
             assert store.ask("run", "SELECT count(*) AS n FROM texts") == [{"n": 1}]
+
+    async def test_calls_of_tools_come_back_and_texts_kept_before_them_too(self, folder: Path) -> None:
+        call = ToolCall(name="book", arguments='{"day": "Friday"}', id="1")
+        said = Turn(role="assistant", content=call.mark, calls=(call,))
+        failed = Turn(role="tool", content="full", result=ToolResult(id="1", error="no room"))
+        one = Conversation(id="a", turns=(Turn(role="user", content="Book it."), said, failed))
+        before = '[["user","Book it."],["assistant","[tool call: book]"]]'
+        with Store.open(folder) as store:
+            await store.write(conversation_rows("run", [one]))
+            assert list(conversations_of(store, "run")) == [one]
+            row = store.ask("run", "SELECT *, '' AS turns FROM conversations")[0] | {"turns": before}
+        assert [turn.content for turn in read_conversation(row).turns] == ["Book it.", "[tool call: book]"]
 
     async def test_extractions_come_back_also_the_failed_ones(
         self, folder: Path, conversation: Conversation, extraction: Extraction

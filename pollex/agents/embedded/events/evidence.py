@@ -74,7 +74,7 @@ def evidence(
 def best_quote(reading: Reading, firing: Firing, named: Sequence[int], topics: Topics) -> tuple[float, Evidence]:
     """Return a firing as a quote, with its rank."""
     span = firing.quote
-    text = reading.conversation.turns[span.turn].content[span.start : span.end]
+    text = reading.conversation.turns[span.turn].part(span.start, span.end)
     first, last = max(0, firing.move - 2), firing.move + 2
     window = reading.moves[first:last]
     here = not named or (reading.topics[firing.move] in named and topics.named(window, named))

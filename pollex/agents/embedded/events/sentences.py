@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
-from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.conversation import Conversation, Turn, tool_uses
+from pollex.conversations.tools import ToolCall
 
 LONGEST_TURN = 6_000
 """Characters of a turn that are read: the rest of a pasted log says nothing of what the turn does."""
@@ -98,6 +100,29 @@ class Sentence:
         return frozenset(map(carried, self.words)) - _NOTHING
 
 
+class Called(NamedTuple):
+    """A call of a tool, and where its mark stands in the turn's text."""
+
+    call: ToolCall
+    turn: int
+    start: int
+    end: int
+
+
+class Answered(NamedTuple):
+    """What a tool answered.
+
+    Attributes:
+        call: The tool's name; empty where it isn't known.
+        failed: Whether the log says so.
+    """
+
+    turn: int
+    text: str
+    call: str
+    failed: bool
+
+
 @dataclass(eq=False)
 class Move:
     """Consecutive turns of one party: usually one turn.
@@ -105,7 +130,7 @@ class Move:
     Attributes:
         role: `user` or `assistant`.
         tools: Results of tools that came right before, in order.
-        calls: Names of tools that the assistant called, in order.
+        calls: Of tools by the assistant, in order.
         acts: The surest sentence of each act.
     """
 
@@ -113,8 +138,8 @@ class Move:
     turns: list[int]
     sentences: list[Sentence]
     text: str
-    tools: list[tuple[int, str]] = field(default_factory=list)
-    calls: list[str] = field(default_factory=list)
+    tools: list[Answered] = field(default_factory=list)
+    calls: list[Called] = field(default_factory=list)
     acts: dict[str, Sentence] = field(default_factory=dict)
 
     @cached_property
@@ -167,20 +192,26 @@ def carried(word: str) -> str:
 def moves_of(conversation: Conversation) -> list[Move]:
     """Split a conversation into moves that alternate between user and assistant."""
     moves: list[Move] = []
-    waiting: list[tuple[int, str]] = []
+    waiting: list[Answered] = []
+    called: dict[int | None, str] = {}
+    if any(turn.calls for turn in conversation.turns):
+        called = {use.result: use.call.name for use in tool_uses(conversation.turns)}
     for index, turn in enumerate(conversation.turns):
         if turn.role == "tool":
-            waiting.append((index, turn.content[:LONGEST_TURN]))
+            failed = bool(turn.result and turn.result.error)
+            waiting.append(Answered(index, turn.content[:LONGEST_TURN], called.get(index, ""), failed))
         elif turn.role in ("user", "assistant") and turn.content.strip():
             add_turn(moves, index, turn, waiting)
             waiting = []
     return moves
 
 
-def add_turn(moves: list[Move], index: int, turn: Turn, tools: list[tuple[int, str]]) -> None:
+def add_turn(moves: list[Move], index: int, turn: Turn, tools: list[Answered]) -> None:
     """Append a turn to the last move of its role, or begin a new one."""
     text = turn.content[:LONGEST_TURN]
-    calls = _CALL.findall(text) if turn.role == "assistant" and "[tool call" in text else []
+    calls = [Called(call, index, end - len(call.mark), end) for end, call in turn.placed()] if turn.calls else []
+    if not calls and turn.role == "assistant" and "[tool call" in text:  # kept before calls were
+        calls = [Called(ToolCall(name=one[1]), index, *one.span()) for one in _CALL.finditer(text)]
     sentences = list(sentences_of(text, index))
     if moves and moves[-1].role == turn.role:
         last = moves[-1]

@@ -9,6 +9,7 @@ from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.reading import read
 from pollex.agents.embedded.events.topics import Topics
 from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.tools import ToolCall
 
 HAPPENINGS: dict[str, dict[str, list[str]]] = {
     name: exchanges
@@ -27,7 +28,11 @@ def happens(pattern: str, exchange: str) -> bool:
         else:
             spoken = [turn.role for turn in turns if turn.role != "tool"]
             replies = said.startswith("a> ") or spoken[-1:] == ["user"]
-            turns.append(Turn(role="assistant" if replies else "user", content=said.removeprefix("a> ")))
+            words, _, arguments = said.removeprefix("a> ").partition("] {")
+            name = words.removeprefix("[tool call: ")
+            calls = (ToolCall(name=name, arguments="{" + arguments),) if arguments else ()
+            content = calls[0].mark if calls else words
+            turns.append(Turn(role="assistant" if replies else "user", content=content, calls=calls))
     seen = read(Conversation(id="1", turns=tuple(turns)), Topics(())).seen
     return any(event.pattern == pattern for event in seen)
 

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from planted_bookings import booking_log
+from planted_tools import tool_log
 
 from pollex.agents.embedded.events import EventModel, study
 from pollex.agents.embedded.events.nouns import key_nouns
@@ -42,6 +43,17 @@ def test_a_failure_that_is_recovered_speaks_for_a_conversation(model: EventModel
 def test_a_failure_with_nothing_in_its_place_speaks_against_it(model: EventModel) -> None:
     bad = {rubric.event.pattern for rubric in model.rubrics if rubric.polarity == "dsat"}
     assert bad & {"fail_else", "fail_left", "fail_no_way"}
+
+
+def test_calls_made_twice_and_calls_with_what_nobody_said_are_found_and_quoted_with_their_arguments() -> None:
+    log = tool_log()
+    found = {rubric.event.pattern: rubric for rubric in learned(log).rubrics}
+    assert found["tool_again"].text == "The assistant calls the tool `trains` again with the same arguments."
+    assert found["tool_unsaid"].text == "The assistant calls the tool `trains` with a value that nobody gave."
+    assert {found[name].polarity for name in ("tool_again", "tool_unsaid")} == {"dsat"}
+    quote = found["tool_again"].quotes[0]
+    turn = next(one for one in log if one.id == quote.conversation_id).turns[quote.turn]
+    assert quote.text == turn.shown == f"[tool call: trains] {turn.calls[0].arguments}"
 
 
 def test_the_objects_of_a_log_are_named_in_its_own_words(model: EventModel) -> None:

@@ -1,0 +1,53 @@
+"""What rows have in an odd shape beside their conversation: told with file and line, and no reason to lose the row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pollex.conversations.conversation import Turn
+from pollex.formats.assembly.pieces import Addition, Call, Message, Piece, Talk, Words
+from pollex.text import count
+
+LISTED = 3
+"""How many places a note names."""
+
+
+class Oddities:
+    """Places of what was of an odd shape, by what it was."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, dict[tuple[str, int], None]] = {}
+
+    def add(self, what: str, place: tuple[str, int]) -> None:
+        """Note that a row has something odd; several of a kind in one row count once."""
+        self._places.setdefault(what, {})[place] = None
+
+    def look_at(self, turns: Iterable[Turn], place: tuple[str, int]) -> None:
+        """Note calls of tools without a name."""
+        if any(not call.name for turn in turns for call in turn.calls):
+            self.add("a tool call has no name, and is kept as it stands", place)
+
+    @property
+    def notes(self) -> list[str]:
+        """A note on each kind."""
+        return [f"{what}: {_listed(list(places))}" for what, places in self._places.items()]
+
+
+def _listed(places: list[tuple[str, int]]) -> str:
+    named = ", ".join(f"{source}:{line}" for source, line in places[:LISTED])
+    more = len(places) - LISTED
+    return f"{named} and {count(more, 'more row')}" if more > 0 else named
+
+
+def turns_of_piece(piece: Piece) -> tuple[Turn, ...]:
+    """Return all turns of a piece of an export."""
+    found: Any = ()
+    match piece:
+        case Message() | Talk():
+            found = piece.turns
+        case Call() | Words():
+            found = (*(piece.before or ()), *(piece.after or ()))
+        case Addition():
+            found = piece.steps
+    return tuple(found)

@@ -1,0 +1,135 @@
+"""Calls of tools, with arguments, ids and results, from every form in which messages and exports have them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pollex.conversations.conversation import Conversation, Turn, messages_of, tool_uses
+from pollex.conversations.tools import MOST_ARGUMENTS, ToolCall, ToolResult
+from pollex.formats.log_shapes.turns import turns_of
+from pollex.formats.read_logs import read_logs, read_rows
+
+ASKED, ANSWERED = {"role": "user", "content": "Book it."}, {"role": "assistant", "content": "Booked."}
+GIVEN = {"day": "Friday", "n": 2}
+WRITTEN = json.dumps(GIVEN)
+USE = {"type": "tool_use", "id": "1", "name": "book", "input": GIVEN}
+MESSAGES: dict[str, list[dict[str, Any]]] = {
+    "OpenAI": [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "1", "type": "function", "function": {"name": "book", "arguments": WRITTEN}}],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": "full", "error": "no room"},
+    ],
+    "LangChain": [
+        {"type": "ai", "content": "", "tool_calls": [{"name": "book", "args": GIVEN, "id": "1", "type": "tool_call"}]},
+        {"type": "tool", "tool_call_id": "1", "content": "full", "status": "error"},
+    ],
+    "LangChain, said twice": [
+        {"type": "ai", "content": [USE], "tool_calls": [{"name": "book", "args": GIVEN, "id": "1"}]},
+        {"type": "tool", "tool_call_id": "1", "content": "full", "status": "error"},
+    ],
+    "Anthropic": [
+        {"role": "assistant", "content": [USE]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "full", "is_error": True}]},
+    ],
+    "Responses": [
+        {"type": "function_call", "id": "fc", "call_id": "1", "name": "book", "arguments": WRITTEN},
+        {"type": "function_call_output", "call_id": "1", "output": "full", "error": {"message": "no room"}},
+    ],
+    "AI SDK": [
+        {
+            "role": "assistant",
+            "parts": [{"type": "tool-book", "toolCallId": "1", "input": GIVEN, "errorText": "full"}],
+        },
+    ],
+    "OpenTelemetry": [
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "book", "arguments": GIVEN}]},
+        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": "full", "error": "no room"}]},
+    ],
+    "ShareGPT": [{"from": "function_call", "value": json.dumps({"name": "book", "arguments": GIVEN})}],
+}
+
+
+@pytest.mark.parametrize("form", MESSAGES)
+def test_calls_keep_arguments_and_id_and_results_the_call_and_the_error(form: str) -> None:
+    turns = turns_of([ASKED, *MESSAGES[form], ANSWERED])
+    calls = [call for turn in turns for call in turn.calls]
+    assert [call.name for call in calls] == ["book"]
+    assert json.loads(calls[0].arguments) == GIVEN
+    assert turns[1].content == "[tool call: book]"
+    assert turns[1].shown == f"[tool call: book] {calls[0].arguments}"
+    if form == "ShareGPT":
+        return
+    assert calls[0].id == "1"
+    assert turns[2].role == "tool"
+    assert turns[2].result is not None
+    assert turns[2].result.id == "1"
+    assert turns[2].result.error
+    assert turns[2].shown == "[failed] full"
+    assert [use.result for use in tool_uses(turns)] == [2]
+
+
+def test_what_stands_in_place_of_calls_is_kept_and_told_with_file_and_line(tmp_path: Path) -> None:
+    odd: list[Any] = ["book Friday", 7, [None, "book"], [{"arguments": {"n": 2}}], {"name": "book"}, []]
+    rows = [
+        {"id": str(n), "messages": [ASKED, {"role": "assistant", "content": "Yes.", "tool_calls": calls}]}
+        for n, calls in enumerate(odd)
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    logs = read_logs(path)
+    assert len(logs) == len(odd)
+    assert not logs.bad_rows
+    shown = [conversation.turns[1].shown for conversation in logs]
+    assert shown[0] == "Yes.\n[tool call: None] book Friday"
+    assert shown[4] == "Yes.\n[tool call: book]"
+    note = f"a tool call has no name, and is kept as it stands: {path}:1, {path}:2, {path}:3 and 1 more row"
+    assert note in logs.notes
+
+
+def test_words_and_hash_of_a_conversation_are_what_they_were_before_calls_were_kept() -> None:
+    turns = turns_of([ASKED, *MESSAGES["OpenAI"], ANSWERED])
+    bare = tuple(Turn(role=turn.role, content=turn.content) for turn in turns)
+    assert Conversation(id="1", turns=turns).text_hash == Conversation(id="1", turns=bare).text_hash
+
+
+def test_messages_written_are_read_back_with_their_calls() -> None:
+    turns = turns_of([ASKED, *MESSAGES["OpenAI"], ANSWERED])
+    written = messages_of(Conversation(id="1", turns=turns))
+    assert turns_of(json.loads(json.dumps(written))) == turns
+
+
+def test_a_row_a_turn_has_its_calls_in_a_column() -> None:
+    calls = json.dumps([{"id": "1", "function": {"name": "book", "arguments": WRITTEN}}])
+    rows = [
+        {"conversation_id": "a", "turn": 1, "role": "user", "text": "Book it."},
+        {"conversation_id": "a", "turn": 2, "role": "assistant", "text": "", "tool_calls": calls},
+        {"conversation_id": "a", "turn": 3, "role": "tool", "text": "full", "tool_call_id": "1"},
+    ]
+    _, call, result = next(iter(read_rows(rows))).turns
+    assert call.calls == (ToolCall(name="book", arguments=WRITTEN, id="1"),)
+    assert result.result == ToolResult(id="1")
+
+
+def test_parallel_calls_find_their_results_by_id_and_others_by_their_order() -> None:
+    calls = (ToolCall(name="a", id="1"), ToolCall(name="b", id="2"), ToolCall(name="c"))
+    results = [ToolResult(id="2"), ToolResult(id="1"), None]
+    turns = [Turn(role="assistant", content="", calls=calls)]
+    turns += [Turn(role="tool", content="x", result=result) for result in results]
+    assert [(use.call.name, use.result) for use in tool_uses(turns)] == [("a", 2), ("b", 1), ("c", 3)]
+
+
+def test_arguments_are_equal_whatever_their_order_and_are_shown_cut() -> None:
+    assert (
+        ToolCall(name="a", arguments='{"x": 1, "y": 2}').normalized
+        == ToolCall(name="a", arguments='{"y":2,"x":1}').normalized
+    )
+    long = ToolCall(name="a", arguments="x " * 400)
+    assert len(long.shown) == MOST_ARGUMENTS + 1
+    assert ToolCall(name="a", arguments="[" * 100_000).normalized
