@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pollex.api.comparisons import check, compare
     from pollex.api.datasets import score_dataset
     from pollex.api.estimator import RubricClassifier
     from pollex.api.exchange import export_rubrics, export_scores
@@ -23,14 +22,13 @@ if TYPE_CHECKING:
         RubricSet,
         diff_sets,
         distill,
-        evaluate,
         inspect,
         learn,
         read_logs,
         refit,
         score,
-        share,
     )
+    from pollex.api.verbs import check, compare, evaluate, share
     from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
     from pollex.rubrics.netsat import Score
@@ -70,7 +68,6 @@ __all__ = [
 ]
 
 _NAMES = {
-    "api.comparisons": ("check", "compare"),
     "api.datasets": ("score_dataset",),
     "api.estimator": ("RubricClassifier",),
     "api.exchange": ("export_rubrics", "export_scores"),
@@ -79,14 +76,13 @@ _NAMES = {
         "RubricSet",
         "diff_sets",
         "distill",
-        "evaluate",
         "inspect",
         "learn",
         "read_logs",
         "refit",
         "score",
-        "share",
     ),
+    "api.verbs": ("check", "compare", "evaluate", "share"),
     "conversations.conversation": ("Conversation", "Label", "Turn"),
     "errors": ("PollexError",),
     "rubrics.netsat": ("Score",),

@@ -54,13 +54,19 @@ class Common(TypedDict):
 
 
 @contextmanager
-def running(store: str | Path, progress: Progress | None, *, resume: bool = False) -> Iterator[Common]:
-    """Yield what every use case takes; progress is shown as bars in a notebook, and elsewhere where one is given."""
-    reading, run = ReadOptions(), RunOptions(Path(store), resume=resume)
+def shown_progress(progress: Progress | None) -> Iterator[Progress]:
+    """Yield where progress goes: as bars in a notebook, and elsewhere to what is given."""
     if progress is not None or "ipykernel" not in sys.modules:
-        yield Common(reading=reading, run=run, progress=progress or NullProgress())
+        yield progress or NullProgress()
         return
     from pollex.api.notebook import NotebookProgress  # it draws, and is needed in notebooks only
 
     with NotebookProgress() as shown:
-        yield Common(reading=reading, run=run, progress=shown)
+        yield shown
+
+
+@contextmanager
+def running(store: str | Path, progress: Progress | None, *, resume: bool = False) -> Iterator[Common]:
+    """Yield what every use case takes; progress is shown as bars in a notebook, and elsewhere where one is given."""
+    with shown_progress(progress) as shown:
+        yield Common(reading=ReadOptions(), run=RunOptions(Path(store), resume=resume), progress=shown)

@@ -18,11 +18,9 @@ from pollex.reports.learning import learning_page
 from pollex.rubrics import rubric_set
 from pollex.selection.policies import DEFAULT as DEFAULT_POLICY
 from pollex.services import distill as distilling
-from pollex.services import evaluate as evaluating
 from pollex.services import learn as learning
 from pollex.services import score as scoring
 from pollex.services import set_differences
-from pollex.services import share as sharing
 from pollex.services.arguments import ModelArguments, ReadArguments
 from pollex.services.distill_figures import Hard
 from pollex.services.exchange import export_texts
@@ -214,26 +212,6 @@ def score(
         )
 
 
-def evaluate(
-    logs: Data,
-    rubrics: str | Path | rubric_set.RubricSet,
-    *,
-    model: BaseChatModel | None = None,
-    store: str | Path = STORE,
-    resume: bool = False,
-    progress: Progress | None = None,
-    **options: Unpack[ModelArguments],
-) -> evaluating.Evaluation:
-    """Measure a rubric set on labeled conversations, with 95 % intervals."""
-    with running(store, progress, resume=resume) as run:
-        return evaluating.evaluate(
-            logs_of(logs),
-            set_of(rubrics),
-            model=model_of(model, options),
-            **run,
-        )
-
-
 def distill(
     logs: Data,
     rubrics: str | Path | rubric_set.RubricSet,
@@ -264,44 +242,6 @@ def distill(
             out=path_of(out),
             hard=hard,
             least=least,
-            model=model_of(model, options),
-            **run,
-        )
-
-
-def share(
-    logs: Data,
-    rubrics: str | Path | rubric_set.RubricSet | None = None,
-    *,
-    labels: str | Path | None = None,
-    by: str | None = None,
-    drawn: Literal["random", "voluntary"] | None = None,
-    page: str | Path | None = None,
-    model: BaseChatModel | None = None,
-    store: str | Path = STORE,
-    progress: Progress | None = None,
-    **options: Unpack[ModelArguments],
-) -> sharing.ShareResult:
-    """Estimate the share of good conversations over all, from few labels.
-
-    Args:
-        logs: All conversations, those without a label too.
-        rubrics: A rubric set, which narrows the interval most where it was learned from other conversations.
-        labels: A file of labels; see `pollex share --help`.
-        by: A field of the logs; `FIELD:week` for times; `segment` for topics.
-        drawn: How labels were drawn whose rows don't say it.
-
-    Raises:
-        BadLabels: There are no labels, or nobody says how they were drawn.
-    """
-    with running(store, progress) as run:
-        return sharing.share(
-            logs_of(logs),
-            None if rubrics is None else set_of(rubrics),
-            labels=path_of(labels),
-            by=by,
-            drawn=drawn,
-            page=path_of(page),
             model=model_of(model, options),
             **run,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
 STYLES = {"failed": "red", "open": "yellow", "passed": "green"}
 
 
-def show_check(screen: Screen, found: CheckResult) -> None:
-    """Print a row a condition, and what drifted."""
+def show_check(screen: Screen, found: CheckResult, github: bool) -> None:
+    """Print a row a condition, and what drifted.
+
+    Args:
+        github: Whether GitHub's annotations are printed, too.
+    """
     made = table("fails if", "", "figures")
     for one in found.verdicts:
         made.add_row(cell(one.condition), f"[{STYLES[one.status]}]{one.status}[/]", cell(one.message, 200))
@@ -32,6 +37,8 @@ def show_check(screen: Screen, found: CheckResult) -> None:
     for path in found.written:
         screen.say(f"Wrote {path}")
     screen.say("The gate is shut: exit code 4." if found.failed else "The gate is open.", "bold")
+    if github:
+        show_annotations(found, os.environ.get("GITHUB_STEP_SUMMARY"))
 
 
 def show_annotations(found: CheckResult, step_summary: str | None) -> None:

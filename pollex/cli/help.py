@@ -115,11 +115,15 @@ class Verb(click.Command):
 
     Args:
         rare: Further options that few people need of this verb.
+        groups: Titles by the options that stand under them.
     """
 
-    def __init__(self, *args: Any, rare: Collection[str] = (), **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, rare: Collection[str] = (), groups: Mapping[str, str] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.rare = RARE | frozenset(rare)
+        self.rare = RARE | frozenset(rare) if groups is None else frozenset(rare)
+        self.groups = groups or {}
         self.params.append(
             click.Option(
                 ["--help-all"],
@@ -151,7 +155,8 @@ class Verb(click.Command):
         rows = {str(one.name): one.get_help_record(ctx) for one in options}
         known = {name: row for name, row in rows.items() if row and (everything or name not in self.rare)}
         for title, names in GROUPS.items():
-            shown = [known.pop(name) for name in names if name in known]
+            own = [name for name in known if self.groups.get(name) == title]
+            shown = [known.pop(name) for name in (own or names) if name in known]
             if shown:
                 with formatter.section(title):
                     formatter.write_dl(shown)
@@ -161,7 +166,7 @@ class Verb(click.Command):
         for one in options:
             if everything and isinstance(one, SetOption):
                 with formatter.section("Settings (--set NAME=VALUE)"):
-                    formatter.write_dl([(name, described(name)) for name in one.names])
+                    formatter.write_dl([(name, described(name, one.known.get(name))) for name in one.names])
 
 
 def show_all(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:

@@ -11,12 +11,14 @@ import time
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import ClassVar
 
 import click
 
+from pollex.cli.generator import HOME, command_in
 from pollex.cli.help import Group
 from pollex.cli.settings import spelled
 from pollex.cli.streams import outlast
@@ -25,6 +27,8 @@ from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexEr
 from pollex.gateway.langsmith import tracing_off
 
 VERBS = "pollex.cli.commands"
+PARTS = {"families", "use_case"}
+"""Modules beside those of the use cases."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 ADDRESSES = {"base_url", "events", "behind", "host", "allow_host", "address"}
@@ -43,12 +47,14 @@ class Verbs(Group):
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's contract
-        folder = Path(__file__).parent / "commands"
-        return sorted(module.name for module in iter_modules([str(folder)]))
+        folders = [Path(__file__).parent / "commands", Path(__file__).parents[1] / "usecases"]
+        return sorted({module.name for module in iter_modules(map(str, folders))} - PARTS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):
             return None
+        if find_spec(f"{HOME}.{name}") is not None:
+            return command_in(name)
         command: click.Command = import_module(f"{VERBS}.{name}").command
         return command
 

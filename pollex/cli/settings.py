@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +12,7 @@ import click
 
 from pollex.errors import Options
 from pollex.services.systems import SYSTEMS
+from pollex.usecases.use_case import Option
 
 VALUES = "pollex.settings"
 
@@ -121,9 +122,11 @@ class SetOption(click.Option):
         names: The settings that the verb heeds.
     """
 
-    def __init__(self, *args: Any, names: tuple[str, ...] = (), **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, names: tuple[str, ...] = (), known: Mapping[str, Option] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.names = names
+        self.names, self.known = names, known or {}
 
 
 def set_option(*names: str) -> Callable[[Any], Any]:
@@ -150,11 +153,12 @@ def keep(context: click.Context, option: click.Parameter, given: tuple[str, ...]
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         usual = name in READING and any(one.name == name for one in context.command.params)
+        usual = usual or name in option.known
         if not (usual or name in option.names) or not equals:
             near = get_close_matches(name, option.names, n=1)
             hint = f" Did you mean {near[0]}?" if near and equals else ""
             raise click.BadParameter(f"{text!r} is not NAME=VALUE with a name of {', '.join(option.names)}.{hint}")
-        found[name] = parsed(name, value)
+        found[name] = setting_of(option.known[name], value) if name in option.known else parsed(name, value)
 
 
 def preset(context: click.Context, option: click.Parameter, name: str | None) -> str | None:  # noqa: ARG001
@@ -188,6 +192,25 @@ def parsed(name: str, value: str) -> Any:
         raise click.BadParameter(f"{name} is a {kind.__name__}, and {value!r} is none") from None
 
 
+def setting_of(one: Option, value: str) -> Any:
+    """Return a setting's value in its type; what describes itself in `JudgeSettings` is checked there."""
+    name, kind = one.name, one.kind
+    if not value.strip() and (kind is Path or name in PLACES):
+        raise click.BadParameter(f"{name} is empty: give a place, or leave the setting out")
+    if isinstance(kind, tuple) and one.help:
+        if value not in kind:
+            raise click.BadParameter(f"{name} is one of {', '.join(kind)}, not {value!r}")
+        return value
+    try:
+        if one.parse is not None:
+            return one.parse(value)
+        made: Any = str if not one.help else kind
+        return TRUTHS[value.lower()] if made is bool else made(value)
+    except (KeyError, ValueError):
+        what = one.metavar or getattr(kind, "__name__", name)
+        raise click.BadParameter(f"{name} is a {what}, and {value!r} is none") from None
+
+
 def settings_of(family: Family) -> dict[str, Any]:
     """Return the settings of a family that the running command was given; those of a judge belong to the model."""
     context = click.get_current_context(silent=True)
@@ -196,8 +219,10 @@ def settings_of(family: Family) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name in known}
 
 
-def described(name: str) -> str:
+def described(name: str, one: Option | None = None) -> str:
     """Return a setting's help."""
+    if one is not None and one.help:
+        return one.help
     if name in SETTINGS:
         return SETTINGS[name][1]
     from pollex.rubrics.judge_settings import JudgeSettings  # pydantic is not needed for --help

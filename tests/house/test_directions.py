@@ -21,7 +21,7 @@ MAY_KNOW: dict[str, set[str]] = {
     "store": {"agents", "conversations", "gateway", "rubrics"},
 }
 MAY_KNOW["graphs"] = {*MAY_KNOW}
-for floor in ("formats", "reports", "services", "api", "cli", "studio", "web"):
+for floor in ("formats", "reports", "services", "usecases", "api", "cli", "studio", "web"):
     MAY_KNOW[floor] = {*MAY_KNOW} - {"api", "cli", "studio"}
 MAY_KNOW["cli"] |= {"web"}  # `pollex serve` opens it
 """Beside itself and what everybody may import: errors and text. Only `pollex.api`, `cli` and `web` know services."""

@@ -1,0 +1,72 @@
+"""Two samples of conversations beside each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pollex.errors import WrongUse
+from pollex.usecases.families import ByJudge, Grouped, page_option, path_of, rubrics_option, set_of
+from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pollex.conversations.logs import Logs
+    from pollex.services.compare import CompareResult
+    from pollex.usecases.families import Rubrics
+
+
+@use_case("compare")
+class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
+    """Compare samples of conversations: which is better, in which rubrics, and how sure that is.
+
+    Samples are files, runs of the store (score-3), or with --by the values of a field of the logs. The same ids on
+    both sides are compared as pairs. Labels at random on both sides give the difference of the share of good ones.
+
+    \b
+    Examples
+      pollex compare before.jsonl after.jsonl --rubrics rubrics.json
+      pollex compare logs.jsonl --by release --baseline 1.0 --rubrics rubrics.json --page compare.html
+      pollex compare score-3 score-4 --rubrics rubrics.json --json
+    """
+
+    logs: tuple[str | Path | Logs, ...] = opt(kw_only=False, place="argument", metavar="A B… | LOGS…")
+    rubrics: Path | Rubrics = rubrics_option()
+    by: str | None = opt("Cut the logs by a field: release, started:week, country.", default=None, metavar="FIELD")
+    baseline: str | None = opt(
+        "The value of --by that others are compared with; the first if not set.", default=None, metavar="VALUE"
+    )
+    labels: Path | str | None = opt("Labels by id, with `drawn`.", default=None, metavar="FILE")
+    drawn: Literal["random", "voluntary"] | None = opt("How labels without `drawn` were drawn.", default=None)
+    see: float = opt("The difference to plan for.", default=0.05, metavar="SHARE")
+    page: Path | str | None = page_option()
+
+    def carry_out(self, crew: Crew) -> CompareResult:
+        """See `services.compare.compare`."""
+        from pollex.services.compare import compare  # likewise in all use cases: what works is not needed for --help
+
+        return compare(
+            sample_of(self.logs),
+            set_of(self.rubrics),
+            by=self.by,
+            baseline=self.baseline,
+            labels=path_of(self.labels),
+            drawn=self.drawn,
+            see=self.see,
+            page=path_of(self.page),
+            **self.common(crew),
+        )
+
+
+def sample_of(given: Sequence[str | Path | Logs]) -> Sequence[str | Path] | Logs:
+    """Return files or runs; or one log that is read already.
+
+    Raises:
+        WrongUse: There are several of those.
+    """
+    paths = [one for one in given if isinstance(one, str | Path)]
+    read = [one for one in given if not isinstance(one, str | Path)]
+    if read and len(given) > 1:
+        raise WrongUse("several logs that are read already", remedy="give their files, or one `Logs` and `by`")
+    return read[0] if read else paths

@@ -1,0 +1,311 @@
+"""Options that several use cases have: reading logs, asking a model, keeping a run."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.store.folder import STORE, VARIABLE
+from pollex.usecases.use_case import Crew, opt, options
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from pollex.conversations.logs import Logs
+    from pollex.formats.fields import ReadOptions
+    from pollex.graphs.context import Progress
+    from pollex.rubrics.rubric_set import RubricSet
+    from pollex.services.logs import Data, Sources
+
+    Rubrics = Path | str | RubricSet
+
+PAPER_SCALE = "likert-domain"
+
+
+def two_numbers(text: str | tuple[float, float]) -> tuple[float, float]:
+    """Return two numbers with a colon between them, such as 0.15:0.60."""
+    first, second = (float(part) for part in text.split(":")) if isinstance(text, str) else text
+    return first, second
+
+
+def words(text: str) -> list[str]:
+    """Return the words between commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def path_of(given: Path | str | None) -> Path | None:
+    """Return a path where one is given."""
+    return None if given is None else Path(given)
+
+
+def set_of(rubrics: Rubrics) -> Path | RubricSet:
+    """Return a rubric set, or its file."""
+    return Path(rubrics) if isinstance(rubrics, str) else rubrics
+
+
+class Common(TypedDict):
+    """What use cases on logs take that ask a model."""
+
+    reading: ReadOptions
+    run: RunOptions
+    model: ModelOptions
+    progress: Progress
+
+
+@options
+class Running:
+    """Where a run is kept, and whether it goes on."""
+
+    store: Path | str = opt("Folder of the store.", default=Path(STORE), env=(VARIABLE,), group="Output")
+    resume: bool = opt("Resume the last unfinished run of this command.", default=False, group="Output")
+
+    progress: Progress | None = opt("What is told how far the work is.", default=None, door="python")
+
+    def run(self, crew: Crew) -> RunOptions:
+        """Return the options of the run."""
+        return replace(crew.run, store=Path(self.store), resume=self.resume)
+
+
+def reading_option(said: str, **more: Any) -> Any:
+    """Declare how logs are read."""
+    return opt(said, default=None, group="Data", **more)
+
+
+@options
+class Reading:
+    """How files of logs are read; see `ReadOptions`."""
+
+    id_field: str | None = reading_option(
+        "Field of the conversation's id, such as metadata.id.", place="rare", metavar="FIELD"
+    )
+    label_field: str | None = reading_option("Field of the label: thumbs or ratings.", metavar="FIELD")
+    messages_field: str | None = reading_option("Field of the list of turns.", place="rare", metavar="FIELD")
+    positive: str | None = reading_option("Values that are positive: '>=4', or 'solved,great'.", metavar="RULE")
+    negative: str | None = reading_option("Values that are negative: '<=2', or 'failed,bad'.", metavar="RULE")
+    max_bad: int = opt("Maximum number of malformed rows.", default=0, group="Data", place="rare", metavar="N")
+    judge_field: str | None = reading_option("Field of the annotator who gave the label.", place="setting")
+    group_field: str | None = reading_option(
+        "Field of what must stay on one side of a split, such as user_id.", place="setting"
+    )
+    encoding: str | None = reading_option("Text encoding of the files; utf-8 if not set.", place="setting")
+    redact: Literal["yes", "names"] | None = reading_option(
+        "Put placeholders in place of mail addresses, links, numbers and keys; names: of names and places, too.",
+        place="setting",
+    )
+    on_duplicate: Literal["error", "first", "last"] | None = reading_option(
+        "Which of different conversations with the same id to use.", place="setting"
+    )
+    thumbs: Literal["last", "worst", "each"] | None = reading_option(
+        "Which of several thumbs on a conversation to use.", place="setting"
+    )
+    pairs: bool | None = reading_option("Read preference data: chosen is positive, rejected negative.", place="setting")
+
+    def reading(self) -> ReadOptions:
+        """Return the options for reading."""
+        return read_options(self)
+
+    def read(self, logs: Data, *, labels_needed: bool = True) -> Sources | Logs:
+        """Return files, or what else holds conversations as logs.
+
+        Args:
+            labels_needed: Whether a label that can't be read is an error.
+        """
+        if isinstance(logs, tuple):
+            return logs
+        from pollex.services.logs import logs_given
+
+        return logs_given(logs, replace(self.reading(), labels_needed=labels_needed))
+
+
+def read_options(asked: Any) -> ReadOptions:
+    """Return how a use case reads its files; for what it doesn't say, as usual."""
+    from pollex.formats.fields import ReadOptions  # what reads is not needed for --help
+
+    found = {one.name: getattr(asked, one.name, None) for one in fields(ReadOptions)}
+    return ReadOptions(**{name: value for name, value in found.items() if value is not None})
+
+
+@options
+class Grouped(Reading):
+    """Logs whose groups count."""
+
+    group_field: str | None = reading_option("Field of a group that is never split, such as user_id.", metavar="FIELD")
+
+
+@options
+class Judged(Reading):
+    """Logs whose annotators count."""
+
+    judge_field: str | None = reading_option(
+        "Field of the annotator who gave the label.", place="rare", metavar="FIELD"
+    )
+
+
+@options
+class AllLabels(Reading):
+    """Logs whose labels may come from the store, too."""
+
+    label_sources: str | None = reading_option(
+        "Whose labels count, of log,person,adjudicated: the last two are in the store; log if not set.", place="setting"
+    )
+
+
+@options
+class Questions:
+    """How files of questions are read."""
+
+    id_field: str | None = reading_option(
+        "Field of the conversation's id, such as metadata.id.", place="rare", metavar="FIELD"
+    )
+    max_bad: int = opt("Maximum number of malformed rows.", default=0, group="Data", place="rare", metavar="N")
+    category_field: str | None = reading_option("Field of the task's category; `category` if not set.", place="setting")
+    encoding: str | None = reading_option("Text encoding of the files; utf-8 if not set.", place="setting")
+    redact: Literal["yes", "names"] | None = reading_option(
+        "Put placeholders in place of mail addresses, links, numbers and keys; names: of names and places, too.",
+        place="setting",
+    )
+
+    def reading(self) -> ReadOptions:
+        """Return the options for reading."""
+        return read_options(self)
+
+
+def limit(said: str, **more: Any) -> Any:
+    """Declare a limit of calls."""
+    return opt(said, default=None, group="Limits", **more)
+
+
+def asked(**more: Any) -> Any:
+    """Declare a field of `JudgeSettings`, which describes it."""
+    return opt(default=None, group="Model", place=more.pop("place", "setting"), **more)
+
+
+def model_option(said: str) -> Any:
+    """Declare the model."""
+    return opt(said, default=None, env=("POLLEX_MODEL",), group="Model")
+
+
+@options
+class Calls(Running):
+    """How a model is called."""
+
+    base_url: str | None = opt(
+        "Address of an OpenAI-compatible server. The key is read from OPENAI_API_KEY only.",
+        default=None,
+        env=("POLLEX_BASE_URL", "OPENAI_BASE_URL"),
+        metavar="URL",
+        group="Model",
+    )
+    max_calls: int | None = limit("Stop after N calls; continue with --resume.", metavar="N")
+    concurrency: int = opt(
+        "Maximum number of calls in flight; 64 if not set.", default=64, group="Limits", place="setting"
+    )
+    calls_per_minute: int | None = limit(
+        "Maximum number of calls sent in a minute; as many as the endpoint takes if not set.", place="setting"
+    )
+    deadline: float | None = limit("Time limit of a single call in seconds; 120 if not set.", place="setting")
+    max_wait: float | None = limit(
+        "Maximum wait for an endpoint that is down, in seconds; 120 if not set.", place="setting"
+    )
+    max_cost: float | None = limit("Stop at this cost; needs price.", place="setting", metavar="AMOUNT")
+    price: tuple[float, float] | None = limit(
+        "Prices of a million prompt and completion tokens, as 0.15:0.60.",
+        place="setting",
+        metavar="IN:OUT",
+        parse=two_numbers,
+    )
+    retry_refused: bool | None = limit("Repeat calls that the model refused in an earlier run.", place="setting")
+    no_prompts: bool | None = limit("Store replies, but no prompts.", place="setting")
+    langsmith: bool | None = opt(
+        "Switch LangSmith tracing on; otherwise it is always off, whatever the environment says.",
+        default=None,
+        group="Model",
+        place="setting",
+    )
+
+    def model_options(self) -> ModelOptions:
+        """Return the options of the model, with LangSmith's tracing switched as they say."""
+        from pollex.gateway.langsmith import tracing_off, tracing_on  # not needed for --help
+
+        families = [one for one in type(self).__mro__ if issubclass(one, Calls) and one.__module__ == __name__]
+        own = {field.name for one in families for field in fields(one)} - {one.name for one in fields(Running)}
+        own -= {one.name for one in (*fields(Reading), *fields(AllLabels))}
+        found = {name: getattr(self, name) for name in own}
+        given = {name: value for name, value in found.items() if value is not None}
+        if given.get("prompts") == "paper":
+            given.setdefault("scale", PAPER_SCALE)
+        (tracing_on if given.pop("langsmith", False) else tracing_off)()
+        return ModelOptions.of(**given | chat_of(given.pop("model", None)))
+
+
+def chat_of(model: str | BaseChatModel | None) -> dict[str, Any]:
+    """Return a model as options: its name, or the object that is asked."""
+    if isinstance(model, str | None):
+        return {"model": model}
+    from pollex.services.scorer import chat_model  # LangChain comes with it
+
+    return {"chat": chat_model(model)}
+
+
+@options
+class Batches(Calls):
+    """Calls that may be left to a provider's batches."""
+
+    by_batch: bool = opt(
+        "Leave calls to the provider's batches, at half the price; the command ends, and --resume fetches.",
+        default=False,
+        flag="batch",
+        group="Limits",
+    )
+    batch_files: Path | None = limit(
+        "Folder of files for `vllm run-batch`, in place of a provider's batches.", place="setting"
+    )
+    batch_api: Literal["openai", "anthropic"] | None = limit(
+        "Protocol of the provider's batches; if not set, its address tells.", place="setting"
+    )
+    batch_discount: float | None = limit(
+        "Share of the price that calls by batch don't cost; 0.5 if not set.", place="setting"
+    )
+
+
+@options
+class SetJudge(Batches):
+    """Calls of the judge of a rubric set, which is asked as it was."""
+
+    model: BaseChatModel | None = opt(
+        "A LangChain chat model that stands for the set's endpoint.", default=None, door="python"
+    )
+    concurrency: int = opt("Maximum number of concurrent calls.", default=64, group="Limits", place="rare")
+    embedding_model: str | None = asked()
+    require: Literal["logprobs"] | None = asked()
+
+
+@options
+class ByJudge(Reading, SetJudge):
+    """Logs, and the judge of a rubric set."""
+
+    def common(self, crew: Crew) -> Common:
+        """Return what services on logs take."""
+        return {
+            "reading": self.reading(),
+            "run": self.run(crew),
+            "model": self.model_options(),
+            "progress": crew.progress,
+        }
+
+
+def rubrics_option(**more: Any) -> Any:
+    """Declare a rubric set that must be given."""
+    return opt("A rubric set that `pollex learn` wrote.", group="Rubrics", **more)
+
+
+def page_option() -> Any:
+    """Declare a page that may be written."""
+    return opt("Also write a page (.html).", default=None, metavar="FILE", group="Output")
+
+
+def logs_argument(**more: Any) -> Any:
+    """Declare logs that are read."""
+    return opt(kw_only=False, place="argument", metavar="LOGS…", **more)

@@ -1,0 +1,69 @@
+"""How many of all conversations are good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pollex.usecases.families import ByJudge, Grouped, logs_argument, page_option, path_of, set_of
+from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+
+if TYPE_CHECKING:
+    from pollex.services.logs import Data
+    from pollex.services.plan import CallPlan
+    from pollex.services.share import ShareResult
+    from pollex.usecases.families import Rubrics
+
+
+@use_case("share")
+class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
+    """Estimate the share of good conversations over all, from few labels, with 95 % intervals.
+
+    Give all conversations, those without a label too. Labels drawn at random give the share of all. Labels that users
+    gave because they liked to (voluntary) give the share of voters, the share of all if votes depend on the
+    conversation alone, and bounds for how far that may be off. The two are never mixed.
+
+    \b
+    Examples
+      pollex label next logs.jsonl --for share --count 100 --out to-label.jsonl      then fill in the thumbs
+      pollex share logs.jsonl --labels to-label.jsonl --rubrics rubrics.json
+      pollex share logs.jsonl --rubrics rubrics.json --by release --page share.html
+      pollex share logs.jsonl --drawn voluntary --by started:week
+    """
+
+    logs: tuple[str, ...] | Data = logs_argument()
+    rubrics: Path | Rubrics | None = opt(
+        "A rubric set; its scores narrow the interval.", default=None, kw_only=False, group="Rubrics"
+    )
+    labels: Path | str | None = opt(
+        "Labels by conversation id, with `drawn`; the logs' own if not set.", default=None, metavar="FILE"
+    )
+    by: str | None = opt(
+        "A line for each value: release, started:week, segment (topics).", default=None, metavar="FIELD"
+    )
+    drawn: Literal["random", "voluntary"] | None = opt(
+        "How labels without a field `drawn` were selected.", default=None
+    )
+    page: Path | str | None = page_option()
+
+    def carry_out(self, crew: Crew) -> ShareResult:
+        """See `services.share.share`."""
+        from pollex.services.share import share
+
+        return share(
+            self.read(self.logs),
+            None if self.rubrics is None else set_of(self.rubrics),
+            labels=path_of(self.labels),
+            by=self.by,
+            drawn=self.drawn,
+            page=path_of(self.page),
+            **self.common(crew),
+        )
+
+    def plan(self, crew: Crew) -> CallPlan:
+        """See `services.share.plan_share`."""
+        from pollex.services.share import plan_share
+
+        return plan_share(
+            self.read(self.logs), None if self.rubrics is None else set_of(self.rubrics), **self.common(crew)
+        )

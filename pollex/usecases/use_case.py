@@ -1,0 +1,160 @@
+"""A use case declared once: its fields are the options of a verb and the arguments of a function."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast, dataclass_transform
+
+from pollex.errors import WrongUse
+from pollex.services.options import RunOptions
+
+if TYPE_CHECKING:
+    from pollex.graphs.context import Progress
+    from pollex.services.plan import CallPlan
+    from pollex.services.results import Result
+
+T = TypeVar("T")
+R_co = TypeVar("R_co", bound="Result", covariant=True)
+
+Title = Literal["Data", "Rubrics", "Question", "Model", "Limits", "Output", "Other"]
+NEEDED: Any = object()
+"""In place of a default: the option must be given."""
+TYPES: Mapping[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "Path": Path}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """How doors offer a field.
+
+    Attributes:
+        help: Empty for a field of `JudgeSettings`, which describes itself.
+        kind: Type on the terminal, or the words to choose from.
+        many: Whether it is given several times.
+        flag: Its name on the terminal, where that isn't the field's.
+        place: `rare` options are shown by `--help-all` only, a `setting` is given by `--set`.
+        parse: Makes the value of what was typed.
+        typed: Default on the terminal, where that isn't the field's.
+        door: The only door that has it; empty for both.
+        presets: Values of other options by the word that is chosen.
+    """
+
+    name: str = ""
+    help: str = ""
+    kind: type | tuple[str, ...] = str
+    many: bool = False
+    default: Any = NEEDED
+    flag: str = ""
+    group: Title = "Other"
+    place: Literal["argument", "option", "rare", "setting"] = "option"
+    metavar: str | None = None
+    env: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    parse: Callable[[Any], Any] | None = None
+    typed: Any = NEEDED
+    door: Literal["", "terminal", "python"] = ""
+    presets: Mapping[str, Mapping[str, Any]] | None = None
+
+    @property
+    def usual(self) -> Any:
+        """The default on the terminal; `NEEDED` where there is none."""
+        return self.default if self.typed is NEEDED else self.typed
+
+
+def opt(said: str = "", *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:
+    """Declare a field; see `Option`."""
+    return field(default=default, kw_only=kw_only, metadata={"option": Option(help=said, **more)})
+
+
+def options_of(kind: type) -> Iterator[Option]:
+    """Yield the options of a use case, those of its families first."""
+    for one in fields(kind):
+        found: Option = one.metadata["option"]
+        written = re.match(r"(tuple\[)?(Literal\[[^]]*\]|\w+)", str(one.type))
+        assert written is not None, "an annotation begins with a name"
+        inner = written[2]
+        words = tuple(re.findall(r"'([^']+)'", inner)) or TYPES.get(inner, str)
+        many = bool(written[1]) and found.parse is None
+        yield Option(
+            **vars(found)
+            | {
+                "name": one.name,
+                "kind": words,
+                "many": many,
+                "default": NEEDED if one.default is MISSING else one.default,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Crew:
+    """What a door brings along: progress, and how a run is kept and stopped."""
+
+    progress: Progress
+    run: RunOptions
+
+
+class UseCase(ABC, Generic[R_co]):
+    """What a user asks for."""
+
+    verb: ClassVar[str]
+    apart: ClassVar[bool] = False
+    """Whether notes go to standard error: the output is data, or a view that is to stay the same."""
+    shown_with: ClassVar[tuple[str, ...]] = ()
+    """Options that the printer needs."""
+
+    @abstractmethod
+    def carry_out(self, crew: Crew) -> R_co:
+        """Do it."""
+
+    def plan(self, crew: Crew) -> CallPlan:  # noqa: ARG002 - for those that can
+        """Count the calls that it would make.
+
+        Raises:
+            WrongUse: Nothing counts them.
+        """
+        raise WrongUse(
+            f"nothing counts the calls of {self.verb} before it runs", remedy="leave it out", option="dry_run"
+        )
+
+    def exit_code(self, result: Any) -> int:  # noqa: ARG002 - for those that have one of their own
+        """Return an exit code that only this use case has; 0 for the usual ones."""
+        return 0
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Return the options of some names that were given."""
+        found = {name: getattr(self, name, None) for name in names}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
+    def data(self) -> bool:
+        """Whether standard output is the data itself."""
+        return False
+
+
+VERBS: dict[str, list[type[UseCase[Any]]]] = {}
+"""Use cases by the module that declares them."""
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(opt,))
+def options(kind: type[T]) -> type[T]:
+    """Make a family of options of a class."""
+    return dataclass(frozen=True, kw_only=True)(kind)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(opt,))
+def use_case(verb: str) -> Callable[[type[T]], type[T]]:
+    """Make a use case of a class, under the name of its verb."""
+
+    def made(kind: type[T]) -> type[T]:
+        found = options(kind)
+        known = cast(type[UseCase[Any]], found)
+        known.verb = verb
+        VERBS.setdefault(kind.__module__, []).append(known)
+        return found
+
+    return made
