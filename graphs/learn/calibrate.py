@@ -106,7 +106,8 @@ def grades_of(conversations: Sequence[Conversation], names: Sequence[str]) -> tu
     found, scales = [], []
     for name in names:
         grades = np.array([_grade(conversation, name) for conversation in conversations], dtype=np.float64)
-        if (scale := scale_of(name, grades)) is not None:
+        scale = scale_of(name, grades)
+        if scale is not None and (name != names[0] or len(scale.values) >= FEWEST_GRADES):
             found.append(rounded(grades))
             scales.append(scale)
         elif name == names[0]:
@@ -136,7 +137,7 @@ def graded_between(logs: Logs) -> tuple[Conversation, ...]:
     Models of the grades are fitted to them as well; nothing else is.
     """
     _, scales = grades_of(logs.learnable, [logs.label_field] if logs.label_field else [])
-    if not scales or len(scales[0].values) < FEWEST_GRADES:
+    if not scales:
         return ()
     low, high = scales[0].values[0], scales[0].values[-1]
     found: dict[tuple[str, str | None], Conversation] = {}

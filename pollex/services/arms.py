@@ -38,6 +38,7 @@ class Arm:
     Attributes:
         values: Mean answers `[conversation, rubric]`.
         folded: Hashes of the texts that a run learned from: answered without their own fold, unlike all others.
+        unscored: Hashes of the texts that have no score here.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Arm:
     netsat: Floats
     values: Floats
     folded: frozenset[str] = frozenset()
+    unscored: frozenset[str] = frozenset()
 
     def without(self, texts: frozenset[str]) -> Arm:
         """Return the sample without these texts."""
@@ -144,6 +146,7 @@ def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
         np.array([s.netsat for _, s in both], dtype=np.float64),
         np.array(values, dtype=np.float64).reshape(len(both), width),
         sample[2],
+        frozenset(c.text_hash for c in sample[0]) - {c.text_hash for c, _ in both},
     )
 
 

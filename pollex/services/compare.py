@@ -38,6 +38,7 @@ UNDERSTATED = (
     "Scores understate a difference in thumbs: of five points among thumbs, mean scores show about one and a half. "
     "Labels at random on both sides measure the difference itself."
 )
+BY_FOLDS = "a run that learns answers them without themselves, which is not to be compared with other answers"
 
 
 @dataclass(frozen=True)
@@ -248,20 +249,21 @@ def compared(
 
 
 def comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
-    """Return two samples without what only one of them answered by folds, and a note that says so.
+    """Return two samples without what only one of them scored, or answered by folds, and notes that say so.
 
     An answer to a training conversation comes from a scale that was learned without it; any other from the whole one.
     """
-    unlike = a.folded ^ b.folded
-    first, second = a.without(unlike), b.without(unlike)
-    lost = [len(arm.conversations) - len(left.conversations) for arm, left in ((a, first), (b, second))]
-    if not any(lost):
-        return a, b, []
-    note = (
-        f"left out are conversations that the set was learned from, {lost[0]} of {a.name} and {lost[1]} of {b.name}: "
-        "a run that learns answers them without themselves, which is not to be compared with other answers"
-    )
-    return first, second, [note]
+    notes = []
+    for texts, what, why in (
+        (a.folded ^ b.folded, "that the set was learned from", BY_FOLDS),
+        (a.unscored | b.unscored, "without a score in the other", "a difference is one of answers to the same texts"),
+    ):
+        first, second = a.without(texts), b.without(texts)
+        lost = [len(arm.conversations) - len(left.conversations) for arm, left in ((a, first), (b, second))]
+        if any(lost):
+            notes.append(f"left out are conversations {what}, {lost[0]} of {a.name} and {lost[1]} of {b.name}: {why}")
+        a, b = first, second
+    return a, b, notes
 
 
 def _labeled(

@@ -2,16 +2,21 @@
 
 import asyncio
 import shutil
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
 from web_site import client_of, made_app
 
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.arms import Arm
+from pollex.services.compare import comparable
 from pollex.store.store import Store
 
 
@@ -130,3 +135,12 @@ def test_a_set_beside_itself_shows_nothing_whichever_run_answered(
     assert (told["n"], told["flips"]) == (held_out, [])
     assert told["differences"]["NetSAT"]["value"] == pytest.approx(0)
     assert "that one of them was learned from are left out" in unescape(page)
+
+
+def test_what_only_one_of_two_runs_scored_is_in_neither_sample() -> None:
+    told = [Conversation(id=str(n), turns=(Turn(role="user", content=f"Hello {n}"),)) for n in range(4)]
+    whole = Arm("all", told, np.linspace(0.2, 0.8, 4), np.linspace(-2, 2, 4), np.zeros((4, 1)))
+    part = replace(whole.without(frozenset({told[3].text_hash})), name="part", unscored=frozenset({told[3].text_hash}))
+    first, second, notes = comparable(part, whole)
+    assert first.conversations == second.conversations == told[:3]
+    assert notes[0].startswith("left out are conversations without a score in the other, 0 of part and 1 of all")

@@ -14,8 +14,9 @@ from small_runs import Learnt
 from pollex.calibration.files import write_whole
 from pollex.calibration.models.weighted_sum import WeightedSum
 from pollex.calibration.thumbs import thumb_models
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
-from pollex.graphs.learn.calibrate import stored
+from pollex.graphs.learn.calibrate import grades_of, stored
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.arrays_file import place_of
 from pollex.rubrics.edits import edits_beside
@@ -210,3 +211,12 @@ def test_too_few_labels_are_told_and_how_many_are_missing(learnt: Learnt) -> Non
     assert said in rubrics.support.__str__()
     enough = rubrics.calibrator.model_copy(update={"labels": 50})
     assert str(rubrics.model_copy(update={"calibrator": enough}).support) == "calibrated on 50 labels"
+
+
+def test_two_numbers_of_a_label_field_are_thumbs_and_no_grades() -> None:
+    def told(*values: float) -> list[Conversation]:
+        turns = (Turn(role="user", content="Hello"),)
+        return [Conversation(id=str(n), turns=turns, metadata={"rating": one}) for n, one in enumerate(values)]
+
+    assert grades_of(told(1, -1, 1), ["rating"])[1] == []
+    assert [scale.values for scale in grades_of(told(1, 2, 4), ["rating"])[1]] == [(1.0, 2.0, 4.0)]
