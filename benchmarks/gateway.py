@@ -10,8 +10,9 @@ same bodies to the tests' loopback server and checks every answer:
 - gateway + store: intents and replies durable on disk
 - score: all that `pollex score` does between reading and writing: graph, prompts, canaries, ledger, answers, spans
 
-The client has one core and the server another. Prints calls a second, the share of what latency alone would allow,
-processor time a call, and the ratios to bare: the median over the repeats of what was measured side by side.
+The client has one core and the server another. Prints how many replies a second the store has on the disk, and of each
+way calls a second, the share of what latency alone would allow, processor time a call, and the ratios to bare: the
+median over the repeats of what was measured side by side.
 """
 
 from __future__ import annotations
@@ -208,6 +209,21 @@ async def score_graph(work: Work) -> None:
         raise RuntimeError(f"not all was scored: {scored.counts}")
 
 
+async def durable_replies(tasks: int = 64, each: int = 100) -> float:
+    """How many replies of 1.5 kB a second the store has on the disk before their callers go on."""
+    body = "x" * 1500
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
+        ledger = StoreLedger(store)
+
+        async def task(number: int) -> None:
+            for call in range(each):
+                await ledger.record(f"{number}-{call}", 1, {"kind": "completed"}, body)
+
+        begun = time.perf_counter()
+        await asyncio.gather(*map(task, range(tasks)))
+        return tasks * each / (time.perf_counter() - begun)
+
+
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 WAYS: dict[str, Way] = {
     "bare": bare,
@@ -278,6 +294,8 @@ def main() -> None:
     options = parser.parse_args()
     count, repeats = (150, 1) if options.quick else (options.conversations, options.repeats)
     conversations = [conversation(number, words=130) for number in range(count)]
+    rates = [asyncio.run(durable_replies()) for _ in range(repeats)]
+    print(f"{statistics.median(rates):.0f} durable replies a second, median of {repeats}")
     for latency in (0.2, 0.0):
         compare(latency, conversations, Limits(concurrency=options.concurrency), repeats)
 

@@ -21,9 +21,9 @@ import orjson
 
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import escape_formula
+from pollex.store.database import BACKUP
 from pollex.store.database import FILE as DATABASE
 from pollex.store.folder import SECRET
-from pollex.store.line_files import FILES
 
 STDOUT = Path("-")
 """In a file's place: rows as JSON lines on standard output."""
@@ -57,10 +57,10 @@ def require_writable(path: Path, *read: Source) -> None:
 
 
 def _of_a_store(folder: Path) -> frozenset[str]:
-    """Return the files that a store needs: database, lines, and the secret for the ledger."""
+    """Return the files that a store needs: database, backup, and the secret for the ledger."""
     if not (folder / DATABASE).exists():
         return frozenset()
-    return frozenset({DATABASE, SECRET, *(file.name for file in FILES)})
+    return frozenset({DATABASE, BACKUP, SECRET})
 
 
 def require_apart(*written: Path | None) -> None:

@@ -88,7 +88,7 @@ def doctor(run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild:
     """Examine the installation, the embedding weights, the store, and a model's endpoint.
 
     Args:
-        rebuild: Make the store's database anew first, from what lies beside it.
+        rebuild: Make the store's database anew first; see `store.repair`.
     """
     for done in rebuild_store(run.store) if rebuild else ():
         progress.note(f"{done[0].upper()}{done[1:]}.")
@@ -178,4 +178,4 @@ def store(options: RunOptions) -> str:
         return f"{options.store}: none yet; the first run makes it"
     with Store.open(options.store, read_only=True) as opened:
         check(opened)
-        return "; ".join([f"{options.store}: {count(len(runs(opened)), 'run')}", *opened.notices])
+        return f"{options.store}: {count(len(runs(opened)), 'run')}"

@@ -140,23 +140,26 @@ class Origin:
         }
 
 
-def list_runs(run: RunOptions, progress: Progress) -> RunList:
+def list_runs(run: RunOptions, progress: Progress) -> RunList:  # noqa: ARG001 - as others
     """List all runs of a store."""
     with Store.open(run.store, read_only=True) as store:
-        _note(store, progress)
         return RunList(tuple(RunRow.of(one) for one in runs(store)))
 
 
-def trace_run(run: RunOptions, name: str, progress: Progress) -> RunTree:
+def trace_run(run: RunOptions, name: str, progress: Progress) -> RunTree:  # noqa: ARG001 - as others
     """Return what a run did; `name` is an id, its beginning, or `last`."""
     with Store.open(run.store, read_only=True) as store:
-        _note(store, progress)
         found = find_run(store, name)
         return RunTree(found, tuple(run_tree(store, found.id)))
 
 
 def trace_conversation(
-    run: RunOptions, name: str, conversation_id: str, progress: Progress, *, reveal: bool = False
+    run: RunOptions,
+    name: str,
+    conversation_id: str,
+    progress: Progress,  # noqa: ARG001 - as others
+    *,
+    reveal: bool = False,
 ) -> ConversationHistory:
     """Return everything that happened to one conversation in a run.
 
@@ -164,7 +167,6 @@ def trace_conversation(
         reveal: Whether what its placeholders stand for is wanted, too.
     """
     with Store.open(run.store, read_only=True) as store:
-        _note(store, progress)
         found = find_run(store, name)
         trace = conversation_trace(store, found.id, writable(conversation_id))
         originals = originals_of(store, writable(conversation_id)) if reveal else {}
@@ -177,11 +179,6 @@ def explain_rubric(run: RunOptions, path: Path, name: str, progress: Progress) -
     rubric = rubric_named(rubrics, name, path)
     reasons, kept = origin(run, rubrics, rubric)
     return Origin(rubric, tuple(dict.fromkeys(rubrics.roles.values())), tuple(reasons), kept, rubrics.run)
-
-
-def _note(store: Store, progress: Progress) -> None:
-    for notice in store.notices:
-        progress.note(f"Note: {notice}")
 
 
 def branch_json(branch: Branch) -> dict[str, Any]:

@@ -168,8 +168,6 @@ def workspace(options: RunOptions, progress: Progress, logs: Logs | None = None)
     """
     require_addresses()
     with Store.open(options.store) as store:
-        for notice in store.notices:
-            progress.note(f"Note: {notice}")
         if logs is not None:
             keep_originals(store, logs.originals)
         yield Workspace(store, Stoppable(progress), options)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.gateway.batches.provider import Line, Submission
-from pollex.store.line_files import Change
+from pollex.store.database import Change
 from pollex.store.store import Store
 
 _COLUMNS = "digest, provider, place, model, intended, size, id"

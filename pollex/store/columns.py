@@ -104,7 +104,7 @@ class Columns:
         """
         for tried in range(5):
             tables = [
-                f"{kind.table} AS (SELECT * FROM {self._sources(kind.table, run) or _nothing(kind)}{_lacking(kind)})"
+                f"{kind.table} AS (SELECT * FROM {self._sources(kind.table, run) or _nothing(kind)})"
                 for kind in KINDS
                 if re.search(rf"\b{kind.table}\b", sql)
             ]
@@ -164,11 +164,7 @@ class Columns:
         """Return the parts of a run's table as SQL; of texts, all runs'."""
         pile = self._pile(table, run)
         parts = all_parts(pile.parent) if table == TEXTS else parts_of(pile)
-        return (
-            f"read_parquet([{', '.join(_quoted(str(part.path)) for part in parts)}], union_by_name = true)"
-            if parts
-            else ""
-        )
+        return f"read_parquet([{', '.join(_quoted(str(part.path)) for part in parts)}])" if parts else ""
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
         if self._opened is None:
@@ -189,7 +185,7 @@ class Columns:
     def _merge(self, parts: Sequence[Part]) -> None:
         files = ", ".join(_quoted(str(part.path)) for part in parts)
         whole = Part(parts[0].pile, parts[0].first, parts[-1].last)
-        self._copy(f"SELECT * FROM read_parquet([{files}], union_by_name = true)", [], whole)
+        self._copy(f"SELECT * FROM read_parquet([{files}])", [], whole)
         for part in parts:
             part.path.unlink(missing_ok=True)
 
@@ -266,11 +262,6 @@ def _part(folder: Path, name: str) -> Part:
 def _nothing(kind: type[ColumnRow]) -> str:
     columns = (f'NULL::{type_} AS "{name}"' for name, type_ in [*kind.types().items(), ("seq", "BIGINT")])
     return f"(SELECT {', '.join(columns)} WHERE false)"
-
-
-def _lacking(kind: type[ColumnRow]) -> str:
-    """Return SQL that adds the columns which older parts lack."""
-    return f" UNION ALL BY NAME SELECT * FROM {_nothing(kind)}" if kind.added else ""
 
 
 def _quoted(text: str) -> str:

@@ -8,15 +8,16 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from pollex.errors import PollexError, StoreBusy
-from pollex.store.folder import failed, no_memory, no_room, not_writable
-from pollex.store.schema import STEPS, step_forward
+from pollex.errors import PollexError, StoreBusy, WrongUse
+from pollex.store.folder import failed, no_memory, no_room, not_writable, write_failed
+from pollex.store.schema import VERSION, make_tables
 from pollex.store.tables import damaged
 
-FILE = "store.sqlite"
+FILE, BACKUP = "store.sqlite", "backup.sqlite"
 PATIENCE, WHILE_ASKED = 60.0, 15.0
 """Seconds to wait for other processes, whose transactions are short; the second where somebody waits for an answer."""
 
@@ -29,8 +30,21 @@ NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_
 DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT")
 """Errors of a file that isn't as it was written."""
 
-REMAINS = ("", "-wal", "-shm")
-"""Endings of the files that are one database."""
+
+class Change(NamedTuple):
+    """A change of the database.
+
+    Attributes:
+        durable: Whether it is on the disk, not just handed to the system, when its commit returns.
+    """
+
+    sql: str
+    values: Sequence[Any]
+    durable: bool = False
+
+    def apply(self, connection: sqlite3.Connection) -> None:
+        """Make it, in a write transaction."""
+        connection.execute(self.sql, self.values)
 
 
 class Database:
@@ -76,9 +90,14 @@ class Database:
         return row[0] if row else None
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open a write transaction: all of it happens, or nothing. Other processes wait meanwhile."""
+    def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """Open a write transaction: all of it happens, or nothing. Other processes wait meanwhile.
+
+        Args:
+            durable: Whether it is on the disk when it ends; else a machine that stops may lose it, no process does.
+        """
         with self._turn, self.trouble():
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -95,6 +114,28 @@ class Database:
             self._connection.execute("VACUUM")
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def backup(self) -> None:
+        """Copy the file as it is now to `BACKUP` beside it, whole or not at all, once the copy was read through."""
+        path = self.path.with_name(BACKUP)
+        draft = path.with_name(f".{BACKUP}.{os.getpid()}.draft")
+        try:
+            os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+            with (
+                self.trouble(),
+                closing(sqlite3.connect(_address(self.path, read_only=True), uri=True)) as source,
+                closing(sqlite3.connect(draft)) as copy,
+            ):
+                source.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")
+                _check(copy, self.path)
+            with draft.open("rb") as file:
+                os.fsync(file.fileno())
+            draft.replace(path)
+        except OSError as failure:
+            raise write_failed(path, failure) from failure
+        finally:
+            draft.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close it; the last process that does so folds the write-ahead log into the file."""
@@ -113,13 +154,15 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
     )
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)  # no query reaches another file
-        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "journal_mode = WAL", "synchronous = NORMAL"):
+        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "journal_mode = WAL"):
             if not (read_only and pragma.startswith("journal")):
                 connection.execute(f"PRAGMA {pragma}")
         if not read_only and not fresh and path.stat().st_size <= FULLY_CHECKED:
             _check(connection, path)
-        if connection.execute("PRAGMA user_version").fetchone()[0] != len(STEPS):
-            step_forward(connection, str(path))
+        if (made := connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
+            make_tables(connection)
+        elif made != VERSION:
+            raise _of_another_version(path, made)
         if read_only:
             connection.execute("PRAGMA query_only = ON")
     except BaseException:
@@ -134,6 +177,13 @@ def _address(path: Path, *, read_only: bool) -> str:
     if read_only and not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         return f"{address}?immutable=1"
     return address
+
+
+def _of_another_version(path: Path, made: int) -> WrongUse:
+    said = f"the store has schema {made}, and pollex {version('pollex')} knows schema {VERSION}"
+    older = "`pollex doctor --rebuild` brings it over once, and keeps the files as they are"
+    newer = "the store was left as it is: install the newer pollex, or give another folder"
+    return WrongUse(said, where=str(path), remedy=older if made < VERSION else newer, option="store")
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:

@@ -7,47 +7,6 @@ from typing import Any, ClassVar
 
 from pollex.store.tables import Row
 
-STEP = """
-    CREATE TABLE replays (id TEXT PRIMARY KEY, time TEXT, run TEXT, conversation TEXT, payload TEXT);
-    CREATE INDEX replays_of_conversations ON replays (run, conversation);
-    CREATE TABLE drafts (id TEXT, version INTEGER, time TEXT, base TEXT, name TEXT, payload TEXT,
-        PRIMARY KEY (id, version));
-    CREATE TABLE annotators (id TEXT PRIMARY KEY, name TEXT, digest TEXT, time TEXT);
-    CREATE TABLE revocations (annotator TEXT PRIMARY KEY, time TEXT);
-    ALTER TABLE queues ADD COLUMN filter TEXT DEFAULT '';
-    ALTER TABLE queues ADD COLUMN sheet TEXT DEFAULT '';
-    ALTER TABLE queues ADD COLUMN repeat_share REAL DEFAULT 0;
-    CREATE INDEX calls_of_runs ON calls (run)
-"""
-
-TALKS = """
-    ALTER TABLE annotators ADD COLUMN page TEXT DEFAULT '';
-    CREATE TABLE studies (id TEXT, time TEXT, payload TEXT);
-    CREATE TABLE talks (id TEXT PRIMARY KEY, study TEXT, number INTEGER, annotator TEXT, systems TEXT, topic TEXT,
-        time TEXT, UNIQUE (study, number), UNIQUE (study, annotator));
-    CREATE TABLE talk_turns (talk TEXT, position INTEGER, role TEXT, text TEXT, time TEXT, ms REAL, edits INTEGER,
-        outcome TEXT, marked INTEGER);
-    CREATE INDEX turns_of_talks ON talk_turns (talk);
-    CREATE TABLE talk_answers (talk TEXT, position INTEGER, question TEXT, value TEXT, skip TEXT, time TEXT);
-    CREATE INDEX answers_of_talks ON talk_answers (talk);
-    CREATE TABLE talk_ends (talk TEXT, position INTEGER, why TEXT, time TEXT);
-    CREATE INDEX ends_of_talks ON talk_ends (talk)
-"""
-
-LISTS = """
-    CREATE TABLE views (id TEXT, time TEXT, name TEXT, query TEXT, removed INTEGER);
-    CREATE TABLE chosen (queue TEXT, text_hash TEXT, conversation TEXT, time TEXT, PRIMARY KEY (queue, conversation))
-"""
-
-SEEN = """
-    ALTER TABLE sheets ADD COLUMN shown_ms REAL;
-    ALTER TABLE sheets ADD COLUMN took_ms REAL;
-    ALTER TABLE sheets ADD COLUMN saw TEXT DEFAULT '[]'
-"""
-
-
-SOURCES = "ALTER TABLE talk_turns ADD COLUMN sources TEXT DEFAULT '[]'"
-
 
 @dataclass(frozen=True)
 class ViewRow(Row):

@@ -43,10 +43,10 @@ def make_private(folder: Path) -> None:
             folder.chmod(0o700)
 
 
-def aside(path: Path) -> Path:
-    """Return the first free `NAME.damaged.N`."""
+def aside(path: Path, why: str = "damaged") -> Path:
+    """Return the first free `NAME.damaged.N`; `forgetting.left_in` knows such names."""
     number = 1
-    while (name := path.with_name(f"{path.name}.damaged.{number}")).exists():
+    while (name := path.with_name(f"{path.name}.{why}.{number}")).exists():
         number += 1
     return name
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
@@ -14,9 +15,8 @@ from pollex.conversations.fragments import Traces
 from pollex.conversations.redaction import pseudonym
 from pollex.errors import StoreBusy
 from pollex.store.columns import RUNS, TEXTS, all_parts
-from pollex.store.line_files import FILES
-from pollex.store.resume import runs
-from pollex.store.runs import is_worked_on, keep_copy
+from pollex.store.database import BACKUP
+from pollex.store.runs import is_worked_on
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, unpacked
 
@@ -114,10 +114,10 @@ def forget(store: Store, target: Target) -> dict[str, int]:
     """
     store.flush()
     gone = dict(_from_columns(store, target))
-    gone |= store.transact(lambda connection: _from_database(store.folder, connection, target))
-    for run in runs(store):
-        keep_copy(store.folder / RUNS, run)
+    gone |= store.transact(lambda connection: _from_database(connection, target))
     store.compact()
+    (store.folder / BACKUP).unlink(missing_ok=True)
+    store.backup()
     for name in CACHES:
         shutil.rmtree(store.folder / name, ignore_errors=True)
     return {name: count for name, count in gone.items() if count}
@@ -141,7 +141,7 @@ def _from_columns(store: Store, target: Target) -> Iterator[tuple[str, int]]:
     yield from counts.items()
 
 
-def _from_database(folder: Path, connection: sqlite3.Connection, target: Target) -> dict[str, int]:
+def _from_database(connection: sqlite3.Connection, target: Target) -> dict[str, int]:
     gone: dict[str, int] = {}
     _stage(connection, "forgotten_ids", target.ids)
     _stage(connection, "forgotten_hashes", target.hashes)
@@ -158,8 +158,6 @@ def _from_database(folder: Path, connection: sqlite3.Connection, target: Target)
     gone["rewritten"] = sum(_rewritten(connection, table, columns, target) for table, columns in _JSON_COLUMNS.items())
     connection.execute("DROP TABLE forgotten_ids")
     connection.execute("DROP TABLE forgotten_hashes")
-    for file in FILES:
-        file.rewrite(folder, connection)
     return gone
 
 
@@ -217,7 +215,7 @@ def _packed(value: Any) -> str:
 
 
 def left_in(folder: Path, target: Target) -> list[Path]:
-    """Return files of a store that nobody could take them out of, such as damaged ones that were set aside."""
-    odd = [path for path in folder.rglob("*") if path.is_file() and ".damaged." in path.name]
+    """Return files of a store that nobody could take them out of: those that a rebuild kept."""
+    odd = [path for path in folder.rglob("*") if path.is_file() and re.search(r"\.(damaged|earlier)\.\d", path.name)]
     texts = [text.encode() for text in target.texts if len(text) >= 12]
     return [path for path in odd if path.suffix == ".parquet" or any(text in path.read_bytes() for text in texts)]

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from pollex.store.database import Change
 from pollex.store.folder import make_private
-from pollex.store.line_files import Change
 
 SENDERS = "senders"
 """Folder of the files that holders lock."""
@@ -90,8 +90,7 @@ class Lease:
     holder: str
     changes: Sequence[Change]
     granted: bool = False
-    line: ClassVar = ""
-    file: ClassVar = None
+    durable: ClassVar = False
 
     def apply(self, connection: sqlite3.Connection) -> None:
         """Take the call, unless another was quicker."""

@@ -8,17 +8,28 @@ from itertools import count
 from typing import Any
 
 from pollex.gateway.ledger import LEASE, StoredCall
+from pollex.store.database import Change
 from pollex.store.lease import OUT, Lease, is_held
-from pollex.store.line_files import REPLIES, Change, line_of, read_line
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
-from pollex.store.tables import damaged, now
+from pollex.store.tables import damaged, line_of, now, read_line
 
 _SENT = (
     "INSERT OR REPLACE INTO calls (key, attempt, run, stage, item, sent, holder, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_REPLY = (
+    "INSERT INTO calls (key, attempt, run, stage, item, sent, ended, outcome, reply) VALUES (?,?,?,?,?,?,?,?,?) "
+    "ON CONFLICT (key, attempt) DO UPDATE SET ended = excluded.ended, outcome = excluded.outcome, "
+    "reply = excluded.reply"
+)
 _NUMBERS = count()
 _ASKED = "INSERT OR IGNORE INTO requests VALUES (?, ?)"
+
+
+def reply(values: Mapping[str, Any]) -> Change:
+    """Return the change that keeps a reply, on the disk, whether its call's intent is there or not."""
+    about = (values.get(name) for name in ("key", "attempt", "run", "stage", "item", "sent", "ended"))
+    return Change(_REPLY, [*about, str(values["outcome"].get("kind", "")), line_of(values)], durable=True)
 
 
 class StoreLedger:
@@ -91,8 +102,7 @@ class StoreLedger:
             "outcome": dict(outcome),
             "raw": raw,
         }
-        line = line_of(values)
-        await self._store.change(Change(*REPLIES.kept(values, line), line, REPLIES))
+        await self._store.change(reply(values))
         if self._tracer is not None and begun:
             self._tracer.call(key, about, started=begun, ms=1000 * (time.perf_counter() - clock))
 

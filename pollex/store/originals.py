@@ -6,21 +6,9 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
 
 from pollex.store.store import Store
-from pollex.store.tables import Row, damaged
-
-
-@dataclass(frozen=True)
-class OriginalRow(Row):
-    """What the placeholders of one conversation stand for, sealed."""
-
-    table: ClassVar = "originals"
-    conversation: str
-    text_hash: str
-    sealed: str
+from pollex.store.tables import OriginalRow, damaged
 
 
 def keep_originals(store: Store, originals: Mapping[tuple[str, str], Mapping[str, str]]) -> None:

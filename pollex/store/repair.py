@@ -1,36 +1,52 @@
-"""Looking a store through for damage, and making its database anew."""
+"""Looking a store through for damage; making its database anew from what can be read of it, and from its backup.
+
+So is a database of an earlier pollex brought over, whose replies, labels and results of runs stood in files, too.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
-from pollex.errors import StoreBusy, WrongUse
+from pollex.errors import WrongUse
 from pollex.store.columns import RUNS, TEXTS, all_parts, unreadable
-from pollex.store.database import FILE, REMAINS
-from pollex.store.folder import aside
-from pollex.store.line_files import REPLIES, read_line
-from pollex.store.runs import is_worked_on
+from pollex.store.database import BACKUP, FILE, Database
+from pollex.store.folder import aside, write_failed
+from pollex.store.forgetting import require_idle
+from pollex.store.ledger import reply
+from pollex.store.runs import Run, changed
+from pollex.store.schema import VERSION
 from pollex.store.store import Store
-from pollex.store.tables import AnswerRow, ScoreRow, damaged
+from pollex.store.tables import AnswerRow, FactRow, LabelRow, ScoreRow, damaged, read_line
+from pollex.store.writer import change_of
 
-FROM_LINES = {"labels", "facts", "runs", "line_files"}
-"""Tables that the line files and the runs' folders bring back; replies do, too, but not calls without one."""
+CHANGING = {"calls", "progress", "batches"}
+"""Tables whose rows change after a run's end: the database knows better than its backup."""
 
 WORDS = {
     "annotators": "guests' links",
     "sheets": "comments of labels",
     "requests": "prompts",
-    "calls": "calls without a reply",
+    "facts": "results of runs",
     "originals": "what placeholders stand for",
     "batched": "calls in providers' batches",
 }
 """What a table holds, where its name doesn't say it."""
 
+REPLIES, LABELS, FACTS = EARLIER = ("replies.jsonl", "labels.jsonl", "facts.jsonl")
+"""Files of lines beside the database of an earlier pollex."""
+
+FARTHEST = 1 << 40
+"""Row numbers that are tried behind a place that can't be read."""
+
 
 def check(store: Store) -> None:
-    """Read all of a store: the database, every reply in it, every part.
+    """Read all of a store: the database, every reply and result in it, every part.
 
     Raises:
         StoreDamaged: Something isn't as it was written.
@@ -38,9 +54,10 @@ def check(store: Store) -> None:
     where = str(store.folder / FILE)
     if (found := store.value("PRAGMA integrity_check(1)")) != "ok":
         raise damaged(where, found.splitlines()[-1])
-    for row in store.rows("SELECT key, reply FROM calls WHERE reply IS NOT NULL"):
-        if (values := read_line(row["reply"])) is None or values["key"] != row["key"]:
-            raise damaged(where, f"the reply to call {row['key'][:12]}… was changed")
+    for table in ("calls", "facts"):
+        for row in store.rows(f"SELECT * FROM {table}"):
+            if not _is_sound(table, row):
+                raise damaged(where, f"{WORDS.get(table, table)} were changed")
     for folder in (store.folder / TEXTS, *(store.folder / RUNS).glob("*")):
         for part in all_parts(folder):
             if why := unreadable(part.path):
@@ -48,62 +65,159 @@ def check(store: Store) -> None:
 
 
 def rebuild(folder: Path) -> list[str]:
-    """Set unreadable files aside, make the database from the line files and what can be read of the old one, report it.
+    """Make the database anew, keep the old files beside it, set unreadable parts aside; return what was done and lost.
 
     Raises:
         StoreBusy: A run is running in the store.
         WrongUse: There is no store.
     """
-    path = folder / FILE
-    if not path.exists() and not (folder / REPLIES.name).exists():
+    path, new, draft = folder / FILE, folder / f"{FILE}.new", folder / f".{FILE}.draft"
+    if not any((folder / name).exists() for name in (FILE, BACKUP, *EARLIER)):
         raise WrongUse("there is no store here", where=str(folder), remedy="name its folder", option="store")
-    for run in (folder / RUNS).glob("*"):
-        if is_worked_on(folder / RUNS, run.name):
-            raise StoreBusy(f"{run.name} is running", where=str(folder), remedy="wait until it ends")
-    old = _set_database_aside(path)
-    done = [f"the database was set aside as {old.name}"] if old else []
-    done += _set_parts_aside(folder)
+    require_idle(folder)
+    made, lost = _version(path), list[str]()
+    try:
+        if not new.exists():  # else the last one was stopped when it was done but for the names
+            draft.unlink(missing_ok=True)
+            lost = _make(draft, folder)
+            draft.replace(new)
+        done = [f"{name} is kept as {kept}" for name, kept in _set_aside(folder, earlier=made < VERSION)]
+        new.replace(path)
+    except OSError as failure:
+        raise write_failed(path, failure) from failure
     with Store.open(folder) as store:
-        lost = store.transact(lambda connection: _take_over(old, connection)) if old else []
-        kept = f"{store.paid} paid answers, {store.value('SELECT count(*) FROM labels')} labels and "
-        runs = store.value("SELECT count(*) FROM runs")
-        gone = f"; gone, as far as the old one can't be read: {', '.join(lost)}" if lost else ""
-        return [*done, *store.notices, f"the new one has {kept}{runs} runs{gone}"]
+        numbers = {table: store.value(f"SELECT count(*) FROM {table}") for table in ("labels", "runs")}
+        kept = f"{store.paid} paid answers, {numbers['labels']} labels and {numbers['runs']} runs"
+        store.backup()
+    return [*done, *_set_parts_aside(folder), f"the new database has {kept}", *lost]
 
 
-def _set_database_aside(path: Path) -> Path | None:
-    if not path.exists():
-        return None
-    kept = aside(path)
-    for ending in reversed(REMAINS):
-        with suppress(FileNotFoundError):
-            path.with_name(path.name + ending).rename(kept.with_name(kept.name + ending))
-    return kept
+def _version(path: Path) -> int:
+    """Return the schema of a database; the newest where it can't be read."""
+    try:
+        with closing(_reading(path)) as source:
+            return int(source.execute("PRAGMA user_version").fetchone()[0])
+    except sqlite3.Error:
+        return VERSION
 
 
-def _take_over(old: Path, connection: sqlite3.Connection) -> list[str]:
-    """Copy what a database alone had, as far as it can be read; return what can't."""
-    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    lost = []
-    with closing(sqlite3.connect(f"{old.absolute().as_uri()}?mode=ro", uri=True)) as source:
-        for table in sorted(set(tables) - FROM_LINES):
-            try:
-                _copy_rows(table, source, connection)
-            except (sqlite3.Error, UnicodeDecodeError):
-                lost.append(WORDS.get(table, table.replace("_", " ")))
-    return lost
+def _make(draft: Path, folder: Path) -> list[str]:
+    """Make a database of what can be read of the old one, its backup, and earlier files; return what is lost."""
+    database = Database(draft)
+    with closing(database), database.transaction() as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        lost = [_fill(table, connection, folder) for table in sorted(tables)]
+        _take_lines(folder, connection)
+    return [each for each in lost if each]
 
 
-def _copy_rows(table: str, source: sqlite3.Connection, into: sqlite3.Connection) -> None:
-    """Copy the rows of a table until one can't be read; of calls those whose reply no line has."""
-    which = " WHERE reply IS NULL" if table == "calls" else ""
-    rows = source.execute(f"SELECT * FROM {table}{which}")
-    columns = [column[0] for column in rows.description]
-    places = ", ".join("?" * len(columns))
-    either = "IGNORE" if table == "calls" else "REPLACE"  # a sheet that was made of its label alone lacks its comment
-    sql = f"INSERT OR {either} INTO {table} ({', '.join(columns)}) VALUES ({places})"
-    while row := rows.fetchone():
-        into.execute(sql, row)
+def _fill(table: str, connection: sqlite3.Connection, folder: Path) -> str:
+    """Copy a table from where it is best, and then what is missing from elsewhere; return what is lost."""
+    places = [folder / FILE, folder / BACKUP]
+    name = WORDS.get(table, table.replace("_", " "))
+    missed = set[int | None]()
+    for path in places if table in CHANGING else reversed(places):
+        if path.exists():
+            missed.update(_copy(table, path, connection))
+    known = {rowid for (rowid,) in connection.execute(f"SELECT rowid FROM {table}")} if missed else set()
+    if gone := len([rowid for rowid in missed if rowid is not None and rowid not in known]):
+        return f"{name}: {gone} were lost at most, as many as can't be read and have no copy in the backup"
+    if None in missed:
+        return f"{name}: what the end of the file had is lost, but for the backup of the last run"
+    return ""
+
+
+def _copy(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int | None]:
+    """Copy the rows that can be read; yield the numbers of others, None where it isn't known which there are."""
+    try:
+        with closing(_reading(path)) as source:
+            ours, theirs = (
+                [column[1] for column in each.execute(f"PRAGMA table_info({table})")] for each in (into, source)
+            )
+            columns = [column for column in ours if column in theirs]
+            named = ", ".join(["rowid", *columns])
+            sql = f"INSERT OR IGNORE INTO {table} ({named}) VALUES ({', '.join('?' * (1 + len(columns)))})"
+            for row in _rows(source, table, ", ".join(columns)) if columns else ():
+                if isinstance(row, tuple) and _is_sound(table, dict(zip(columns, row[1:], strict=True))):
+                    into.execute(sql, row)
+                else:
+                    yield row[0] if isinstance(row, tuple) else row
+    except (sqlite3.Error, UnicodeDecodeError):
+        yield None
+
+
+def _rows(source: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[Any, ...] | int | None]:
+    """Yield a table's rows with their numbers; the number alone of what can't be read, None if it was the end."""
+    number = "row_number() OVER ()" if table == "batched" else "rowid"  # an earlier pollex kept it without numbers
+    sql = f"SELECT * FROM (SELECT {number} AS number, {columns} FROM {table}) WHERE number > ? ORDER BY number"
+    last, step = 0, 0
+    while step < FARTHEST:
+        try:
+            for row in source.execute(sql, [last + step]):
+                yield from range(last + 1, row[0] if step else 0)
+                last, step = row[0], 0
+                yield row
+            return
+        except (sqlite3.Error, UnicodeDecodeError):
+            step = 2 * step + 1
+    yield None
+
+
+def _reading(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _is_sound(table: str, row: Mapping[str, Any]) -> bool:
+    """Tell whether a reply, or a result of a run, is what was written."""
+    if table == "facts":
+        return zlib.crc32(str(row["payload"]).encode("utf-8", "surrogatepass")) == int(row["crc"])
+    if table == "calls" and row["reply"] is not None:
+        values = read_line(row["reply"])
+        return values is not None and bool(values["key"] == row["key"])
+    return True
+
+
+def _take_lines(folder: Path, connection: sqlite3.Connection) -> None:
+    """Take in what an earlier pollex kept in files beside its database, as far as the database lacks it."""
+    for values in _lines(folder / REPLIES):
+        reply(values).apply(connection)
+    facts = [FactRow(**values) for values in _lines(folder / FACTS)]
+    if len(facts) > connection.execute("SELECT count(*) FROM facts").fetchone()[0]:
+        connection.execute("DELETE FROM facts")
+        for fact in facts:
+            change_of(fact).apply(connection)
+    known = {label for (label,) in connection.execute("SELECT id FROM labels")}
+    for values in _lines(folder / LABELS):
+        if values["id"] not in known:
+            change_of(LabelRow(**values)).apply(connection)
+    runs = {run for (run,) in connection.execute("SELECT id FROM runs")}
+    for path in sorted((folder / RUNS).glob("*/run.json")):
+        if path.parent.name not in runs:
+            with suppress(ValueError):
+                connection.execute(*changed(Run.model_validate_json(path.read_bytes())))
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the values of the lines that are as they were written."""
+    if path.exists():
+        with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+            yield from filter(None, (read_line(line.removesuffix("\n")) for line in file))
+
+
+def _set_aside(folder: Path, *, earlier: bool) -> Iterator[tuple[str, str]]:
+    """Give the old files other names, but leave the database where it is; yield both names of each."""
+    why = "earlier" if earlier else "damaged"
+    if (folder / FILE).exists():
+        kept = aside(folder / FILE, why)
+        os.link(folder / FILE, kept)
+        with suppress(FileNotFoundError):  # SQLite would fold it into the new one
+            (folder / f"{FILE}-wal").rename(kept.with_name(f"{kept.name}-wal"))
+        (folder / f"{FILE}-shm").unlink(missing_ok=True)
+        yield FILE, kept.name
+    for name in EARLIER:
+        if (folder / name).exists():
+            (folder / name).rename(kept := aside(folder / name, why))
+            yield name, kept.name
 
 
 def _set_parts_aside(folder: Path) -> list[str]:

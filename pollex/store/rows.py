@@ -14,8 +14,8 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric import Rubric, content_id
-from pollex.store.line_files import Line
 from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, Row, ScoreRow, TextRow, packed, unpacked
+from pollex.store.writer import Line
 from pollex.text import writable
 
 OPENING = 200

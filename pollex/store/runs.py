@@ -5,8 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -76,8 +75,6 @@ JSON_COLUMNS = ("arguments", "fingerprint", "versions", "roles", "result")
 ALL_RUNS = (
     "SELECT id, number, command, arguments, fingerprint, versions, started, finished, status, roles, result FROM runs"
 )
-COPY = "run.json"
-"""In a run's folder: what the database says of it, for people and for a database that is made anew."""
 
 
 def changed(run: Run) -> tuple[str, list[Any]]:
@@ -90,22 +87,6 @@ def changed(run: Run) -> tuple[str, list[Any]]:
 def read_runs(rows: Sequence[Mapping[str, Any]]) -> list[Run]:
     """Return the runs of rows that `ALL_RUNS` gave."""
     return [Run.read(row) for row in rows]
-
-
-def keep_copy(folder: Path, run: Run) -> None:
-    """Write what is known of a run into its folder, whole or not at all."""
-    make_private(folder / run.id)
-    draft = folder / run.id / f".{COPY}.draft"
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(packed(run.model_dump(mode="json")) + "\n")
-    draft.replace(folder / run.id / COPY)
-
-
-def kept_copies(folder: Path) -> Iterator[Run]:
-    """Yield the runs that have a folder, those whose copy can be read."""
-    for path in sorted(folder.glob(f"*/{COPY}")):
-        with suppress(ValueError):
-            yield Run.model_validate_json(path.read_bytes())
 
 
 class Claim:

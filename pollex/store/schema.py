@@ -1,90 +1,83 @@
-"""The database's schema as forward migrations, counted in `PRAGMA user_version`.
+"""The database's tables. Those of rows have a column for each field of their class.
 
-Never edit a step that was released: add the next. Times are ISO 8601 in UTC. Columns called payload, arguments,
-fingerprint, versions, roles, result, inputs, outputs and value hold JSON. What a table's columns mean, its class in
-`tables` says.
+Times are ISO 8601 in UTC. Columns called payload, arguments, fingerprint, versions, roles, result, inputs, outputs and
+value hold JSON.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from importlib.metadata import version
+from dataclasses import fields
 
-from pollex.errors import WrongUse
-from pollex.store.desk import LISTS, SEEN, SOURCES, TALKS
-from pollex.store.desk import STEP as DESK
+from pollex.store import desk, tables
+from pollex.store.tables import Row
 
-STEPS = (
-    """
+VERSION = 10
+"""Counted up by whoever changes a table: `repair.rebuild` brings older databases over."""
+
+ROWS: dict[type[Row], str] = {
+    tables.FactRow: "crc INTEGER",
+    tables.SpanRow: "",
+    tables.LabelRow: "PRIMARY KEY (id)",
+    tables.QueueRow: "PRIMARY KEY (id)",
+    tables.LeaseRow: "PRIMARY KEY (id)",
+    tables.SheetRow: "PRIMARY KEY (label)",
+    tables.OriginalRow: "",
+    desk.ViewRow: "",
+    desk.ChosenRow: "PRIMARY KEY (queue, conversation)",
+    desk.ReplayRow: "PRIMARY KEY (id)",
+    desk.DraftRow: "PRIMARY KEY (id, version)",
+    desk.AnnotatorRow: "PRIMARY KEY (id)",
+    desk.RevocationRow: "PRIMARY KEY (annotator)",
+    desk.StudyRow: "",
+    desk.TalkRow: "PRIMARY KEY (id), UNIQUE (study, number), UNIQUE (study, annotator)",
+    desk.TalkTurnRow: "",
+    desk.TalkAnswerRow: "",
+    desk.TalkEndRow: "",
+}
+"""What a table has beside its fields: keys, and a checksum."""
+
+OTHERS = """
     CREATE TABLE runs (id TEXT PRIMARY KEY, number INTEGER UNIQUE, command TEXT, arguments TEXT, fingerprint TEXT,
         versions TEXT, started TEXT, finished TEXT, status TEXT, roles TEXT, result TEXT);
     CREATE TABLE progress (run TEXT PRIMARY KEY, process INTEGER, beat TEXT, payload TEXT);
-    CREATE TABLE facts (run TEXT, kind TEXT, id TEXT, payload TEXT, crc INTEGER);
-    CREATE INDEX facts_of_runs ON facts (run, kind, id);
-
     CREATE TABLE calls (key TEXT, attempt INTEGER, run TEXT, stage TEXT, item TEXT, sent TEXT, ended TEXT,
-        outcome TEXT, reply TEXT, PRIMARY KEY (key, attempt));
+        outcome TEXT, reply TEXT, holder TEXT, until REAL, PRIMARY KEY (key, attempt));
     CREATE TABLE requests (key TEXT PRIMARY KEY, body TEXT);
-    CREATE TABLE spans (run TEXT, id TEXT, parent TEXT, name TEXT, kind TEXT, item TEXT, inputs TEXT, outputs TEXT,
-        started TEXT, ms REAL, error TEXT);
-    CREATE INDEX spans_of_items ON spans (run, item);
-
-    CREATE TABLE labels (annotator TEXT, text_hash TEXT, conversation TEXT, run TEXT, question TEXT, value TEXT,
-        source TEXT, drawn TEXT, id TEXT PRIMARY KEY, time TEXT);
-    CREATE INDEX labels_of_texts ON labels (text_hash, question);
-    CREATE TABLE queues (id TEXT PRIMARY KEY, name TEXT, kind TEXT, run TEXT, random_share REAL, overlap INTEGER,
-        seed INTEGER, time TEXT);
-    CREATE TABLE leases (id TEXT PRIMARY KEY, queue TEXT, text_hash TEXT, conversation TEXT, annotator TEXT, drawn TEXT,
-        time TEXT, until TEXT);
-    CREATE INDEX leases_of_queues ON leases (queue, text_hash);
-    CREATE TABLE sheets (label TEXT PRIMARY KEY, lease TEXT, queue TEXT, skip TEXT, comment TEXT, replaces TEXT);
-    CREATE INDEX sheets_of_leases ON sheets (lease);
-
-    CREATE TABLE line_files (name TEXT PRIMARY KEY, size INTEGER);
-    """,
-    DESK,
-    TALKS,
-    """
     CREATE TABLE batches (digest TEXT PRIMARY KEY, provider TEXT, place TEXT, model TEXT, intended REAL, size INTEGER,
         id TEXT, closed INTEGER DEFAULT 0);
-    CREATE TABLE batched (digest TEXT, key TEXT, attempt INTEGER, PRIMARY KEY (digest, key)) WITHOUT ROWID
-    """,
-    """
-    CREATE TABLE originals (conversation TEXT, text_hash TEXT, sealed TEXT);
-    CREATE INDEX originals_of_conversations ON originals (conversation)
-    """,
-    LISTS,
-    SEEN,
-    """
-    ALTER TABLE calls ADD COLUMN holder TEXT;
-    ALTER TABLE calls ADD COLUMN until REAL
-    """,
-    SOURCES,
-)
-"""All steps, in order. A step is SQL; a file is made by taking all of them."""
+    CREATE TABLE batched (digest TEXT, key TEXT, attempt INTEGER, PRIMARY KEY (digest, key));
+    CREATE INDEX calls_of_runs ON calls (run);
+    CREATE INDEX facts_of_runs ON facts (run, kind, id);
+    CREATE INDEX spans_of_items ON spans (run, item);
+    CREATE INDEX labels_of_texts ON labels (text_hash, question);
+    CREATE INDEX leases_of_queues ON leases (queue, text_hash);
+    CREATE INDEX sheets_of_leases ON sheets (lease);
+    CREATE INDEX originals_of_conversations ON originals (conversation);
+    CREATE INDEX replays_of_conversations ON replays (run, conversation);
+    CREATE INDEX turns_of_talks ON talk_turns (talk);
+    CREATE INDEX answers_of_talks ON talk_answers (talk);
+    CREATE INDEX ends_of_talks ON talk_ends (talk)
+"""
+
+_TYPES = {"int": "INTEGER", "bool": "INTEGER", "float": "REAL"}
 
 
-def step_forward(connection: sqlite3.Connection, where: str) -> None:
-    """Take the steps that a file still needs, all or none.
-
-    Raises:
-        WrongUse: A newer pollex made the file.
-    """
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make all tables in a database that has none, in a transaction of its own."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        (taken,) = connection.execute("PRAGMA user_version").fetchone()  # another process may have been quicker
-        if taken > len(STEPS):
-            raise WrongUse(
-                f"the store has schema {taken}, and pollex {version('pollex')} knows schemas up to {len(STEPS)}",
-                where=where,
-                remedy="the store was left as it is: install the newer pollex, or give another folder",
-                option="store",
-            )
-        for statement in ";".join(STEPS[taken:]).split(";"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(STEPS)}")
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:  # another process may have been quicker
+            for statement in [*(_table(kind, more) for kind, more in ROWS.items()), *OTHERS.split(";")]:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:  # SQLite ends it itself where the disk is full
             connection.execute("ROLLBACK")
         raise
+
+
+def _table(kind: type[Row], more: str) -> str:
+    columns = [f"{each.name} {_TYPES.get(str(each.type).removesuffix(' | None'), 'TEXT')}" for each in fields(kind)]
+    return f"CREATE TABLE {kind.table} ({', '.join([*columns, *filter(None, [more])])})"

@@ -1,9 +1,7 @@
 """The store: one folder that people can look into, all that pollex keeps.
 
     store.sqlite                runs and how far they are, paid calls, prompts, spans, results, labels
-    replies.jsonl, labels.jsonl, facts.jsonl
-                                what was paid for, what people said, what runs came to (extractions, rubrics, steps):
-                                from these and the runs' folders the database can be made anew
+    backup.sqlite               a copy of it from the end of the last run
     runs/<run>/*.parquet        conversations, answers and scores as columns; texts/*.parquet their turns
     secret                      see `folder`
 
@@ -20,39 +18,32 @@ read back by those in `resume` and `traces`. Reading sees what is kept: after a 
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import secrets
 import sqlite3
-import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from pollex.errors import PollexError, StoreFull, WrongUse
-from pollex.store.columns import KINDS, RUNS, TEXTS, Columns, Part
-from pollex.store.database import FILE, PATIENCE, WHILE_ASKED, Database
+from pollex.store.columns import RUNS, TEXTS, Columns, Part
+from pollex.store.database import BACKUP, FILE, Change, Database
 from pollex.store.folder import STORE, keep_secret, make_private, write_failed
-from pollex.store.group_commit import GroupCommit
 from pollex.store.lease import Lease, Sender
-from pollex.store.line_files import FILES, Change, Line, LineFile, queued
-from pollex.store.runs import ALL_RUNS, Claim, Run, Status, changed, keep_copy, kept_copies
-from pollex.store.tables import ColumnRow, FactRow, Row, now, packed, without_texts
+from pollex.store.runs import ALL_RUNS, Claim, Run, Status, changed
+from pollex.store.tables import FactRow, Row, damaged, now, packed, without_texts
+from pollex.store.writer import Line, Writer, queued
 from pollex.text import is_text
+
+LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 DEFAULT = Path(STORE)
-OLDER = ("store.duckdb", "journal.jsonl")
-"""Files of stores that no version after 0.1.0's first months reads."""
-
-BATCH = 8 << 20
-"""Bytes of rows in memory that make a part."""
-LATEST = 10.0
-"""Seconds after which rows in memory become a part."""
 
 
 class Store:
@@ -60,28 +51,22 @@ class Store:
 
     Attributes:
         folder: Where it is; what can be made again, embeddings for example, has folders of its own in there.
-        notices: What the user should know of how it was found.
         prompts: Whether prompts are kept.
         texts: Whether what was said is kept; a run is then shown without its turns.
     """
 
     def __init__(self, folder: Path, *, read_only: bool, secret: bytes | None = None, goes_on: bool = False) -> None:
-        self._goes_on = goes_on
-        self.folder, self.notices = folder, list[str]()
+        self.folder = folder
         self.prompts = self.texts = True
         self._given, self._claims, self._closed = secret, dict[str, Claim](), False
-        _refuse_older(folder)
         if not read_only:
             _make_private(folder)
         elif not (folder / FILE).exists():
             raise WrongUse("there is no store here", where=str(folder), remedy="name its folder", option="store")
+        if (folder / BACKUP).exists() and not (folder / FILE).exists():
+            raise damaged(str(folder / FILE), "it is gone")
         self._database, self._columns = Database(folder / FILE, read_only=read_only), Columns(folder)
-        self._rows: dict[tuple[type[ColumnRow], str], list[str]] = defaultdict(list)
-        self._size, self._since = 0, time.monotonic()
-        self._writing: Database | None = None
-        self._commits: GroupCommit[Change | Lease | Line] | None = None
-        if not read_only:
-            self._begin_writing()
+        self._writes = None if read_only else Writer(folder, self._columns, goes_on=goes_on)
         atexit.register(self.close)  # a program that ends without closing would lose what is queued
 
     @classmethod
@@ -97,7 +82,7 @@ class Store:
         Raises:
             StoreDamaged: It can't be read.
             StoreFull: There is no room on the disk.
-            WrongUse: It can't be written, isn't there (`read_only`), or was made by a newer or a much older pollex.
+            WrongUse: It can't be written, isn't there (`read_only`), or was made by a newer or an older pollex.
         """
         if not is_text(folder):
             raise WrongUse(
@@ -128,7 +113,7 @@ class Store:
             PollexError: An earlier write failed, so the store takes no more.
             ValueError: A row can't be kept: nothing of the call is.
         """
-        self._writer.put(*queued(rows if self.texts else without_texts(rows)))
+        self._writer.put(map(queued, rows if self.texts else without_texts(rows)))
 
     async def write(self, rows: Iterable[Row]) -> None:
         """Write rows; return when they and all earlier rows are stored and readable.
@@ -137,7 +122,7 @@ class Store:
             StoreFull: There is no room on the disk.
             StoreDamaged: The store can't be written as it lies there.
         """
-        await self._writer.write(*queued(rows if self.texts else without_texts(rows)), settle=True)
+        await self._writer.write(map(queued, rows if self.texts else without_texts(rows)), settle=True)
 
     async def settle(self) -> None:
         """Return when all queued rows are stored and readable; raise as `write` does."""
@@ -149,7 +134,7 @@ class Store:
 
     async def change(self, *changes: Change | Lease) -> None:
         """Return when changes of the database are committed. Raises as `write` does."""
-        await self._writer.write(changes, sum(len(change.line) for change in changes))
+        await self._writer.write(changes)
 
     def begin(
         self, command: str, *, arguments: Mapping[str, Any], fingerprint: Mapping[str, str], versions: Mapping[str, str]
@@ -172,7 +157,6 @@ class Store:
             )
             connection.execute(*changed(run))
         self._claim(run.id)
-        keep_copy(self.folder / RUNS, run)
         return run
 
     def take_up(self, run: str, *, roles: Sequence[str] = ()) -> None:
@@ -185,13 +169,14 @@ class Store:
         self._note(run, status="unfinished", roles=tuple(roles), finished=None)
 
     def finish(self, run: str, status: Status, *, roles: Sequence[str] = (), result: Any = None) -> None:
-        """Record the end of a run after all its rows, and merge its parts.
+        """Record the end of a run after all its rows, merge its parts, and back the database up.
 
         A resumed run is `finish`ed again, and the last status stands.
         """
         self.flush()
         self._columns.put_together(run)
         self._note(run, status=status, roles=tuple(roles), result=result, finished=now())
+        self.backup()
         if claim := self._claims.pop(run, None):
             claim.release()
 
@@ -234,6 +219,14 @@ class Store:
         with self._database.transaction() as connection:
             return work(connection)
 
+    def backup(self) -> None:
+        """Copy the database to the backup beside it; where that can't be, say so and go on."""
+        self._writer.durable = False
+        try:
+            self._database.backup()
+        except PollexError as failure:
+            LOG.warning("%s: no backup was made, the last one stays: %s", self.folder, failure.what)
+
     def compact(self) -> None:
         """Write the database anew, without free pages, and empty its log."""
         self._database.compact()
@@ -248,22 +241,18 @@ class Store:
             return
         self._closed = True
         atexit.unregister(self.close)
-        failure: Exception | None = None
-        if self._commits is not None:
-            with suppress(Exception):  # what failed is told below
-                self._commits.flush()
-            self._commits.close()
-            failure = self._commits.failure
+        if self._writes is not None:
+            self._writes.close()
+            if self._writes.durable:
+                self.backup()
         for claim in self._claims.values():
             claim.release()
         if "sender" in vars(self):
             self.sender.release()
         self._columns.close()
-        for database in (self._database, self._writing):
-            if database is not None:
-                database.close()
-        if failure is not None:
-            raise failure
+        self._database.close()
+        if self._writes is not None and self._writes.failure is not None:
+            raise self._writes.failure
 
     def __enter__(self) -> Self:
         return self
@@ -278,66 +267,10 @@ class Store:
                 raise
 
     @property
-    def _writer(self) -> GroupCommit[Change | Lease | Line]:
-        if self._commits is None:
+    def _writer(self) -> Writer:
+        if self._writes is None:
             raise WrongUse("the store was opened for reading only", where=str(self.folder))
-        return self._commits
-
-    def _begin_writing(self) -> None:
-        try:
-            patience = WHILE_ASKED if self._goes_on else PATIENCE
-            self._writing = Database(self.folder / FILE, patience=patience)
-            with self._writing.transaction() as connection:
-                self.notices += filter(None, (file.catch_up(self.folder, connection) for file in FILES))
-                self._take_in_runs(connection)
-        except BaseException:
-            self._database.close()
-            raise
-        self._commits = GroupCommit(self._commit, goes_on=self._goes_on)
-
-    def _take_in_runs(self, connection: sqlite3.Connection) -> None:
-        """Note the runs that have a folder, in a database that was made anew."""
-        if connection.execute("SELECT count(*) FROM runs").fetchone()[0] == 0:
-            for run in kept_copies(self.folder / RUNS):
-                connection.execute(*changed(run))
-
-    def _commit(self, items: Sequence[Change | Lease | Line], settle: bool) -> None:
-        """Write a batch: the database first, then columns where they are many, old or wanted."""
-        changes = [item for item in items if isinstance(item, Change | Lease)]
-        if changes:
-            try:
-                self._apply(changes)
-            except StoreFull as full:
-                if self._goes_on:
-                    raise StoreFull(full.what, remedy="make room, then give the last answer again") from full
-                raise StoreFull(f"{full.what}, {self.paid} answers safe", remedy=full.remedy) from full
-        for item in items:
-            if isinstance(item, Line):
-                self._rows[item.kind, item.run].append(item.text)
-                self._size += len(item.text)
-        if settle or self._size >= BATCH or time.monotonic() - self._since >= LATEST:
-            self._write_columns()
-
-    def _apply(self, changes: Sequence[Change | Lease]) -> None:
-        assert self._writing is not None
-        lines: dict[LineFile, list[str]] = defaultdict(list)
-        for change in changes:
-            if change.file is not None:
-                lines[change.file].append(change.line)
-        with self._writing.transaction() as connection:
-            for file in lines:
-                file.catch_up(self.folder, connection)
-            for change in changes:
-                change.apply(connection)
-            for file, new in lines.items():
-                file.append(self.folder, connection, new)
-
-    def _write_columns(self) -> None:
-        for kind in KINDS:
-            for (_, run), rows in [(key, rows) for key, rows in self._rows.items() if key[0] is kind]:
-                self._columns.write(kind, run, rows)
-        self._rows.clear()
-        self._size, self._since = 0, time.monotonic()
+        return self._writes
 
     def _claim(self, run: str) -> None:
         if run not in self._claims:
@@ -353,7 +286,6 @@ class Store:
                 return
             noted = Run.read(dict(zip(names, row, strict=True))).model_copy(update=changes)
             connection.execute(*changed(noted))
-        keep_copy(self.folder / RUNS, noted)
 
 
 @contextmanager
@@ -365,17 +297,6 @@ def _before_a_run(folder: Path) -> Iterator[None]:
         raise write_failed(folder, failure) from failure
     except StoreFull as full:
         raise StoreFull(full.what, remedy="make room, then run the command again") from full
-
-
-def _refuse_older(folder: Path) -> None:
-    for name in OLDER:
-        if (folder / name).exists() and not (folder / FILE).exists():
-            raise WrongUse(
-                f"an earlier pollex made this store ({name}), and this one can't read it",
-                where=str(folder),
-                remedy="it was left as it is: move it away, or name a new folder",
-                option="store",
-            )
 
 
 def _make_private(folder: Path) -> None:

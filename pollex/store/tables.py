@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -23,14 +23,20 @@ _TYPES = {
     "tuple[float, ...]": "DOUBLE[]",
     "tuple[int, ...]": "INTEGER[]",
 }
+_LINE = re.compile(r'\{"crc":"([0-9a-f]{8})",(.*)', re.DOTALL)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table; lists become JSON, lone surrogates U+FFFD."""
+    """A row of a table; lists become JSON, lone surrogates U+FFFD.
+
+    Attributes:
+        durable: Whether it is on the disk, not just handed to the system, when its commit returns.
+    """
 
     table: ClassVar[str]
+    durable: ClassVar = False
 
     @property
     def values(self) -> list[Any]:
@@ -40,13 +46,8 @@ class Row:
 
 @dataclass(frozen=True)
 class ColumnRow(Row):
-    """A fact that is kept in Parquet.
+    """A fact that is kept in Parquet."""
 
-    Attributes:
-        added: Whether parts of an older version may lack a column, which is then NULL.
-    """
-
-    added: ClassVar = False
     run: str
 
     @classmethod
@@ -87,7 +88,6 @@ class ConversationRow(ColumnRow):
     """
 
     table: ClassVar = "conversations"
-    added: ClassVar = True
     id: str
     text_hash: str
     label: str
@@ -147,6 +147,7 @@ class FactRow(Row):
     """
 
     table: ClassVar = "facts"
+    durable: ClassVar = True
     run: str
     kind: str
     id: str
@@ -194,6 +195,7 @@ class LabelRow(Row):
     """
 
     table: ClassVar = "labels"
+    durable: ClassVar = True
     annotator: str
     text_hash: str
     conversation: str
@@ -273,15 +275,20 @@ class SheetRow(Row):
     saw: tuple[str, ...] = ()
 
 
-def insert_of(row: Row, twice: str = "") -> str:
-    """Return the insert statement of a row; `twice` handles duplicates, such as `OR IGNORE`."""
-    return insert_into(row.table, len(row.values), twice)
+@dataclass(frozen=True)
+class OriginalRow(Row):
+    """What the placeholders of one conversation stand for, sealed; see `originals`."""
+
+    table: ClassVar = "originals"
+    conversation: str
+    text_hash: str
+    sealed: str
 
 
 @lru_cache(maxsize=64)
-def insert_into(table: str, columns: int, twice: str = "") -> str:
-    """Return the insert statement of a table; see `insert_of`."""
-    return f"INSERT {twice} INTO {table} VALUES ({', '.join('?' * columns)})"
+def insert_into(table: str, columns: int) -> str:
+    """Return the insert statement of a table."""
+    return f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"
 
 
 Fact = TypeVar("Fact")
@@ -316,13 +323,27 @@ def unpacked(text: str) -> Any:
         raise damaged("", f"no JSON any more: {damage}") from damage
 
 
+def line_of(values: Mapping[str, Any]) -> str:
+    """Return values as a JSON object whose first member is the CRC-32 of the others."""
+    body = packed(values)[1:]
+    return f'{{"crc":"{zlib.crc32(body.encode()):08x}",{body}'
+
+
+def read_line(line: str) -> dict[str, Any] | None:
+    """Return the values that `line_of` was given; None where it was changed since."""
+    match = _LINE.fullmatch(line)
+    if match is None or zlib.crc32(match[2].encode("utf-8", "surrogatepass")) != int(match[1], 16):
+        return None
+    values: dict[str, Any] = unpacked("{" + match[2])
+    return values
+
+
 def damaged(where: str, why: str) -> StoreDamaged:
     """Return the error for what can't be read as it was written."""
     return StoreDamaged(
         f"the store is damaged ({why})",
         where=where,
-        remedy="`pollex doctor --rebuild` makes it anew from what was paid for and what people said; nothing is paid "
-        "again",
+        remedy="`pollex doctor --rebuild` takes out what can be read, the rest from the backup, and says what is lost",
     )
 
 

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pollex.errors import PollexError
-from pollex.store.schema import STEPS
+from pollex.store.schema import VERSION
 from pollex.web import frame, links
 from pollex.web.faults import NothingYet
 from pollex.web.guard import Door, Guard
@@ -107,7 +107,7 @@ def health(request: Request) -> Response:
         told |= {
             "site": site.id,
             "pollex": version("pollex"),
-            "schema": len(STEPS),
+            "schema": VERSION,
             "uptime": round(time.monotonic() - site.started, 1),
         }
     return JSONResponse(told)

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pollex.gateway.budget import Price
-from pollex.store.line_files import read_line
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.store.tables import unpacked
+from pollex.store.tables import read_line, unpacked
 from pollex.web.faults import Fault
 
 CALL_ORDER = {

@@ -12,7 +12,7 @@ from pollex.services.options import RunOptions
 @click.command("doctor")
 @MODEL[0]
 @MODEL[1]
-@click.option("--rebuild", is_flag=True, help="Rebuild a damaged store from its files of paid replies and labels.")
+@click.option("--rebuild", is_flag=True, help="Rebuild a damaged store's database, or bring an earlier pollex's over.")
 @with_store
 def command(run: RunOptions, model: str | None, base_url: str | None, rebuild: bool) -> int:
     """Check the installation, the embedding weights, the store and a model's endpoint.

@@ -6,9 +6,11 @@ import json
 import multiprocessing
 import os
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -167,8 +169,12 @@ class Bench:
 
     def recorded(self) -> int:
         """Replies that are kept."""
-        replies = self.folder / ".pollex" / "replies.jsonl"
-        return replies.read_bytes().count(b"\n") if replies.exists() else 0
+        file = self.folder / ".pollex" / "store.sqlite"
+        if not file.exists():
+            return 0
+        with closing(sqlite3.connect(file, timeout=60)) as kept, suppress(sqlite3.OperationalError):
+            return int(kept.execute("SELECT count(*) FROM calls WHERE reply IS NOT NULL").fetchone()[0])
+        return 0  # its tables are being made
 
 
 def until(true: Callable[[], bool], patience: float = PATIENCE) -> None:

@@ -105,18 +105,6 @@ def test_a_part_that_was_damaged_is_told_and_set_aside_with_the_scores_that_stan
         assert len(store.ask(run, "SELECT * FROM conversations")) == CALLS
 
 
-async def test_replies_that_were_cut_or_removed_are_written_anew_from_the_database(whole: Path) -> None:
-    file, before = whole / "replies.jsonl", await looked_at(whole)
-    content = file.read_bytes()
-    for left in (None, content[: len(content) // 2]):
-        file.unlink() if left is None else file.write_bytes(left)
-        with Store.open(whole) as store:
-            assert store.notices == ["replies.jsonl had been cut or removed: written anew from the database"]
-        assert file.read_bytes() == content
-        assert file.stat().st_mode & 0o777 == 0o600
-    assert await looked_at(whole) == before
-
-
 def test_a_store_in_which_a_run_is_at_work_is_not_made_anew(whole: Path) -> None:
     with Store.open(whole) as store:
         run = store.begin("learn", arguments={}, fingerprint={}, versions={})

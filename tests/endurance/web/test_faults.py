@@ -16,7 +16,6 @@ from rubric_set_by_hand import plain, rubric_set
 from web_site import client_of, judged, judged_run, made_app, made_store
 
 from pollex.store.rows import fact, rubric_rows
-from pollex.store.schema import STEPS
 from pollex.store.store import Store
 from pollex.store.tables import now
 
@@ -42,36 +41,6 @@ async def opened_from(client: httpx2.AsyncClient, *starts: str, on: bool = True)
             if on and link not in seen and not QUOTED.search(link):
                 seen.add(link)
                 waiting.append(link)
-
-
-def as_before(folder: Path) -> None:
-    """Take a store back to its first schema, with what that has room for."""
-    path = folder / "store.sqlite"
-    with closing(sqlite3.connect(path)) as new, closing(sqlite3.connect(folder / "old.sqlite")) as old:
-        old.executescript(STEPS[0])
-        for (table,) in old.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
-            columns = ", ".join(row[1] for row in old.execute(f"PRAGMA table_info({table})"))
-            rows = new.execute(f"SELECT {columns} FROM {table} ORDER BY rowid").fetchall()
-            if rows:
-                places = ", ".join("?" * len(rows[0]))
-                old.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)
-        old.execute("PRAGMA user_version = 1")
-        old.commit()
-    for part in folder.glob("store.sqlite*"):
-        part.unlink()
-    (folder / "old.sqlite").rename(path)
-
-
-async def test_a_store_of_an_older_schema_is_brought_forward_and_all_its_pages_open(tmp_path: Path) -> None:
-    folder = tmp_path / ".pollex"
-    made_store(folder, n=6).close()
-    as_before(folder)
-    with Store.open(folder, goes_on=True) as store:
-        assert store.value("PRAGMA user_version") == len(STEPS)
-        async with client_of(made_app(store)) as client:
-            await opened_from(client, "/", "/runs", "/runs/learn-1", "/conversations?run=learn-1", "/label", "/talk")
-            made = await client.post("/api/queues", json={"name": "q", "run": "learn-1", "filter": "predicted=up"})
-            assert made.status_code == 200, made.text
 
 
 async def test_an_answer_after_the_clock_was_set_back_counts_and_pages_of_such_runs_open(tmp_path: Path) -> None:

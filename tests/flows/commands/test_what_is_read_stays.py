@@ -80,7 +80,7 @@ def test_two_files_are_not_written_to_one_place(
     assert (ended.code, "give each a name of its own" in ended.err) == (2, True)
 
 
-@pytest.mark.parametrize("name", ["replies.jsonl", "labels.jsonl", "secret", "store.sqlite"])
+@pytest.mark.parametrize("name", ["backup.sqlite", "secret", "store.sqlite"])
 def test_no_file_of_a_store_is_written_over(
     pollex: Pollex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

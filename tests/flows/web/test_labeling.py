@@ -142,7 +142,6 @@ async def test_a_form_without_a_script_goes_on_to_the_next_conversation(
     (second,) = parse_qs(urlsplit(kept.headers["location"]).query)["lease"]
     assert second != first
     assert store.value("SELECT value FROM labels") == '"down"'
-    assert "labels.jsonl" in {path.name for path in store.folder.iterdir()}
 
 
 async def test_a_changed_answer_is_a_new_row_and_the_last_one_counts(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -46,13 +48,19 @@ async def test_an_intent_without_a_reply_was_possibly_billed_also_after_reopenin
     assert unresolved == [{"key": "k", "attempt": 1, "stage": "judge", "item": "c1"}]
 
 
-async def test_a_reply_is_in_its_file_and_in_the_database_when_it_is_recorded(store: Store) -> None:
-    await StoreLedger(store).record("k", 1, {"kind": "completed"}, "raw")
-    (line,) = (store.folder / "replies.jsonl").read_text().splitlines()
-    assert {"key": "k", "outcome": {"kind": "completed"}, "raw": "raw"}.items() <= json.loads(line).items()
-    assert store.rows("SELECT key, attempt, outcome, reply FROM calls") == [
-        {"key": "k", "attempt": 1, "outcome": "completed", "reply": line}
-    ]
+async def test_a_reply_is_on_the_disk_when_it_is_recorded_and_an_intent_in_the_database(store: Store) -> None:
+    ledger, said = StoreLedger(store), list[str]()
+    assert store._writes is not None
+    store._writes._database._connection.set_trace_callback(said.append)
+    await ledger.intend("k", 1, {})
+    assert said[0] == "PRAGMA synchronous = NORMAL"
+    said.clear()
+    await ledger.record("k", 1, {"kind": "completed"}, "raw")
+    assert (said[0], said[-1]) == ("PRAGMA synchronous = FULL", "COMMIT")
+    with closing(sqlite3.connect(store.folder / "store.sqlite")) as other:
+        (kept,) = other.execute("SELECT key, attempt, outcome, reply FROM calls").fetchall()
+    assert kept[:3] == ("k", 1, "completed")
+    assert {"key": "k", "outcome": {"kind": "completed"}, "raw": "raw"}.items() <= json.loads(kept[3]).items()
 
 
 async def test_a_reply_of_another_process_is_found(store: Store) -> None:
@@ -104,8 +112,10 @@ async def test_prompts_are_kept_once_unless_nobody_wants_them(store: Store) -> N
 async def test_many_replies_at_once_share_their_commits(store: Store) -> None:
     ledger = StoreLedger(store)
     batches: list[int] = []
-    apply = store._apply
-    store._apply = lambda changes: batches.append(len(changes)) or apply(changes)  # type: ignore[method-assign, assignment]
+    writer = store._writes
+    assert writer is not None
+    apply = writer._apply
+    writer._apply = lambda changes: batches.append(len(changes)) or apply(changes)  # type: ignore[method-assign, assignment]
     await asyncio.gather(*(ledger.record(f"k{n}", 1, {}, "raw") for n in range(200)))
     assert sum(batches) == 200
     assert len(batches) < 100

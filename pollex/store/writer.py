@@ -1,0 +1,201 @@
+"""The one thread of a store that writes: it commits all that has gathered while its last commit ran."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from pollex.errors import StoreFull
+from pollex.store.columns import KINDS, Columns
+from pollex.store.database import FILE, PATIENCE, WHILE_ASKED, Change, Database
+from pollex.store.lease import Lease
+from pollex.store.tables import ColumnRow, Row, insert_into
+
+BATCH = 8 << 20
+"""Bytes of rows in memory that make a part."""
+LATEST = 10.0
+"""Seconds after which rows in memory become a part."""
+ROOM = 32 << 20
+"""Bytes that may be queued: who puts more is held back, so memory stays bounded."""
+LINGER = 0.2
+"""Seconds that rows may gather while nobody waits for them."""
+
+
+class Line(NamedTuple):
+    """A row for a Parquet file, as JSON."""
+
+    kind: type[ColumnRow]
+    run: str
+    text: str
+
+
+Item = Change | Lease | Line
+Waiting = Future[None] | asyncio.Future[None]
+
+
+class Writer:
+    """A thread with a connection of its own. The database is written before columns are.
+
+    Attributes:
+        failure: The first failure, which is final unless `goes_on`: those who wait get it, and so does everybody later.
+        durable: Whether something durable was written since it was last set to False.
+
+    Args:
+        goes_on: Only those whose batch failed get the failure; what comes later is tried.
+    """
+
+    def __init__(self, folder: Path, columns: Columns, *, goes_on: bool = False) -> None:
+        self._database = Database(folder / FILE, patience=WHILE_ASKED if goes_on else PATIENCE)
+        self._columns, self._goes_on = columns, goes_on
+        self._changed = threading.Condition()
+        self._items: list[Item] = []
+        self._waiting: list[Waiting] = []
+        self._queued, self._settling, self._closing = 0, False, False
+        self._rows: dict[tuple[type[ColumnRow], str], list[str]] = defaultdict(list)
+        self._size, self._since = 0, time.monotonic()
+        self.failure: Exception | None = None
+        self.durable = False
+        self._thread = threading.Thread(target=self._run, name="pollex-store", daemon=True)
+        self._thread.start()
+
+    def put(self, items: Iterable[Item], *, wait: Waiting | None = None, settle: bool = False) -> None:
+        """Queue items.
+
+        Args:
+            wait: Resolved when they, and all that was put before, are committed.
+            settle: Whether `wait` is for all that was put to be readable.
+        """
+        items = list(items)
+        size = sum(len(item.text) if isinstance(item, Line) else 256 for item in items)
+        with self._changed:
+            self._changed.wait_for(lambda: self._queued < ROOM or self.failure is not None)
+            if self.failure is not None:
+                raise self.failure
+            if self._closing:
+                raise RuntimeError("the store is closed")
+            self._items += items
+            self._queued += size
+            self._settling |= settle
+            self._waiting += [] if wait is None else [wait]
+            self._changed.notify_all()
+
+    async def write(self, items: Iterable[Item], *, settle: bool = False) -> None:
+        """Queue items and return when they, and all that was queued before, are committed."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.put(items, wait=done, settle=settle)
+        await done
+
+    def flush(self) -> None:
+        """Block until all that was put is readable."""
+        done: Future[None] = Future()
+        self.put((), wait=done, settle=True)
+        done.result()
+
+    def close(self) -> None:
+        """Write what is queued and end the thread. Raises nothing: `failure` tells."""
+        with suppress(Exception):
+            self.flush()
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join()
+        self._database.close()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._items or self._waiting or self._closing)
+                self._changed.wait_for(lambda: self._waiting or self._closing or self._queued >= ROOM // 2, LINGER)
+                items, waiting, settle, ended = self._items, self._waiting, self._settling, self._closing
+                self._items, self._waiting, self._queued, self._settling = [], [], 0, False
+                self._changed.notify_all()
+            failure = self._failure_of(items, settle=settle)
+            if failure is not None and not self._goes_on:
+                with self._changed:
+                    self.failure = failure
+                    waiting += self._waiting
+                    self._changed.notify_all()
+            _wake(waiting, failure)
+            if ended or self.failure is not None:
+                return
+
+    def _failure_of(self, items: Sequence[Item], *, settle: bool) -> Exception | None:
+        """Write a batch; return what went wrong, whatever it is: those who wait must hear of it."""
+        try:
+            self._apply([item for item in items if not isinstance(item, Line)])
+            for item in items:
+                if isinstance(item, Line):
+                    self._rows[item.kind, item.run].append(item.text)
+                    self._size += len(item.text)
+            if settle or self._size >= BATCH or time.monotonic() - self._since >= LATEST:
+                self._write_columns()
+        except Exception as failure:
+            return failure
+        return None
+
+    def _apply(self, changes: Sequence[Change | Lease]) -> None:
+        if not changes:
+            return
+        durable = any(change.durable for change in changes)
+        try:
+            with self._database.transaction(durable=durable) as connection:
+                for change in changes:
+                    change.apply(connection)
+        except StoreFull as full:
+            if self._goes_on:
+                raise StoreFull(full.what, remedy="make room, then give the last answer again") from full
+            safe = self._database.value("SELECT count(*) FROM calls WHERE reply IS NOT NULL")
+            raise StoreFull(f"{full.what}, {safe} answers safe", remedy=full.remedy) from full
+        self.durable |= durable
+
+    def _write_columns(self) -> None:
+        for kind in KINDS:
+            for (_, run), rows in [(key, rows) for key, rows in self._rows.items() if key[0] is kind]:
+                self._columns.write(kind, run, rows)
+        self._rows.clear()
+        self._size, self._since = 0, time.monotonic()
+
+
+def queued(row: Row | Line) -> Change | Line:
+    """Return a row as it is queued."""
+    if isinstance(row, Line):
+        return row
+    if isinstance(row, ColumnRow):
+        return Line(type(row), row.run, row.json)
+    return change_of(row)
+
+
+def change_of(row: Row) -> Change:
+    """Return the change that keeps a row."""
+    values = row.values
+    return Change(insert_into(row.table, len(values)), values, row.durable)
+
+
+def _wake(waiting: Sequence[Waiting], failure: Exception | None) -> None:
+    """Wake all who wait: one call into each event loop, however many wait in it."""
+    loops: dict[asyncio.AbstractEventLoop, list[Waiting]] = defaultdict(list)
+    for future in waiting:
+        if isinstance(future, asyncio.Future):
+            loops[future.get_loop()].append(future)
+        else:
+            _resolve([future], failure)
+    for loop, futures in loops.items():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
+            loop.call_soon_threadsafe(_resolve, futures, failure)
+
+
+def _resolve(futures: Sequence[Waiting], failure: Exception | None) -> None:
+    for future in futures:
+        if future.done():  # its task was cancelled
+            continue
+        if failure is None:
+            future.set_result(None)
+        else:
+            future.set_exception(failure)
