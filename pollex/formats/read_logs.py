@@ -14,11 +14,13 @@ from pollex.conversations.conversation import Conversation, Flag, Label, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
 from pollex.conversations.redaction import finders_of, redacted
 from pollex.errors import BadInput, WrongUse
+from pollex.formats.assembly.beside import likely
 from pollex.formats.assembly.joiner import Joiner
 from pollex.formats.assembly.labelled import Labeller
+from pollex.formats.assembly.thumbs import left
 from pollex.formats.assembly.trees import in_order
 from pollex.formats.bounds import CUT
-from pollex.formats.fields import OWNER_NAMES, TURN_ID_NAMES, Picked, Picker, ReadOptions, Redact, Thumbs
+from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picked, Picker, ReadOptions, Redact, Thumbs
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import Row
@@ -161,15 +163,22 @@ class Assembler:
             draft = reader.read(row.fields)
             if draft:
                 self._joiner.odd.look_at(draft.turns, (row.source, row.line))
-                table.add(draft, self._picker.pick(draft.rest, TURN_ID_NAMES))
+                table.add(draft, self._picked(draft, TURN_ID_NAMES))
         except BadInput as error:
             table.bad = table.bad or _bad(row, error)
 
     def _whole(self, row: Row, draft: Draft) -> Placed:
-        picked = self._picker.pick(draft.rest)
+        picked = self._picked(draft)
         self._joiner.odd.look_at(draft.turns, (row.source, row.line))
         conversation = _conversation(draft.turns, picked, self._options.max_turn_chars, row)
         return Placed(conversation, row.source, row.line, picked.number)
+
+    def _picked(self, draft: Draft, id_names: tuple[str, ...] = ID_NAMES) -> Picked:
+        """Pick the fields of a row; while there is no label field, columns named like feedback are counted."""
+        picked = self._picker.pick(draft.rest, id_names)
+        if picked.label is Label.NONE and not picked.number and not self._picker.label_field:
+            self._joiner.unused.update(likely(picked.rest))
+        return picked
 
     def _joined(self, table: Table) -> Placed | BadRow:
         """Join a table's turns to a conversation, by their numbers, else by their times, else in the table's order."""
@@ -394,7 +403,9 @@ def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where
         tally.add(redactor.placed(item) if isinstance(item, Placed) else item)
     joiner.account.spellings.update(picker.spellings)
     tally.settle(picker.numbers)
-    told = [*picker.notes, *joiner.notes, *joiner.odd.notes]
+    taken = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
+    unused = left(joiner.unused) if options.labels_needed and not taken else []
+    told = [*picker.notes, *unused, *joiner.notes, *joiner.odd.notes]
     logs = replace(tally.logs(told), label_field=picker.label_field, account=joiner.account)
     logs = replace(logs, originals=redactor.originals)
     logs.check_max_bad(options.max_bad)

@@ -70,6 +70,11 @@ def _of(
             yield Score(*owner, value, path, COLUMN)
 
 
+def likely(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the paths of a row's short values that are named like feedback."""
+    return (path for path, _ in _leaves(fields) if _is_likely(path))
+
+
 def _says_the_same(score: Score, path: str, value: object) -> bool:
     """Return whether a score of the row was read from a column, or repeats it."""
     return not score.name or is_named(path, score.name) or score.value == value

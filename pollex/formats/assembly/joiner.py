@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -49,6 +50,7 @@ class Joiner:
     Attributes:
         unread: Bad rows, which may be why pieces don't fit together.
         odd: What had an odd shape, and where.
+        unused: Columns of rows that aren't joined, named like feedback and no label, and how many have them.
         votes: Thumbs on conversations that aren't joined, as `elsewhere` finds them.
     """
 
@@ -56,6 +58,7 @@ class Joiner:
         self._elsewhere = elsewhere
         self.votes: dict[str, list[Score]] = {}
         self.account = Account()
+        self.unused: Counter[str] = Counter()
         self.notes: list[str] = []
         self.odd = Oddities()
         self.steps = 0

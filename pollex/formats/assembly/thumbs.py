@@ -268,7 +268,7 @@ def notes(found: Sequence[ScoreKind]) -> list[str]:
         if kind.taken:
             taken["column" if kind.source == COLUMN else "score", kind.name] += kind.scores
     named = [f"labels come from the {what} {name!r} ({n})" for (what, name), n in sorted(taken.items()) if name]
-    named += _left([kind for kind in found if kind.source == COLUMN and not kind.taken])
+    named += left({kind.name: kind.scores for kind in found if kind.source == COLUMN and not kind.taken})
     kinds: Mapping[tuple[str, str], int] = {
         (kind.name, kind.source): kind.scores for kind in found if kind.source != COLUMN
     }
@@ -283,13 +283,13 @@ MOST = 5
 """How many columns a note names."""
 
 
-def _left(columns: Sequence[ScoreKind]) -> list[str]:
-    """Describe columns that look like feedback and weren't used."""
+def left(columns: Mapping[str, int]) -> list[str]:
+    """Describe columns that look like feedback and weren't used, by how many rows have them."""
     if not columns:
         return []
-    most = sorted(columns, key=lambda kind: -kind.scores)
-    shown = ", ".join(f"{kind.name!r:.80} ({kind.scores})" for kind in most[:MOST])
+    most = sorted(columns.items(), key=lambda column: -column[1])
+    shown = ", ".join(f"{name!r:.80} ({n})" for name, n in most[:MOST])
     rest = f" and {len(most) - MOST} more" if len(most) > MOST else ""
     return [
-        f"not used for labels, but named like feedback: {shown}{rest}; to use one: {spelled(label_field=most[0].name)}"
+        f"not used for labels, but named like feedback: {shown}{rest}; to use one: {spelled(label_field=most[0][0])}"
     ]

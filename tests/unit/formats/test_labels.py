@@ -212,6 +212,15 @@ def test_the_field_that_labels_come_from_is_noted(tmp_path: Path) -> None:
     assert logs_from(tmp_path, {"vote": "down"}).notes == ("labels come from the field 'vote'",)
 
 
+def test_columns_named_like_feedback_are_told_while_there_is_no_label_field(tmp_path: Path) -> None:
+    rows = [{"user_rating": "up", "metadata": {"csat": 5}}, {"user_rating": "down", "feedback_id": 7}]
+    (note,) = logs_from(tmp_path, *rows).notes
+    assert "named like feedback: 'user_rating' (2), 'metadata.csat' (1); to use one: label_field='user_rating'" in note
+    assert logs_from(tmp_path, *rows, label_field="user_rating").counts[Label.NEGATIVE] == 1
+    assert not logs_from(tmp_path, *({"thumbs": "up"} | row for row in rows[1:])).notes[1:]
+    assert logs_from(tmp_path, *rows, labels_needed=False).notes == ()
+
+
 def test_an_unknown_label_is_a_bad_row_and_its_conversation_is_not_imported(tmp_path: Path) -> None:
     logs = logs_from(tmp_path, {"thumbs": "sideways"}, {"thumbs": "up"}, max_bad=1)
     assert [c.id for c in logs] == ["1"]
