@@ -22,7 +22,7 @@ from pollex.text import parse_json
 
 ENVELOPES = (
     *("conversations", "data", "runs", "rows", "items", "traces", "samples", "feedback_data", "examples", "content"),
-    *("tickets", "threads", "result"),
+    *("tickets", "threads", "result", "payload"),
 )
 """Names of lists whose items are rows, whatever stands beside them."""
 _PAGE = """
