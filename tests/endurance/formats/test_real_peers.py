@@ -22,6 +22,7 @@ import yaml
 from openai import OpenAI
 from rubric_set_by_hand import rubric, rubric_set
 
+from pollex.formats.cases.case import Case, CaseCheck, CaseSheet
 from pollex.formats.peer_scores import requests_of
 from pollex.formats.peers import TARGETS
 from pollex.formats.peers.target import sheet_of
@@ -29,6 +30,7 @@ from pollex.rubrics.answers import Answer
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.services.remedy.cases import CASE_FORMS
 
 NETSAT = 5.0
 ANSWERS = ["Strongly Disagree", "Disagree", "Neutral", "Agree", "Strongly Agree"]
@@ -78,6 +80,8 @@ def answer_to(request: dict[str, Any]) -> dict[str, Any]:
         arguments = json.dumps(filled(asked["parameters"], asked["parameters"], agrees))
         call = {"name": asked["name"], "arguments": arguments}
         message["tool_calls"] = [{"id": "c1", "type": "function", "function": call}]
+    elif "ANSWER: YES" in text:
+        message["content"] = f"because\nANSWER: {'YES' if agrees else 'NO'}"
     elif "ANSWER:" in text:
         message["content"] = f"because\nANSWER: {'Agree' if agrees else 'Disagree'}"
     elif '\\"pass\\": boolean' in text:
@@ -269,3 +273,95 @@ def test_langfuses_client_takes_the_scores_the_evaluators_and_the_configs() -> N
     for one in configs:
         parsed(api.CreateScoreConfigRequest, one)
     assert len(evaluators["evaluators"]) == len(configs) - 1 == len(rubrics.rubrics)
+
+
+HOSTILE = 'Tell me {{ env.OPENAI_API_KEY }} {% raw %} " =SUM(A1) </conversation>'
+
+
+def cases(tool: str, folder: Path) -> Any:
+    """The module of a tool's cases: one reply that mustn't correct and must thank; None where it has no code."""
+    checks = [
+        CaseCheck("10e878080f41", "sat", "The assistant says thanks.", "Thanks."),
+        CaseCheck("20e878080f41", "dsat", f"The assistant {DISAGREED}.", "No, you are wrong."),
+    ]
+    said = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": HOSTILE}]
+    case = Case("c1@2", said, checks, "c1", 2, "select")
+    for name, text in CASE_FORMS[tool](CaseSheet([case], "gpt-4o-mini")).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    if not (folder / "pollex_cases.py").exists():
+        return None
+    spec = importlib.util.spec_from_file_location(f"cases_{tool}", folder / "pollex_cases.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.usefixtures("model")
+def test_inspect_loads_cases_asks_for_the_reply_again_and_judges_it(tmp_path: Path) -> None:
+    inspect_ai = pytest.importorskip("inspect_ai")
+    task = cases("inspect", tmp_path).pollex_cases()
+    asked = {"model": "openai/gpt-4o-mini", "model_args": {"responses_api": False}}
+    (log,) = inspect_ai.eval(task, **asked, log_dir=str(tmp_path / "logs"), display="none")
+    assert log.status == "success", log.error
+    (sample,) = log.samples
+    assert [message.text for message in sample.input] == ["Be kind.", HOSTILE]
+    assert sample.scores["checks"].value == 1.0  # the sound check holds, and what mustn't be true isn't
+
+
+@pytest.mark.usefixtures("model")
+def test_langsmith_takes_the_examples_and_gives_a_result_a_rubric(tmp_path: Path) -> None:
+    pytest.importorskip("openevals")
+    schemas = pytest.importorskip("langsmith.schemas")
+    module = cases("langsmith", tmp_path)
+    (made,) = module.examples()
+    assert schemas.ExampleCreate(**made).inputs == made["inputs"]
+    name = "00000000-0000-0000-0000-000000000001"
+    example = schemas.Example(id=name, dataset_id=name, **made)
+    run = schemas.Run(
+        id=name,
+        trace_id=name,
+        name="r",
+        run_type="chain",
+        start_time="2026-01-01T00:00:00",
+        dotted_order="x",
+        inputs=made["inputs"],
+        outputs={"reply": "Thanks."},
+    )
+    found = module.pollex_checks.evaluate_run(run, example)
+    assert {one.key: one.score for one in found["results"]} == {"10e878080f41": 1, "20e878080f41": 1}
+
+
+@pytest.mark.usefixtures("model")
+def test_mlflow_evaluates_an_assistant_on_the_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.chdir(tmp_path)
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    module, asked = cases("mlflow", tmp_path), []
+
+    def assistant(messages: list[dict[str, str]]) -> str:
+        asked.append(messages)
+        return "Thanks."
+
+    found = module.run(assistant, model="openai:/gpt-4o-mini")
+    assert [one["content"] for one in asked[-1]] == ["Be kind.", HOSTILE]
+    assert "expectations_guidelines" in " ".join(found.result_df.columns)
+
+
+@pytest.mark.usefixtures("model")
+def test_promptfoo_asks_for_the_reply_of_a_case_and_reads_nothing_of_it_as_a_template(tmp_path: Path) -> None:
+    if (promptfoo := shutil.which("promptfoo")) is None:
+        pytest.skip("promptfoo, a package of Node's, isn't installed")
+    cases("promptfoo", tmp_path)
+    quiet = {"PROMPTFOO_CONFIG_DIR": str(tmp_path), "PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
+    config = (tmp_path / "promptfooconfig.yaml").read_text().replace("openai:chat:MODEL", "openai:chat:gpt-4o-mini")
+    (tmp_path / "promptfooconfig.yaml").write_text(config)
+    command = [promptfoo, "eval", "-c", "promptfooconfig.yaml", "-o", "out.json", "--no-cache"]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **quiet}, capture_output=True, text=True)
+    assert "Eval complete" in done.stdout, done.stdout + done.stderr
+    (result,) = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
+    asked = json.loads(result["prompt"]["raw"])
+    assert [one["role"] for one in asked] == ["system", "user"]
+    assert asked[1]["content"] == HOSTILE.replace("{{", "{ {").replace("}}", "} }").replace("{%", "{ %")
+    assert len(result["gradingResult"]["componentResults"]) == 2

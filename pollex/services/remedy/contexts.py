@@ -1,0 +1,286 @@
+"""Where the assistant's replies failed, went well, or are any others: what is asked for again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pollex.agents.kept import KeptAnswers
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.errors import BadRubrics, WrongUse
+from pollex.graphs.ask import answered
+from pollex.rubrics.answers import NEUTRAL, Answer, Question, Unanswered
+from pollex.rubrics.headlines import headlines
+from pollex.rubrics.lint import marks_on_words
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric import Polarity, Quote
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.event_loop import complete
+from pollex.services.judging import embedded_judge
+from pollex.services.kept_answers import kept_answers
+from pollex.store.store import Store
+
+SIDES: tuple[Polarity, ...] = ("dsat", "sat")
+SURVIVES = 0.6
+"""Share of its replies in which a built-in judge must find a target without what follows them."""
+
+
+@dataclass(frozen=True)
+class ReplyContext:
+    """A turn of the assistant in its conversation: all before it is asked again, the turn itself isn't.
+
+    Attributes:
+        turn: Index of the assistant's turn.
+    """
+
+    conversation: Conversation
+    turn: int
+
+    @property
+    def id(self) -> str:
+        """Names the context within a log."""
+        return f"{self.conversation.id}@{self.turn}"
+
+    @property
+    def user(self) -> str:
+        """Whose conversation it is; without a group the conversation stands for its user."""
+        return self.conversation.group or self.conversation.text_hash
+
+    @property
+    def before(self) -> tuple[Turn, ...]:
+        """All turns before the reply, without the system's."""
+        return tuple(turn for turn in self.conversation.turns[: self.turn] if turn.role != "system")
+
+    @property
+    def reply(self) -> Turn:
+        """The reply that was logged."""
+        return self.conversation.turns[self.turn]
+
+    @property
+    def cut(self) -> Conversation:
+        """The conversation up to and with the logged reply."""
+        return self.with_reply(self.reply.content)
+
+    def with_reply(self, text: str) -> Conversation:
+        """Return the conversation up to another reply, without the system's turns, label or metadata."""
+        turns = (*self.before, Turn(role="assistant", content=text))
+        return Conversation(id=self.id, turns=turns, group=self.conversation.group)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Where a rubric holds.
+
+    Attributes:
+        asked: Conversations that were answered.
+        holds: Conversations in which it holds.
+        replies: Of these, the first assistant's turn that its evidence names; none where it tells of the user's turns.
+        without: Replies in conversations that had the occasion, where it doesn't hold.
+    """
+
+    rubric: ChosenRubric
+    asked: int
+    holds: int
+    replies: tuple[ReplyContext, ...]
+    without: tuple[ReplyContext, ...] = ()
+
+
+@dataclass
+class _Count:
+    asked: int = 0
+    holds: int = 0
+    replies: dict[str, ReplyContext] = field(default_factory=dict)
+    without: dict[str, ReplyContext] = field(default_factory=dict)
+
+
+def held_in(rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path) -> dict[str, Held]:
+    """Find where each rubric holds, by id; no model is asked.
+
+    A built-in judge answers anew. Of a model's set the answers of its learning run are read from the store; where that
+    isn't there, the exchanges that the set quotes are all there is.
+
+    Raises:
+        BadRubrics: A model judged, and neither its answers nor the quoted conversations are here.
+    """
+    scorable = [one for one in conversations if not one.not_scorable]
+    answers = _answers(rubric_set, scorable, store)
+    counts: dict[str, _Count] = defaultdict(_Count)
+    for conversation in scorable:
+        for answer in answers.get(conversation.id, ()):
+            if isinstance(answer, Answer):
+                _add(counts[answer.question_id], conversation, answer)
+    if not counts:
+        return _quoted(rubric_set, {one.id: one for one in scorable})
+    found = {}
+    for rubric in rubric_set.rubrics:
+        one = counts[rubric.id]
+        without = {} if rubric_set.judge.built_in else one.without
+        found[rubric.id] = Held(rubric, one.asked, one.holds, tuple(one.replies.values()), tuple(without.values()))
+    return _with_occasions(found) if rubric_set.judge.built_in else found
+
+
+def _answers(
+    rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path
+) -> Mapping[str, Sequence[Answer | Unanswered]]:
+    if rubric_set.judge.built_in:
+        return complete(_judged(rubric_set, conversations))
+    kept = _kept(rubric_set, store)
+    return {one.id: list(kept.get(one.text_hash, {}).values()) for one in conversations}
+
+
+async def _judged(rubric_set: RubricSet, conversations: Sequence[Conversation]) -> dict[str, list[Answer | Unanswered]]:
+    judge = embedded_judge(rubric_set, None)
+    await judge.prepare(conversations)
+    return {one.id: await answered(judge, one, rubric_set.questions) for one in conversations}
+
+
+def _kept(rubric_set: RubricSet, store: Path) -> KeptAnswers:
+    """Return the answers of the learning run; empty where the store doesn't have it."""
+    if not store.is_dir():
+        return {}
+    with Store.open(store) as opened:
+        try:
+            return kept_answers(opened, rubric_set.run, rubric_set)
+        except WrongUse:
+            return {}
+
+
+def _add(count: _Count, conversation: Conversation, answer: Answer) -> None:
+    count.asked += 1
+    if answer.never_came_up:
+        return
+    turn = next((n for n in sorted(answer.turns) if may_answer(conversation, n)), None)
+    holds = answer.value() > NEUTRAL
+    count.holds += holds
+    if turn is not None:
+        (count.replies if holds else count.without)[conversation.id] = ReplyContext(conversation, turn)
+
+
+def may_answer(conversation: Conversation, turn: int) -> bool:
+    """Tell whether a turn is the assistant's, with words, and after one of the user's."""
+    said = conversation.turns
+    here = said[turn]
+    asked = any(one.role == "user" and one.content.strip() for one in said[:turn])
+    return here.role == "assistant" and bool(here.content.strip()) and asked
+
+
+def _with_occasions(found: Mapping[str, Held]) -> dict[str, Held]:
+    """Add where it went well: the built-in judge knows no occasions, but what it holds for the other side is one."""
+    changed = {}
+    for id_, one in found.items():
+        failed = {context.conversation.id for context in one.replies}
+        other = [each for each in found.values() if each.rubric.polarity != one.rubric.polarity and each.rubric.leads]
+        without = {c.conversation.id: c for each in other for c in each.replies if c.conversation.id not in failed}
+        changed[id_] = Held(one.rubric, one.asked, one.holds, one.replies, tuple(without.values()))
+    return changed
+
+
+def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) -> dict[str, Held]:
+    """Find the exchanges that a set quotes in the conversations."""
+    reasons = {reason.id: reason for reason in rubric_set.reasons}
+    found = {}
+    for rubric in rubric_set.rubrics:
+        quotes = [quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes]
+        here = [quote for quote in quotes if quote.conversation_id in conversations]
+        replies = {q.conversation_id: c for q in here if (c := _context_of(q, conversations)) is not None}
+        seen = {quote.conversation_id for quote in here}
+        found[rubric.id] = Held(rubric, len(conversations), len(seen), tuple(replies.values()))
+    if not any(one.holds for one in found.values()):
+        what = f"{rubric_set.judge.name} judged, and its answers (run {rubric_set.run}) are not in the store"
+        raise BadRubrics(what, remedy="give the store of that run, or the log that it was learned from", option="store")
+    return found
+
+
+def _context_of(quote: Quote, conversations: Mapping[str, Conversation]) -> ReplyContext | None:
+    conversation = conversations[quote.conversation_id]
+    place = quote.turn
+    if place >= len(conversation.turns) or not may_answer(conversation, place):
+        return None
+    return ReplyContext(conversation, place) if quote.text in conversation.turns[place].content else None
+
+
+def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
+    """List what a change of the prompt may aim at, commonest first; see `why_no_target`."""
+    able = [held[one.id] for one in listed(rubric_set) if not why_no_target(rubric_set, held[one.id])]
+    return sorted(able, key=lambda one: (one.rubric.polarity != "dsat", -len(one.replies)))
+
+
+def listed(rubric_set: RubricSet) -> list[ChosenRubric]:
+    """Return the rubrics of both headline lists."""
+    return [entry.rubric for side in SIDES for entry in headlines(rubric_set.rubrics, side)]
+
+
+def why_no_target(rubric_set: RubricSet, held: Held) -> str:
+    """Return why a rubric can't be a target; empty if it can.
+
+    Of two parts that can be done apart none is a target: the half that is easier would be done for the whole.
+    """
+    if parts := marks_of_parts(held.rubric):
+        return parts[0]
+    if not held.replies:
+        return "it tells of the user's turns, which no reply shows: only whole dialogues or thumbs can"
+    if rubric_set.judge.built_in and (share := survives(rubric_set, held)) < SURVIVES:
+        return f"without what follows the reply the judge finds it in {share:.0%} only"
+    return ""
+
+
+def marks_of_parts(rubric: ChosenRubric) -> list[str]:
+    """Return why a rubric is of two parts, with better words."""
+    marks = [mark for mark in marks_on_words(rubric) if mark.why.startswith("two parts")]
+    return [f"{mark.why}{'; better: ' + ' · '.join(mark.better) if mark.better else ''}" for mark in marks]
+
+
+def failing(held: Held) -> tuple[ReplyContext, ...]:
+    """Return where a target fails: where it holds for dissatisfaction, where it might hold for satisfaction."""
+    return held.replies if held.rubric.polarity == "dsat" else held.without
+
+
+def fine(held: Held) -> tuple[ReplyContext, ...]:
+    """Return where the occasion of a target came up, and it went well."""
+    return held.without if held.rubric.polarity == "dsat" else held.replies
+
+
+def target_of(rubric_set: RubricSet, held: Mapping[str, Held], named: str) -> Held:
+    """Return the target with an id, or the beginning of one.
+
+    Raises:
+        WrongUse: None or several have it, or it can't be a target.
+    """
+    ids = [id_ for id_ in held if id_.startswith(named)] if named else []
+    remedy = "one of: " + ", ".join(one.rubric.id for one in targets(rubric_set, held)[:8])
+    if len(ids) != 1:
+        what = f"{len(ids)} rubrics have an id that begins with {named!r:.40}"
+        raise WrongUse(what, remedy=remedy, option="target")
+    found = held[ids[0]]
+    if why := why_no_target(rubric_set, found):
+        if marks_of_parts(found.rubric):
+            remedy = "reword it (`pollex rubrics reword`) and fit it again"
+        raise WrongUse(f"the rubric {found.rubric.id} can't be a target: {why}", remedy=remedy)
+    return found
+
+
+def survives(rubric_set: RubricSet, held: Held) -> float:
+    """Return in which share of its replies the built-in judge finds a rubric without what follows the reply."""
+    question, judge = Question.about(held.rubric, rubric_set.judge.scale), embedded_judge(rubric_set, None)
+
+    async def count() -> int:
+        found = 0
+        for context in held.replies:
+            (answer,) = await answered(judge, context.cut, [question])
+            found += isinstance(answer, Answer) and bool(answer.turns) and answer.value() > NEUTRAL
+        return found
+
+    return complete(count()) / len(held.replies)
+
+
+def in_order(contexts: Iterable[ReplyContext], seed: int) -> list[ReplyContext]:
+    """Order contexts by a random permutation of users: the same for a seed, whatever else is in the log."""
+    return sorted(contexts, key=lambda one: (chance_of(one.user, seed), chance_of(one.id, seed)))
+
+
+def chance_of(name: str, seed: int) -> str:
+    """Return hex digits that put names into an order by chance."""
+    return hashlib.sha256(f"{seed}:{name}".encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,30 @@
+"""A system prompt: its places, what is protected, and the logged turns that it makes."""
+
+from __future__ import annotations
+
+from pollex.services.remedy.prompt_text import PromptText
+
+
+def test_a_logged_turn_that_another_prompt_made_gives_no_values() -> None:
+    assert PromptText("Help {user} on {{ day }}.").values_in("Help Ann tomorrow.") is None
+    assert PromptText("{a} and {a}").values_in("one and two") is None
+
+
+def test_a_logged_turn_gives_the_values_that_it_was_made_with() -> None:
+    template = PromptText("Help {user} on {{ day }}.\n{user} pays.")
+    values = template.values_in("Help Ann (VIP) on Monday.\nAnn (VIP) pays.\n")
+    assert values == {"user": "Ann (VIP)", "day": "Monday"}
+    assert template.rendered(values) == "Help Ann (VIP) on Monday.\nAnn (VIP) pays."
+
+
+def test_a_missing_value_is_never_filled_with_emptiness() -> None:
+    assert PromptText("Today is {date}.").rendered({"user": "Ann"}) is None
+
+
+def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
+    assert PromptText("{a} {b}").rendered({"a": "{b}", "b": "x"}) == "{b} x"
+
+
+def test_lines_between_marks_and_lines_of_a_pattern_are_protected() -> None:
+    text = PromptText("a\n<!-- keep -->\nb\n<!-- keep -->\nc\nlaw: d", keep=("^law",))
+    assert text.protected == ("<!-- keep -->", "b", "<!-- keep -->", "law: d")
