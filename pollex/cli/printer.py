@@ -9,6 +9,8 @@ from pollex.cli.session import Screen
 from pollex.usecases.use_case import UseCase
 
 SHOWN = {
+    "BriefResult": "remedy_output.show_brief",
+    "CasesResult": "remedy_output.show_cases",
     "CallPlan": "output.show_plan",
     "CheckResult": "check_output.show_check",
     "CompareResult": "share_output.show_comparison",

@@ -53,7 +53,7 @@ class Case(NamedTuple):
     """
 
     id: str
-    messages: Sequence[Mapping[str, str]]
+    messages: Sequence[Mapping[str, Any]]
     checks: Sequence[CaseCheck]
     conversation: str
     turn: int

@@ -6,6 +6,7 @@ from pollex.formats.cases.case import ABOUT, JUDGE, CaseSheet, json_lines
 
 BODY = '''"""{about}: inspect eval pollex_cases.py --model MODEL -T judge=MODEL"""
 
+import json
 import re
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from inspect_ai.dataset import Sample, json_dataset
 from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageTool, ChatMessageUser, get_model
 from inspect_ai.scorer import Score, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState, generate
+from inspect_ai.tool import ToolCall
 
 PROMPT = """{judge}
 Give a reason, then a last line ANSWER: YES or ANSWER: NO."""
@@ -51,9 +53,20 @@ def checks(judge=None):
     return score
 
 
+def message(one):
+    """A logged message, with its calls of tools."""
+    more = {{}}
+    if one["role"] == "tool":
+        more["tool_call_id"] = one.get("tool_call_id")
+    if calls := one.get("tool_calls"):
+        named = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in calls]
+        more["tool_calls"] = [ToolCall(id=i or n, function=n, arguments=json.loads(a or "{{}}")) for i, n, a in named]
+    return KINDS[one["role"]](content=one["content"], **more)
+
+
 def record(row):
     """A case of the file."""
-    said = [KINDS[one["role"]](content=one["content"]) for one in row["messages"]]
+    said = [message(one) for one in row["messages"]]
     return Sample(id=row["id"], input=said, metadata={{k: v for k, v in row.items() if k != "messages"}})
 
 

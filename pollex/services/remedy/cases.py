@@ -170,7 +170,7 @@ def cases_of(
     return found, unmatched
 
 
-def messages_before(context: ReplyContext, prompt: PromptText | None) -> list[dict[str, str]] | None:
+def messages_before(context: ReplyContext, prompt: PromptText | None) -> list[dict[str, Any]] | None:
     """Return the messages before a reply; None where the logged system turn isn't made from the prompt."""
     conversation = context.conversation
     said = messages_of(conversation.model_copy(update={"turns": conversation.turns[: context.turn]}))

@@ -160,11 +160,11 @@ def _add(count: _Count, conversation: Conversation, answer: Answer) -> None:
 
 
 def may_answer(conversation: Conversation, turn: int) -> bool:
-    """Tell whether a turn is the assistant's, with words, and after one of the user's."""
+    """Tell whether a turn is the assistant's, with words and no calls, and after one of the user's."""
     said = conversation.turns
     here = said[turn]
     asked = any(one.role == "user" and one.content.strip() for one in said[:turn])
-    return here.role == "assistant" and bool(here.content.strip()) and asked
+    return here.role == "assistant" and bool(here.content.strip()) and not here.calls and asked
 
 
 def _with_occasions(found: Mapping[str, Held]) -> dict[str, Held]:

@@ -284,8 +284,11 @@ def cases(tool: str, folder: Path) -> Any:
         CaseCheck("10e878080f41", "sat", "The assistant says thanks.", "Thanks."),
         CaseCheck("20e878080f41", "dsat", f"The assistant {DISAGREED}.", "No, you are wrong."),
     ]
-    said = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": HOSTILE}]
-    case = Case("c1@2", said, checks, "c1", 2, "select")
+    said: list[dict[str, Any]] = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": HOSTILE}]
+    call = {"id": "k", "type": "function", "function": {"name": "find", "arguments": '{"a": {"b": 1}}'}}
+    said += [{"role": "assistant", "content": "", "tool_calls": [call]}]
+    said += [{"role": "tool", "content": "none found", "tool_call_id": "k"}]
+    case = Case("c1@4", said, checks, "c1", 4, "select")
     for name, text in CASE_FORMS[tool](CaseSheet([case], "gpt-4o-mini")).items():
         (folder / name).write_text(text, encoding="utf-8")
     if not (folder / "pollex_cases.py").exists():
@@ -306,7 +309,8 @@ def test_inspect_loads_cases_asks_for_the_reply_again_and_judges_it(tmp_path: Pa
     (log,) = inspect_ai.eval(task, **asked, log_dir=str(tmp_path / "logs"), display="none")
     assert log.status == "success", log.error
     (sample,) = log.samples
-    assert [message.text for message in sample.input] == ["Be kind.", HOSTILE]
+    assert [message.text for message in sample.input] == ["Be kind.", HOSTILE, "", "none found"]
+    assert sample.input[2].tool_calls[0].arguments == {"a": {"b": 1}}
     assert sample.scores["checks"].value == 1.0  # the sound check holds, and what mustn't be true isn't
 
 
@@ -345,7 +349,7 @@ def test_mlflow_evaluates_an_assistant_on_the_cases(tmp_path: Path, monkeypatch:
         return "Thanks."
 
     found = module.run(assistant, model="openai:/gpt-4o-mini")
-    assert [one["content"] for one in asked[-1]] == ["Be kind.", HOSTILE]
+    assert [one["content"] for one in asked[-1]] == ["Be kind.", HOSTILE, "", "none found"]
     assert "expectations_guidelines" in " ".join(found.result_df.columns)
 
 
@@ -362,6 +366,7 @@ def test_promptfoo_asks_for_the_reply_of_a_case_and_reads_nothing_of_it_as_a_tem
     assert "Eval complete" in done.stdout, done.stdout + done.stderr
     (result,) = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
     asked = json.loads(result["prompt"]["raw"])
-    assert [one["role"] for one in asked] == ["system", "user"]
+    assert [one["role"] for one in asked] == ["system", "user", "assistant", "tool"]
+    assert asked[2]["tool_calls"][0]["function"]["arguments"].replace(" ", "") == '{"a":{"b":1}}'
     assert asked[1]["content"] == HOSTILE.replace("{{", "{ {").replace("}}", "} }").replace("{%", "{ %")
     assert len(result["gradingResult"]["componentResults"]) == 2
