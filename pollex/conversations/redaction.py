@@ -63,7 +63,6 @@ _SAID_KEY = re.compile(
     r"|auth(?:entication)?[ _-]?token|bearer)\b(?:\s+(?:is|was|=)|\s*[:=])?\s*[\"'`“]?(?P<value>[^\s\"'`”,;<>]{4,200})",
     re.IGNORECASE,
 )
-_TALLY = re.compile(r"[\d][ ()./-]*")
 _PHONE_WORD = re.compile(
     r"\b(?:phone|tel|telephone|call|mobile|cell|fax|whats ?app|sms|text|reach|dial|ring|hotline|line|contact)\w*\b",
     re.IGNORECASE,

@@ -101,7 +101,11 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
         if name in names[:number]:
             remedy = "give each question an id of its own"
             raise BadInput(f"a second question is called {name!r}", where=places[number], remedy=remedy)
-    return sorted(found, key=lambda one: one.id == tables.get("main"))
+    if (main := tables.get("main")) is not None and main not in names:
+        raise BadInput(
+            f"its main question {main!r:.60} is none of its questions", where=source, remedy="name one of them"
+        )
+    return sorted(found, key=lambda one: one.id == main)
 
 
 def _question(given: Any, place: str) -> SheetQuestion:
@@ -109,7 +113,8 @@ def _question(given: Any, place: str) -> SheetQuestion:
         found = SheetQuestion.model_validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        wanted = first["msg"].removeprefix("Value error, ")
+        what = ": ".join(filter(None, (".".join(map(str, first["loc"])), wanted)))
         raise BadInput(what, where=place, remedy=EXAMPLE) from error
     for part in zip(*found.options, strict=True):
         if len(set(part)) < len(part):

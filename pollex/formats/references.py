@@ -107,22 +107,32 @@ def with_humans(
                 strangers.append(f"{row.source}:{row.line}")
             elif given.setdefault(id_, human) != human:
                 bad.append(BadRow(row.source, row.line, f"a second grade of {id_!r}", "keep one an id, or their mean"))
-    _check(sources, len(given), bad, options.max_bad)
     told = count(len(strangers), "grade is", "grades are") + " of none of the questions"
-    notes = [f"{told}, the first at {strangers[0]} → give them the questions' ids"] if strangers else []
+    remedy = "give them the questions' ids"
+    if strangers and not given:
+        raise BadInput(told, where=strangers[0], remedy=remedy)
+    _check(sources, len(given), bad, options.max_bad)
+    notes = [f"{told}, the first at {strangers[0]} → {remedy}"] if strangers else []
     graded = (case.model_copy(update={"human": given[case.id]}) if case.id in given else case for case in cases)
     return Cases(tuple(graded), (*cases.bad_rows, *bad), (*cases.notes, *notes))
 
 
-def on_scale(cases: Cases, lowest: float, highest: float) -> Cases:
-    """Drop people's grades outside the scale, with a note; never clip or rescale them."""
-    off = {case.id for case in cases if case.human is not None and not lowest <= case.human <= highest}
-    if not off:
-        return cases
-    kept = tuple(case.model_copy(update={"human": None}) if case.id in off else case for case in cases)
-    what = count(len(off), "of people's grades is", "of people's grades are")
-    note = f"{what} off the scale from {lowest:g} to {highest:g}, and left out"
-    return Cases(kept, cases.bad_rows, (*cases.notes, note))
+def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
+    """Leave out people's grades that are off the scale, or of an answer that isn't there."""
+    graded = [case for case in cases if case.human is not None]
+    off = [case.id for case in graded if not lowest <= (case.human or 0) <= highest]
+    gone = [case.id for case in graded if case.answer is None and case.id not in off]
+    notes = [
+        count(len(ids), "of people's grades is", "of people's grades are")
+        + f" {why}, the first that of {ids[0]!r}, and left out → {remedy}"
+        for ids, why, remedy in (
+            (off, f"off the scale from {lowest:g} to {highest:g}", "correct them"),
+            (gone, "of answers that aren't there", "add the answers"),
+        )
+        if ids
+    ]
+    kept = tuple(case.model_copy(update={"human": None}) if case.id in {*off, *gone} else case for case in cases)
+    return Cases(kept, cases.bad_rows, (*cases.notes, *notes))
 
 
 def _rows(sources: Sequence[str], options: ReadOptions) -> Iterator[Row | BadRow]:

@@ -22,7 +22,7 @@ from pollex.conversations.references import Cases, script_of
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.grades import COLUMNS, grade_rows, summary_json
-from pollex.formats.references import on_scale, read_cases, with_answers, with_humans
+from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans
 from pollex.formats.write import draft_of, require_apart, require_format, require_writable, write_rows
 from pollex.graphs.ask import answered
 from pollex.graphs.context import Progress
@@ -230,7 +230,7 @@ def _read(
         what, where = "there are no answers to grade", ", ".join(sources)
         raise WrongUse(what, where=where, remedy=remedy, option={"answers": "answers.jsonl"})
     profile = profile_for(options.profile, cases)
-    cases = on_scale(cases, profile.lowest, profile.highest)
+    cases = usable_grades(cases, profile.lowest, profile.highest)
     note_cases(cases, progress)
     return profile, cases
 

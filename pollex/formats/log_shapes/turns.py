@@ -59,18 +59,6 @@ def role_of(spelling: object) -> Role:
     return role
 
 
-def turn_of(message: object) -> Turn:
-    """Read a message of OpenAI, ShareGPT or LangChain as one turn.
-
-    Raises:
-        BadInput: It can't be read, or holds tools' results beside its own words.
-    """
-    turns = turns_in(message)
-    if len(turns) == 1:
-        return turns[0]
-    raise BadInput(f"a message holds {len(turns)} turns", remedy="read it by turns_in")
-
-
 def turns_in(message: object) -> tuple[Turn, ...]:
     """Read the turns of one message; several if its parts include tool results."""
     if not isinstance(message, Mapping):

@@ -15,7 +15,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.log_shapes import READERS, reader_of
 from pollex.formats.log_shapes.parts import text_of
 from pollex.formats.log_shapes.shape import Reader
-from pollex.formats.log_shapes.turns import role_of, turn_of
+from pollex.formats.log_shapes.turns import role_of, turns_in
 from pollex.formats.read_logs import read_logs
 
 each_reader = pytest.mark.parametrize("reader", READERS, ids=[reader.name for reader in READERS])
@@ -120,7 +120,7 @@ def test_content_that_is_a_number_is_refused() -> None:
 
 def test_a_tool_call_without_words_leaves_its_name() -> None:
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "book", "arguments": "{}"}}]}
-    assert turn_of(call).content == "[tool call: book]"
+    assert turns_in(call)[0].content == "[tool call: book]"
 
 
 def test_what_an_assistant_says_or_does_beside_its_content_is_not_lost() -> None:
@@ -130,14 +130,14 @@ def test_what_an_assistant_says_or_does_beside_its_content_is_not_lost() -> None
         "function_call": {"name": "book", "arguments": "{}"},
     }
     message = {"role": "assistant", "content": None}
-    assert turn_of(message | beside).content == "I can't help with that.\nAs I said aloud.\n[tool call: book]"
-    assert turn_of(message | dict.fromkeys(beside)).content == ""
+    assert turns_in(message | beside)[0].content == "I can't help with that.\nAs I said aloud.\n[tool call: book]"
+    assert turns_in(message | dict.fromkeys(beside))[0].content == ""
 
 
 def test_both_envelopes_of_langchain_messages_are_opened() -> None:
     constructor = {"lc": 1, "type": "constructor", "id": ["langchain", "AIMessage"], "kwargs": {"content": "hi"}}
-    assert turn_of(constructor).role == "assistant"
-    assert turn_of({"type": "human", "data": {"content": "hi"}}).role == "user"
+    assert turns_in(constructor)[0].role == "assistant"
+    assert turns_in({"type": "human", "data": {"content": "hi"}})[0].role == "user"
 
 
 def test_turns_as_json_text_in_a_cell_are_opened(tmp_path: Path) -> None:

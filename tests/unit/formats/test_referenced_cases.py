@@ -18,7 +18,7 @@ from pollex.conversations.references import (
 )
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
-from pollex.formats.references import on_scale, read_cases, with_answers, with_humans
+from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans
 from pollex.formats.write import write_rows
 
 ROW = {
@@ -177,7 +177,8 @@ def test_a_second_grade_of_an_answer_is_a_bad_row_and_those_of_others_are_told(t
 def test_grades_of_nothing_that_was_asked_are_bad_input(tmp_path: Path) -> None:
     cases = read_cases([written(tmp_path / "q.jsonl", ROW)])
     human = written(tmp_path / "h.jsonl", {"id": "nobody", "grade": 5})
-    with pytest.raises(BadInput, match="nothing in it could be used"):
+    told = r"h\.jsonl:1: 1 grade is of none of the questions → give them the questions' ids"
+    with pytest.raises(BadInput, match=told):
         with_humans(cases, [human])
 
 
@@ -234,11 +235,15 @@ def test_the_fingerprint_knows_reference_and_answer(tmp_path: Path) -> None:
     assert len(prints) == 4
 
 
-def test_peoples_grades_off_the_scale_are_left_out_and_told(tmp_path: Path) -> None:
-    rows = [ROW | {"question_id": i, "human": grade} for i, grade in enumerate((0.5, 1, 10, 85))]
-    found = on_scale(read_cases([written(tmp_path / "q.jsonl", *rows)]), 1, 10)
-    assert [case.human for case in found] == [None, 1, 10, None]
-    assert found.notes == ("2 of people's grades are off the scale from 1 to 10, and left out",)
+def test_peoples_grades_off_the_scale_or_of_no_answer_are_left_out_and_told(tmp_path: Path) -> None:
+    rows = [ROW | {"question_id": i, "human": grade, "answer": "1941"} for i, grade in enumerate((0.5, 1, 10, 85))]
+    rows += [ROW | {"question_id": 4, "human": 7}]
+    found = usable_grades(read_cases([written(tmp_path / "q.jsonl", *rows)]), 1, 10)
+    assert [case.human for case in found] == [None, 1, 10, None, None]
+    assert found.notes == (
+        "2 of people's grades are off the scale from 1 to 10, the first that of '0', and left out → correct them",
+        "1 of people's grades is of answers that aren't there, the first that of '4', and left out → add the answers",
+    )
 
 
 def test_a_changed_copy_of_a_case_is_another_conversation_with_other_flags() -> None:

@@ -27,8 +27,6 @@ ADDRESS = re.compile(
 )
 RATING = re.compile(r"\b\d(?:\.\d)?(?: |-)?(?:stars?|out of)?\b")
 CODE = re.compile(r"\b[a-z]{1,2}\d{1,2}[a-z]? ?\d[a-z]{2}\b|\b[a-z]+\d+[a-z]+\b|\b\d{5}\b")
-DURATION = re.compile(r"\b(?:\d+|an|one|two|half an) ?(?:min(?:ute)?s?|hours?|hrs?)\b")
-ANY_NUMBER = re.compile(r"\d")
 
 WANTED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
     ("phone number", re.compile(r"\b(?:phone|telephone|contact) ?(?:number)?\b|\bnumber (?:to|i can) call\b"), PHONE),
