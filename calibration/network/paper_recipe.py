@@ -161,7 +161,7 @@ def several(
     if settings.epoch < settings.batch:
         raise WrongUse(
             f"{settings.epoch} filled-in sheets are less than a batch of {settings.batch}",
-            remedy="take smaller batches",
+            remedy="take smaller batches, such as batch=32",
         )
     judges, most = int(sheets.judge.max()) + 1, int(options.max())
     every = np.arange(len(sheets))

@@ -78,6 +78,7 @@ NETWORK: dict[str, tuple[Kind, str]] = {
     "heads": (("softmax", "ordinal"), "Heads of its questions: softmax (the default), or ordinal: a cumulative link."),
     "h1": (int, "Units of its first layer; 10 if not set, 25 in the authors' recipe."),
     "h2": (int, "Units of its second layer; likewise."),
+    "batch": (int, "Sheets a step in the authors' recipe; 64 if not set. Otherwise a step is on all."),
     "pretraining": (int, "Its steps on all questions: 40 if not set; epochs in the authors' recipe: 20."),
     "finetuning": (int, "Its steps on the question it predicts: 40 if not set; epochs in the authors' recipe: 30."),
     "seeds": (int, "Networks whose probabilities are averaged: 10 if not set, 1 in the authors' recipe."),

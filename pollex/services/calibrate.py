@@ -307,8 +307,8 @@ def _fitted_for(each: Mapping[str, JudgedEstimator], question: str, questions: Q
     questions.index(question)
     if question not in each:
         what = f"the calibrator was fitted for {', '.join(each)}, and not for {question!r}"
-        remedy = "fit it again with judgments of it, or ask for pre-trained weights"
-        raise WrongUse(what, remedy=remedy, option="question")
+        remedy = "fit it again with judgments of it, or take the weights before they were tuned"
+        raise WrongUse(what, remedy=remedy, option="pre_trained")
     return each[question]
 
 

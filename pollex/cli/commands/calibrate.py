@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from pollex.cli import session as cli
-from pollex.cli.help import Group
+from pollex.cli.help import Group, Verb
 from pollex.cli.options import out_option
 from pollex.cli.settings import NETWORK, set_option, settings_of
 
@@ -89,7 +89,7 @@ def command() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-@command.command("fit")
+@command.command("fit", cls=Verb)
 @ANSWERS
 @JUDGMENTS
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Output folder of the calibrator.")

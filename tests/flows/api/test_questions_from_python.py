@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 
 import pytest
 from langchain_openai import ChatOpenAI
 from protocol_server import ProtocolServer
 from small_log import small_log
+from web_site import client_of, made_app
 
 import pollex
 from pollex.errors import WrongUse
+from pollex.store.store import Store
 
 QUESTION = {"question_id": 1, "question": "Why?", "reference": "Because.", "category": "logical", "answer": "So."}
 
@@ -56,6 +60,23 @@ def test_grade_asks_a_chat_model_and_names_it(server: ProtocolServer, chat: Chat
     found = pollex.grade(tmp_path / "q.jsonl", model=chat, store=tmp_path)
     assert (found.judge, found.outcomes) == ("fake-model", {"graded": 1})
     assert server.counts()["paid"] >= 1
+
+
+async def test_the_page_of_a_run_that_graded_has_means_figures_and_an_answer_with_its_comparison(
+    chat: ChatOpenAI, tmp_path: Path
+) -> None:
+    rows = [QUESTION | {"question_id": n, "answer": f"So {n}.", "people": 2 + n} for n in range(6)]
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    arguments = {"plain": True, "human_field": "people", "model": chat, "store": tmp_path / "store"}
+    found = await asyncio.to_thread(pollex.grade, tmp_path / "q.jsonl", **arguments)  # type: ignore[arg-type]
+    with Store.open(tmp_path / "store") as store:
+        async with client_of(made_app(store)) as client:
+            page = (await client.get(f"/runs/{found.run}")).text
+    assert page.count("<h2>") == 4
+    for said in ("Distribution", "Means by category and dimension", "Agreement with people", "One answer"):
+        assert f"<h2>{said}" in page
+    compared = [str(row["comparison"]) for row in found.records()]
+    assert any(one and escape(one) in page for one in compared)
 
 
 def test_answer_asks_a_chat_model_and_names_it(server: ProtocolServer, chat: ChatOpenAI, tmp_path: Path) -> None:

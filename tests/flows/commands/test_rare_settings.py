@@ -18,6 +18,10 @@ def test_help_shows_groups_and_help_all_the_settings_too(pollex: Pollex) -> None
     assert "on_duplicate" not in few
 
 
+def test_a_verb_in_a_group_shows_its_settings_too(pollex: Pollex) -> None:
+    assert "\n  recipe " in pollex("calibrate", "fit", "--help-all").out
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
