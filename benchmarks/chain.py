@@ -31,6 +31,8 @@ from sklearn.linear_model import LogisticRegression
 from pollex.calibration import grades as _grades  # noqa: F401 - before `thumbs` is without the network for a while
 from pollex.calibration import thumbs
 from pollex.calibration.candidates import NETWORK, START
+from pollex.calibration.models.network import CalibrationNetwork
+from pollex.calibration.models.weighted_sum import WeightedSum
 from pollex.calibration.thumbs import fitted, probability_positive
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
@@ -63,6 +65,8 @@ def main() -> None:
     for labels in given.labels:
         of_world(labels, given.worlds)
     no_torch()
+    bikes_without_torch()
+    numpy_beside_torch()
 
 
 def told(what: str, figure: str, bar: str, held: bool) -> None:
@@ -234,6 +238,52 @@ def no_torch() -> None:
     told("a conversation's probability (n = 2000), ms more than its start", f"{float(more):.4f}", "≤ .05",
          float(more) <= 0.05)  # fmt: skip
     told("torch loaded by scoring", torch, "False", torch == "False")
+
+
+SCORE = """
+import sys
+from pollex.cli.main import main
+try:
+    main()
+finally:
+    print("torch" in sys.modules)
+"""
+
+
+def bikes_without_torch() -> None:
+    """Print whether `pollex score` loads torch with a set that was learned from the bicycle shop."""
+    bikes = str(Path(__file__).parents[1] / "examples" / "bikes.jsonl")
+    with tempfile.TemporaryDirectory() as folder:
+        for verb in (["learn", bikes, "--out", "set.json"], ["score", bikes, "--rubrics", "set.json"]):
+            command = [sys.executable, "-c", SCORE, *verb]
+            ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)  # noqa: S603 - ours
+    torch = ended.stdout.splitlines()[-1]
+    told("torch loaded by score on the bikes set", torch, "False", torch == "False")
+
+
+def numpy_beside_torch() -> None:
+    """Print how far NumPy's probabilities are from those of the networks as torch trained them."""
+    import torch
+
+    from pollex.calibration.network import begun
+
+    held, up, _ = planted(200, np.random.default_rng(0))
+    answers = np.clip(1 - np.abs(held[:200, :, None] - np.linspace(0, 1, 5)) / 0.25, 0, 1)
+    stacks, losses = [], begun._Stack.losses
+    begun._Stack.losses = lambda stack: stacks.append(stack) or losses(stack)  # type: ignore[func-returns-value]
+    try:
+        network = CalibrationNetwork(thumbs.UNITS, thumbs.UNITS, start=WeightedSum(SIGNS), strengths=(20.0,))
+        rubrics = [str(number) for number in range(len(SIGNS))]
+        network.fit(thumbs.flat(answers), up[:200].astype(float), questions=thumbs.questionnaire(rubrics))
+    finally:
+        begun._Stack.losses = losses
+    begins = np.log(network.starts_[0].predict_proba(thumbs.flat(answers)))
+    stack = stacks[0]
+    stack.begins = torch.tensor(begins, dtype=torch.float32)[None, :, None].expand(stack.count, -1, 1, -1)
+    with torch.no_grad():
+        by_torch = torch.softmax(stack.logits(0), -1).mean(0)[:, 1].numpy()
+    apart = float(np.abs(probability_positive(network, answers) - by_torch).max())
+    told("NumPy's forward pass less torch's, at most (n = 200)", f"{apart:.1e}", "≤ 1e-6", apart <= 1e-6)
 
 
 if __name__ == "__main__":
