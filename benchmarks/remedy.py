@@ -1,0 +1,287 @@
+"""Whether `pollex remedy` can be believed: its statistics in a world whose truth is planted.
+
+    python benchmarks/remedy.py [BAR…]      all of them take a minute on one core
+
+Each line has the bar's number, what was found, and what it is to be. Nothing here asks a model.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from remedy_world import HALF, MOSTLY, NULL, Planted, RemedyWorld, mean_over, proofs
+from scipy.stats import norm, t
+
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.measures.arrays import Bools, Floats
+from pollex.measures.looks import alpha_of, bounds_at_equal_steps
+from pollex.measures.paired_effects import (
+    by_length,
+    called_worse,
+    cleared,
+    p_of_drop,
+    upper_bound,
+    upper_bound_of_difference,
+    z_of,
+)
+from pollex.measures.share import Labeled, share_at_random
+from pollex.services.remedy.split import parts_of
+
+RUNS = 3000
+ROOM, LAST = 0.08, bounds_at_equal_steps()[-1]
+Line = tuple[str, float, float, float]
+"""What was found, its value, and the least and the most that it may be."""
+
+
+def coverage() -> Iterator[Line]:
+    """1: intervals at the look where a proof ends, which are wider early on, and at the last one: 95.7 % by design."""
+    world = RemedyWorld(np.random.default_rng(1))
+    for edit in (NULL, Planted(0.3), Planted(0.6, 0.05)):
+        truth = world.truth(edit)
+        for users in (40, 80, 160):
+            for replies in (1, 2, 4):
+                values = world.difference(2000, users, replies, edit)
+                told = f"effect {truth:.3f}, {users} users, {replies} replies"
+                found = proofs(values)
+                yield f"coverage where the proof ends, {told}", held(found.low, found.high, truth), 0.935, 1.0
+                half = t.isf(norm.sf(LAST), users - 1) * values.std(axis=1, ddof=1) / np.sqrt(users)
+                low, high = values.mean(axis=1) - half, values.mean(axis=1) + half
+                yield f"coverage at the last look, {told}", held(low, high, truth), 0.935, 0.973
+
+
+def held(low: Floats, high: Floats, truth: float) -> float:
+    """Return the share of intervals that hold the truth."""
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+def picked(world: RemedyWorld, edits: list[Planted], contexts: int) -> np.ndarray:
+    """Select by halving, and return the place of the finalist `[run]`; the old arm is shared."""
+    failing, _ = world.chances(RUNS, contexts, most=1)
+    old = world.answers(failing[..., 0], 1)
+    each = np.stack([world.answers(edit.on(failing[..., 0]), 1) - old for edit in edits], axis=1)
+    half = each[:, :, : contexts // 2].mean(axis=2)
+    keep = np.argsort(-half, axis=1)[:, : max(1, len(edits) // 2)]
+    score = np.full(half.shape, -np.inf)
+    np.put_along_axis(score, keep, np.take_along_axis(each.mean(axis=2), keep, axis=1), axis=1)
+    return score.argmax(axis=1)
+
+
+def proved(world: RemedyWorld, edits: list[Planted], place: np.ndarray, users: int, replies: int = 2) -> Floats:
+    """Return the differences of each run's finalist `[run, user]`."""
+    each = np.stack([world.difference(len(place), users, replies, edit, most=1) for edit in edits])
+    return np.asarray(each[place, np.arange(len(place))])
+
+
+def false_alarms() -> Iterator[Line]:
+    """2: six candidates that do nothing; and what reporting the winner where it was chosen would claim."""
+    world, edits = RemedyWorld(np.random.default_rng(2)), [NULL] * 6
+    found = proofs(proved(world, edits, picked(world, edits, 60), 80))
+    yield "six null candidates judged better", found.better, 0.0, 0.035
+    chosen = np.stack([world.difference(RUNS, 60, 1, NULL, most=1) for _ in range(8)], axis=1)
+    best = chosen[np.arange(RUNS), chosen.mean(axis=2).argmax(axis=1)]
+    yield "the winner of eight, reported where it was chosen", float((z_of(best) > 1.96).mean()), 0.10, 1.0
+
+
+def again() -> Iterator[Line]:
+    """3: five proofs of nothing on the same conversations."""
+    world = RemedyWorld(np.random.default_rng(3))
+    failing, there = world.chances(RUNS, 80)
+    old = world.answers(failing, 2)
+    any_better, unadjusted = np.zeros(RUNS, bool), np.zeros(RUNS, bool)
+    for times in range(1, 6):
+        values = mean_over(world.answers(failing, 2) - old, there)
+        any_better |= proofs(values, alpha_of(times)).outcome == 1
+        unadjusted |= proofs(values).outcome == 1
+    yield "any of five proofs of nothing better", float(any_better.mean()), 0.0, 0.055
+    yield "the same without remembered levels", float(unadjusted.mean()), 0.0, 1.0
+
+
+def power() -> Iterator[Line]:
+    """4: one candidate, no selection."""
+    world = RemedyWorld(np.random.default_rng(4))
+    yield "mends half, 80 contexts", proofs(world.difference(RUNS, 80, 2, HALF, most=1)).better, 0.82, 1.0
+    yield "mends four fifths, 40 contexts", proofs(world.difference(RUNS, 40, 2, MOSTLY, most=1)).better, 0.90, 1.0
+
+
+def whole_run() -> Iterator[Line]:
+    """5: six candidates, one of them good."""
+    world = RemedyWorld(np.random.default_rng(5))
+    edits = [HALF, NULL, NULL, NULL, Planted(0, 0.1), Planted(0.15, 0.05)]
+    place = picked(world, edits, 60)
+    yield "the good one of six is picked", float((place == 0).mean()), 0.70, 1.0
+    yield "the whole run says better", proofs(proved(world, edits, place, 80)).better, 0.60, 1.0
+
+
+def guardrails(world: RemedyWorld, breaks: float, users: int = 180, count: int = 12) -> tuple[Bools, Bools]:
+    """Return which of twelve guardrails are worse, and which are cleared `[run, guardrail]`; the first is broken."""
+    edits = [Planted(0, breaks)] + [NULL] * (count - 1)
+    values = np.stack([world.difference(RUNS, users, 2, edit, most=1) for edit in edits], axis=1)
+    return called_worse(p_of_drop(values)), cleared(values)
+
+
+def harm() -> Iterator[Line]:
+    """6: one of twelve guardrails falls by .08."""
+    world = RemedyWorld(np.random.default_rng(6))
+    worse, clear = guardrails(world, 0.4)
+    yield "a guardrail that fell by .08 is flagged", float(worse[:, 0].mean()), 0.88, 1.0
+    better = proofs(world.difference(RUNS, 80, 2, HALF, most=1)).outcome == 1
+    clean = better & ~worse.any(axis=1) & clear.all(axis=1)
+    yield "nevertheless judged better, clean", float(clean.mean()), 0.0, 0.08
+    worse, clear = guardrails(world, 0.0)
+    yield "twelve innocent ones: any accused", float(worse.any(axis=1).mean()), 0.0, 0.12
+    yield "twelve innocent ones: all cleared", float(clear.all(axis=1).mean()), 0.85, 1.0
+
+
+def harmful() -> Iterator[Line]:
+    """7: a change that breaks 30 % of fine replies."""
+    world = RemedyWorld(np.random.default_rng(7))
+    found = proofs(world.difference(RUNS, 80, 2, Planted(0, 0.3), most=1))
+    yield "a harmful change is called worse", found.worse, 0.0, 1.0
+    yield "a harmful change is called better", found.better, 0.0, 0.003
+
+
+def unchanged() -> Iterator[Line]:
+    """8: the prompt unchanged, on replies chosen because they failed."""
+    world = RemedyWorld(np.random.default_rng(8))
+    failing, _ = world.chances(RUNS, 200, most=1)
+    failed = world.rng.random(failing.shape[:2]) < failing[..., 0]
+    order = np.argsort(~failed, axis=1, kind="stable")[:, :80]
+    chosen = np.take_along_axis(failing[..., 0], order, axis=1)
+    found = proofs(world.answers(chosen, 2) - world.answers(chosen, 2))
+    yield "the interval holds 0", held(found.low, found.high, 0), 0.935, 1.0
+    logged = world.judged(np.ones(chosen.shape, bool))
+    gain = (world.answers(chosen, 2) - logged).mean()
+    yield "what the log as a baseline would claim", float(gain), 0.2, 1.0
+
+
+def headroom() -> Iterator[Line]:
+    """9: whether anything fails still, and whether any prompt mends it."""
+    world, users = RemedyWorld(np.random.default_rng(9)), 60
+    for share, told, low, high in ((0.05, "no room: stops", 0.88, 1.0), (0.3, "30 % fail: goes on", 0.97, 1.0)):
+        fails = world.answers(world.chances(RUNS, users, share, most=1)[0][..., 0], 3)
+        fine = world.answers(world.chances(RUNS, users, 0.05, most=1)[0][..., 0], 3)
+        stops = float((upper_bound_of_difference(fine, fails) < ROOM).mean())
+        yield told, stops if share < 0.1 else 1 - stops, low, high
+    for edit, told, low in ((NULL, "nothing helps: stops", 0.77), (Planted(0.6), "60 % mended: goes on", 0.98)):
+        stops = float((upper_bound(world.difference(RUNS, users, 3, edit, most=1)) < ROOM).mean())
+        yield told, stops if edit is NULL else 1 - stops, low, 1.0
+
+
+def flatterer() -> Iterator[Line]:
+    """10: a judge that believes what replies claim, and one that doesn't."""
+    world = RemedyWorld(np.random.default_rng(10))
+    for gullible, told, low, high in ((0.5, "believes half: found", 0.94, 1.0), (0.0, "sound: accused", 0.0, 0.065)):
+        failing = world.chances(RUNS, 60, most=1)[0][..., 0]
+        rise = world.answers(failing, 2, gullible=gullible) - world.answers(failing, 2)
+        yield told, float((norm.sf(z_of(rise)) < 0.05).mean()), low, high
+
+
+def length() -> Iterator[Line]:
+    """11: a judge that likes long replies, and an edit that only lengthens them."""
+    world = RemedyWorld(np.random.default_rng(11))
+    failing = world.chances(RUNS, 80, most=1)[0][..., 0]
+    ratio = world.rng.normal(0.35, 0.3, failing.shape)
+    values = world.answers(failing, 2) - world.answers(failing, 2) + 0.25 * ratio
+    better = proofs(values).outcome == 1
+    yield "judged better by length alone, without the check", float(better.mean()), 0.0, 1.0
+    yield "judged better by length alone, clean", float((better & ~by_length(values, ratio)).mean()), 0.0, 0.06
+    values, even = world.answers(HALF.on(failing), 2) - world.answers(failing, 2), ratio - 0.35
+    clean = (proofs(values).outcome == 1) & ~by_length(values, even)
+    yield "a sound judge and an edit that mends half, no longer: clean", float(clean.mean()), 0.7, 1.0
+
+
+def position() -> Iterator[Line]:
+    """12: a pair judge that takes the first of equal replies in two thirds of its looks."""
+    world = RemedyWorld(np.random.default_rng(12))
+    left, right = world.rng.random((2, RUNS, 180)) < 0.67
+    wins = np.where(left & ~right, 1.0, np.where(~left & right, 0.0, 0.5))
+    z = z_of(wins - 0.5)
+    yield "reader prefers the new one", float((z > 1.645).mean()), 0.0, 0.06
+    yield "reader prefers the old one", float((z < -1.645).mean()), 0.0, 0.06
+
+
+def refusals() -> Iterator[Line]:
+    """13: a null edit that refuses where replies would fail."""
+    world = RemedyWorld(np.random.default_rng(13))
+    failing = world.chances(RUNS, 80, most=1)[0][..., 0]
+    old = world.answers(failing, 1)
+    fails = world.rng.random(failing.shape) < failing
+    new = world.judged(fails ^ (world.rng.random(fails.shape) < 0.12))
+    refused = fails & (world.rng.random(fails.shape) < 0.08)
+    dropped = np.where(refused, 0.0, new - old) * failing.shape[1] / (~refused).sum(axis=1, keepdims=True)
+    counted = np.where(refused, 0.0 - old, new - old)
+    better = (proofs(dropped).outcome == 1) & (z_of(counted) > 1.96)
+    yield "refusals hide failures: better where they are dropped", proofs(dropped).better, 0.0, 1.0
+    yield "refusals hide failures: better", float(better.mean()), 0.0, 0.035
+
+
+def people() -> Iterator[Line]:
+    """14: the share of pairs in which people prefer the new reply, with a reader as prediction."""
+    rng, truth = np.random.default_rng(14), 0.6
+    for asked in (30, 60, 100):
+        for agrees in (0.65, 0.8, 0.9):
+            hits, width, alone = 0, 0.0, 0.0
+            for _ in range(1000):
+                prefers = rng.random(160) < truth
+                reader = np.where(rng.random(160) < agrees, prefers, ~prefers).astype(float)
+                found = share_at_random(Labeled(prefers[:asked], reader[:asked], reader[asked:]))
+                hits += found.low <= truth <= found.high
+                width, alone = width + found.high - found.low, alone + 2 * 1.96 * np.sqrt(0.24 / asked)
+            told = f"people's share, {asked} pairs, reader agrees in {agrees:.0%} (width {width / alone:.2f})"
+            yield told, hits / 1000, 0.92, 0.98
+
+
+def split() -> Iterator[Line]:
+    """19: nobody and no text in two parts."""
+    rng, twice = np.random.default_rng(19), 0
+    for seed in range(10_000):
+        n = int(rng.integers(3, 12))
+        said = [Turn(role="user", content=f"text {number}") for number in rng.integers(0, 2 * n, n)]
+        users = rng.integers(0, n, n)
+        log = [Conversation(id=f"{i}", turns=(said[i],), group=f"u{users[i]}") for i in range(n)]
+        parts = parts_of(log, seed=seed)
+        for kind in ("group", "text_hash"):
+            pairs = {(getattr(one, kind), parts[one.id]) for one in log}
+            twice += len(pairs) - len({name for name, _ in pairs})
+    yield "users and texts in two parts of 10,000 logs", float(twice), 0.0, 0.0
+
+
+BARS: dict[str, Callable[[], Iterator[Line]]] = {
+    "1": coverage,
+    "2": false_alarms,
+    "3": again,
+    "4": power,
+    "5": whole_run,
+    "6": harm,
+    "7": harmful,
+    "8": unchanged,
+    "9": headroom,
+    "10": flatterer,
+    "11": length,
+    "12": position,
+    "13": refusals,
+    "14": people,
+    "19": split,
+}
+
+
+def main(wanted: list[str]) -> int:
+    """Print the bars, and return how many aren't reached."""
+    missed, begun = 0, time.monotonic()
+    for number in wanted or BARS:
+        for told, value, low, high in BARS[number]():
+            fine = low <= value <= high
+            missed += not fine
+            print(f"{number:>3}  {value:6.3f}  [{low:g}, {high:g}]  {'' if fine else 'MISSED  '}{told}", flush=True)
+    print(f"{missed} missed; {time.monotonic() - begun:.0f} s")
+    return missed
+
+
+if __name__ == "__main__":
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("bars", nargs="*", metavar="BAR", help="numbers of bars; all if none is given")
+    sys.exit(main(parser.parse_args().bars) > 0)
