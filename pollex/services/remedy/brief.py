@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pollex.agents.embedded.words import likeness, rarity, terms_of
 from pollex.conversations.logs import BadRow, Logs
+from pollex.conversations.reply_context import ReplyContext, in_order
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
@@ -20,18 +21,7 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import RunOptions
-from pollex.services.remedy.contexts import (
-    Held,
-    ReplyContext,
-    failing,
-    held_in,
-    in_order,
-    listed,
-    survives,
-    target_of,
-    targets,
-    why_no_target,
-)
+from pollex.services.remedy.contexts import Held, failing, held_in, listed, survives, target_of, targets, why_no_target
 from pollex.services.remedy.prompt_text import PromptText
 from pollex.services.results import Shown, bad_rows_json
 from pollex.text import count, printable

@@ -10,6 +10,7 @@ from typing import Any
 
 from pollex.conversations.conversation import messages_of
 from pollex.conversations.logs import BadRow, Logs
+from pollex.conversations.reply_context import ReplyContext, in_order
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.cases.case import Case, CaseCheck, CaseSheet
 from pollex.formats.cases.inspect_task import inspect_files
@@ -23,7 +24,7 @@ from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import RunOptions
-from pollex.services.remedy.contexts import Held, ReplyContext, held_in, in_order, target_of, targets
+from pollex.services.remedy.contexts import Held, held_in, target_of, targets
 from pollex.services.remedy.prompt_text import PromptText
 from pollex.services.remedy.split import RemedyPart, parts_of
 from pollex.services.results import Shown, bad_rows_json

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Literal
 
 from pollex.conversations.conversation import Conversation
+from pollex.conversations.reply_context import chance_of
 from pollex.conversations.splits import blocks
-from pollex.services.remedy.contexts import chance_of
 
 RemedyPart = Literal["propose", "select", "prove"]
 SHARES: tuple[tuple[RemedyPart, float], ...] = (("propose", 0.2), ("select", 0.3), ("prove", 0.5))
