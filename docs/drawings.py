@@ -30,12 +30,12 @@ GRAPHS = {
 OPENING = """\
 # Graphs
 
-`make docs` draws this page from the code. A solid arrow is always taken; of the dotted ones a node chooses, and to a
-node that works on one conversation it sends as many tasks as the batch has conversations.
+`make docs` draws this page from the code. A solid arrow is always taken; of the dotted ones a node chooses.
 
-Graphs are run by the functions of the `run.py` beside each, which begin the run and give the nodes what they work with
-(`context=`: store, roles, progress). State holds ids; all else is in the store, which resumes a run: only waiting for
-people takes a checkpointer.
+Graphs are run by the functions of the `run.py` beside each, which begin the run and hold what its nodes work with
+(store, roles, progress); the context is what the user chose. A batch is asked inside one node. State says how far a run
+is (`batch`, `done`, `outcomes`), and is kept after each node in the store's `checkpoints.sqlite`, where a thread is a
+run: `--resume` goes on from there. What was answered is in the store, so a batch that is done again pays nothing.
 
 ## In LangGraph Studio
 `langgraph.json` names graphs that take and give JSON: `score` takes `messages` and `rubrics`, the path of a rubric set,

@@ -13,7 +13,7 @@ from pollex.agents.roles import Extraction, Extractor, Judge
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.gateway.redaction import redacted
-from pollex.graphs.context import Context
+from pollex.graphs.context import Resources
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.store.rows import extraction_rows
 
@@ -22,7 +22,7 @@ ROUNDING = 1e-6
 
 
 async def ask(
-    context: Context, name: str, judge: Judge, conversation: Conversation, questions: Sequence[Question]
+    context: Resources, name: str, judge: Judge, conversation: Conversation, questions: Sequence[Question]
 ) -> list[Answer | Unanswered]:
     """Ask the judge, store the answers, and record a span called `name`."""
     references = [question.id for question in questions]
@@ -48,7 +48,7 @@ async def ask_sides(
     return [answer for side in found for answer in side]
 
 
-async def extract_from(context: Context, extractor: Extractor, conversation: Conversation) -> Extraction | Unanswered:
+async def extract_from(context: Resources, extractor: Extractor, conversation: Conversation) -> Extraction | Unanswered:
     """Extract from one conversation, store the result, and record a span."""
     async with context.semaphore, context.tracer.span("extract", kind="role", item=conversation.id) as span:
         try:

@@ -1,19 +1,17 @@
-"""The runtime context of graph nodes: roles, store, tracer, progress.
+"""What nodes work with: the context, which the user chose, and the resources made for it.
 
-It reaches nodes by LangGraph's runtime, never by state.
+The context is JSON values, and a form in LangGraph Studio. Resources (roles, store, tracer, progress) are live: a
+process holds those of each run that it carries out, and nodes find them by their thread, which is the run.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeVar
-
-from pydantic_core.core_schema import CoreSchema, any_schema
-from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
@@ -74,9 +72,31 @@ class ConversationIndex:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The runtime context that every graph's nodes share.
+    """What the user chose, the same for all graphs: JSON values.
 
     Attributes:
+        model: Name of an LLM; empty for the built-in roles.
+        base_url: Where it is served, if not at OpenAI.
+        store: Folder that keeps the run; empty for the usual one.
+    """
+
+    model: str = ""
+    base_url: str = ""
+    store: str = ""
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the context of a command's arguments; what a graph has no field for is left out."""
+        known = {one.name: arguments.get(one.name) for one in fields(cls)}
+        return cls(**{name: value for name, value in known.items() if value is not None})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """What the nodes of every graph work with in a run.
+
+    Attributes:
+        workers: Names of who works.
         secrets: Keys that must not be written anywhere.
         batch: Conversations in flight at once.
         semaphore: Limits how many questions are asked at once; others wait before their prompts are written.
@@ -85,6 +105,7 @@ class Context:
     store: Store
     run: str
     tracer: Tracer
+    workers: Sequence[str] = ()
     secrets: Collection[str] = ()
     progress: Progress = field(default_factory=NullProgress)
     batch: int = BATCH
@@ -95,80 +116,42 @@ class Context:
         """What turns answers into lines for the store."""
         return AnswerLines(self.run)
 
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
-        """Live objects have no schema; LangGraph Studio asks for one, and fails without this answer."""
-        return any_schema()
+
+R = TypeVar("R", bound=Resources)
+Maker = Callable[[Any, str], Resources]
+"""Makes the resources of a context and a thread: reads logs, hires roles, begins the run."""
+
+_held: dict[str, Resources] = {}
+MAKERS: dict[type[Context], Maker] = {}
+"""Who makes resources where nobody handed any in: the door of LangGraph Studio enters itself here."""
 
 
-C = TypeVar("C", bound=Context)
+@contextmanager
+def held(thread: str, live: Resources) -> Iterator[None]:
+    """Hold the resources of a thread for its nodes."""
+    _held[thread] = live
+    try:
+        yield
+    finally:
+        _held.pop(thread, None)
 
 
-def context_of(runtime: Runtime[C]) -> C:
-    """Return the context of a graph's first node.
+async def resources(runtime: Runtime[Any], kind: type[R]) -> R:
+    """Return the resources of the node's thread; make them of its context where the process holds none.
 
     Raises:
-        WrongUse: The graph was run by itself, as a button of LangGraph Studio does.
+        WrongUse: The graph was run by itself, and nobody makes resources here.
     """
-    if runtime.context is None:
-        raise WrongUse(
-            "the graph was given no store, roles and conversations to work with",
-            remedy="run it by a command (`pollex learn --help`) or by the functions of pollex; what ran, "
-            "`pollex trace last` shows",
-        )
-    return runtime.context
-
-
-def steps_needed(items: int, batch: int) -> int:
-    """Return the recursion limit for items in batches: two steps a batch, and a margin."""
-    return 2 * (items // batch + 1) + 20
-
-
-class BatchState(TypedDict, total=False):
-    """Ids only.
-
-    Attributes:
-        begun: How many of the run's items were begun.
-        batch: Those that are being worked on.
-    """
-
-    begun: int
-    batch: list[str]
-
-
-class Item(TypedDict):
-    """One item of a batch: the id of a conversation, a question or a case."""
-
-    id: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchContext(Context):
-    """The runtime context of graphs that work in batches of items.
-
-    Attributes:
-        pending: Ids of the items that are to be worked on, in order.
-        ended: How many tasks have ended, by item of the batch.
-    """
-
-    pending: Sequence[str]
-    ended: Counter[str] = field(default_factory=Counter)
-
-    def next_batch(self, state: BatchState) -> BatchState:
-        """Return the next batch of pending items; an empty one when none is left."""
-        begun = state.get("begun", 0)
-        batch = list(self.pending[begun : begun + self.batch])
-        return {"begun": begun + len(batch), "batch": batch}
-
-    def end(self, item: str, stage: str, tasks: int = 1) -> None:
-        """Report an item as done once all its tasks have ended: a batch of a slow model takes hours."""
-        self.ended[item] += 1
-        if self.ended[item] == tasks:
-            self.progress.advance(stage)
-
-    async def close(self, batch: Sequence[str], stage: str) -> None:
-        """Commit a batch, which bounds the cost of a kill, and report those items as done that `end` didn't."""
-        if left := [item for item in batch if not self.ended[item]]:
-            self.progress.advance(stage, len(left))
-        self.ended.clear()
-        await self.store.settle()
+    thread = (runtime.execution_info and runtime.execution_info.thread_id) or ""
+    if thread not in _held:
+        maker = MAKERS.get(type(runtime.context))
+        if maker is None:
+            raise WrongUse(
+                "the graph was given no store, roles and conversations to work with",
+                remedy="run it by a command (`pollex learn --help`), by the functions of pollex, or in LangGraph "
+                "Studio; what ran, `pollex trace last` shows",
+            )
+        _held[thread] = await asyncio.to_thread(maker, runtime.context, thread)
+    live = _held[thread]
+    assert isinstance(live, kind), "a thread is of one graph"
+    return live

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import Interrupted, PollexError
-from pollex.graphs.context import BATCH, NullProgress, Progress, steps_needed
+from pollex.graphs.context import BATCH, NullProgress, Progress, held
 from pollex.graphs.kept_progress import KeptProgress
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import RETRYABLE, Outcome
+from pollex.store.database import CHECKPOINTS, PATIENCE, error_of
 from pollex.store.resume import resumable, runs
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import FINISHED, Run
@@ -26,8 +28,18 @@ from pollex.store.store import Store
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
+    from langgraph.graph import StateGraph
+    from langgraph.graph.state import CompiledStateGraph
 
+    from pollex.graphs.batches import BatchWork
+
+    AnyGraph = StateGraph[Any, Any, Any, Any]
     from pollex.graphs.learn.state import LearnSettings
+
+WAITING = {"human_review"}
+"""Nodes that wait for people: a run that waits there and has something to ask anew begins at its first node."""
+FORMAT = "2"
+"""Of states and of nodes' names: a checkpoint of another can't be gone on with."""
 
 
 def keep_conversations(
@@ -116,7 +128,7 @@ async def running(
         named: The run to go on with, where the user named one.
     """
     store = setting.store
-    fingerprint = {**fingerprint, "endpoint": setting.place} if setting.place else fingerprint
+    fingerprint = {**fingerprint, "graph": FORMAT} | ({"endpoint": setting.place} if setting.place else {})
     if named is not None:
         run = named
     elif setting.resume:
@@ -180,9 +192,62 @@ def versions() -> dict[str, str]:
     }
 
 
-def config(items: int, batch: int) -> RunnableConfig:
-    """Return LangGraph's settings: a recursion limit that fits.
+@asynccontextmanager
+async def checkpointed(graph: AnyGraph, store: Store) -> AsyncIterator[CompiledStateGraph[Any, Any, Any, Any]]:
+    """Compile a graph with the checkpoints of a store.
+
+    Raises:
+        PollexError: They can't be read or written.
+    """
+    import aiosqlite  # with LangGraph's half a second, which reading results does not need
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    path = store.folder / CHECKPOINTS
+    try:
+        path.touch(0o600)
+        async with aiosqlite.connect(path, timeout=PATIENCE) as connection:
+            await connection.execute("PRAGMA synchronous = NORMAL")  # what a kill leaves is whole; the rest is stored
+            yield graph.compile(checkpointer=AsyncSqliteSaver(connection))
+    except sqlite3.Error as failure:
+        raise error_of(path, failure) from failure
+
+
+def thread_of(run: str, steps: int = 0) -> RunnableConfig:
+    """Return LangGraph's settings for a run: its thread, and a recursion limit that fits.
 
     LangGraph's default of 10,007 would let an endless loop run on.
     """
-    return {"recursion_limit": steps_needed(2 * items, batch)}
+    return {"configurable": {"thread_id": run}, "recursion_limit": steps + 60}
+
+
+async def carry_out(
+    graph: AnyGraph,
+    live: BatchWork,
+    context: Any,
+    *,
+    anew: bool = False,
+    people: Callable[[Any], Any] | None = None,
+) -> dict[str, Any]:
+    """Carry a run out, from its last checkpoint on if it has one; return its state.
+
+    Args:
+        anew: Whether it begins at its first node all the same.
+        people: Given what an interrupt asks, what it is resumed with; where that is nothing, the run waits.
+    """
+    from langgraph.types import Command  # as in `checkpointed`
+
+    settings = thread_of(live.run, 8 * (live.total // live.batch + 2))
+    live.begin()
+    async with checkpointed(graph, live.store) as compiled:
+        left = set((await compiled.aget_state(settings)).next)
+        given: Any = None if left and not anew and not (live.pending and left & WAITING) else {}
+        with held(live.run, live), live.tracer.span(live.run.partition("-")[0], kind="graph"):
+            while True:
+                found: dict[str, Any] = await compiled.ainvoke(given, settings, context=context, durability="sync")
+                asked = found.get("__interrupt__")
+                answer = people(asked[0].value) if asked and people else None
+                if not answer:
+                    break
+                given = Command(resume=answer)
+    await live.store.settle()  # the spans, too
+    return found

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
-from langgraph.types import Send
+from langgraph.graph import StateGraph
 
 from pollex.agents.llm.respondent import Respondent
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.references import Case
 from pollex.errors import PollexError
 from pollex.graphs.ask import detail_of
-from pollex.graphs.context import BatchContext, BatchState, Item, context_of
+from pollex.graphs.batches import BatchState, BatchWork, batched, on_each
+from pollex.graphs.context import Context
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import conversation_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerContext(BatchContext):
-    """The runtime context of the nodes of `answer`.
+class AnswerContext(Context):
+    """What the user chose for `answer`: questions, and a profile by its language."""
+
+    questions: str | list[str] = ""
+    profile: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerWork(BatchWork):
+    """The resources of `answer`.
 
     Attributes:
         cases: By id.
@@ -33,52 +41,30 @@ class AnswerContext(BatchContext):
     respondent: Respondent
 
 
-async def plan_batch(state: BatchState, runtime: Runtime[AnswerContext]) -> BatchState:
-    """Plan the next batch of questions."""
-    context = context_of(runtime)
-    with context.tracer.span("plan_batch", kind="node") as span:
-        planned = context.next_batch(state)
-        span.outputs(planned["batch"])
-    return planned
-
-
-def fan_out(state: BatchState) -> list[Send] | str:
-    """Make one task for each question of the batch; end when none is left."""
-    return [Send("respond", Item(id=id_)) for id_ in state["batch"]] or END
-
-
-async def respond(state: Item, runtime: Runtime[AnswerContext]) -> BatchState:
-    """Ask one question and store the system's answer, or why there is none."""
-    context = runtime.context
-    case = context.cases[state["id"]]
-    temperature = context.profile.temperature_of(case.category, case.subcategory)
-    async with context.semaphore, context.tracer.span("respond", kind="role", item=case.id) as span:
-        found = await _response(context, case, temperature)
+@on_each(AnswerWork)
+async def respond(live: AnswerWork, id_: str) -> None:
+    """Ask each question of the batch, and store the system's answer or why there is none."""
+    case = live.cases[id_]
+    temperature = live.profile.temperature_of(case.category, case.subcategory)
+    async with live.semaphore, live.tracer.span("respond", kind="role", item=case.id) as span:
+        found = await _response(live, case, temperature)
         if isinstance(found, Unanswered):
             span.failed(f"{found.outcome}: {found.detail}")
         # Inside the span, which is written after it: whoever finds the span of a killed run finds the answer, too.
-        kept = responded(case, found, context.respondent.name, temperature)
-        context.store.put(conversation_rows(context.run, [kept]))
-    context.end(case.id, "answer")
-    return {}
+        kept = responded(case, found, live.respondent.name, temperature)
+        live.store.put(conversation_rows(live.run, [kept]))
+    live.end(case.id, kept.metadata["outcome"])
 
 
-async def _response(context: AnswerContext, case: Case, temperature: float) -> str | Unanswered:
+async def _response(live: AnswerWork, case: Case, temperature: float) -> str | Unanswered:
     """Ask for the answer; an exception is a failure of that question alone."""
     try:
-        return await context.respondent.respond(case.id, case.question, temperature)
+        return await live.respondent.respond(case.id, case.question, temperature)
     except PollexError:
         raise
     except Exception as error:
-        detail = detail_of(error, context.secrets)
-        return Unanswered(question_id=case.id, outcome="error", detail=detail, judge=context.respondent.name)
-
-
-async def commit_batch(state: BatchState, runtime: Runtime[AnswerContext]) -> BatchState:
-    """Commit the batch's answers."""
-    with runtime.context.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
-        await runtime.context.close(state["batch"], "answer")
-    return {}
+        detail = detail_of(error, live.secrets)
+        return Unanswered(question_id=case.id, outcome="error", detail=detail, judge=live.respondent.name)
 
 
 def responded(case: Case, found: str | Unanswered, model: str, temperature: float) -> Conversation:
@@ -91,18 +77,9 @@ def responded(case: Case, found: str | Unanswered, model: str, temperature: floa
     return Conversation(id=case.id, turns=tuple(turns), metadata={**about, "model": model, "temperature": temperature})
 
 
-def build() -> StateGraph[BatchState, AnswerContext, BatchState, BatchState]:
-    """Build the graph, uncompiled; it has no input or output of its own."""
-    graph = StateGraph(BatchState, context_schema=AnswerContext)
-    graph.add_node("plan_batch", plan_batch)
-    graph.add_node("respond", respond)
-    graph.add_node("commit_batch", commit_batch)
-
-    graph.add_edge(START, "plan_batch")
-    graph.add_conditional_edges("plan_batch", fan_out, ["respond", END])
-    graph.add_edge("respond", "commit_batch")
-    graph.add_edge("commit_batch", "plan_batch")
-    return graph
+def build() -> StateGraph[Any, Any, Any, Any]:
+    """Build the graph, uncompiled."""
+    return batched(StateGraph(BatchState, context_schema=AnswerContext), [respond])
 
 
 graph = build().compile(name="answer")

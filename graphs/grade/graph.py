@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
-from langgraph.types import Send
+from langgraph.graph import StateGraph
 
-from pollex.agents.llm.reference_judge import plain_questions, questions_for, type_question
+from pollex.agents.llm.reference_judge import plain_questions, type_question
 from pollex.agents.roles import Judge
 from pollex.conversations.references import Case
 from pollex.graphs.ask import ask
-from pollex.graphs.context import BatchContext, BatchState, Item, context_of
+from pollex.graphs.batches import BatchState, BatchWork, batched, on_each
+from pollex.graphs.context import Context
 from pollex.prompts.grading.profile import ReferencingProfile
-from pollex.rubrics.answers import Answer, Question
+from pollex.rubrics.answers import Answer, Question, Unanswered
+
+Answers = Mapping[str, Answer | Unanswered]
+"""By the ids of their questions."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradeContext(BatchContext):
-    """The runtime context of the nodes of `grade`.
+class GradeContext(Context):
+    """What the user chose for `grade`: cases, and a profile by its language."""
+
+    questions: str | list[str] = ""
+    profile: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradeWork(BatchWork):
+    """The resources of `grade`.
 
     Attributes:
         cases: By id.
         plain: The judge without a reference; None leaves it out.
-        types: By id, the type that a model chose; None if it was unsure, or didn't answer.
+        asked: Returns the questions about a case whose type is known, given the answers so far.
+        outcome: Returns what a case came to, given all of them.
+        answers: Answers of cases that are not settled, by case and question.
+        untyped: Cases whose type a model is to be asked for.
     """
 
     profile: ReferencingProfile
@@ -33,105 +48,48 @@ class GradeContext(BatchContext):
     classifier: Judge
     judge: Judge
     plain: Judge | None
-    types: dict[str, str | None] = field(default_factory=dict)
+    asked: Callable[[Case, Answers], Sequence[Question]]
+    outcome: Callable[[Case, Answers], str]
+    answers: dict[str, dict[str, Answer | Unanswered]] = field(default_factory=lambda: defaultdict(dict))
+    untyped: set[str] = field(default_factory=set)
 
-    def has_type(self, case: Case) -> bool:
-        """Return whether the type of a case is known, or not needed to grade it."""
-        if case.answer is None or not case.reference or case.id in self.types:
-            return True
-        return self.profile.type_of(case.category, case.subcategory) is not None
-
-    def questions(self, case: Case) -> list[Question]:
-        """List the questions about a case's answer."""
-        return questions_for(self.profile, case, self.types.get(case.id))
+    async def ask(self, name: str, judge: Judge, case: Case, questions: Sequence[Question]) -> None:
+        """Ask about a case, and keep the answers until it is settled."""
+        for answer in await ask(self, name, judge, case.conversation, questions):
+            self.answers[case.id][answer.question_id] = answer
 
 
-async def plan_batch(state: BatchState, runtime: Runtime[GradeContext]) -> BatchState:
-    """Plan the next batch of cases."""
-    context = context_of(runtime)
-    with context.tracer.span("plan_batch", kind="node") as span:
-        planned = context.next_batch(state)
-        span.outputs(planned["batch"])
-    return planned
+@on_each(GradeWork)
+async def classify(live: GradeWork, id_: str) -> None:
+    """Ask a model for the type of each task that no category tells; it may be unsure."""
+    if id_ in live.untyped:
+        await live.ask("classify", live.classifier, live.cases[id_], [type_question(live.profile)])
 
 
-def fan_out_unknown(state: BatchState, runtime: Runtime[GradeContext]) -> list[Send] | str:
-    """Make a task for each case without a type from its category.
-
-    When no case is left, the graph ends.
-    """
-    context = runtime.context
-    unknown = [id_ for id_ in state["batch"] if not context.has_type(context.cases[id_])]
-    tasks = [Send("classify", Item(id=id_)) for id_ in unknown]
-    return tasks or ("choose_dimensions" if state["batch"] else END)
+@on_each(GradeWork)
+async def grade_by_rules(live: GradeWork, id_: str) -> None:
+    """Grade each answer against its reference, on each dimension and overall."""
+    case = live.cases[id_]
+    await live.ask("grade_by_rules", live.judge, case, live.asked(case, live.answers[id_]))
 
 
-async def classify(state: Item, runtime: Runtime[GradeContext]) -> BatchState:
-    """Ask the model for the type of one case's task; it may be unsure."""
-    context = runtime.context
-    case, question = context.cases[state["id"]], type_question(context.profile)
-    (answer,) = await ask(context, "classify", context.classifier, case.conversation, [question])
-    named = question.options[answer.chosen].text if isinstance(answer, Answer) else None
-    context.types[case.id] = named if named in context.profile.types else None
-    return {}
+@on_each(GradeWork)
+async def grade_plainly(live: GradeWork, id_: str) -> None:
+    """Grade each answer without reference and rules, where that is wanted."""
+    if live.plain is not None:
+        await live.ask("grade_plainly", live.plain, live.cases[id_], plain_questions(live.profile))
 
 
-async def choose_dimensions(state: BatchState, runtime: Runtime[GradeContext]) -> BatchState:
-    """Record that the types of the batch are known, and so the dimensions to grade."""
-    with runtime.context.tracer.span("choose_dimensions", kind="node", inputs=state["batch"]):
-        return {}
+@on_each(GradeWork)
+async def count_grades(live: GradeWork, id_: str) -> None:
+    """Count what each case came to."""
+    live.end(id_, live.outcome(live.cases[id_], live.answers.pop(id_)))
 
 
-def fan_out(state: BatchState, runtime: Runtime[GradeContext]) -> list[Send]:
-    """Make one task for each case of the batch and each judge."""
-    judges = ["grade_by_rules", *(["grade_plainly"] if runtime.context.plain else [])]
-    return [Send(judge, Item(id=id_)) for id_ in state["batch"] for judge in judges]
-
-
-async def grade_by_rules(state: Item, runtime: Runtime[GradeContext]) -> BatchState:
-    """Grade one answer against its reference, on each dimension and overall."""
-    context = runtime.context
-    case = context.cases[state["id"]]
-    await ask(context, "grade_by_rules", context.judge, case.conversation, context.questions(case))
-    context.end(case.id, "grade", tasks=2 if context.plain else 1)
-    return {}
-
-
-async def grade_plainly(state: Item, runtime: Runtime[GradeContext]) -> BatchState:
-    """Grade one answer without reference and rules."""
-    context = runtime.context
-    assert context.plain is not None, "it is sent to only where there is one"
-    case = context.cases[state["id"]]
-    await ask(context, "grade_plainly", context.plain, case.conversation, plain_questions(context.profile))
-    context.end(case.id, "grade", tasks=2)
-    return {}
-
-
-async def commit_batch(state: BatchState, runtime: Runtime[GradeContext]) -> BatchState:
-    """Commit the batch's grades."""
-    with runtime.context.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
-        await runtime.context.close(state["batch"], "grade")
-    return {}
-
-
-def build() -> StateGraph[BatchState, GradeContext, BatchState, BatchState]:
-    """Build the graph, uncompiled; it has no input or output of its own."""
+def build() -> StateGraph[Any, Any, Any, Any]:
+    """Build the graph, uncompiled."""
     graph = StateGraph(BatchState, context_schema=GradeContext)
-    graph.add_node("plan_batch", plan_batch)
-    graph.add_node("classify", classify)
-    graph.add_node("choose_dimensions", choose_dimensions)
-    graph.add_node("grade_by_rules", grade_by_rules)
-    graph.add_node("grade_plainly", grade_plainly)
-    graph.add_node("commit_batch", commit_batch)
-
-    graph.add_edge(START, "plan_batch")
-    graph.add_conditional_edges("plan_batch", fan_out_unknown, ["classify", "choose_dimensions", END])
-    graph.add_edge("classify", "choose_dimensions")
-    graph.add_conditional_edges("choose_dimensions", fan_out, ["grade_by_rules", "grade_plainly"])
-    graph.add_edge("grade_by_rules", "commit_batch")
-    graph.add_edge("grade_plainly", "commit_batch")
-    graph.add_edge("commit_batch", "plan_batch")
-    return graph
+    return batched(graph, [classify], [grade_by_rules, grade_plainly], [count_grades])
 
 
 graph = build().compile(name="grade")

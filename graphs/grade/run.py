@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -20,8 +20,7 @@ from pollex.agents.llm.respondent import Respondent
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.references import Case, Cases
-from pollex.graphs.context import BatchState
-from pollex.graphs.run import RunSettings, config, kept_ids, running
+from pollex.graphs.run import RunSettings, carry_out, kept_ids, running
 from pollex.graphs.score.run import PORTION
 from pollex.prompts.grading.profile import COMPARISON, EVIDENCE, ReferencingProfile
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
@@ -32,8 +31,6 @@ from pollex.store.store import Store
 MISSING = "not_asked"
 PROFILE = "profile"
 """Name of the step that keeps by what a run grades."""
-ROUNDS = 2
-"""Times the steps of other graphs, for `config`: a batch of `grade` has six."""
 
 TypeFrom = Literal["category", "model", "unsure", "unanswered", ""]
 """Who told the type of a task; `unanswered` where the model was asked and failed, empty where nobody was asked."""
@@ -121,7 +118,7 @@ async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingPr
     Raises:
         ResumeRefused: The run to resume was started with other settings.
     """
-    from pollex.graphs.grade.answer import AnswerContext, graph  # see `runs`
+    from pollex.graphs.grade.answer import AnswerContext, AnswerWork, build  # LangGraph takes a while
 
     fingerprint = {
         "data": cases.fingerprint[:12],
@@ -130,24 +127,23 @@ async def answer(cases: Cases, *, respondent: Respondent, profile: ReferencingPr
     }
     store = setting.store
     async with running("answer", fingerprint, setting, [respondent.name]) as run:
-        done = {
-            r.case.id for r in responses_of(store, run.id, cases) if r.outcome not in setting.retry_outcomes | {MISSING}
-        }
-        context = AnswerContext(
+        responses = list(responses_of(store, run.id, cases))
+        done = [one for one in responses if one.outcome not in setting.retry_outcomes | {MISSING}]
+        settled = {one.case.id for one in done}
+        live = AnswerWork(
             **setting.of_run(run.id),
+            stage="answer",
+            total=len(cases),
+            pending={case.id: None for case in cases if case.id not in settled},
+            outcomes=Counter(one.outcome for one in done),
+            fine=frozenset({"answered"}),
+            workers=[respondent.name],
             profile=profile,
             cases={case.id: case for case in cases},
-            pending=[case.id for case in cases if case.id not in done],
             respondent=respondent,
         )
-        context.progress.start("answer", len(cases), len(done))
-        with context.tracer.span("answer", kind="graph"):
-            limits = config(ROUNDS * len(cases), setting.batch)
-            await graph.ainvoke(BatchState(), context=context, config=limits)
-        counts = Counter(response.outcome for response in responses_of(store, run.id, cases))
-        status: Literal["partial", "done"] = "partial" if counts.keys() - {"answered"} else "done"
-        store.finish(run.id, status, roles=[respondent.name], result={"outcomes": dict(counts)})
-    return Ended(run.id, dict(counts))
+        state = await carry_out(build(), live, AnswerContext.of(setting.arguments))
+    return Ended(run.id, state["outcomes"])
 
 
 def responses_of(store: Store, run: str, cases: Cases) -> Iterator[Response]:
@@ -183,7 +179,7 @@ async def grade(
     Raises:
         ResumeRefused: The run to resume was started with other settings.
     """
-    from pollex.graphs.grade.graph import GradeContext, graph  # see `runs`
+    from pollex.graphs.grade.graph import GradeContext, GradeWork, build  # as above
 
     judges = {"classifier": classifier, "judge": judge} | ({"plain": plain} if plain else {})
     fingerprint = {"data": cases.fingerprint[:12], "profile": profile.fingerprint}
@@ -193,32 +189,37 @@ async def grade(
         await _keep_cases(store, run.id, cases)
         await store.write_step(run.id, PROFILE, profile.model_dump(mode="json"))
         known = answers_of(store, run.id)
-        context = GradeContext(
+        again = setting.retry_outcomes
+        left = [one for one in cases if not _complete(profile, one, known.get(one.id, {}), plain, again)]
+        pending = {case.id: None for case in left}
+        types = {id_: {TYPE: found[TYPE]} for id_, found in known.items() if _settled(found.get(TYPE), again)}
+        live = GradeWork(
             **setting.of_run(run.id),
+            stage="grade",
+            total=len(cases),
+            pending=pending,
+            outcomes=Counter(
+                grading_of(profile, one, known.get(one.id, {})).outcome for one in cases if one.id not in pending
+            ),
+            fine=frozenset({"graded"}),
+            workers=names,
             profile=profile,
             cases={case.id: case for case in cases},
-            pending=[
-                case.id
-                for case in cases
-                if not _complete(profile, case, known.get(case.id, {}), plain, setting.retry_outcomes)
-            ],
             classifier=classifier,
             judge=judge,
             plain=plain,
-            types={
-                id_: told_type(profile, found)
-                for id_, found in known.items()
-                if _settled(found.get(TYPE), setting.retry_outcomes)
-            },
+            asked=lambda case, found: questions_for(profile, case, told_type(profile, found)),
+            outcome=lambda case, found: grading_of(profile, case, found).outcome,
+            answers=defaultdict(dict, {id_: found for id_, found in types.items() if id_ in pending}),
+            untyped={one.id for one in left if one.id not in types and _needs_type(profile, one)},
         )
-        context.progress.start("grade", len(cases), len(cases) - len(context.pending))
-        with context.tracer.span("grade", kind="graph"):
-            limits = config(ROUNDS * len(cases), setting.batch)
-            await graph.ainvoke(BatchState(), context=context, config=limits)
-        counts = Counter(grading.outcome for grading in gradings_of(store, run.id, profile, cases))
-        status: Literal["partial", "done"] = "partial" if counts.keys() - {"graded"} else "done"
-        store.finish(run.id, status, roles=names, result={"outcomes": dict(counts)})
-    return Ended(run.id, dict(counts))
+        state = await carry_out(build(), live, GradeContext.of(setting.arguments))
+    return Ended(run.id, state["outcomes"])
+
+
+def _needs_type(profile: ReferencingProfile, case: Case) -> bool:
+    """Return whether a case can be graded, and no category tells its type."""
+    return bool(case.answer is not None and case.reference) and not profile.type_of(case.category, case.subcategory)
 
 
 def gradings_of(store: Store, run: str, profile: ReferencingProfile, cases: Cases) -> Iterator[Grading]:
@@ -227,7 +228,7 @@ def gradings_of(store: Store, run: str, profile: ReferencingProfile, cases: Case
         portion = cases.cases[start : start + PORTION]
         answers = answers_of(store, run, ids=[case.id for case in portion])
         for case in portion:
-            yield _grading(profile, case, answers.get(case.id, {}))
+            yield grading_of(profile, case, answers.get(case.id, {}))
 
 
 def kept_gradings(store: Store, run: str) -> tuple[ReferencingProfile, list[Grading]] | None:
@@ -261,7 +262,8 @@ def told_type(profile: ReferencingProfile, found: Mapping[str, Answer | Unanswer
     return named if named in profile.types else None
 
 
-def _grading(profile: ReferencingProfile, case: Case, found: Mapping[str, Answer | Unanswered]) -> Grading:
+def grading_of(profile: ReferencingProfile, case: Case, found: Mapping[str, Answer | Unanswered]) -> Grading:
+    """Return a case's grading by its answers, by question."""
     by_category, told = profile.type_of(case.category, case.subcategory), told_type(profile, found)
     source: TypeFrom = "category" if by_category else "model" if told else _untold(found.get(TYPE))
     return Grading(case, by_category or told, source, tuple(questions_for(profile, case, told)), found)

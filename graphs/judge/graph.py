@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, StateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Send, interrupt
+from langgraph.types import interrupt
 
 from pollex.agents.ensemble import Ensemble
 from pollex.agents.votes import Votes
-from pollex.graphs.context import BatchContext, BatchState, ConversationIndex, Item, context_of
+from pollex.graphs.batches import BatchState, BatchWork, batched, finish, on_each
+from pollex.graphs.context import Context, ConversationIndex, resources
 from pollex.graphs.judge.state import (
     PERSON,
     JudgeRunState,
@@ -27,18 +29,33 @@ from pollex.store.rows import answer_rows, label_row
 
 
 class JudgeState(BatchState, total=False):
-    """Ids only.
+    """How far a run of `judge` is, and what it left to people.
 
     Attributes:
+        rule: The rule of verdicts in words, with the τ that was fitted.
+        figures: What a fitted τ does to the thumbs that it was fitted to, and to others.
+        waiting: Ids of the conversations that wait for people, the most contested first.
         given: By conversation, the option that a person chose.
     """
 
+    rule: str
+    figures: dict[str, dict[str, Any]]
+    waiting: list[str]
     given: dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeContext(BatchContext):
-    """The runtime context of the nodes of `judge`.
+class JudgeContext(Context):
+    """What the user chose for `judge`: a log, and a question with its options."""
+
+    logs: str | list[str] = ""
+    question: str = ""
+    options: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeWork(BatchWork):
+    """The resources of `judge`.
 
     Attributes:
         known: By conversation, runs answered in an earlier session.
@@ -54,112 +71,96 @@ class JudgeContext(BatchContext):
     precision: float | None = None
     truth: Mapping[str, int] = field(default_factory=dict)
 
+    async def prepare(self, batch: Sequence[str]) -> None:
+        """Have the ensemble prepare."""
+        await self.ensemble.prepare([self.shelf[id_] for id_ in batch])
 
-async def plan_batch(state: JudgeState, runtime: Runtime[JudgeContext]) -> BatchState:
-    """Plan the next batch of conversations."""
-    context = context_of(runtime)
-    with context.tracer.span("plan_batch", kind="node") as span:
-        planned = context.next_batch(state)
-        await context.ensemble.prepare([context.shelf[id_] for id_ in planned["batch"]])
-        span.outputs(planned["batch"])
-    return planned
+    def fit(self) -> None:
+        """Fit τ to the thumbs if a precision is wanted."""
+        if self.precision is not None:
+            fit_to_thumbs(self.work, self.shelf, self.truth, self.precision)
+
+    def result(self) -> dict[str, Any]:
+        """Return what the run came to, for `pollex runs`."""
+        return {
+            "outcomes": self.work.counts(self.shelf),
+            "waiting": len(self.work.waiting()),
+            "rule": self.work.rule.in_words(),
+        }
 
 
-def fan_out(state: JudgeState) -> list[Send] | str:
-    """Make one task for each conversation of the batch; then fit the rule."""
-    return [Send("ask_runs", Item(id=id_)) for id_ in state["batch"]] or "fit_rule"
-
-
-async def ask_runs(state: Item, runtime: Runtime[JudgeContext]) -> JudgeState:
-    """Ask the ensemble's runs about one conversation."""
-    context, id_ = runtime.context, state["id"]
-    conversation, ensemble = context.shelf[id_], context.ensemble
-    async with context.semaphore, context.tracer.span("ask_runs", kind="role", item=id_) as span:
-        (votes,) = await ensemble.votes(conversation, [context.question], context.known.get(id_))
+@on_each(JudgeWork)
+async def ask_runs(live: JudgeWork, id_: str) -> None:
+    """Ask the ensemble's runs about each conversation of the batch."""
+    conversation, ensemble = live.shelf[id_], live.ensemble
+    async with live.semaphore, live.tracer.span("ask_runs", kind="role", item=id_) as span:
+        (votes,) = await ensemble.votes(conversation, [live.question], live.known.get(id_))
         failed = [vote for vote in votes if isinstance(vote, Unanswered)]
         span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
         if failed:
             span.failed(f"{len(failed)} runs failed, the first: {failed[0].outcome}: {failed[0].detail}")
-        asked = [run_question(context.question, number) for number in range(len(votes))]
-        context.store.put(answer_rows(context.run, conversation, asked, votes, ensemble.drawn_from))
-    context.work.tallies[id_] = Tally.of(votes, len(context.question.options))
-    context.end(id_, "judge")
-    return {}
+        asked = [run_question(live.question, number) for number in range(len(votes))]
+        live.store.put(answer_rows(live.run, conversation, asked, votes, ensemble.drawn_from))
+    live.work.tallies[id_] = Tally.of(votes, len(live.question.options))
+    live.end(id_)
 
 
-async def keep_batch(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
-    """Commit the batch's answers before the next batch begins."""
-    with runtime.context.tracer.span("keep_batch", kind="node", inputs=state["batch"]):
-        await runtime.context.close(state["batch"], "judge")
-    return {}
-
-
-async def fit_rule(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
-    """Fit τ to the thumbs if a precision is wanted."""
-    context, work = runtime.context, runtime.context.work
-    with context.tracer.span("fit_rule", kind="node") as span:
-        if context.precision is not None:
-            fit_to_thumbs(work, context.shelf, context.truth, context.precision)
+async def fit_rule(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:  # noqa: ARG001
+    """Fit τ to the thumbs if a precision is wanted, and count the verdicts."""
+    live = await resources(runtime, JudgeWork)
+    work = live.work
+    with live.tracer.span("fit_rule", kind="node") as span:
+        await asyncio.to_thread(live.fit)
         span.outputs([work.rule.in_words()])
-    return {}
+    counted = [("fitted", work.fitted), ("unseen", work.unseen)]
+    figures = {name: {key: str(value) for key, value in vars(one).items()} for name, one in counted if one}
+    outcomes = work.counts(live.shelf)
+    return {"rule": work.rule.in_words(), "figures": figures, "outcomes": outcomes, "waiting": work.waiting()}
 
 
-def needs_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> str:  # noqa: ARG001
+def needs_review(state: JudgeState) -> str:
     """Return whether people have to decide conversations without agreement, as the next node."""
-    return "human_review" if runtime.context.work.waiting() else END
+    return "human_review" if state["waiting"] else "finish"
 
 
-async def human_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
+async def human_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     """Interrupt the graph until people answer: resumed with an option for each conversation.
 
     A resumed node is run again from its beginning, so nothing else is done here.
     """
-    question = runtime.context.question
-    given: dict[str, str] = interrupt(
-        {
-            "question": question.text,
-            "options": [option.text for option in question.options],
-            "conversations": runtime.context.work.waiting(),
-        }
-    )
-    return {"given": given}
+    question = (await resources(runtime, JudgeWork)).question
+    options = [option.text for option in question.options]
+    asked = {"question": question.text, "options": options, "conversations": state["waiting"]}
+    return {"given": interrupt(asked)}
 
 
-async def apply_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
+async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     """Store people's answers; skip those that weren't asked for or are no option."""
-    context, work = runtime.context, runtime.context.work
-    options = [option.text for option in context.question.options]
-    waiting = set(work.waiting())
+    live = await resources(runtime, JudgeWork)
+    options, waiting = [option.text for option in live.question.options], set(state["waiting"])
     taken = {id_: text for id_, text in state["given"].items() if id_ in waiting and text in options}
-    with context.tracer.span("apply_review", kind="node", inputs=taken):
+    with live.tracer.span("apply_review", kind="node", inputs=taken):
         for id_, text in taken.items():
-            answer = persons_answer(context.question, options.index(text))
-            about = persons_question(context.question)
-            about_whom = context.shelf[id_]
-            context.store.put(answer_rows(context.run, about_whom, [about], [answer], PERSON))
-            context.store.put([label_row(context.run, about_whom, about.id, text, drawn="doubtful")])
-        await context.store.settle()
-        work.people |= taken
-    return {"given": {}}
+            answer, about = persons_answer(live.question, options.index(text)), persons_question(live.question)
+            live.store.put(answer_rows(live.run, live.shelf[id_], [about], [answer], PERSON))
+            live.store.put([label_row(live.run, live.shelf[id_], about.id, text, drawn="doubtful")])
+        await live.store.settle()
+        live.work.people.update(taken)
+    left = [id_ for id_ in state["waiting"] if id_ not in taken]
+    return {"given": {}, "waiting": left, "outcomes": live.work.counts(live.shelf)}
 
 
-def build() -> StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState]:
+def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled; waiting for people needs a checkpointer."""
-    graph: StateGraph[JudgeState, JudgeContext, Any, Any] = StateGraph(JudgeState, context_schema=JudgeContext)
-    graph.add_node("plan_batch", plan_batch)
-    graph.add_node("ask_runs", ask_runs)
-    graph.add_node("keep_batch", keep_batch)
-    graph.add_node("fit_rule", fit_rule)
+    graph = batched(StateGraph(JudgeState, context_schema=JudgeContext), [ask_runs], last=fit_rule)
     graph.add_node("human_review", human_review)
     graph.add_node("apply_review", apply_review)
+    graph.add_node("finish", finish)
 
-    graph.add_edge(START, "plan_batch")
-    graph.add_conditional_edges("plan_batch", fan_out, ["ask_runs", "fit_rule"])
-    graph.add_edge("ask_runs", "keep_batch")
-    graph.add_edge("keep_batch", "plan_batch")
-    graph.add_conditional_edges("fit_rule", needs_review, ["human_review", END])
+    graph.add_conditional_edges("fit_rule", needs_review, ["human_review", "finish"])
     graph.add_edge("human_review", "apply_review")
-    graph.add_conditional_edges("apply_review", needs_review, ["human_review", END])
+    graph.add_conditional_edges("apply_review", needs_review, ["human_review", "finish"])
+    graph.add_edge("finish", END)
     return graph
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pollex.agents.ensemble import Ensemble, Recorded
 from pollex.agents.votes import Rule, Verdict, Votes, verdict
@@ -13,7 +12,7 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.context import ConversationIndex
 from pollex.graphs.judge.state import JudgeRunState, Tally, persons_question, run_question
-from pollex.graphs.run import RunSettings, config, digest, kept_ids, running
+from pollex.graphs.run import RunSettings, carry_out, digest, kept_ids, running
 from pollex.rubrics.answers import Answer, Option, Outcome, Question, Unanswered, retryable
 from pollex.rubrics.rubric import content_id
 from pollex.selection.consensus import Filtered, FittedTau
@@ -22,10 +21,6 @@ from pollex.store.rows import conversation_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.text import count
-
-if TYPE_CHECKING:
-    from pollex.graphs.judge.graph import JudgeContext
-
 
 PORTION = 500
 TASK = "task"
@@ -204,61 +199,51 @@ async def _judge(
     *,
     finished: bool = False,
 ) -> Judged:
-    from pollex.graphs.judge.graph import JudgeContext  # see `runs`
+    from pollex.graphs.judge.graph import JudgeContext, JudgeWork, build  # LangGraph takes a while
 
     store, shelf = setting.store, ConversationIndex(conversations)
     tallies, partial = so_far(store, run.id, task, setting.retry_outcomes)
     if not finished:
         tallies = {id_: tally for id_, tally in tallies.items() if id_ not in partial}
-    work = JudgeRunState(task.rule, tallies=tallies, people=people_so_far(store, run.id, task))
-    context = JudgeContext(
+    live = JudgeWork(
         **setting.of_run(run.id),
+        stage="judge",
+        total=len(shelf),
+        pending={id_: None for id_ in shelf if id_ not in tallies},
+        fine=frozenset({"rated", "by a person"}),
+        workers=roles,
         shelf=shelf,
-        pending=[id_ for id_ in shelf if id_ not in tallies],
         ensemble=ensemble,
         question=task.question,
-        work=work,
+        work=JudgeRunState(task.rule, tallies=tallies, people=people_so_far(store, run.id, task)),
         known=partial,
         precision=task.precision,
         truth=truth_of(conversations),
     )
-    context.progress.start("judge", len(shelf), len(tallies))
-    with context.tracer.span("judge", kind="graph"):
-        await _until_people_are_done(context, people)
-    found = _judged(run.id, task, work, shelf)
-    partly = found.waiting or found.counts.keys() - {"rated", "by a person"}
-    result = {"outcomes": found.counts, "waiting": found.waiting, "rule": work.rule.in_words()}
-    store.finish(run.id, "partial" if partly else "done", roles=roles, result=result)
+    if not live.pending:  # a run that waits for people goes on after its rule was fitted
+        live.fit()
+    state = await carry_out(build(), live, JudgeContext.of(setting.arguments), people=people and _once(people))
+    found = _judged(run.id, task, live.work, shelf)
+    if "__interrupt__" in state:
+        store.finish(run.id, "partial", roles=roles, result=live.result())
     return found
+
+
+def _once(people: People) -> People:
+    """Ask until they have no answer, or none that was taken."""
+    before: list[str] = []
+
+    def asked(question: Mapping[str, Any]) -> Mapping[str, str]:
+        nonlocal before
+        same, before = question["conversations"] == before, question["conversations"]
+        return {} if same else dict(people(question))
+
+    return asked
 
 
 def truth_of(conversations: Sequence[Conversation]) -> dict[str, int]:
     """Return the option that each labeled conversation's thumb stands for, by id."""
     return {c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE}
-
-
-async def _until_people_are_done(context: JudgeContext, people: People | None) -> None:
-    """Run the graph to its end, or until no more people answer.
-
-    Its checkpoints are in memory: everything needed to continue is in the store, and a run that is resumed comes to
-    the same interrupt from there.
-    """
-    from langgraph.checkpoint.memory import InMemorySaver
-    from langgraph.types import Command
-
-    from pollex.graphs.judge.graph import JudgeState, build
-
-    graph = build().compile(name="judge", checkpointer=InMemorySaver())
-    settings = config(len(context.shelf), context.batch) | {"configurable": {"thread_id": context.run}}
-    step_: Awaitable[Any] = graph.ainvoke(JudgeState(), context=context, config=settings)
-    before: list[str] = []
-    while waiting := (await step_).get("__interrupt__"):
-        ids = waiting[0].value["conversations"]
-        given = dict(people(waiting[0].value)) if people and ids != before else {}
-        if not given:
-            return
-        before = ids
-        step_ = graph.ainvoke(Command(resume=given), context=context, config=settings)
 
 
 def so_far(
@@ -296,16 +281,6 @@ def people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
 
 
 def _judged(run: str, task: Task, work: JudgeRunState, shelf: ConversationIndex) -> Judged:
-    counts: defaultdict[str, int] = defaultdict(int)
-    for id_ in shelf:
-        tally = work.tallies[id_]
-        if id_ in work.people:
-            counts["by a person"] += 1
-        elif not tally.scorable:
-            counts["not_scorable"] += 1
-        else:
-            reason = work.rule.refusal(tally.votes, work.rule.runs - tally.asked)
-            counts[reason or "rated"] += 1
     tallies = [tally for tally in work.tallies.values() if tally.scorable]
     return Judged(
         run=run,
@@ -313,7 +288,7 @@ def _judged(run: str, task: Task, work: JudgeRunState, shelf: ConversationIndex)
         rule=work.rule,
         fitted=work.fitted,
         unseen=work.unseen,
-        counts=dict(counts),
+        counts=work.counts(shelf),
         waiting=len(work.waiting()),
         asked=sum(tally.asked for tally in tallies),
         planned=work.rule.runs * len(tallies),

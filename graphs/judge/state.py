@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -68,6 +69,19 @@ class JudgeRunState:
             if tally.scorable and id_ not in self.people and self.rule.chosen(tally.votes) is None
         ]
         return sorted(left, key=lambda id_: -_entropy(self.tallies[id_].votes))
+
+    def counts(self, ids: Iterable[str]) -> dict[str, int]:
+        """Count conversations by result: `rated`, `by a person`, and the reasons of NONE."""
+        found: Counter[str] = Counter()
+        for id_ in ids:
+            tally = self.tallies[id_]
+            if id_ in self.people:
+                found["by a person"] += 1
+            elif not tally.scorable:
+                found["not_scorable"] += 1
+            else:
+                found[self.rule.refusal(tally.votes, self.rule.runs - tally.asked) or "rated"] += 1
+        return dict(found)
 
 
 def fit_to_thumbs(work: JudgeRunState, shelf: ConversationIndex, truth: Mapping[str, int], precision: float) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from langgraph.graph import END, START, StateGraph
 
+from pollex.graphs.context import Context
 from pollex.graphs.learn import nodes
-from pollex.graphs.learn.state import LearnContext, LearnState
+from pollex.graphs.learn.state import LearnState
 
-LearnGraph = StateGraph[LearnState, LearnContext, LearnState, LearnState]
+LearnGraph = StateGraph[LearnState, Context, LearnState, LearnState]
 
 
 def build() -> LearnGraph:
     """Build the graph, uncompiled; it has no input or output of its own."""
-    graph = StateGraph(LearnState, context_schema=LearnContext)
+    graph = StateGraph(LearnState, context_schema=Context)
     graph.add_node("fit_extractor", nodes.fit_extractor)
     graph.add_node("plan_extraction", nodes.plan_extraction)
     graph.add_node("extract", nodes.extract)

@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from pollex.graphs.ask import ask, extract_from, sides
-from pollex.graphs.context import context_of
+from pollex.graphs.context import resources
 from pollex.graphs.learn.assemble import assemble, compare, with_graded
 from pollex.graphs.learn.calibrate import model_of, rating_of
 from pollex.graphs.learn.pairs import in_turns, matched_pairs
@@ -32,18 +32,18 @@ MOST_PAIRS, PAIRS_SHOWN = 30, 5
 STAGES: dict[Stage, str] = {"pool": "judge the pool", "held_out": "judge held-out"}
 
 
-async def fit_extractor(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def fit_extractor(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Let the extractor learn what separates the classes of the training log."""
-    context = context_of(runtime)
+    context = await resources(runtime, LearnContext)
     if len(context.work.extractions) < len(context.training):
         with context.tracer.span("fit_extractor", kind="node"):
             await context.roles.extractor.fit(context.training)
     return {}
 
 
-async def plan_extraction(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def plan_extraction(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Plan the next batch of training conversations without extraction."""
-    context = runtime.context
+    context = await resources(runtime, LearnContext)
     with context.tracer.span("plan_extraction", kind="node") as span:
         left = [c.id for c in context.training if c.id not in context.work.extractions]
         context.progress.start("extract", len(context.training), len(context.training) - len(left))
@@ -63,24 +63,24 @@ def extractions(state: LearnState) -> list[Send]:
     return [Send("extract", Item(conversation_id=id_)) for id_ in state["batch"]]
 
 
-async def extract(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
+async def extract(state: Item, runtime: Runtime[Any]) -> LearnState:
     """Extract the reasons of one conversation."""
-    context = runtime.context
+    context = await resources(runtime, LearnContext)
     conversation = context.by_id[state["conversation_id"]]
     context.work.extractions[conversation.id] = await extract_from(context, context.roles.extractor, conversation)
     context.progress.advance("extract")
     return {}
 
 
-async def summarize_sat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def summarize_sat(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Write rubrics from reasons for satisfaction."""
-    await _summarize("sat", runtime.context)
+    await _summarize("sat", await resources(runtime, LearnContext))
     return {}
 
 
-async def summarize_dsat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def summarize_dsat(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Write rubrics from reasons for dissatisfaction."""
-    await _summarize("dsat", runtime.context)
+    await _summarize("dsat", await resources(runtime, LearnContext))
     return {}
 
 
@@ -103,9 +103,9 @@ async def _summarize(polarity: Polarity, context: LearnContext) -> None:
     await write_rubrics(f"summarize_{polarity}", polarity, context, grown)
 
 
-async def deduplicate(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Merge rubrics that say the same, with their reasons."""
-    context = runtime.context
+    context = await resources(runtime, LearnContext)
     work = context.work
     if (stored := step(context.store, context.run, "deduplicate")) is not None:
         work.kept = tuple(Rubric.model_validate(rubric) for rubric in stored["kept"])
@@ -122,22 +122,22 @@ async def deduplicate(state: LearnState, runtime: Runtime[LearnContext]) -> Lear
     return {}
 
 
-async def fit_judge(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def fit_judge(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Let the judge learn its scale for the pool, on training conversations alone."""
-    context = context_of(runtime)
+    context = await resources(runtime, LearnContext)
     with context.tracer.span("fit_judge", kind="node", inputs=[rubric.id for rubric in context.work.kept]):
         await context.roles.judge.fit(context.training, context.work.kept)
     return {}
 
 
-async def plan_pool(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def plan_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Plan the next batch of training conversations for judging the whole pool."""
-    return await _plan("pool", runtime.context)
+    return await _plan("pool", await resources(runtime, LearnContext))
 
 
-async def plan_held_out(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def plan_held_out(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Plan the next batch of held-out conversations for judging the chosen rubrics."""
-    return await _plan("held_out", runtime.context)
+    return await _plan("held_out", await resources(runtime, LearnContext))
 
 
 async def _plan(stage: Stage, context: LearnContext) -> LearnState:
@@ -167,15 +167,15 @@ def _judgings(batch: Sequence[str], stage: Stage) -> list[Send]:
     return [Send(f"judge_{stage}", Item(conversation_id=id_)) for id_ in batch]
 
 
-async def judge_pool(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
+async def judge_pool(state: Item, runtime: Runtime[Any]) -> LearnState:
     """Judge one training conversation on the whole pool."""
-    await _judge("pool", state["conversation_id"], runtime.context)
+    await _judge("pool", state["conversation_id"], await resources(runtime, LearnContext))
     return {}
 
 
-async def judge_held_out(state: Item, runtime: Runtime[LearnContext]) -> LearnState:
+async def judge_held_out(state: Item, runtime: Runtime[Any]) -> LearnState:
     """Judge one held-out conversation on the chosen rubrics."""
-    await _judge("held_out", state["conversation_id"], runtime.context)
+    await _judge("held_out", state["conversation_id"], await resources(runtime, LearnContext))
     return {}
 
 
@@ -188,9 +188,9 @@ async def _judge(stage: Stage, conversation_id: str, context: LearnContext) -> N
     context.progress.advance(STAGES[stage])
 
 
-async def select(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def select(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Choose α by cross-validation, then rubrics (greedily, if nothing else is set), and measure how stable that is."""
-    context = runtime.context
+    context = await resources(runtime, LearnContext)
     stored = step(context.store, context.run, "select")
     if stored is None:
         context.progress.start("select", 1)
@@ -205,9 +205,9 @@ async def select(state: LearnState, runtime: Runtime[LearnContext]) -> LearnStat
     return {}
 
 
-async def calibrate(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def calibrate(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Choose the probability model by cross-validation, then fit it on all training conversations."""
-    context = runtime.context
+    context = await resources(runtime, LearnContext)
     work = context.work
     found = step(context.store, context.run, "calibrate")
     if found is None:
@@ -229,9 +229,9 @@ async def calibrate(state: LearnState, runtime: Runtime[LearnContext]) -> LearnS
     return {}
 
 
-async def assess(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Fit θ and window on training scores, measure both sides, and assemble the set."""
-    context = runtime.context
+    context = await resources(runtime, LearnContext)
     context.progress.start("assess", 1)
     with context.tracer.span("assess", kind="node") as span:
         selection: dict[str, Any] = step(context.store, context.run, "select")

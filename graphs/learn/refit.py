@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from langgraph.graph import START, StateGraph
 
+from pollex.graphs.context import Context
 from pollex.graphs.learn.graph import LearnGraph, fit_after
-from pollex.graphs.learn.state import LearnContext, LearnState
+from pollex.graphs.learn.state import LearnState
 
 
 def build() -> LearnGraph:
     """Build the graph, uncompiled; it has no input or output of its own."""
-    return fit_after(StateGraph(LearnState, context_schema=LearnContext), START)
+    return fit_after(StateGraph(LearnState, context_schema=Context), START)
 
 
 graph = build().compile(name="refit")

@@ -15,10 +15,11 @@ from pollex.agents.roles import Extraction, Judge, Roles
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
 from pollex.errors import WrongUse
+from pollex.graphs.context import Context, held
 from pollex.graphs.learn.calibrate import sides_of
 from pollex.graphs.learn.results import Learned, labelled_scores, mean_answers
 from pollex.graphs.learn.state import LearnContext, LearnSettings, LearnState, RunState
-from pollex.graphs.run import RunSettings, config, digest, fingerprint_of, keep_conversations, running
+from pollex.graphs.run import RunSettings, digest, fingerprint_of, keep_conversations, running, thread_of
 from pollex.graphs.score.run import keep_scores
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.alone import anew_told
@@ -33,7 +34,7 @@ from pollex.store.store import Store
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
-    LearnRunnable = CompiledStateGraph[LearnState, LearnContext, LearnState, LearnState]
+    LearnRunnable = CompiledStateGraph[LearnState, Context, LearnState, LearnState]
 
 
 async def learn(
@@ -211,8 +212,8 @@ async def _learn(
             prompts=dict(prompts),
             by_id=judged,
         )
-        with context.tracer.span(command, kind="graph"):
-            await graph.ainvoke(LearnState(), context=context, config=config(len(judged), setting.batch))
+        with held(run.id, context), context.tracer.span(command, kind="graph"):
+            await graph.ainvoke(LearnState(), config=thread_of(run.id, 6 * (len(judged) // setting.batch + 2)))
         assert work.rubric_set is not None, "the graph ends with `assess`"
         scores = tuple(labelled_scores(work, sides.train, sides.test))
         keep_scores(setting.store, run.id, work.rubric_set, scores)

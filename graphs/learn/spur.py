@@ -10,11 +10,13 @@ Source: Lin et al. 2024, arXiv:2403.12388, as Biyani et al. 2024 ran it again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
+from pollex.graphs.context import Context, resources
 from pollex.graphs.learn import nodes
 from pollex.graphs.learn.graph import LearnGraph, fit_after
 from pollex.graphs.learn.state import LearnContext, LearnState
@@ -30,15 +32,15 @@ def fan_out_extraction(state: LearnState) -> list[Send] | list[str]:
     return nodes.extractions(state) or ["update_sat", "update_dsat"]
 
 
-async def update_sat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def update_sat(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Revise the set of satisfaction by each batch of reasons."""
-    await _update("sat", runtime.context)
+    await _update("sat", await resources(runtime, LearnContext))
     return {}
 
 
-async def update_dsat(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def update_dsat(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Revise the set of dissatisfaction by each batch of reasons."""
-    await _update("dsat", runtime.context)
+    await _update("dsat", await resources(runtime, LearnContext))
     return {}
 
 
@@ -54,9 +56,9 @@ async def _update(polarity: Polarity, context: LearnContext) -> None:
     await write_rubrics(f"update_{polarity}", polarity, context, revised)
 
 
-async def gather_sets(state: LearnState, runtime: Runtime[LearnContext]) -> LearnState:  # noqa: ARG001
+async def gather_sets(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Use both sets as the pool: all of it fits the budget and stays."""
-    context = runtime.context
+    context = await resources(runtime, LearnContext)
     context.work.kept = (*context.work.pool["sat"], *context.work.pool["dsat"])
     if step(context.store, context.run, "gather_sets") is None:
         context.store.put(rubric_rows(context.run, context.work.kept))
@@ -68,7 +70,7 @@ async def gather_sets(state: LearnState, runtime: Runtime[LearnContext]) -> Lear
 
 def build() -> LearnGraph:
     """Build the graph, uncompiled; it has no input or output of its own."""
-    graph = StateGraph(LearnState, context_schema=LearnContext)
+    graph = StateGraph(LearnState, context_schema=Context)
     graph.add_node("fit_extractor", nodes.fit_extractor)
     graph.add_node("plan_extraction", nodes.plan_extraction)
     graph.add_node("extract", nodes.extract)

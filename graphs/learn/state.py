@@ -16,7 +16,7 @@ from pollex.calibration.candidates import candidate
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
-from pollex.graphs.context import Context
+from pollex.graphs.context import Resources
 from pollex.measures.arrays import Bools
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import LIKERT, NEUTRAL, NEVER_CAME_UP, Answer, Option, Question, Unanswered
@@ -229,7 +229,7 @@ class RunState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnContext(Context):
+class LearnContext(Resources):
     """The runtime context of the nodes of `learn`.
 
     Attributes:

@@ -4,67 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
-from langgraph.types import Send
+from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
 from pollex.graphs.ask import ask
-from pollex.graphs.context import BatchContext, BatchState, ConversationIndex, Item, context_of
-from pollex.rubrics.answers import Question
+from pollex.graphs.batches import BatchState, BatchWork, batched, on_each
+from pollex.graphs.context import Context, ConversationIndex
+from pollex.rubrics.answers import Answer, Question, Unanswered
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskContext(BatchContext):
-    """The runtime context of the nodes of `ask`."""
+class AskContext(Context):
+    """What the user chose for `ask`: a log, and a questionnaire by its name or file."""
+
+    logs: str | list[str] = ""
+    questionnaire: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskWork(BatchWork):
+    """The resources of `ask`."""
 
     shelf: ConversationIndex
     judge: Judge
     questions: Sequence[Question]
 
 
-async def plan_batch(state: BatchState, runtime: Runtime[AskContext]) -> BatchState:
-    """Plan the next batch of conversations."""
-    context = context_of(runtime)
-    with context.tracer.span("plan_batch", kind="node") as span:
-        planned = context.next_batch(state)
-        span.outputs(planned["batch"])
-    return planned
+@on_each(AskWork)
+async def ask_questions(live: AskWork, id_: str) -> None:
+    """Ask all questions about each conversation of the batch."""
+    answers = await ask(live, "ask_questions", live.judge, live.shelf[id_], live.questions)
+    live.end(id_, *map(source_of, answers))
 
 
-def fan_out(state: BatchState) -> list[Send] | str:
-    """Make one task for each conversation of the batch; end when none is left."""
-    return [Send("ask_questions", Item(id=id_)) for id_ in state["batch"]] or END
+def source_of(answer: Answer | Unanswered) -> str:
+    """Return where an answer's probabilities come from, or why there is none."""
+    return answer.source if isinstance(answer, Answer) else answer.outcome
 
 
-async def ask_questions(state: Item, runtime: Runtime[AskContext]) -> BatchState:
-    """Ask all questions about one conversation."""
-    context = runtime.context
-    await ask(context, "ask_questions", context.judge, context.shelf[state["id"]], context.questions)
-    context.end(state["id"], "ask")
-    return {}
-
-
-async def commit_batch(state: BatchState, runtime: Runtime[AskContext]) -> BatchState:
-    """Commit the batch's answers."""
-    with runtime.context.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
-        await runtime.context.close(state["batch"], "ask")
-    return {}
-
-
-def build() -> StateGraph[BatchState, AskContext, BatchState, BatchState]:
-    """Build the graph, uncompiled; it has no input or output of its own."""
-    graph = StateGraph(BatchState, context_schema=AskContext)
-    graph.add_node("plan_batch", plan_batch)
-    graph.add_node("ask_questions", ask_questions)
-    graph.add_node("commit_batch", commit_batch)
-
-    graph.add_edge(START, "plan_batch")
-    graph.add_conditional_edges("plan_batch", fan_out, ["ask_questions", END])
-    graph.add_edge("ask_questions", "commit_batch")
-    graph.add_edge("commit_batch", "plan_batch")
-    return graph
+def build() -> StateGraph[Any, Any, Any, Any]:
+    """Build the graph, uncompiled."""
+    return batched(StateGraph(BatchState, context_schema=AskContext), [ask_questions])
 
 
 graph = build().compile(name="ask")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
-from pollex.graphs.context import BatchState, ConversationIndex
-from pollex.graphs.run import RunSettings, config, digest, kept_ids, running
+from pollex.graphs.context import ConversationIndex
+from pollex.graphs.run import RunSettings, carry_out, digest, kept_ids, running
 from pollex.graphs.score.run import PORTION
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
 from pollex.store.resume import answers_of, step
@@ -48,7 +47,7 @@ async def ask_all(
     Raises:
         ResumeRefused: The run to resume was started with other settings.
     """
-    from pollex.graphs.questionnaire.graph import AskContext, graph  # LangGraph takes a quarter of a second to import
+    from pollex.graphs.questionnaire.graph import AskContext, AskWork, build, source_of  # LangGraph takes a while
 
     kept = [one.model_dump(mode="json") for one in questions]
     fingerprint = {"data": data_fingerprint[:12], "questionnaire": digest(kept), "judge": judge.fingerprint}
@@ -58,27 +57,24 @@ async def ask_all(
         await store.write(conversation_rows(run.id, [one for one in conversations if one.id not in known]))
         await store.write_step(run.id, SHEET, {"questions": kept})
         done = {
-            one.id
+            one.id: found
             for one, found in sheets_of(store, run.id, conversations)
             if _settled(found, questions, setting.retry_outcomes)
         }
-        context = AskContext(
+        live = AskWork(
             **setting.of_run(run.id),
+            stage="ask",
+            total=len(conversations),
+            pending={one.id: None for one in conversations if one.id not in done},
+            outcomes=Counter(source_of(one) for found in done.values() for one in found.values()),
+            fine=frozenset({"logprobs", "sampled", "point"}),
+            workers=[judge.name],
             shelf=ConversationIndex(conversations),
-            pending=[one.id for one in conversations if one.id not in done],
             judge=judge,
             questions=questions,
         )
-        context.progress.start("ask", len(conversations), len(done))
-        with context.tracer.span("ask", kind="graph"):
-            limits = config(len(conversations), setting.batch)
-            await graph.ainvoke(BatchState(), context=context, config=limits)
-        sheets = sheets_of(store, run.id, conversations)
-        outcomes = Counter(_outcome(one) for _, found in sheets for one in found.values())
-        failed = outcomes.keys() - {"logprobs", "sampled", "point"}
-        status: Literal["partial", "done"] = "partial" if failed else "done"
-        store.finish(run.id, status, roles=[judge.name], result={"outcomes": dict(outcomes)})
-    return Asked(run.id, dict(outcomes))
+        state = await carry_out(build(), live, AskContext.of(setting.arguments))
+    return Asked(run.id, state["outcomes"])
 
 
 def sheets_of(store: Store, run: str, conversations: Sequence[Conversation]) -> Iterator[tuple[Conversation, Answers]]:
@@ -99,7 +95,3 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
 def _settled(found: Answers, questions: Sequence[Question], retry_outcomes: Collection[Outcome]) -> bool:
     answers = [found.get(question.id) for question in questions]
     return all(answer is not None and not retryable(answer, retry_outcomes) for answer in answers)
-
-
-def _outcome(answer: Answer | Unanswered) -> str:
-    return answer.source if isinstance(answer, Answer) else answer.outcome

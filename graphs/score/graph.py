@@ -1,21 +1,21 @@
 """`score`: judges SAT and DSAT rubrics in parallel, then computes NetSAT, window and probability.
 
-Where no model is asked, a batch is scored in one piece: two tasks a conversation would cost more than its answers.
+Where no model is asked, a batch is scored in one piece: a conversation's two calls would cost more than its answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
-from langgraph.types import Send
+from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.ask import ask
-from pollex.graphs.context import BatchContext, BatchState, ConversationIndex, Item, context_of
+from pollex.graphs.batches import BatchState, BatchWork, batched, on_batch, on_each
+from pollex.graphs.context import Context, ConversationIndex
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.netsat import NetSat, Score
 from pollex.rubrics.rubric import Polarity
@@ -25,25 +25,23 @@ Whole = Callable[[Sequence[Conversation]], Awaitable[Sequence[Score]]]
 """Scores a batch of conversations, in their order."""
 
 
-class ScoreState(BatchState, total=False):
-    """Ids only.
+@dataclass(frozen=True, kw_only=True)
+class ScoreContext(Context):
+    """What the user chose for `score`: a log, and the path of a rubric set."""
 
-    Attributes:
-        whole: Whether batches are scored in one piece.
-    """
-
-    whole: bool
+    logs: str | list[str] = ""
+    rubrics: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreContext(BatchContext):
-    """The runtime context of the nodes of `score`.
+class ScoreWork(BatchWork):
+    """The resources of `score`.
 
     Attributes:
         answers: Answers of the batch, by conversation; emptied with each batch.
         whole: Scores conversations in one piece, in their order; None where each is asked about by itself.
         told: Told the scores of each batch that was scored in one piece.
-        done: Conversations that an earlier attempt scored.
+        scored: Conversations that an earlier session scored.
         known: Conversations that it stored.
     """
 
@@ -54,101 +52,64 @@ class ScoreContext(BatchContext):
     answers: dict[str, list[Answer | Unanswered]] = field(default_factory=dict)
     whole: Whole | None = None
     told: Callable[[Sequence[Score]], None] = lambda _scores: None
-    done: Collection[str] = ()
+    scored: Collection[str] = ()
     known: Collection[str] = ()
 
+    async def prepare(self, batch: Sequence[str]) -> None:
+        """Have the judge prepare, where it is asked."""
+        if self.whole is None:
+            await self.judge.prepare([self.shelf[id_] for id_ in batch])
 
-async def plan_batch(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreState:
-    """Plan the next batch of conversations."""
-    context = context_of(runtime)
-    planned = context.next_batch(state)
-    if context.whole is not None:
-        return {**planned, "whole": True}
-    with context.tracer.span("plan_batch", kind="node") as span:
-        await context.judge.prepare([context.shelf[id_] for id_ in planned["batch"]])
-        span.outputs(planned["batch"])
-    return {**planned, "whole": False}
-
-
-def fan_out(state: ScoreState) -> list[Send] | str:
-    """Make two tasks for each conversation of the batch, one for each polarity, or one task for all of them.
-
-    When no conversation is left, the graph ends.
-    """
-    if state["whole"] and state["batch"]:
-        return "score_batch"
-    sides = ("judge_sat", "judge_dsat")
-    return [Send(side, Item(id=id_)) for id_ in state["batch"] for side in sides] or END
+    async def ask(self, polarity: Polarity, id_: str) -> None:
+        """Ask about one conversation, and keep the answers until it is scored."""
+        questions = [q for q in self.questions if q.rubric and q.rubric.polarity == polarity]
+        if questions and self.whole is None:
+            answers = await ask(self, f"judge_{polarity}", self.judge, self.shelf[id_], questions)
+            self.answers.setdefault(id_, []).extend(answers)
 
 
-async def judge_sat(state: Item, runtime: Runtime[ScoreContext]) -> ScoreState:
-    """Judge one conversation on the SAT rubrics."""
-    await _judge("sat", state["id"], runtime.context)
-    return {}
+@on_each(ScoreWork)
+async def judge_sat(live: ScoreWork, id_: str) -> None:
+    """Judge each conversation of the batch on the SAT rubrics."""
+    await live.ask("sat", id_)
 
 
-async def judge_dsat(state: Item, runtime: Runtime[ScoreContext]) -> ScoreState:
-    """Judge one conversation on the DSAT rubrics."""
-    await _judge("dsat", state["id"], runtime.context)
-    return {}
+@on_each(ScoreWork)
+async def judge_dsat(live: ScoreWork, id_: str) -> None:
+    """Judge each conversation of the batch on the DSAT rubrics."""
+    await live.ask("dsat", id_)
 
 
-async def _judge(polarity: Polarity, conversation_id: str, context: ScoreContext) -> None:
-    sides = {q.rubric.polarity for q in context.questions if q.rubric}
-    if polarity not in sides:
-        return
-    questions = [q for q in context.questions if q.rubric and q.rubric.polarity == polarity]
-    conversation = context.shelf[conversation_id]
-    answers = await ask(context, f"judge_{polarity}", context.judge, conversation, questions)
-    context.answers.setdefault(conversation_id, []).extend(answers)
-    context.end(conversation_id, "score", tasks=len(sides))
+@on_batch(ScoreWork)
+async def compute_netsat(live: ScoreWork, ids: Sequence[str]) -> None:
+    """Compute the batch's scores from its answers; where no model is asked, do all of it in one piece."""
+    with live.tracer.span("compute_netsat", kind="node", inputs=ids):
+        if live.whole is not None:
+            return await score_whole(live, [live.shelf[id_] for id_ in ids])
+        for score in live.netsat.score_all({id_: live.answers.pop(id_) for id_ in ids}):
+            live.store.put([score_row(live.run, score)])
+            live.end(score.conversation_id, score.outcome)
+    return None
 
 
-async def score_batch(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreState:
-    """Score the batch in one piece."""
-    context = runtime.context
-    assert context.whole is not None, "only called where there is one"
-    batch = [context.shelf[id_] for id_ in state["batch"]]
-    with context.tracer.span("score_batch", kind="node") as span:
-        scores = await context.whole(batch)  # also what a killed run has: it is quicker done than read
-        span.outputs([f"{len(scores)} scored"])
-    new = [(one, score) for one, score in zip(batch, scores, strict=True) if one.id not in context.done]
-    context.store.put(conversation_rows(context.run, [one for one, _ in new if one.id not in context.known]))
-    fingerprint = context.judge.fingerprint
+async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
+    """Score conversations in one piece, and store their answers with their scores."""
+    assert live.whole is not None, "who asks a judge adds its answers up"
+    scores = await live.whole(batch)  # also what a killed run has: it is quicker done than read
+    new = [(one, score) for one, score in zip(batch, scores, strict=True) if one.id not in live.scored]
+    live.store.put(conversation_rows(live.run, [one for one, _ in new if one.id not in live.known]))
     for one, score in new:  # answers are in the order of the rubrics, as the questions are
-        context.store.put(context.lines.of(one, context.questions, score.answers, fingerprint))
-        context.store.put([score_row(context.run, score)])
-    await context.close(state["batch"], "score")
-    context.told(scores)
-    return {}
+        live.store.put(live.lines.of(one, live.questions, score.answers, live.judge.fingerprint))
+        live.store.put([score_row(live.run, score)])
+    for score in scores:
+        live.end(score.conversation_id, score.outcome)
+    await live.store.settle()
+    live.told(scores)
 
 
-async def compute_netsat(state: ScoreState, runtime: Runtime[ScoreContext]) -> ScoreState:
-    """Compute the batch's scores."""
-    context = runtime.context
-    with context.tracer.span("compute_netsat", kind="node", inputs=state["batch"]):
-        for score in context.netsat.score_all({id_: context.answers.pop(id_) for id_ in state["batch"]}):
-            context.store.put([score_row(context.run, score)])
-        await context.close(state["batch"], "score")
-    return {}
-
-
-def build() -> StateGraph[ScoreState, ScoreContext, ScoreState, ScoreState]:
-    """Build the graph, uncompiled; it has no input or output of its own."""
-    graph = StateGraph(ScoreState, context_schema=ScoreContext)
-    graph.add_node("plan_batch", plan_batch)
-    graph.add_node("judge_sat", judge_sat)
-    graph.add_node("judge_dsat", judge_dsat)
-    graph.add_node("compute_netsat", compute_netsat)
-    graph.add_node("score_batch", score_batch)
-
-    graph.add_edge(START, "plan_batch")
-    graph.add_conditional_edges("plan_batch", fan_out, ["judge_sat", "judge_dsat", "score_batch", END])
-    graph.add_edge("judge_sat", "compute_netsat")
-    graph.add_edge("judge_dsat", "compute_netsat")
-    graph.add_edge("compute_netsat", "plan_batch")
-    graph.add_edge("score_batch", "plan_batch")
-    return graph
+def build() -> StateGraph[Any, Any, Any, Any]:
+    """Build the graph, uncompiled."""
+    return batched(StateGraph(BatchState, context_schema=ScoreContext), [judge_sat, judge_dsat], [compute_netsat])
 
 
 graph = build().compile(name="score")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -10,8 +11,7 @@ from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.context import ConversationIndex
 from pollex.graphs.learn.results import LabelledScore
-from pollex.graphs.learn.state import LearnContext, LearnState
-from pollex.graphs.run import RunSettings, config, digest, kept_ids, running
+from pollex.graphs.run import RunSettings, carry_out, digest, kept_ids, running
 from pollex.rubrics.answers import RETRYABLE, Outcome
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
@@ -20,11 +20,7 @@ from pollex.store.rows import conversation_rows, rubric_rows, score_row
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
-
     from pollex.graphs.score.graph import Whole
-
-    LearnRunnable = CompiledStateGraph[LearnState, LearnContext, LearnState, LearnState]
 
 
 async def score(
@@ -44,7 +40,7 @@ async def score(
         whole: What scores batches in one piece, for a judge that asks nobody.
         told: Told each batch's scores, in the order of the conversations; only with `whole`.
     """
-    from pollex.graphs.score.graph import ScoreContext, ScoreState, graph
+    from pollex.graphs.score.graph import ScoreContext, ScoreWork, build
 
     fingerprint = {
         "data": data_fingerprint[:12],
@@ -61,26 +57,25 @@ async def score(
             new = [c for c in conversations[start : start + PORTION] if c.id not in known]
             await store.write(conversation_rows(run.id, new))
         shelf, done = ConversationIndex(conversations), scored_ids(store, run.id, setting.retry_outcomes)
-        context = ScoreContext(
+        live = ScoreWork(
             **setting.of_run(run.id),
+            stage="score",
+            total=len(shelf),
+            pending={id_: None for id_ in shelf if whole or id_ not in done},
+            outcomes=Counter({} if whole else outcome_counts(store, run.id, done)),
+            fine=frozenset({"scored"}),
+            workers=[judge.name],
             shelf=shelf,
-            pending=[id_ for id_ in shelf if whole or id_ not in done],
             whole=whole,
             told=told,
-            done=done,
+            scored=done,
             known=known,
             judge=judge,
             questions=rubric_set.questions,
             netsat=netsat,
         )
-        context.progress.start("score", len(shelf), len(done))
-        with context.tracer.span(command, kind="graph"):
-            await graph.ainvoke(ScoreState(), context=context, config=config(len(shelf), setting.batch))
-        counts = outcome_counts(store, run.id)
-        store.finish(
-            run.id, "partial" if counts.keys() - {"scored"} else "done", roles=[judge.name], result={"outcomes": counts}
-        )
-    return Scored(run.id, counts)
+        state = await carry_out(build(), live, ScoreContext.of(setting.arguments), anew=whole is not None)
+    return Scored(run.id, state["outcomes"])
 
 
 PORTION = 500
@@ -126,13 +121,15 @@ def scored_ids(store: Store, run: str, retry_outcomes: Collection[Outcome] = RET
     return {row["conversation"] for row in rows}
 
 
-def outcome_counts(store: Store, run: str) -> dict[str, int]:
-    """Count conversations by outcome; the counts sum to the number of conversations."""
+def outcome_counts(store: Store, run: str, ids: Collection[str] | None = None) -> dict[str, int]:
+    """Count conversations by outcome: these, or all."""
     rows = store.ask(
         run,
         """SELECT outcome, count(*) AS n FROM (
-            SELECT last(outcome ORDER BY seq) AS outcome FROM scores GROUP BY conversation
+            SELECT last(outcome ORDER BY seq) AS outcome FROM scores
+            WHERE $1 IS NULL OR list_contains($1, conversation) GROUP BY conversation
         ) GROUP BY outcome ORDER BY outcome""",
+        [None if ids is None else list(ids)],
     )
     return {row["outcome"]: row["n"] for row in rows}
 

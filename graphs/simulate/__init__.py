@@ -1,1 +1,4 @@
 """The graph that simulates dialogues and asks about their quality."""
+
+SIMULATED = "simulated"
+"""Where the conversations, and so any labels of theirs, come from."""

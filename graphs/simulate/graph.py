@@ -2,95 +2,98 @@
 
 from __future__ import annotations
 
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
-from langgraph.types import Send
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from pollex.graphs.context import BatchState, Item, context_of
-from pollex.graphs.simulate.state import SimulateContext, failed, simulated
+from langgraph.graph import StateGraph
+
+from pollex.agents.llm.simulator import Dialogue, Scene, Simulator
+from pollex.conversations.conversation import Conversation
+from pollex.graphs.batches import BatchState, BatchWork, batched, on_each
+from pollex.graphs.context import Context
+from pollex.graphs.simulate import SIMULATED
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import conversation_rows
 
 
-async def plan_batch(state: BatchState, runtime: Runtime[SimulateContext]) -> BatchState:
-    """Plan the next batch of dialogues."""
-    context = context_of(runtime)
-    with context.tracer.span("plan_batch", kind="node") as span:
-        planned = context.next_batch(state)
-        span.outputs(planned["batch"])
-    return planned
+@dataclass(frozen=True, kw_only=True)
+class SimulateContext(Context):
+    """What the user chose for `simulate`: a file of topics, and systems by name."""
+
+    topics: str = ""
+    systems: list[str] = field(default_factory=list)
 
 
-def fan_out(state: BatchState) -> list[Send] | str:
-    """Make one task for each dialogue of the batch; end when none is left."""
-    return [Send("converse", Item(id=id_)) for id_ in state["batch"]] or END
+@dataclass(frozen=True, kw_only=True)
+class SimulateWork(BatchWork):
+    """The resources of `simulate`.
+
+    Attributes:
+        scenes: By id.
+        held: Dialogues of the batch whose quality wasn't asked about yet, by id.
+    """
+
+    scenes: Mapping[str, Scene]
+    simulator: Simulator
+    held: dict[str, Dialogue] = field(default_factory=dict)
+
+    def keep(self, dialogue: Conversation) -> None:
+        """Store a dialogue, or why there is none, and settle its scene."""
+        self.store.put(conversation_rows(self.run, [dialogue]))
+        self.end(dialogue.id, dialogue.metadata["outcome"])
 
 
-async def converse(state: Item, runtime: Runtime[SimulateContext]) -> BatchState:
-    """Hold one dialogue, or store why there is none."""
-    context = runtime.context
-    scene = context.scenes[state["id"]]
-    async with context.semaphore, context.tracer.span("converse", kind="role", item=scene.id) as span:
-        found = await context.simulator.dialogue(scene)
+@on_each(SimulateWork)
+async def converse(live: SimulateWork, id_: str) -> None:
+    """Hold each dialogue of the batch, or store why there is none."""
+    scene = live.scenes[id_]
+    async with live.semaphore, live.tracer.span("converse", kind="role", item=scene.id) as span:
+        found = await live.simulator.dialogue(scene)
         if isinstance(found, Unanswered):
             span.failed(f"{found.outcome}: {found.detail}")
-            context.store.put(conversation_rows(context.run, [failed(scene, found)]))
-            context.end(scene.id, "simulate")
+            about = {"outcome": found.outcome, "detail": found.detail}
+            live.keep(Conversation(id=scene.id, turns=(), metadata=about))
         else:
             span.outputs([f"{len(found.turns)} turns, ended: {found.ended}"])
-            context.held[scene.id] = found
-    return {}
+            live.held[scene.id] = found
 
 
-async def gather(state: BatchState, runtime: Runtime[SimulateContext]) -> BatchState:
-    """Record that the dialogues of the batch are held."""
-    with runtime.context.tracer.span("gather", kind="node", inputs=state["batch"]):
-        return {}
-
-
-def fan_out_held(state: BatchState, runtime: Runtime[SimulateContext]) -> list[Send] | str:
-    """Make one task for each dialogue that was held."""
-    held = [id_ for id_ in state["batch"] if id_ in runtime.context.held]
-    return [Send("check_quality", Item(id=id_)) for id_ in held] or "commit_batch"
-
-
-async def check_quality(state: Item, runtime: Runtime[SimulateContext]) -> BatchState:
-    """Ask the questions of quality about one dialogue, and store it with the answers."""
-    context = runtime.context
-    scene, dialogue = context.scenes[state["id"]], context.held.pop(state["id"])
-    async with context.semaphore, context.tracer.span("check_quality", kind="role", item=scene.id) as span:
-        quality = await context.simulator.quality(scene, dialogue)
+@on_each(SimulateWork)
+async def check_quality(live: SimulateWork, id_: str) -> None:
+    """Ask the questions of quality about each dialogue that was held, and store it with the answers."""
+    if (dialogue := live.held.pop(id_, None)) is None:  # held by a session that was killed: it is held again
+        return
+    scene = live.scenes[id_]
+    async with live.semaphore, live.tracer.span("check_quality", kind="role", item=scene.id) as span:
+        quality = await live.simulator.quality(scene, dialogue)
         if isinstance(quality, Unanswered):
             span.failed(f"{quality.outcome}: {quality.detail}")
         # Inside the span, which is written after it: whoever finds the span of a killed run finds the dialogue, too.
-        context.store.put(conversation_rows(context.run, [simulated(scene, dialogue, quality)]))
-    context.end(scene.id, "simulate")
-    return {}
+        live.keep(simulated(scene, dialogue, quality))
 
 
-async def commit_batch(state: BatchState, runtime: Runtime[SimulateContext]) -> BatchState:
-    """Commit the batch's dialogues."""
-    with runtime.context.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
-        await runtime.context.close(state["batch"], "simulate")
-    return {}
+def simulated(scene: Scene, dialogue: Dialogue, quality: dict[str, str] | Unanswered) -> Conversation:
+    """Return a dialogue as stored."""
+    about: dict[str, Any] = {
+        "system": scene.system.name,
+        "topic": scene.topic.id,
+        "persona": scene.persona.id,
+        "sources": dialogue.sources,
+        "unproven_quotes": dialogue.unproven,
+        "ended": dialogue.ended,
+        "label_source": SIMULATED,
+    }
+    if isinstance(quality, Unanswered):
+        about |= {"quality": None, "outcome": quality.outcome, "detail": quality.detail}
+    else:
+        about |= {"quality": quality, "outcome": SIMULATED, "detail": ""}
+    return Conversation(id=scene.id, turns=tuple(dialogue.turns), metadata=about)
 
 
-def build() -> StateGraph[BatchState, SimulateContext, BatchState, BatchState]:
-    """Build the graph, uncompiled; it has no input or output of its own."""
-    graph = StateGraph(BatchState, context_schema=SimulateContext)
-    graph.add_node("plan_batch", plan_batch)
-    graph.add_node("converse", converse)
-    graph.add_node("gather", gather)
-    graph.add_node("check_quality", check_quality)
-    graph.add_node("commit_batch", commit_batch)
-
-    graph.add_edge(START, "plan_batch")
-    graph.add_conditional_edges("plan_batch", fan_out, ["converse", END])
-    graph.add_edge("converse", "gather")
-    graph.add_conditional_edges("gather", fan_out_held, ["check_quality", "commit_batch"])
-    graph.add_edge("check_quality", "commit_batch")
-    graph.add_edge("commit_batch", "plan_batch")
-    return graph
+def build() -> StateGraph[Any, Any, Any, Any]:
+    """Build the graph, uncompiled."""
+    return batched(StateGraph(BatchState, context_schema=SimulateContext), [converse], [check_quality])
 
 
 graph = build().compile(name="simulate")

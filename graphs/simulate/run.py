@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
 
 from pollex.agents.llm.simulator import Scene, Simulator
 from pollex.conversations.conversation import Conversation
-from pollex.graphs.context import BatchState
-from pollex.graphs.run import RunSettings, config, digest, running
-from pollex.graphs.simulate.state import SIMULATED, SimulateContext
+from pollex.graphs.run import RunSettings, carry_out, digest, running
+from pollex.graphs.simulate import SIMULATED
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
-
-ROUNDS = 2
-"""Times the steps of other graphs, for `config`: a batch has five."""
 
 
 @dataclass(frozen=True)
@@ -33,30 +28,27 @@ async def simulate(scenes: Sequence[Scene], simulator: Simulator, setting: RunSe
     Raises:
         ResumeRefused: The run to resume was started with other settings.
     """
-    from pollex.graphs.simulate.graph import graph  # LangGraph takes a quarter of a second to import
+    from pollex.graphs.simulate.graph import SimulateContext, SimulateWork, build  # LangGraph takes a while
 
     told = digest([[scene.id, asdict(scene.topic), asdict(scene.persona)] for scene in scenes])
     fingerprint = {"scenes": told, "simulator": simulator.fingerprint}
-    store = setting.store
     async with running("simulate", fingerprint, setting, [simulator.name]) as run:
-        done = {
-            one.id
-            for one in dialogues_of(store, run.id, scenes)
-            if one.metadata["outcome"] not in setting.retry_outcomes
-        }
-        context = SimulateContext(
+        kept = dialogues_of(setting.store, run.id, scenes)
+        done = {one.id: one.metadata["outcome"] for one in kept}
+        done = {id_: outcome for id_, outcome in done.items() if outcome not in setting.retry_outcomes}
+        live = SimulateWork(
             **setting.of_run(run.id),
+            stage="simulate",
+            total=len(scenes),
+            pending={scene.id: None for scene in scenes if scene.id not in done},
+            outcomes=Counter(done.values()),
+            fine=frozenset({SIMULATED}),
+            workers=[simulator.name],
             scenes={scene.id: scene for scene in scenes},
-            pending=[scene.id for scene in scenes if scene.id not in done],
             simulator=simulator,
         )
-        context.progress.start("simulate", len(scenes), len(done))
-        with context.tracer.span("simulate", kind="graph"):
-            await graph.ainvoke(BatchState(), context=context, config=config(ROUNDS * len(scenes), setting.batch))
-        counts = Counter(one.metadata["outcome"] for one in dialogues_of(store, run.id, scenes))
-        status: Literal["partial", "done"] = "partial" if counts.keys() - {SIMULATED} else "done"
-        store.finish(run.id, status, roles=[simulator.name], result={"outcomes": dict(counts)})
-    return Simulated(run.id, dict(counts))
+        state = await carry_out(build(), live, SimulateContext.of(setting.arguments))
+    return Simulated(run.id, state["outcomes"])
 
 
 def dialogues_of(store: Store, run: str, scenes: Sequence[Scene]) -> list[Conversation]:

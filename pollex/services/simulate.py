@@ -20,9 +20,9 @@ from pollex.formats.write import require_writable, write_lines
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Outcome
 from pollex.graphs.context import Progress
+from pollex.graphs.simulate import SIMULATED
 from pollex.graphs.simulate.run import Simulated, dialogues_of
 from pollex.graphs.simulate.run import simulate as run_graph
-from pollex.graphs.simulate.state import SIMULATED
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.simulate.systems import chosen
 from pollex.rubrics.answers import Unanswered

@@ -18,6 +18,8 @@ from pollex.store.schema import VERSION, make_tables
 from pollex.store.tables import damaged
 
 FILE, BACKUP = "store.sqlite", "backup.sqlite"
+CHECKPOINTS = "checkpoints.sqlite"
+"""The state of every run after each node of its graph; a thread is a run."""
 PATIENCE, WHILE_ASKED = 60.0, 15.0
 """Seconds to wait for other processes, whose transactions are short; the second where somebody waits for an answer."""
 
@@ -69,7 +71,7 @@ class Database:
             raise  # the statement is wrong, not the store
         # A message that quotes what was damaged is no text.
         except (sqlite3.Error, MemoryError, UnicodeDecodeError) as failure:
-            raise _error(self.path, failure) from failure
+            raise error_of(self.path, failure) from failure
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Return what a query gives, a dict a row."""
@@ -192,7 +194,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         raise damaged(str(path), found.splitlines()[-1])
 
 
-def _error(path: Path, failure: Exception) -> PollexError:
+def error_of(path: Path, failure: Exception) -> PollexError:
     """Return the error that says what happened."""
     name = getattr(failure, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):

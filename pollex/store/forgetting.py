@@ -15,7 +15,7 @@ from pollex.conversations.fragments import Traces
 from pollex.conversations.redaction import pseudonym
 from pollex.errors import StoreBusy
 from pollex.store.columns import RUNS, TEXTS, all_parts
-from pollex.store.database import BACKUP
+from pollex.store.database import BACKUP, CHECKPOINTS
 from pollex.store.runs import is_worked_on
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, unpacked
@@ -118,6 +118,8 @@ def forget(store: Store, target: Target) -> dict[str, int]:
     store.compact()
     (store.folder / BACKUP).unlink(missing_ok=True)
     store.backup()
+    for ending in ("", "-wal", "-shm"):  # states name conversations and quote them; a run goes on by its results without
+        (store.folder / f"{CHECKPOINTS}{ending}").unlink(missing_ok=True)
     for name in CACHES:
         shutil.rmtree(store.folder / name, ignore_errors=True)
     return {name: count for name, count in gone.items() if count}

@@ -3,6 +3,7 @@
     store.sqlite                runs and how far they are, paid calls, prompts, spans, results, labels
     backup.sqlite               a copy of it from the end of the last run
     runs/<run>/*.parquet        conversations, answers and scores as columns; texts/*.parquet their turns
+    checkpoints.sqlite          states of graphs, to see them and to go on from there: all can be made again
     secret                      see `folder`
 
     with Store.open(Path(".pollex")) as store:

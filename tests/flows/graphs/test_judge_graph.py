@@ -12,9 +12,7 @@ from pollex.agents.ensemble import Ensemble, Recorded
 from pollex.agents.votes import Rule
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.errors import Interrupted, ResumeRefused, WrongUse
-from pollex.graphs.judge.graph import JudgeState
 from pollex.graphs.judge.run import Judged, People, Task, answered_by_people, asked, judge, verdicts_of
-from pollex.graphs.judge.state import JudgeRunState
 from pollex.graphs.run import RunSettings
 from pollex.rubrics.answers import Answer
 from pollex.store.resume import answers_of, conversations_of, runs
@@ -244,8 +242,3 @@ async def test_where_no_tau_reaches_the_precision_everything_goes_to_people(stor
     found = await judged(store, log=[talk("sure", Label.NEGATIVE), talk("near")], precision=0.9)
     assert found.rule.tau is None
     assert (found.counts, found.waiting) == ({"disagreement": 2}, 2)
-
-
-def test_state_holds_ids_only() -> None:
-    assert set(JudgeState.__annotations__) == {"begun", "batch", "given"}
-    assert JudgeRunState(Rule.of(3)).waiting() == []

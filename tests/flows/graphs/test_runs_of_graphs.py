@@ -20,11 +20,12 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.errors import BadRubrics, ModelRefused, WrongUse
 from pollex.formats.read_logs import logs_of, read_logs
+from pollex.graphs.context import held
 from pollex.graphs.learn import run as runs
 from pollex.graphs.learn.graph import graph as learn_graph
 from pollex.graphs.learn.results import Learned
 from pollex.graphs.learn.state import LearnContext, LearnSettings, RunState
-from pollex.graphs.run import RunSettings
+from pollex.graphs.run import RunSettings, thread_of
 from pollex.graphs.score import run as results
 from pollex.graphs.score import run as score_run
 from pollex.graphs.score.graph import graph as score_graph
@@ -360,9 +361,10 @@ async def context_of(logs: Logs, kept: Store, roles: Roles, record: JudgeRecord)
 async def test_state_and_tasks_hold_ids_and_nothing_else(logs: Logs, kept: Store, embedder: Embedder) -> None:
     context = await context_of(logs, kept, staff(embedder, PlainJudge()), embedded_record(embedder))
     ids, tasks = {c.id for c in logs}, []
-    stream: AsyncIterator[Any] = learn_graph.astream(
-        {}, context=context, stream_mode=["values", "tasks"], config={"recursion_limit": 60}
-    )
+    settings = thread_of(context.run)
+    stream: AsyncIterator[Any] = learn_graph.astream({}, settings, stream_mode=["values", "tasks"])
+    exits = held(context.run, context)
+    exits.__enter__()
     async for mode, part in stream:
         if mode == "values":
             assert part.keys() <= {"batch"}
@@ -385,7 +387,7 @@ async def test_every_node_that_ran_has_a_span(logs: Logs, kept: Store, embedder:
     nodes = {"learn": set(learn_graph.nodes), "score": set(score_graph.nodes)}
     for command, run in (("learn", learned.run), ("score", scored.run)):
         (graph,) = run_tree(kept, run)
-        assert {branch.name for branch in graph.branches} == nodes[command] - {"__start__", "score_batch"}
+        assert {branch.name for branch in graph.branches} == nodes[command] - {"__start__", "finish"}
 
 
 async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stands(

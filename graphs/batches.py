@@ -1,0 +1,176 @@
+"""One builder for graphs that work in batches: plan a batch, work on it, commit it, until nothing is left.
+
+A batch is asked inside one node: a task for each item would cost a millisecond, and five with checkpoints. What is
+pending is read from the store when a session begins, so a batch that a kill cut short asks only for its rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Annotated, Any, Literal, TypeVar
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
+
+from pollex.graphs.context import Resources, resources
+
+S = TypeVar("S")
+
+
+class BatchState(TypedDict, total=False):
+    """How far a run is.
+
+    Attributes:
+        run: Where all else is kept.
+        batch: Ids of the items that are being worked on.
+        asked: By node, how many items of the batch it worked on.
+        done: Items that are settled, of `total`.
+        outcomes: How many came to what.
+        status: `partial` if anything failed; set at the end.
+    """
+
+    run: str
+    batch: list[str]
+    asked: Annotated[dict[str, int], operator.or_]
+    done: int
+    total: int
+    outcomes: dict[str, int]
+    status: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchWork(Resources):
+    """The resources of graphs that work in batches.
+
+    Attributes:
+        stage: Name of the work, for its progress.
+        total: Number of all items.
+        pending: Ids of the items that are not settled, in order.
+        outcomes: How many came to what; those that an earlier session settled are counted already.
+        fine: Outcomes that are no failures.
+    """
+
+    stage: str
+    total: int
+    pending: dict[str, None]
+    outcomes: Counter[str] = field(default_factory=Counter)
+    fine: frozenset[str] = frozenset()
+
+    async def prepare(self, batch: Sequence[str]) -> None:
+        """Prepare for a batch."""
+
+    def begin(self) -> None:
+        """Show how far an earlier session came."""
+        self.progress.start(self.stage, self.total, self.total - len(self.pending))
+
+    def end(self, item: str, *outcomes: str) -> None:
+        """Settle an item, with what it came to: a batch of a slow model takes hours."""
+        if item in self.pending:
+            del self.pending[item]
+            self.outcomes.update(outcomes)
+            self.progress.advance(self.stage)
+
+    def result(self) -> dict[str, Any]:
+        """Return what the run came to, for `pollex runs`."""
+        return {"outcomes": dict(self.outcomes)}
+
+
+async def at_once(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Await all; the first exception cancels the others."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+Node = Callable[[BatchState, Runtime[Any]], Awaitable[BatchState]]
+W = TypeVar("W", bound=BatchWork)
+
+
+def on_batch(kind: type[W]) -> Callable[[Callable[[W, Sequence[str]], Awaitable[None]]], Node]:
+    """Make a node of a function that works on those items of a batch that are not settled."""
+
+    def made(work: Callable[[W, Sequence[str]], Awaitable[None]]) -> Node:
+        async def node(state: BatchState, runtime: Runtime[Any]) -> BatchState:
+            live = await resources(runtime, kind)
+            left = [id_ for id_ in state["batch"] if id_ in live.pending]
+            await work(live, left)
+            return {"asked": {work.__name__: len(left)}}
+
+        node.__name__, node.__doc__ = work.__name__, work.__doc__
+        return node
+
+    return made
+
+
+def on_each(kind: type[W]) -> Callable[[Callable[[W, str], Coroutine[Any, Any, None]]], Node]:
+    """Make a node of a function that works on one item: it works on all of a batch at once."""
+
+    def made(work: Callable[[W, str], Coroutine[Any, Any, None]]) -> Node:
+        async def every(live: W, ids: Sequence[str]) -> None:
+            await at_once(work(live, id_) for id_ in ids)
+
+        every.__name__, every.__doc__ = work.__name__, work.__doc__
+        return on_batch(kind)(every)
+
+    return made
+
+
+async def plan_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:  # noqa: ARG001
+    """Plan the next batch of what is left."""
+    live = await resources(runtime, BatchWork)
+    with live.tracer.span("plan_batch", kind="node") as span:
+        batch = list(live.pending)[: live.batch]
+        await live.prepare(batch)
+        span.outputs(batch)
+    return {"run": live.run, "batch": batch, "total": live.total}
+
+
+async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
+    """Commit the batch's results, which bounds the cost of a kill."""
+    live = await resources(runtime, BatchWork)
+    with live.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
+        await live.store.settle()
+    return {"done": live.total - len(live.pending), "outcomes": dict(live.outcomes)}
+
+
+async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:  # noqa: ARG001
+    """Record what the run came to."""
+    live = await resources(runtime, BatchWork)
+    result = live.result()
+    status: Literal["partial", "done"] = "partial" if result["outcomes"].keys() - live.fine else "done"
+    await asyncio.to_thread(live.store.finish, live.run, status, roles=live.workers, result=result)
+    return {"status": status, "done": live.total - len(live.pending), "outcomes": result["outcomes"]}
+
+
+def batched(
+    graph: StateGraph[Any, Any, Any, Any], *steps: Sequence[Node], last: Callable[..., Awaitable[Any]] = finish
+) -> StateGraph[Any, Any, Any, Any]:
+    """Add the nodes of a run in batches; its steps come one after another, what is in one step side by side.
+
+    Args:
+        last: The node that comes after all batches.
+    """
+    for node in [plan_batch, *(node for step in steps for node in step), commit_batch, last]:
+        graph.add_node(node.__name__, node)  # type: ignore[call-overload]  # it takes functions, says its typing
+    rows = [*([node.__name__ for node in step] for step in steps), ["commit_batch"], ["plan_batch"]]
+
+    def next_step(state: BatchState) -> list[str]:
+        return rows[0] if state["batch"] else [last.__name__]
+
+    graph.add_edge(START, "plan_batch")
+    graph.add_conditional_edges("plan_batch", next_step, [*rows[0], last.__name__])
+    for before, after in pairwise(rows):
+        for name in after:
+            graph.add_edge(before if len(before) > 1 else before[0], name)
+    graph.add_edge("finish", END)
+    return graph
