@@ -3,10 +3,10 @@
     python benchmarks/roborater.py --runs TABLE --labels LABELS [--plots DIR] [--json]
     python benchmarks/roborater.py --data LOG [--n 15] [--embeddings DIR] [--plots DIR] [--json]
 
-TABLE is a CSV of recorded runs with the columns conversation, run, answer and perhaps variant; LABELS has conversation
-and label. Conversations labelled vague, or not at all, are left out and counted; an answer that is empty is a failed
-run, and no vote. With LOG the embedded rater answers on resampled turns: a thumb is the truth, none is vague;
-conversations that it learnt from are answered by weights learnt without them.
+TABLE has recorded runs, as `pollex judge --votes` writes them (CSV, JSON lines or Parquet): conversation, run, answer
+and perhaps variant; LABELS has conversation and label. Conversations labelled vague, or not at all, are left out and
+counted; an answer that is empty is a failed run, and no vote. With LOG the embedded rater answers on resampled turns: a
+thumb is the truth, none is vague; conversations that it learnt from are answered by weights learnt without them.
 
 For every n, the first n runs of each conversation are taken, and for every τ that their entropies can have: coverage,
 and the score (+1 right, −1 wrong, averaged) on DE ≤ τ and on DE > τ, with 95 % intervals (Clopper–Pearson). A tie of
@@ -25,9 +25,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +37,8 @@ import numpy.typing as npt
 from pollex.agents.ensemble import Ensemble
 from pollex.agents.votes import all_but_one, counted
 from pollex.conversations.conversation import Label
+from pollex.conversations.logs import BadRow
+from pollex.formats.files import rows_of
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.answers import Answer
 from pollex.selection.consensus import Side, filtered, first_runs, fitted_tau, points
@@ -102,14 +103,20 @@ def main() -> None:
 
 def recorded(runs: Path, labels: Path) -> dict[str, Recording]:
     """A recording a variant of a table of runs; one without variants is called `runs`."""
-    with labels.open(newline="", encoding="utf-8-sig") as file:
-        truths = {row["conversation"]: row["label"].strip() for row in csv.DictReader(file)}
+    truths = {str(row["conversation"]): str(row["label"]).strip() for row in rows_in(labels)}
     tables: dict[str, dict[str, dict[int, str]]] = {}
-    with runs.open(newline="", encoding="utf-8-sig") as file:
-        for row in csv.DictReader(file):
-            table = tables.setdefault(row.get("variant") or "runs", {})
-            table.setdefault(row["conversation"], {})[int(row["run"])] = row["answer"].strip()
+    for row in rows_in(runs):
+        table = tables.setdefault(row.get("variant") or "runs", {})
+        table.setdefault(str(row["conversation"]), {})[int(row["run"])] = (row["answer"] or "").strip()
     return {name: recording(table, truths) for name, table in tables.items()}
+
+
+def rows_in(path: Path) -> Iterator[dict[str, Any]]:
+    """Rows of a table: CSV, JSON lines or Parquet, as `--votes` writes them."""
+    for row in rows_of(str(path), "utf-8-sig"):
+        if isinstance(row, BadRow):
+            raise SystemExit(str(row))
+        yield dict(row.fields)
 
 
 def recording(table: Mapping[str, Mapping[int, str]], truths: Mapping[str, str]) -> Recording:

@@ -118,7 +118,11 @@ def forget(store: Store, target: Target) -> dict[str, int]:
     store.compact()
     (store.folder / BACKUP).unlink(missing_ok=True)
     store.backup()
-    for ending in ("", "-wal", "-shm"):  # states name conversations and quote them; a run goes on by its results without
+    for ending in (
+        "",
+        "-wal",
+        "-shm",
+    ):  # states name conversations and quote them; a run goes on by its results without
         (store.folder / f"{CHECKPOINTS}{ending}").unlink(missing_ok=True)
     for name in CACHES:
         shutil.rmtree(store.folder / name, ignore_errors=True)

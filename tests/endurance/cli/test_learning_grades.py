@@ -47,6 +47,7 @@ def test_stars_by_three_raters_become_ratings_and_a_raters_own_probability(polle
     log = write_log(tmp_path / "stars.jsonl", starred())
     learned = pollex("learn", log, *LEARN, "--set", "judge_field=rater", "--out", "set.json")
     assert learned.code == 0, learned.err
+    assert "grades are learned beside thumbs, those of 6 without a thumb, too" in learned.out + learned.err
     record = RubricSet.load(tmp_path / "set.json").calibrator
     assert record is not None
     assert record.why

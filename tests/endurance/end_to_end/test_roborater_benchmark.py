@@ -48,7 +48,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str
     labels = write(folder / "labels.csv", "conversation,label", list(LABELS.items()))
     given = ("--runs", table, "--labels", labels)
     report = json.loads(bench(*given, "--json", "--plots", folder / "plots"))
-    return report, bench(*given), folder / "plots"
+    lines = (json.dumps(dict(zip(("conversation", "run", "answer", "variant"), row, strict=True))) for row in rows)
+    (folder / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return report, bench("--runs", folder / "runs.jsonl", "--labels", labels), folder / "plots"
 
 
 def at(report: Mapping[str, Any], n: int, tau: float) -> dict[str, Any]:
