@@ -104,8 +104,12 @@ class Picker:
         except (BadInput, WrongUse):
             if self._options.labels_needed:
                 raise
-            self._unread += 1
+            self.leave_unread()
             return None, "", Label.NONE
+
+    def leave_unread(self) -> None:
+        """Count a label that can't be read where none is needed."""
+        self._unread += 1
 
     def _number(self, name: str, value: object) -> str:
         """Return the number in a label field, whose meaning shows once all rows are read; empty for words.

@@ -20,7 +20,7 @@ from pollex.formats.assembly.labelled import Labeller
 from pollex.formats.assembly.thumbs import left
 from pollex.formats.assembly.trees import in_order
 from pollex.formats.bounds import CUT
-from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picked, Picker, ReadOptions, Redact, Thumbs
+from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picked, Picker, ReadOptions, Redact
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import Row
@@ -103,7 +103,7 @@ class Assembler:
             elif item is not None:
                 yield item
         for moments in self._moments.values():
-            yield from _joined_moments(moments, self._options.thumbs)
+            yield from self._joined_moments(moments)
         for id_ in list(self._tables):
             table = self._tables.pop(id_)
             yield table.bad or self._joined(table)
@@ -173,6 +173,13 @@ class Assembler:
         conversation = _conversation(draft.turns, picked, self._options.max_turn_chars, row)
         return Placed(conversation, row.source, row.line, picked.number)
 
+    def _agreed(self, rows: Sequence[Picked]) -> Picked:
+        """Combine the fields of one conversation's rows; labels that differ are none where none is needed."""
+        if self._options.labels_needed or len({row.label for row in rows} - {Label.NONE}) < 2:
+            return _agreed(rows)
+        self._picker.leave_unread()
+        return _agreed([replace(row, label=Label.NONE, number="") for row in rows])
+
     def _picked(self, draft: Draft, id_names: tuple[str, ...] = ID_NAMES) -> Picked:
         """Pick the fields of a row; while there is no label field, columns named like feedback are counted."""
         picked = self._picker.pick(draft.rest, id_names)
@@ -187,12 +194,39 @@ class Assembler:
         first = Row(table.source, table.line, {})
         try:
             _require_places(table.turns)
-            picked = _agreed([turn.picked for turn in ordered])
+            picked = self._agreed([turn.picked for turn in ordered])
         except BadInput as error:
             return _bad(first, error)
         turns = tuple(row.turn for row in ordered)
         one = _conversation(turns, picked, self._options.max_turn_chars, first)
         return Placed(one, table.source, table.line, picked.number)
+
+    def _joined_moments(self, moments: Sequence[Placed]) -> Iterator[Placed | BadRow]:
+        """Yield a chat's latest moment in place of those that it begins with; other rows stay as they are."""
+        thumbs, needed = self._options.thumbs, self._options.labels_needed
+        waiting = sorted(moments, key=lambda item: len(item.conversation.turns))
+        while waiting:
+            early, *waiting = waiting
+            turns = early.conversation.turns
+            place = next((n for n, late in enumerate(waiting) if late.conversation.turns[: len(turns)] == turns), None)
+            if place is None or thumbs == "each" or len(waiting[place].conversation.turns) == len(turns):
+                yield early
+                continue
+            late = waiting[place]
+            if early.conversation.label is not late.conversation.label and thumbs is None and not needed:
+                self._picker.leave_unread()
+                waiting[place] = late._replace(conversation=_unlabeled(late.conversation))
+            elif early.conversation.label is not late.conversation.label and thumbs is None:
+                remedy = "say which counts: last, worst, or each, which keeps both moments"
+                reason = f"{late.conversation.id!r:.60}: 2 thumbs that differ, at two moments of one chat"
+                yield BadRow(late.source, late.line, reason, remedy)
+            elif thumbs == "worst" and early.conversation.label is Label.NEGATIVE:
+                worse = late.conversation.model_copy(update={"label": Label.NEGATIVE})
+                waiting[place] = late._replace(conversation=worse)
+
+
+def _unlabeled(conversation: Conversation) -> Conversation:
+    return conversation.model_copy(update={"label": Label.NONE})
 
 
 def _chat_of(conversation: Conversation) -> str | None:
@@ -201,26 +235,6 @@ def _chat_of(conversation: Conversation) -> str | None:
         return None
     found = (conversation.metadata.get(name) for name in OWNER_NAMES)
     return next((str(value) for value in found if isinstance(value, str | int)), None)
-
-
-def _joined_moments(moments: Sequence[Placed], thumbs: Thumbs | None) -> Iterator[Placed | BadRow]:
-    """Yield a chat's latest moment in place of those that it begins with; other rows stay as they are."""
-    waiting = sorted(moments, key=lambda item: len(item.conversation.turns))
-    while waiting:
-        early, *waiting = waiting
-        turns = early.conversation.turns
-        place = next((n for n, late in enumerate(waiting) if late.conversation.turns[: len(turns)] == turns), None)
-        if place is None or thumbs == "each" or len(waiting[place].conversation.turns) == len(turns):
-            yield early
-            continue
-        late = waiting[place]
-        if early.conversation.label is not late.conversation.label and thumbs is None:
-            remedy = "say which counts: last, worst, or each, which keeps both moments"
-            reason = f"{late.conversation.id!r:.60}: 2 thumbs that differ, at two moments of one chat"
-            yield BadRow(late.source, late.line, reason, remedy)
-        elif thumbs == "worst" and early.conversation.label is Label.NEGATIVE:
-            worse = late.conversation.model_copy(update={"label": Label.NEGATIVE})
-            waiting[place] = late._replace(conversation=worse)
 
 
 def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Placed | Skipped | Voted | BadRow]:

@@ -73,6 +73,7 @@ class Tally:
 
     def __init__(self, options: ReadOptions, memory: int | None = None) -> None:
         self._on_duplicate = options.on_duplicate
+        self._labels_needed = options.labels_needed
         self._shelf = SpilledList() if memory is None else SpilledList(memory)
         self._entries: dict[str, Entry] = {}
         self._bad_rows: list[BadRow] = []
@@ -169,6 +170,10 @@ class Tally:
         entry = _entry(known.index, item)
         if entry.digest == known.digest:
             self._counts["duplicates"] += 1
+        elif not self._labels_needed and self._differ_in_label(known, item):
+            self._counts["duplicates"] += 1
+            one = item.conversation.model_copy(update={"label": Label.NONE})
+            self._replace(one.id, known, one)
         elif (known.number or entry.number) and self._differ_in_label(known, item):
             self._by_number.append((known, item))
         else:

@@ -248,6 +248,27 @@ def test_a_field_that_no_row_has_is_an_error(tmp_path: Path) -> None:
         logs_from(tmp_path, {"thumbs": "up"}, label_field="tumbs")
 
 
+DIFFER: list[list[dict[str, Any]]] = [
+    [{"id": "a", "messages": TURNS, "thumbs": thumbs} for thumbs in ("up", "down", "up")],
+    [{"id": "a", "role": "user", "text": "Hi", "thumbs": "up"}, {"id": "a", "role": "bot", "text": "Yo", "thumbs": 0}],
+    [
+        {"id": "b", "chat_id": "a", "messages": TURNS[:1], "thumbs": "up"},
+        {"id": "a", "chat_id": "a", "messages": TURNS, "thumbs": "down"},
+    ],
+]
+"""One conversation with two labels: in rows of one id, in the rows of its turns, and at two moments of it."""
+
+
+@pytest.mark.parametrize("rows", DIFFER)
+def test_labels_that_differ_stop_nothing_that_needs_none(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    with pytest.raises(BadInput, match="differ"):
+        read_logs(path)
+    (one,) = read_logs(path, options=ReadOptions(labels_needed=False))
+    assert (one.id, one.label, len(one.turns)) == ("a", Label.NONE, 2)
+
+
 # Whether labels are enough
 
 
