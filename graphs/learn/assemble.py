@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pollex.agents.embedded.comments import remarks_of
 from pollex.agents.embedded.events.segments import segments_of
 from pollex.agents.embedded.evidence import judged_by, unexpected
 from pollex.agents.roles import Extraction
@@ -174,6 +175,7 @@ def assemble(
         rubrics_digest=digest_of(work.chosen),
         calibrator=calibrator,
         segments=segments_of(training, held_out),
+        remarks=remarks_of((*training, *held_out)),
         spread=spread_of(np.append(scores, tested)),
         found_nothing=found_nothing(work) if by_model else None,
         never={id_: value for id_, value in work.never_counts.items() if id_ in {r.id for r in work.chosen}},

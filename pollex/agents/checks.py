@@ -88,8 +88,9 @@ def words(text: str) -> list[str]:
 
 
 def words_of(conversation: Conversation) -> list[str]:
-    """Return the words of all turns."""
-    return [word for turn in conversation.turns for word in words(turn.shown)]
+    """Return the words of all turns, and of what was written of them."""
+    texts = [turn.shown for turn in conversation.turns] + [one.text for one in conversation.feedback]
+    return [word for text in texts for word in words(text)]
 
 
 _MARKS = dict.fromkeys(map(ord, "\"'`´“”„‟‘’‚‛«»‹›「」『』″′"))
@@ -102,18 +103,20 @@ _SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def located(conversation: Conversation, text: str, turn: int) -> Quote | None:
-    """Locate a quote, first in `turn`, then in the nearest turn; None if not found.
+    """Locate a quote, first in `turn`, then in the nearest turn, then in comments; None if not found.
 
     White space, quotation marks, dashes and case may differ, and an ellipsis may stand for words; what is returned are
     the turn's own words. A model that copies a turn's JSON escapes as it saw them (`\\u003c` for `<`) has quoted truly:
     the words are then looked for once more with the escapes resolved.
     """
-    nearest = sorted(range(len(conversation.turns)), key=lambda i: (abs(i - turn), i))
+    texts = {i: one.shown for i, one in enumerate(conversation.turns)}
+    texts |= {-1 - i: one.text for i, one in enumerate(conversation.feedback)}
+    nearest = sorted(texts, key=lambda i: (i != turn, i < 0, abs(i - turn), i))
     candidates = dict.fromkeys((text, unescaped(text)))
     for find in (_as_written, own_words):
         for candidate in candidates:
             for i in nearest:
-                if words := find(conversation.turns[i].shown, candidate):
+                if words := find(texts[i], candidate):
                     return Quote(conversation_id=conversation.id, turn=i, text=words)
     return None
 

@@ -13,7 +13,7 @@ ALL = "pollex.help_all"
 
 GROUPS = {
     "Data": (
-        *("label_field", "id_field", "messages_field", "judge_field", "group_field", "category_field"),
+        *("label_field", "id_field", "messages_field", "judge_field", "group_field", "comment_field", "category_field"),
         "domain",
         *("answers", "human", "human_field", "positive", "negative", "max_bad", "encoding", "on_duplicate"),
     ),

@@ -27,6 +27,7 @@ READING = [
     click.option("--label-field", metavar="FIELD", help="Field of the label: thumbs or ratings."),
     click.option("--judge-field", metavar="FIELD", help="Field of the annotator who gave the label."),
     click.option("--group-field", metavar="FIELD", help="Field of a group that is never split, such as user_id."),
+    click.option("--comment-field", metavar="FIELD", help="Field of what people wrote with the thumb."),
     click.option("--messages-field", metavar="FIELD", help="Field of the list of turns."),
     click.option("--positive", metavar="RULE", help="Values that are positive: '>=4', or 'solved,great'."),
     click.option("--negative", metavar="RULE", help="Values that are negative: '<=2', or 'failed,bad'."),

@@ -28,6 +28,8 @@ READING: dict[str, tuple[Kind, str]] = {
     "messages_field": (str, "Field of the list of turns."),
     "judge_field": (str, "Field of the annotator who gave the label."),
     "group_field": (str, "Field of what must stay on one side of a split, such as user_id."),
+    "comment_field": (str, "Field of what people wrote with the thumb."),
+    "comments": (bool, "Whether to read what people wrote with the thumb; yes if not set."),
     "category_field": (str, "Field of the task's category; `category` if not set."),
     "max_bad": (int, "Maximum number of malformed rows; 0 if not set."),
     "encoding": (str, "Text encoding of the files; utf-8 if not set."),

@@ -134,7 +134,7 @@ def show_reason(console: Console, reason: Reason) -> None:
     """Show a reason with its quotes."""
     line(console, f"  {reason.polarity.upper()} {reason.text}")
     for quote in reason.quotes:
-        line(console, f"      turn {quote.turn}: “{quote.text}”", "dim")
+        line(console, f"      {quote.place}: “{quote.text}”", "dim")
 
 
 def show_why(screen: Screen, found: Origin) -> None:

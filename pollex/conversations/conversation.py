@@ -102,6 +102,34 @@ class Turn(BaseModel):
         return len(self.content) + sum(len(call.arguments) for call in self.calls)
 
 
+class Feedback(BaseModel):
+    """What somebody wrote of a conversation, with the thumb or without.
+
+    Attributes:
+        comment: In their own words.
+        tags: Reasons that they chose.
+        time: In seconds since 1970.
+        turn: Index of the turn that it was written of; None for the whole conversation.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    comment: str = ""
+    tags: tuple[str, ...] = ()
+    author: str | None = None
+    time: float | None = None
+    turn: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The comment, and the tags where there are any."""
+        return "\n".join(filter(None, [self.comment, ", ".join(self.tags)]))
+
+    def mapped(self, change: Callable[[str], str]) -> Feedback:
+        """Return it with changed texts."""
+        return self.model_copy(update={"comment": change(self.comment), "tags": tuple(map(change, self.tags))})
+
+
 class Conversation(BaseModel):
     """A conversation as it was logged.
 
@@ -111,6 +139,8 @@ class Conversation(BaseModel):
         label: The thumb.
         judge: Who gave the label, where the log says so.
         group: What must stay on one side of a split, a user id for example.
+        feedback: What was written of it. Explains the thumb to whoever learns, and isn't there for new conversations:
+            no judge sees it.
         metadata: All other fields of the log's row, untouched.
         flags: What is odd about the text.
     """
@@ -122,6 +152,7 @@ class Conversation(BaseModel):
     label: Label = Label.NONE
     judge: str | None = None
     group: str | None = None
+    feedback: tuple[Feedback, ...] = ()
     metadata: dict[str, Any] = Field(default_factory=dict)
     flags: tuple[Flag, ...] = ()
 

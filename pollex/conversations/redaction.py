@@ -17,7 +17,7 @@ import phonenumbers
 from stdnum import iban, luhn
 from stdnum.us import ssn
 
-from pollex.conversations.conversation import Conversation
+from pollex.conversations.conversation import Conversation, Feedback
 from pollex.errors import WrongUse
 
 
@@ -252,12 +252,19 @@ def redacted(conversation: Conversation, finders: Sequence[Finder] = FINDERS) ->
     """Return a conversation without what says who somebody is, and what each placeholder stands for."""
     places = Placeholders(finders)
     turns = tuple(turn.mapped(places.redacted) for turn in conversation.turns)
-    changes: dict[str, Any] = {"turns": turns, "metadata": places.everywhere(conversation.metadata)}
+    feedback = tuple(_redacted_feedback(one, places, finders) for one in conversation.feedback)
+    changes: dict[str, Any] = {"turns": turns, "feedback": feedback}
+    changes["metadata"] = places.everywhere(conversation.metadata)
     for field in ("id", "judge", "group"):
         value = getattr(conversation, field)
         if value is not None and found_in(value, finders):
             changes[field] = pseudonym(value)
     return conversation.model_copy(update=changes), places.originals
+
+
+def _redacted_feedback(one: Feedback, places: Placeholders, finders: Sequence[Finder]) -> Feedback:
+    named = one.author is not None and bool(found_in(one.author, finders))
+    return one.mapped(places.redacted).model_copy(update={"author": pseudonym(str(one.author))} if named else {})
 
 
 NAMED_KINDS = {"PERSON": "PERSON", "LOCATION": "PLACE"}

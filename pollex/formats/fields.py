@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from pollex.conversations.conversation import Label
 from pollex.errors import BadInput, WrongUse, spelled
+from pollex.formats.feedback import COMMENT_NAMES, TAG_NAMES, TAGS_WITHIN, WITHIN
 from pollex.formats.labels import EMPTY, NEITHER, THUMB_NUMBERS, Verdicts, as_number, is_usual, rating_of
 from pollex.formats.left_labels import left_note
 from pollex.text import count
@@ -41,6 +42,7 @@ class Picked:
     Attributes:
         id: None if the row has none.
         rest: The fields that were not picked.
+        comment: What was written with the thumb, as it stands there; likewise `tags`.
         number: The number in the label field; a label of it holds if `Picker.numbers` has it.
     """
 
@@ -49,6 +51,8 @@ class Picked:
     judge: str | None
     group: str | None
     rest: dict[str, Any]
+    comment: Any = None
+    tags: Any = None
     number: str = ""
 
 
@@ -78,7 +82,11 @@ class Picker:
         label_name, number, label = self._label(fields)
         judge_name = options.judge_field or _first(fields, JUDGE_NAMES)
         group_name = options.group_field or _first(fields, GROUP_NAMES)
-        named = {id_name, label_name, judge_name, group_name}
+        comment_name = options.comment_field or _first(fields, COMMENT_NAMES)
+        tags_name = _first(fields, TAG_NAMES)
+        beside = fields.get((label_name or "").partition(".")[0])
+        beside = beside if isinstance(beside, Mapping) else {}
+        named = {id_name, label_name, judge_name, group_name, comment_name, tags_name}
         self._found.update(name for name in named if name and look_up(fields, name) is not None)
         return Picked(
             id=_id(look_up(fields, id_name)) if id_name else None,
@@ -86,6 +94,8 @@ class Picker:
             judge=_as_text(judge_name, look_up(fields, judge_name)) if judge_name else None,
             group=_as_text(group_name, look_up(fields, group_name)) if group_name else None,
             rest={name: value for name, value in fields.items() if name not in named or self._graded(name, label_name)},
+            comment=look_up(fields, comment_name) if comment_name else _within(beside, WITHIN[:-1]),
+            tags=fields[tags_name] if tags_name else _within(beside, TAGS_WITHIN),
             number=number,
         )
 
@@ -141,7 +151,7 @@ class Picker:
     @property
     def never_found(self) -> list[str]:
         """Options that name a field which no row has."""
-        fields = ("id_field", "label_field", "judge_field", "group_field")
+        fields = ("id_field", "label_field", "judge_field", "group_field", "comment_field")
         asked = {name: getattr(self._options, name) for name in fields}
         return [spelled(**{option: name}) for option, name in asked.items() if name and name not in self._found]
 
@@ -232,6 +242,11 @@ def _not_one_of(name: str, given: str, known: tuple[str, ...]) -> WrongUse:
     return WrongUse(f"{name} is {given!r:.60}", remedy=f"use one of {', '.join(known)}", option={name: known[0]})
 
 
+def _within(beside: Fields, names: tuple[str, ...]) -> Any:
+    """Return what stands beside a thumb in the object that holds both; None if nothing."""
+    return next((beside[name] for name in names if beside.get(name) not in (None, "", [])), None)
+
+
 def _first(fields: Fields, names: tuple[str, ...]) -> str | None:
     return next((name for name in names if name in fields), None)
 
@@ -303,6 +318,8 @@ class ReadOptions:
         label_field: The thumb, or a rating.
         judge_field: Who gave the label.
         group_field: What must stay on one side of a split.
+        comment_field: What people wrote with the thumb.
+        comments: Whether what people wrote is taken up at all.
         messages_field: The list of turns.
         positive: What counts as positive: a comparison (`>=4`) or spellings separated by commas (`solved,great`).
         negative: Likewise.
@@ -324,6 +341,8 @@ class ReadOptions:
     label_field: str | None = None
     judge_field: str | None = None
     group_field: str | None = None
+    comment_field: str | None = None
+    comments: bool = True
     messages_field: str | None = None
     positive: str | None = None
     negative: str | None = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Addition, Call, Message, Piece, Talk, Words
+from pollex.formats.feedback import comment_of, tags_of
 from pollex.text import count
 
 LISTED = 3
@@ -27,6 +29,17 @@ class Oddities:
         """Note calls of tools without a name."""
         if any(not call.name for turn in turns for call in turn.calls):
             self.add("a tool call has no name, and is kept as it stands", place)
+
+    def written(self, comment: object, tags: object, place: tuple[str, int]) -> tuple[str, tuple[str, ...]]:
+        """Return a comment and tags as text; what has an odd shape is noted, and kept as JSON."""
+        said, chosen = comment_of(comment), tags_of(tags)
+        if said is None:
+            self.add("a comment is neither text nor an object with text, and is kept as JSON", place)
+            said = json.dumps(comment, ensure_ascii=False, default=str)
+        if chosen is None:
+            self.add("tags of a comment are no list of texts, and are kept as JSON", place)
+            chosen = (json.dumps(tags, ensure_ascii=False, default=str),)
+        return said, chosen
 
     @property
     def notes(self) -> list[str]:

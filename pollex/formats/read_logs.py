@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
 
-from pollex.conversations.conversation import Conversation, Flag, Label, Turn
+from pollex.conversations.conversation import Conversation, Feedback, Flag, Label, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
 from pollex.conversations.redaction import finders_of, redacted
 from pollex.errors import BadInput, WrongUse
@@ -55,6 +55,7 @@ class TableTurn(NamedTuple):
     at: float | None
     turn: Turn
     picked: Picked
+    feedback: Feedback | None
 
 
 @dataclass(slots=True)
@@ -66,13 +67,15 @@ class Table:
     turns: list[TableTurn] = field(default_factory=list)
     bad: BadRow | None = None
 
-    def add(self, draft: Draft, picked: Picked) -> None:
+    def add(self, draft: Draft, picked: Picked, feedback: Feedback | None) -> None:
         """Add a row's turn; what the row before it says, too, is kept once."""
         if self.turns and self.turns[-1].picked == picked:
             picked = self.turns[-1].picked
         # The turns of a row stay in their order where the table has the newest row first.
         times = [None if draft.at is None else draft.at + n / 1e5 for n in range(len(draft.turns))]
-        self.turns += [TableTurn(draft.position, at, turn, picked) for at, turn in zip(times, draft.turns, strict=True)]
+        self.turns += [
+            TableTurn(draft.position, at, turn, picked, feedback) for at, turn in zip(times, draft.turns, strict=True)
+        ]
 
 
 class Assembler:
@@ -163,14 +166,16 @@ class Assembler:
             draft = reader.read(row.fields)
             if draft:
                 self._joiner.odd.look_at(draft.turns, (row.source, row.line))
-                table.add(draft, self._picked(draft, TURN_ID_NAMES))
+                picked = self._picked(draft, TURN_ID_NAMES)
+                table.add(draft, picked, self._feedback(picked, row))
         except BadInput as error:
             table.bad = table.bad or _bad(row, error)
 
     def _whole(self, row: Row, draft: Draft) -> Placed:
         picked = self._picked(draft)
         self._joiner.odd.look_at(draft.turns, (row.source, row.line))
-        conversation = _conversation(draft.turns, picked, self._options.max_turn_chars, row)
+        said = self._feedback(picked, row)
+        conversation = _conversation(draft.turns, picked, (said,) if said else (), self._options, row)
         return Placed(conversation, row.source, row.line, picked.number)
 
     def _agreed(self, rows: Sequence[Picked]) -> Picked:
@@ -187,6 +192,11 @@ class Assembler:
             self._joiner.unused.update(likely(picked.rest))
         return picked
 
+    def _feedback(self, picked: Picked, row: Row) -> Feedback | None:
+        """Return what a row has of comments and tags; None where it has none."""
+        comment, tags = self._joiner.odd.written(picked.comment, picked.tags, (row.source, row.line))
+        return Feedback(comment=comment, tags=tags, author=picked.judge) if comment or tags else None
+
     def _joined(self, table: Table) -> Placed | BadRow:
         """Join a table's turns to a conversation, by their numbers, else by their times, else in the table's order."""
         numbered = any(turn.position is not None for turn in table.turns)
@@ -198,7 +208,7 @@ class Assembler:
         except BadInput as error:
             return _bad(first, error)
         turns = tuple(row.turn for row in ordered)
-        one = _conversation(turns, picked, self._options.max_turn_chars, first)
+        one = _conversation(turns, picked, _placed([row.feedback for row in ordered]), self._options, first)
         return Placed(one, table.source, table.line, picked.number)
 
     def _joined_moments(self, moments: Sequence[Placed]) -> Iterator[Placed | BadRow]:
@@ -229,6 +239,13 @@ def _unlabeled(conversation: Conversation) -> Conversation:
     return conversation.model_copy(update={"label": Label.NONE})
 
 
+def _placed(said: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
+    """Return what a table's rows have of a conversation: of its turns, or of the whole where all say the same."""
+    if len(set(said)) == 1:
+        return tuple(filter(None, said[:1]))
+    return tuple(one.model_copy(update={"turn": turn}) for turn, one in enumerate(said) if one)
+
+
 def _chat_of(conversation: Conversation) -> str | None:
     """Return the chat that a row with a thumb names beside its own id: it may hold one moment of it."""
     if conversation.label is Label.NONE:
@@ -253,7 +270,7 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
         try:
             for one in labeller.label(item):
                 picked = Picked(one.id, one.label, one.judge, one.group, one.metadata)
-                yield Placed(_conversation(one.turns, picked, options.max_turn_chars, row), *item.place)
+                yield Placed(_conversation(one.turns, picked, one.feedback, options, row), *item.place)
         except BadInput as error:
             yield _bad(row, BadInput(f"{item.id!r:.60}: {error.what}", remedy=error.advice))
     for id_, scores in joiner.votes.items():
@@ -265,7 +282,8 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
     joiner.notes += labeller.notes
     joiner.account.spellings.update(labeller.spellings)
     taken = [kind for kind in joiner.account.scores if kind.taken]
-    picker.note_found(*labeller.found, *filter(None, [options.label_field if taken else None]))
+    named = [options.label_field if taken else None, options.comment_field if joiner.comments_found else None]
+    picker.note_found(*labeller.found, *filter(None, named))
 
 
 def _require_places(turns: Sequence[TableTurn]) -> None:
@@ -281,10 +299,12 @@ def _bad(row: Row, error: BadInput) -> BadRow:
     return BadRow(row.source, row.line, reason, error.advice)
 
 
-def _conversation(turns: tuple[Turn, ...], picked: Picked, max_turn_chars: int, row: Row) -> Conversation:
-    flags = _flags(turns, max_turn_chars)
+def _conversation(
+    turns: tuple[Turn, ...], picked: Picked, feedback: tuple[Feedback, ...], options: ReadOptions, row: Row
+) -> Conversation:
+    flags = _flags(turns, options.max_turn_chars)
     if "too_large" in flags:
-        turns = tuple(_shortened(turns, max_turn_chars))
+        turns = tuple(_shortened(turns, options.max_turn_chars))
     if "surrogates" in flags:
         turns = tuple(turn.mapped(writable) for turn in turns)
     return Conversation(
@@ -293,6 +313,7 @@ def _conversation(turns: tuple[Turn, ...], picked: Picked, max_turn_chars: int, 
         label=picked.label,
         judge=writable(picked.judge),
         group=writable(picked.group),
+        feedback=tuple(one.mapped(writable) for one in feedback) if options.comments else (),
         metadata=writable(picked.rest),
         flags=flags,
     )

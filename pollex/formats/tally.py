@@ -7,9 +7,9 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pollex.conversations.conversation import Conversation, Flag, Label
+from pollex.conversations.conversation import Conversation, Feedback, Flag, Label
 from pollex.conversations.logs import BadRow, Logs, as_list
 from pollex.conversations.spill import SpilledList
 from pollex.errors import BadInput
@@ -47,7 +47,7 @@ class Voted(NamedTuple):
     id: str
     label: Label
     judge: str | None
-    comment: str
+    feedback: tuple[Feedback, ...]
 
 
 @dataclass(slots=True)
@@ -108,11 +108,10 @@ class Tally:
         """Give a conversation a thumb, unless its own row has one."""
         entry = self._entries[voted.id]
         one = self._shelf[entry.index]
-        if entry.label is not Label.NONE or voted.label is Label.NONE:
-            return
-        metadata = {**one.metadata, **({"comment": voted.comment} if voted.comment else {})}
-        labeled = one.model_copy(update={"label": voted.label, "judge": voted.judge or one.judge, "metadata": metadata})
-        self._replace(voted.id, entry, labeled)
+        told: dict[str, Any] = {"feedback": (*one.feedback, *voted.feedback)}
+        if entry.label is Label.NONE and voted.label is not Label.NONE:
+            told |= {"label": voted.label, "judge": voted.judge or one.judge}
+        self._replace(voted.id, entry, one.model_copy(update=told))
 
     def _replace(self, id_: str, entry: Entry, conversation: Conversation) -> None:
         source, _, line = entry.place.rpartition(":")

@@ -89,6 +89,7 @@ class ShownConversation:
     place: str
     label: str
     turns: tuple[MarkedTurn, ...]
+    said_of_it: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -248,6 +249,7 @@ def shown(rubrics: RubricSet, places: Places) -> list[ShownConversation]:
             place=place,
             label=places.texts[id_].label.value,
             turns=tuple(marked_turns(cut(places.texts[id_].turns), quotes.get(id_, {}))),
+            said_of_it=tuple(one.text for one in places.texts[id_].feedback),
         )
         for id_, place in places.given.items()
     ]

@@ -10,7 +10,7 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.judge_settings import JudgeSettings
-from pollex.rubrics.rubric import PERSON, Polarity, Rubric, content_id
+from pollex.rubrics.rubric import PERSON, Polarity, Quote, Rubric, content_id
 
 
 class Record(BaseModel):
@@ -85,6 +85,23 @@ class Segment(Record):
     down: Figure
     rest: Figure
     examples: tuple[str, ...]
+
+
+class Remark(Record):
+    """What comments of one side of the thumb name.
+
+    Attributes:
+        text: In the words that most of them have, in lower case.
+        share: Of that side's comments, those that name it.
+        other: Likewise of the other side's.
+        quotes: Of three comments.
+    """
+
+    text: str
+    polarity: Polarity
+    share: Figure
+    other: Figure
+    quotes: tuple[Quote, ...]
 
 
 class ChosenRubric(Rubric):

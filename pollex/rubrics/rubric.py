@@ -27,7 +27,7 @@ class Quote(BaseModel):
 
     Attributes:
         conversation_id: Where they stand.
-        turn: Index of the turn in the conversation, from 0.
+        turn: Index of the turn in the conversation, from 0; −1 for the first comment that was written of it, and so on.
         text: Verbatim, but for white space.
         part: What it is in the exchange that proves a reason; None where nobody said.
         marks: The words that decided, each from one position in `text` up to another; empty where that isn't known.
@@ -42,6 +42,16 @@ class Quote(BaseModel):
     part: Part | None = None
     marks: tuple[tuple[int, int], ...] = ()
     sure: float | None = None
+
+    @property
+    def of_comment(self) -> bool:
+        """Whether it is of what the user wrote of the conversation: proof for people, and nothing that a judge sees."""
+        return self.turn < 0
+
+    @property
+    def place(self) -> str:
+        """Where it stands, in words."""
+        return "the user's comment" if self.of_comment else f"turn {self.turn}"
 
 
 class Reason(BaseModel):

@@ -31,6 +31,7 @@ from pollex.rubrics.records import (
     DroppedRubric,
     JudgeRecord,
     Record,
+    Remark,
     Segment,
     SpreadRecord,
     TurnRecord,
@@ -58,6 +59,7 @@ class RubricSet(Record):
         rubrics_digest: Of the rubrics that θ was fitted for; another one means that a person has edited since.
         roles: Name of the agent, by role: `built-in (no LLM)`, or a model's name.
         segments: Topics of held-out conversations, those least like the rest first.
+        remarks: What people wrote with their thumb, by side, the most frequent first; nothing is scored by it.
         spread: Of NetSAT, held-out conversations included; None in sets of before.
         reach: How far it reaches on held-out conversations; None where nothing was held out, and in sets of before.
         found_nothing: Share of training conversations in which the model found no reason; None where none was asked.
@@ -93,6 +95,7 @@ class RubricSet(Record):
     rubrics_digest: str
     calibrator: CalibratorRecord | None = None
     segments: tuple[Segment, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     spread: SpreadRecord | None = None
     found_nothing: Figure | None = None
     reach: Reach | None = None

@@ -19,6 +19,8 @@ class ReadArguments(TypedDict, total=False):
     label_field: str | None
     judge_field: str | None
     group_field: str | None
+    comment_field: str | None
+    comments: bool
     messages_field: str | None
     positive: str | None
     negative: str | None

@@ -164,7 +164,12 @@ class Columns:
         """Return the parts of a run's table as SQL; of texts, all runs'."""
         pile = self._pile(table, run)
         parts = all_parts(pile.parent) if table == TEXTS else parts_of(pile)
-        return f"read_parquet([{', '.join(_quoted(str(part.path)) for part in parts)}])" if parts else ""
+        # A run that began under an earlier pollex has parts without a column that came later.
+        return (
+            f"read_parquet([{', '.join(_quoted(str(part.path)) for part in parts)}], union_by_name = true)"
+            if parts
+            else ""
+        )
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
         if self._opened is None:
@@ -185,7 +190,7 @@ class Columns:
     def _merge(self, parts: Sequence[Part]) -> None:
         files = ", ".join(_quoted(str(part.path)) for part in parts)
         whole = Part(parts[0].pile, parts[0].first, parts[-1].last)
-        self._copy(f"SELECT * FROM read_parquet([{files}])", [], whole)
+        self._copy(f"SELECT * FROM read_parquet([{files}], union_by_name = true)", [], whole)
         for part in parts:
             part.path.unlink(missing_ok=True)
 

@@ -74,12 +74,13 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
     wanted, known, others = set(ids), set(users) | {pseudonym(user) for user in users}, set[str]()
     hashes: set[str] = set()
     runs = [path.name for path in (store.folder / RUNS).iterdir()] if (store.folder / RUNS).exists() else []
-    rows = [row for run in runs for row in store.ask(run, 'SELECT id, text_hash, "group", metadata FROM conversations')]
+    rows = [row for run in runs for row in store.ask(run, "SELECT * EXCLUDE (seq) FROM conversations")]
     wanted |= {row["id"] for row in rows if row["group"] in known or (known and known & _users(row["metadata"]))}
     for row in rows:
         (hashes if row["id"] in wanted else others).add(row["text_hash"])
     texts = store.ask("any", "SELECT text_hash, turns FROM texts") if hashes else []
-    own = [words for row in texts if row["text_hash"] in hashes for words in _words(row["turns"])]
+    own = [said for row in rows if row["id"] in wanted for said in _written(row.get("feedback"))]
+    own += [words for row in texts if row["text_hash"] in hashes for words in _words(row["turns"])]
     rest = (words for row in texts if row["text_hash"] not in hashes for words in _words(row["turns"]))
     return Target(frozenset(wanted), frozenset(hashes - others), tuple(own), Traces(own, rest))
 
@@ -89,6 +90,12 @@ def _words(turns: str) -> Iterator[str]:
     for _, content, *tools in unpacked(turns):
         yield content
         yield from (call["arguments"] for one in tools for call in one.get("calls", ()) if "arguments" in call)
+
+
+def _written(feedback: str | None) -> Iterator[str]:
+    """Yield what was written of a kept conversation."""
+    for one in unpacked(feedback or "[]"):
+        yield from filter(None, [one.get("comment"), *one.get("tags", ())])
 
 
 def _users(metadata: str) -> set[str]:

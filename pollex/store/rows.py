@@ -38,6 +38,7 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
             opening=one.opening[:OPENING],
             turn_count=len(one.turns),
             flags=" ".join(one.flags),
+            feedback=packed([said.model_dump(exclude_defaults=True) for said in one.feedback]) if one.feedback else "",
         )
 
 
@@ -154,7 +155,7 @@ def read_conversation(row: Mapping[str, Any]) -> Conversation:
     return Conversation.model_validate(
         {**{name: row[name] for name in ("id", "label", "judge", "group")}, "turns": turns}
         | {"flags": (row["flags"] or "").split()}
-        | {"metadata": unpacked(row["metadata"])}
+        | {"metadata": unpacked(row["metadata"]), "feedback": unpacked(row.get("feedback") or "[]")}
     )
 
 

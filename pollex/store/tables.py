@@ -85,6 +85,7 @@ class ConversationRow(ColumnRow):
         opening: Its beginning, for lists.
         metadata: JSON.
         flags: What is odd about the text, joined by spaces.
+        feedback: JSON of what was written of it; empty where nothing was.
     """
 
     table: ClassVar = "conversations"
@@ -98,6 +99,7 @@ class ConversationRow(ColumnRow):
     opening: str
     turn_count: int
     flags: str = ""
+    feedback: str = ""
 
 
 @dataclass(frozen=True)

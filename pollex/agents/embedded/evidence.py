@@ -81,11 +81,12 @@ def phrase_signal(party: Party, phrase: str) -> Signal:
 
 def wording(rubric: Rubric) -> Callable[[View], Floats]:
     """Mark turns by the words that they share with the nearest quote from another conversation."""
-    party, quoted = party_of(rubric), frozenset(quote.conversation_id for quote in rubric.quotes)
+    party, quotes = party_of(rubric), [quote for quote in rubric.quotes if not quote.of_comment]
+    quoted = frozenset(quote.conversation_id for quote in quotes)
 
     @lru_cache(maxsize=16)
     def examples(without: str) -> Examples:
-        return Examples([q.text for q in rubric.quotes if q.conversation_id != without] or [rubric.text])
+        return Examples([q.text for q in quotes if q.conversation_id != without] or [rubric.text])
 
     def marks(view: View) -> Floats:
         own = view.conversation.id
@@ -100,7 +101,7 @@ def wording(rubric: Rubric) -> Callable[[View], Floats]:
 
 def likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Floats]:
     """Mark turns by cosine to the nearest quote from another conversation."""
-    quotes = rubric.quotes
+    quotes = [quote for quote in rubric.quotes if not quote.of_comment]
     party = party_of(rubric)
 
     def marks(view: View) -> Floats:

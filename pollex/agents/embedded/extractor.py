@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from pollex.agents.checks import refusal
 from pollex.agents.embedded import NAME, events
+from pollex.agents.embedded.comments import proof_of
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.model import EventRubric
 from pollex.agents.embedded.events.signal import event_quotes, event_signal, source_of
@@ -115,6 +116,7 @@ class EmbeddedExtractor:
     def _reason(self, clue: Clue, view: View) -> Reason | None:
         if clue.event:
             quotes = event_quotes(view, clue.event, self.topics)
+            quotes += proof_of(view.conversation, clue.signal.statement) if quotes else ()
         else:
             quotes = quotes_from(view, clue.signal, clue.signal.marks(view))
         if not quotes:

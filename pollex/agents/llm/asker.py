@@ -185,6 +185,15 @@ def turns_as_items(conversation: Conversation) -> list[Item]:
     return items_of((turn.role, turn.shown) for turn in conversation.turns)
 
 
+SAID_OF_IT = "what the user said of it"
+"""In place of a role."""
+
+
+def said_of_it(conversation: Conversation) -> list[Item]:
+    """Return what was written of a conversation as data, after its turns; quotes of it have negative numbers."""
+    return [{"i": -1 - i, "role": SAID_OF_IT, "text": one.text} for i, one in enumerate(conversation.feedback)]
+
+
 def judge_id(model: str, prompt: Prompt) -> str:
     """Return the judge's identity: model, prompt and version."""
     return f"{model} {source_of(prompt)}"

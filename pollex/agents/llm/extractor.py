@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.agents.checks import copies, located, normalized, words, words_of
-from pollex.agents.llm.asker import Asker, PolarRole, judge_id, source_of, turns_as_items
+from pollex.agents.llm.asker import Asker, PolarRole, judge_id, said_of_it, source_of, turns_as_items
 from pollex.agents.llm.parsing import entries
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
@@ -48,7 +48,8 @@ class LlmExtractor(PolarRole):
             return Unanswered(question_id="", outcome="not_scorable", detail=why, judge=self.name)
         prompt = self.prompts[polarity]
         values = {"most": COUNTS[self.asker.settings.reasons - 1], **self.told[polarity]}
-        call = self.asker.call(prompt, turns_as_items(conversation), values, stage="extract", item=conversation.id)
+        items = [*turns_as_items(conversation), *said_of_it(conversation)]
+        call = self.asker.call(prompt, items, values, stage="extract", item=conversation.id)
         value = await self.asker.read(call, {"summary": str, "reasons": list}, judge_id(self.name, prompt))
         return value if isinstance(value, Unanswered) else self._extraction(conversation, polarity, value)
 

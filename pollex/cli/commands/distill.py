@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @with_set_judge
 @with_run
 @set_option(
-    *("encoding", "redact", "on_duplicate", "thumbs", "pairs"),
+    *("encoding", "redact", "comments", "on_duplicate", "thumbs", "pairs"),
     *("embedding_model", "require", "deadline", "max_wait", "retry_refused", "langsmith", *BATCHES),
 )
 def command(

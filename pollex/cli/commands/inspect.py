@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @click.command("inspect", cls=Verb)
 @logs_argument
-@with_logs("judge_field", "group_field")
-@set_option("encoding", "redact", "on_duplicate", "thumbs", "pairs")
+@with_logs("judge_field", "group_field", "comment_field")
+@set_option("encoding", "redact", "comments", "on_duplicate", "thumbs", "pairs")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
 def command(logs: tuple[str, ...], reading: ReadOptions, as_json: bool) -> int:
     """Tell what files hold before anything is learned from them.

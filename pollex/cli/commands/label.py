@@ -58,7 +58,7 @@ def command() -> None:
 @with_set_judge
 @with_run
 @set_option(
-    *("encoding", "redact", "on_duplicate", "thumbs", "pairs"),
+    *("encoding", "redact", "comments", "on_duplicate", "thumbs", "pairs"),
     *("judge_field", "group_field"),
     *(
         "embedding_model",

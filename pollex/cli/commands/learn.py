@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", default=0, show_default=True, help="Random seed.")
 @verbose_option
-@with_logs("group_field")
+@with_logs("group_field", "comment_field")
 @with_model
 @with_run
 @set_option(
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         "judge_field",
         "encoding",
         "redact",
+        "comments",
         "on_duplicate",
         "thumbs",
         "label_sources",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     *(
         "encoding",
         "redact",
+        "comments",
         "on_duplicate",
         "thumbs",
         "label_sources",

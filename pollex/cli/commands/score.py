@@ -64,7 +64,7 @@ class Target(click.Path):
 @with_set_judge
 @with_run
 @set_option(
-    *("encoding", "redact", "on_duplicate", "thumbs", "pairs"),
+    *("encoding", "redact", "comments", "on_duplicate", "thumbs", "pairs"),
     *(
         "costs",
         "cascade",

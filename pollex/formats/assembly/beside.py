@@ -43,15 +43,15 @@ def offered(fields: Mapping[str, Any], pieces: Sequence[Piece], unnamed: str, wa
     own = [piece for piece in pieces if isinstance(piece, Score)]
     for call in calls:
         yield from _of(call.beside, ("trace", call.trace), own, wanted)
-    if (owner := _owner(pieces, calls, unnamed)) is not None:
+    if (owner := owner_of(pieces, unnamed)) is not None:
         rest = {name: value for name, value in fields.items() if not calls or not name.startswith("attributes")}
         spread = any(call.beside for call in calls)
         yield from _of(rest if spread else fields, owner, own, wanted)
 
 
-def _owner(pieces: Sequence[Piece], calls: Sequence[Call], unnamed: str) -> tuple[Target, str] | None:
+def owner_of(pieces: Sequence[Piece], unnamed: str) -> tuple[Target, str] | None:
     """Return the one trace, message or conversation that a row is about; None if there are several."""
-    traces = {call.trace for call in calls}
+    traces = {piece.trace for piece in pieces if isinstance(piece, Call)}
     talks = {piece.id or unnamed for piece in pieces if isinstance(piece, Talk)}
     messages = [piece for piece in pieces if isinstance(piece, Message)]
     chats = {one.conversation for one in messages} | {p.conversation for p in pieces if isinstance(p, Facts)}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pollex.conversations.conversation import Turn
 from pollex.conversations.logs import Account, BadRow, describe_bad_rows
 from pollex.errors import BadInput
-from pollex.formats.assembly.beside import offered
+from pollex.formats.assembly.beside import offered, owner_of
 from pollex.formats.assembly.pieces import (
     NO_FACTS,
     Addition,
@@ -25,9 +25,9 @@ from pollex.formats.assembly.pieces import (
     Words,
 )
 from pollex.formats.assembly.sessions import WITHOUT_WORDS, NoWords, from_calls
-from pollex.formats.assembly.thumbs import chosen, latest, notes
+from pollex.formats.assembly.thumbs import chosen, is_persons, latest, letters, notes
 from pollex.formats.assembly.trees import Built, from_messages, gathered
-from pollex.formats.fields import ReadOptions
+from pollex.formats.fields import ReadOptions, look_up
 from pollex.formats.json_rows import Row
 from pollex.formats.oddities import Oddities, turns_of_piece
 from pollex.text import count
@@ -51,6 +51,7 @@ class Joiner:
         unread: Bad rows, which may be why pieces don't fit together.
         odd: What had an odd shape, and where.
         unused: Columns of rows that aren't joined, named like feedback and no label, and how many have them.
+        comments_found: Whether the field that the user named for comments was there.
         votes: Thumbs on conversations that aren't joined, as `elsewhere` finds them.
     """
 
@@ -72,6 +73,8 @@ class Joiner:
         self._facts: dict[str, list[Mapping[str, Any]]] = {}
         self._shown: dict[str, tuple[float, str]] = {}
         self._scores: list[Score] = []
+        self._remarks: list[Score] = []
+        self.comments_found = False
         self._columns: dict[tuple[str, ...], Score] = {}
         self._places: dict[str, Place] = {}
         self._turns: dict[Turn, Turn] = {}
@@ -101,6 +104,11 @@ class Joiner:
         for piece in found:
             self._keep(piece, place)
             self.odd.look_at(turns_of_piece(piece), place)
+        comment = self._options.comment_field
+        if comment and (value := look_up(row.fields, comment)) not in (None, ""):
+            self.comments_found = True
+            if (owner := owner_of(found, f"{row.source}:{row.line}")) is not None:
+                self._keep(Score(*owner, None, comment=value), place)
         for score in offered(row.fields, found, f"{row.source}:{row.line}", self._options.label_field):
             self._columns[score.target, score.id, score.name, str(score.value)] = score
 
@@ -133,7 +141,19 @@ class Joiner:
             case Link():
                 self._links[piece.conversation] = piece.before
             case Score():
-                self._scores.append(piece)
+                self._score(piece, place)
+
+    def _score(self, score: Score, place: Place) -> None:
+        """Keep a thumb with what was written with it, or a comment that has the name which the user gave."""
+        if (name := self._options.comment_field) and score.name and letters(score.name) == letters(name):
+            self.comments_found = True
+            score = score._replace(value=None, comment=score.value)
+        comment, tags = self.odd.written(score.comment, score.tags, place)
+        score = score._replace(comment=comment, tags=tags)
+        if score.value is not None:
+            self._scores.append(score)
+        elif (comment or tags) and is_persons(score):
+            self._remarks.append(score)
 
     def _shared(self, turns: Turns) -> Turns:
         """Equal turns kept once: traces repeat their history in every span."""
@@ -176,7 +196,7 @@ class Joiner:
         lost = 0
         newest, older = latest(taken, self._options.thumbs)
         self.notes += older
-        for score in newest:
+        for score in (*newest, *self._remarks):
             score = _reached(score, targets)
             owner = targets.get((score.target, score.id)) or targets.get(("message", score.message or ""))
             if owner is not None:

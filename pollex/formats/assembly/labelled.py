@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pollex.conversations.conversation import BOUNDS, Label, Turn
+from pollex.conversations.conversation import BOUNDS, Feedback, Label, Turn
 from pollex.errors import BadInput, spelled
 from pollex.formats.assembly.joiner import Joined
 from pollex.formats.assembly.pieces import Score
@@ -26,8 +26,15 @@ AFTER = 2
 class Labelled:
     """A conversation's parts, as `Conversation` takes them."""
 
-    def __init__(self, id_: str, turns: tuple[Turn, ...], label: Label, metadata: dict[str, Any]) -> None:
-        self.id, self.turns, self.label, self.metadata = id_, turns, label, metadata
+    def __init__(
+        self,
+        id_: str,
+        turns: tuple[Turn, ...],
+        label: Label,
+        metadata: dict[str, Any],
+        feedback: tuple[Feedback, ...],
+    ) -> None:
+        self.id, self.turns, self.label, self.metadata, self.feedback = id_, turns, label, metadata, feedback
         self.judge: str | None = None
         self.group: str | None = None
 
@@ -70,9 +77,10 @@ class Labeller:
         Raises:
             BadInput: As for `label`.
         """
-        label = agreed([Hung(None, label_of(score, self._verdicts), score) for score in scores], self._options.thumbs)
+        thumbs = [Hung(None, label_of(score, self._verdicts), score) for score in scores]
+        label = agreed(thumbs, self._options.thumbs)
         people = ", ".join(dict.fromkeys(score.person for score in scores if score.person))
-        return Voted(id_, label, people or None, "\n".join(score.comment for score in scores if score.comment))
+        return Voted(id_, label, people or None, feedback_of(thumbs))
 
     @property
     def notes(self) -> list[str]:
@@ -134,11 +142,10 @@ class Labeller:
         self._counts["cut"] += bool(facts.get("answer_cut"))
         self._counts["rated turns"] += bool(facts.get("only_rated_turns"))
         self._counts["alone"] += bool(facts.get("session_lost"))
-        told = [_record(thumb) for thumb in thumbs]
-        comments = dict.fromkeys(str(thumb.score.comment) for thumb in thumbs if thumb.score.comment)
-        beside = {"comment": "\n".join(comments), "thumbs": told, "errors": list(joined.built.errors)}
+        told = [_record(thumb) for thumb in thumbs if thumb.score.value is not None]
+        beside = {"thumbs": told, "errors": list(joined.built.errors)}
         metadata = {**facts, **{name: value for name, value in beside.items() if value}}
-        one = Labelled(id_, turns, label, metadata)
+        one = Labelled(id_, turns, label, metadata, feedback_of(thumbs))
         if label is Label.NONE and options.label_field and not joined.scores:
             one.label = self._verdicts.label(self._named(metadata, options.label_field))
         people = list(dict.fromkeys(thumb.score.person for thumb in thumbs if thumb.score.person))
@@ -160,13 +167,28 @@ class Labeller:
         return value
 
 
+def feedback_of(thumbs: Sequence[Hung]) -> tuple[Feedback, ...]:
+    """Return what was written with thumbs, or without one; the same once."""
+    found = (
+        Feedback(
+            comment=thumb.score.comment,
+            tags=thumb.score.tags,
+            author=thumb.score.person,
+            time=thumb.score.at,
+            turn=thumb.place,
+        )
+        for thumb in thumbs
+        if thumb.score.comment or thumb.score.tags
+    )
+    return tuple({(one.comment, one.tags): one for one in found}.values())
+
+
 def _record(thumb: Hung) -> dict[str, Any]:
     score = thumb.score
     told = {
         "value": score.value,
         "name": score.name,
         "source": score.source,
-        "comment": score.comment,
         "by": score.person,
         "turn": thumb.place,
     }

@@ -153,8 +153,11 @@ class Score(NamedTuple):
 
     Attributes:
         target: What `id` names.
+        value: None for a comment without a thumb.
         name: Empty where the tool itself has thumbs, which need no name to be told from other scores.
         source: As the tool writes it; empty where it doesn't say.
+        comment: What was written with it, as the tool has it; text once it is taken.
+        tags: Reasons that were chosen with it, likewise; a list of texts once it is taken.
         person: Who gave it.
         summary: Whether the rows of single scores, where there are any, say the same and more.
         rating: Whether it counts stars, so that 1 is the worst.
@@ -168,7 +171,8 @@ class Score(NamedTuple):
     value: Any
     name: str = ""
     source: str = ""
-    comment: str = ""
+    comment: Any = None
+    tags: Any = None
     person: str | None = None
     at: float | None = None
     summary: bool = False

@@ -201,6 +201,8 @@ def label_of(score: Score, verdicts: Verdicts) -> Label:
     Raises:
         BadInput: The value isn't a thumb's.
     """
+    if score.value is None:
+        return Label.NONE
     if score.rating and not verdicts.numbers:
         return replace(STARS, said=verdicts.said).label(score.value)
     return verdicts.label(score.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pollex.formats.assembly.pieces import Call, Facts, Piece, Score, moment
+from pollex.formats.assembly.pieces import Call, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.payloads import answered, asked
 from pollex.formats.log_shapes.spans import silent_kind
@@ -33,7 +33,7 @@ def _span(fields: Fields) -> Iterator[Piece]:
     if (row := required(fields, "id")) != text(fields.get("span_id")):
         yield Call(trace, row, text(fields.get("span_id")))  # comments name the row
     for one in objects(fields.get("comments")):
-        yield Facts(row, facts(comment=inside(one.get("comment")).get("text") or text(one.get("text"))))
+        yield Score("trace", trace, None, comment=one.get("comment") or one.get("text"))
     scores: Mapping[str, object] = inside(fields.get("scores"))
     for name, value in scores.items():
         if value is not None:
@@ -42,8 +42,7 @@ def _span(fields: Fields) -> Iterator[Piece]:
 
 def _comment(fields: Fields) -> Iterator[Piece]:
     """Yield a comment, which is no label."""
-    words = inside(fields.get("comment")).get("text")
-    yield Facts(required(fields, "origin.id"), facts(comment=words))
+    yield Score("span", required(fields, "origin.id"), None, comment=fields.get("comment"))
 
 
 EXPORTS = (

@@ -64,7 +64,7 @@ def _old_message(fields: Fields) -> Iterator[Piece]:
     chat, key, words = required(fields, "conversationId"), text(fields.get("id")), text_of(fields.get("content") or "")
     turn = Turn(role="user" if truth(fields["authorIsUser"]) else "assistant", content=words)
     yield Message(chat, key, (turn,) if words else (), moment(fields.get("createdAt")))
-    thumb, comment = fields.get("humanFeedback"), str(fields.get("humanFeedbackComment") or "")
+    thumb, comment = fields.get("humanFeedback"), fields.get("humanFeedbackComment")
     if key and str(thumb) in ("1", "-1"):
         yield Score("message", key, thumb, comment=comment)
 
@@ -80,7 +80,7 @@ def _feedback_of(fields: Fields, key: str | None) -> Iterator[Score]:
     found = inside(fields.get("feedback"))
     value = found.get("value", fields.get("feedback_value"))
     if value not in (None, "") and key and not _is_unset(found, value):
-        comment = str(found.get("comment") or fields.get("feedback_comment") or "")
+        comment = found.get("comment") or fields.get("feedback_comment")
         yield Score("message", key, value, comment=comment)
 
 
@@ -92,7 +92,7 @@ def _is_unset(feedback: Fields, value: object) -> bool:
 def _feedback(fields: Fields) -> Iterator[Piece]:
     if fields.get("value") not in (None, "") and not _is_unset(fields, fields["value"]):
         target = required(fields, "forId", "stepId")
-        yield Score("message", target, fields["value"], comment=str(fields.get("comment") or ""))
+        yield Score("message", target, fields["value"], comment=fields.get("comment"))
 
 
 _STEPS = (

@@ -53,13 +53,19 @@ def _words(part: object) -> str:
 
 def _feedback(fields: Fields) -> Iterator[Piece]:
     """Yield a thumb on its message; in older exports on the conversation."""
-    comment = str(inside(fields.get("content")).get("text") or "")
+    given = inside(fields.get("content"))
+    comment, tags = given.get("text"), given.get("tags")
     when = moment(fields.get("create_time"))
     person, key = text(fields.get("user_id")), text(fields.get("id"))
     conversation = required(fields, "conversation_id")
     if fields.get("rating") is not None:
         yield Score(
-            "conversation", conversation, fields["rating"], comment=comment, person=person, at=when, message=key
+            *("conversation", conversation, fields["rating"]),
+            comment=comment,
+            tags=tags,
+            person=person,
+            at=when,
+            message=key,
         )
 
 

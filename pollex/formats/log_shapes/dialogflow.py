@@ -34,9 +34,9 @@ def _logged(fields: Fields) -> Iterator[Piece]:
 def _feedback(given: object, key: str) -> Iterator[Score]:
     feedback = inside(given)
     if feedback.get("rating") not in (None, "", 0, "RATING_UNSPECIFIED"):
-        comment = str(at(feedback, "ratingReason.feedback") or at(feedback, "customRating") or "")
+        comment = at(feedback, "ratingReason.feedback") or at(feedback, "customRating")
         value = _NUMBERED.get(str(feedback["rating"]), feedback["rating"])
-        yield Score("message", key, value, comment=comment)
+        yield Score("message", key, value, comment=comment, tags=at(feedback, "ratingReason.reasonLabels"))
 
 
 _NUMBERED = {"1": "THUMBS_UP", "2": "THUMBS_DOWN"}

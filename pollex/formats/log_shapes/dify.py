@@ -32,7 +32,7 @@ def _message(fields: Fields) -> Iterator[Piece]:
         if one.get("rating"):
             source = str(one.get("from_source") or "user")
             person = text(one.get("from_end_user_id")) or said.get("user")
-            comment = str(one.get("content") or "")
+            comment = one.get("content")
             yield Score("message", key, one["rating"], source=source, comment=comment, person=person)
 
 
@@ -65,7 +65,7 @@ def _file(fields: Fields) -> Iterator[Piece]:
 def _rating(fields: Fields) -> Iterator[Piece]:
     """Yield a thumb of the table of feedback, or of its list."""
     person = text(fields.get("from_end_user_id")) or text(fields.get("from_account_id"))
-    source, comment = str(fields.get("from_source") or "user"), str(fields.get("content") or "")
+    source, comment = str(fields.get("from_source") or "user"), fields.get("content")
     when = moment(fields.get("updated_at") or fields.get("created_at"))
     if fields.get("rating"):
         key = required(fields, "message_id")
@@ -106,7 +106,7 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
     yield Facts(id_, facts(title=fields.get("conversation_name"), only_rated_turns=True))
     source = str(fields.get("feedback_source") or "user")
     value = fields.get("feedback_rating_raw") or fields.get("feedback_rating")
-    comment, when = str(fields.get("feedback_comment") or ""), moment(fields.get("feedback_date"))
+    comment, when = fields.get("feedback_comment"), moment(fields.get("feedback_date"))
     yield Score("message", key, value, source=source, comment=comment, person=person, at=when)
 
 

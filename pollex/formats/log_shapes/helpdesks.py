@@ -39,7 +39,7 @@ def _intercom(fields: Fields) -> Iterator[Piece]:
     yield Facts(id_, facts(title=fields.get("title"), rating_of_fin=fin))
     if rating.get("rating") is not None:
         person = text(inside(rating.get("contact")).get("id"))
-        comment, when = str(rating.get("remark") or ""), moment(rating.get("created_at"))
+        comment, when = rating.get("remark"), moment(rating.get("created_at"))
         yield Score("conversation", id_, rating["rating"], comment=comment, person=person, at=when, rating=True)
 
 
@@ -103,9 +103,9 @@ def _satisfaction(fields: Fields) -> Iterator[Score]:
     """Yield a rating of good or bad; offered ratings are none. Rows may repeat it."""
     score, id_ = str(fields.get("score") or ""), required(fields, "ticket_id")
     if score and score not in ("offered", "unoffered"):
-        comment = str(fields.get("comment") or "")
-        person = text(fields.get("requester_id"))
-        yield Score("conversation", id_, score.removesuffix("_with_comment"), comment=comment, person=person)
+        said, person = fields.get("comment"), text(fields.get("requester_id"))
+        value, reason = score.removesuffix("_with_comment"), fields.get("reason")
+        yield Score("conversation", id_, value, comment=said, tags=reason, person=person)
 
 
 EXPORTS = (

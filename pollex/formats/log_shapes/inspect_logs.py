@@ -54,7 +54,7 @@ def _scores(listed: object, id_: str) -> Iterator[Score]:
         if isinstance(value, Mapping):
             yield from _scores({inner: {**score, "value": one} for inner, one in value.items()}, id_)
         elif value is not None and not _is_nan(value) and not isinstance(value, list):
-            comment = str(score.get("explanation") or "") if isinstance(score, Mapping) else ""
+            comment = score.get("explanation") if isinstance(score, Mapping) else None
             yield Score("conversation", id_, value, name=str(name), comment=comment)
 
 
@@ -79,9 +79,9 @@ def _transcript(fields: Fields) -> Iterator[Piece]:
     if isinstance(scores, Mapping):
         yield from _scores(scores, id_)
     elif _is_scored(scores) and fields.get("success") is not None and not error and not _named(fields):
-        yield Score("conversation", id_, truth(fields["success"]), comment=str(fields.get("score_explanation") or ""))
+        yield Score("conversation", id_, truth(fields["success"]), comment=fields.get("score_explanation"))
     for name, value in _named(fields).items():
-        yield Score("conversation", id_, value, name=name, comment=str(fields.get("score_explanation") or ""))
+        yield Score("conversation", id_, value, name=name, comment=fields.get("score_explanation"))
 
 
 def _is_scored(score: object) -> bool:

@@ -59,8 +59,7 @@ def _called(tool: Mapping[str, Any], output: object) -> Iterator[Turn]:
 def _feedback(fields: Fields) -> Iterator[Piece]:
     """Yield Flowise's thumb on a message, which is a row of a table of its own, or stands in the message."""
     if fields.get("rating"):
-        comment = str(fields.get("content") or "")
-        yield Score("message", required(fields, "messageId"), fields["rating"], comment=comment)
+        yield Score("message", required(fields, "messageId"), fields["rating"], comment=fields.get("content"))
 
 
 _ASKED = {"id": "1", "timestamp": "2026-01-01 00:00:00", "sender": "User", "session_id": "a", "text": "Hello"}

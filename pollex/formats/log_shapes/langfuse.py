@@ -140,7 +140,7 @@ def _score(fields: Fields) -> Iterator[Score]:
     target, id_ = found[0]
     yield Score(
         *(target, id_, value, str(fields.get("name") or ""), str(fields.get("source") or "")),  # type: ignore[arg-type]
-        comment=str(fields.get("comment") or ""),
+        comment=fields.get("comment"),
         person=text(_name(fields, "authorUserId")) or text(_name(fields, "authorUserName")),
         at=moment(fields.get("timestamp")),
         key=text(fields.get("id")),

@@ -28,8 +28,10 @@ def _thread(fields: Fields) -> Iterator[Piece]:
     errors = [str(task["error"]) for task in objects(fields.get("tasks")) if task.get("error")]
     error = str(fields.get("error") or next(iter(errors), ""))
     comment = metadata.get("comment") or metadata.get("feedback_comment")
-    said = facts(metadata=metadata, status=fields.get("status"), user=text(metadata.get("user_id")), comment=comment)
+    said = facts(metadata=metadata, status=fields.get("status"), user=text(metadata.get("user_id")))
     yield Talk(id_, side.turns, keys, when, error, said)
+    if comment:
+        yield Score("conversation", id_, None, comment=comment)
     yield from scores_in(metadata, id_)
 
 

@@ -92,12 +92,12 @@ def _stats(fields: Fields, run: str) -> Iterator[Score]:
 def _feedback(fields: Fields) -> Iterator[Piece]:
     value = fields.get("score") if fields.get("score") is not None else fields.get("value")
     source = inside(fields.get("feedback_source")) or {"type": fields.get("feedback_source")}
-    if value is None:
+    if value is None and not fields.get("comment"):
         return
     yield Score(
         *("span", required(fields, "run_id", "trace_id"), value, required(fields, "key")),
         source=str(source.get("type") or ""),
-        comment=str(fields.get("comment") or ""),
+        comment=fields.get("comment"),
         person=text(source.get("user_id")),
         at=moment(fields.get("modified_at") or fields.get("created_at")),
         key=text(fields.get("id")),

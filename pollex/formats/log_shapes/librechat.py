@@ -41,13 +41,8 @@ def _message(fields: Fields) -> Iterator[Piece]:
     yield Message(id_, key, turns, when, parent, tree=True, error=error, facts=said)
     feedback = fields.get("feedback")
     if isinstance(feedback, Mapping) and feedback.get("rating") is not None:
-        yield Facts(id_, facts(reason=_tag(feedback.get("tag"))))
-        comment, person = str(feedback.get("text") or ""), text(fields.get("user"))
-        yield Score("message", key, feedback["rating"], comment=comment, person=person)
-
-
-def _tag(tag: object) -> object:
-    return tag.get("key") if isinstance(tag, Mapping) else tag
+        words, person = feedback.get("text"), text(fields.get("user"))
+        yield Score("message", key, feedback["rating"], comment=words, tags=feedback.get("tag"), person=person)
 
 
 def _turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:

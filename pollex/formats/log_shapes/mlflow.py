@@ -67,7 +67,7 @@ def _assessments(info: Fields, trace: str) -> Iterator[Score]:
         yield Score(
             *(*target, value, required(one, "assessment_name", "name")),  # type: ignore[arg-type]
             source=str(source.get("source_type") or ""),
-            comment=str(one.get("rationale") or ""),
+            comment=one.get("rationale"),
             person=text(source.get("source_id")),
             at=moment(one.get("last_update_time")),
             key=text(one.get("assessment_id")),

@@ -28,11 +28,12 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
     compared = facts(arena=meta.get("arena"), sibling_model_ids=data.get("sibling_model_ids"))
     if isinstance(chat, Mapping):
         yield from _chat_of(id_, chat, person, moment(chat.get("updated_at")) or when, annotated=False)
-    yield Facts(id_, compared | facts(reason=data.get("reason"), tags=data.get("tags")))
+    yield Facts(id_, compared)
     if data.get("rating") is not None:
         yield Score(
             *("message", required(meta, "message_id"), data["rating"]),
-            comment=data.get("comment") or "",
+            comment=data.get("comment"),
+            tags=[data.get("reason"), data.get("tags")],
             person=person,
             at=when,
         )
@@ -121,8 +122,8 @@ def _annotation(key: str, message: Mapping[str, Any], person: str | None) -> Ite
     """Yield the thumb in a chat's message, which feedback repeats."""
     annotation = message.get("annotation")
     if isinstance(annotation, Mapping) and annotation.get("rating") is not None:
-        comment = str(annotation.get("comment") or "")
-        yield Score("message", key, annotation["rating"], comment=comment, person=person, summary=True)
+        said, tags = annotation.get("comment"), [annotation.get("reason"), annotation.get("tags")]
+        yield Score("message", key, annotation["rating"], comment=said, tags=tags, person=person, summary=True)
 
 
 _USER = {"id": "m1", "parentId": None, "role": "user", "content": "Hello"}

@@ -22,8 +22,7 @@ def _trace(fields: Fields) -> Iterator[Piece]:
     yield from _scores(fields.get("feedback_scores"), "trace", trace)
     for column, value in fields.items():
         if column.startswith(COLUMN) and not column.endswith(REASON) and value not in (None, "", "-"):
-            name, comment = column.removeprefix(COLUMN), str(fields.get(f"{column}{REASON}") or "")
-            yield Score("trace", trace, value, name, comment=comment)
+            yield Score("trace", trace, value, column.removeprefix(COLUMN), comment=fields.get(f"{column}{REASON}"))
 
 
 def _call(fields: Fields, trace: str, parent: str | None, error: str = "") -> Call:
@@ -45,7 +44,7 @@ def _scores(listed: object, target: Target, id_: str) -> Iterator[Score]:
         if value is not None:
             yield Score(
                 *(target, id_, value, str(score.get("name") or ""), str(score.get("source") or "")),
-                comment=str(score.get("reason") or ""),
+                comment=score.get("reason"),
                 person=text(score.get("created_by")),
                 at=moment(score.get("last_updated_at")),
             )

@@ -161,7 +161,7 @@ def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iter
     name = str(have.get("gen_ai.evaluation.name") or "evaluation")
     session = next((text(have[one]) for one in SESSION_NAMES if have.get(one)), None)
     person = next((text(have[one]) for one in USER_NAMES if have.get(one)), None)
-    comment = str(have.get("gen_ai.evaluation.explanation") or "")
+    comment = have.get("gen_ai.evaluation.explanation")
     if value is None:
         return
     places: list[tuple[Target, str]] = [("span", span), ("trace", trace), ("conversation", session or "")]

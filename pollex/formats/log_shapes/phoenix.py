@@ -58,7 +58,7 @@ def _annotation(fields: Fields) -> Iterator[Piece]:
     target, id_ = found[0]
     yield Score(
         *(target, id_, value, required(fields, "name", "annotation_name"), required(fields, "annotator_kind")),  # type: ignore[arg-type]
-        comment=str(_result(fields, "explanation") or ""),
+        comment=_result(fields, "explanation"),
         person=text(fields.get("user_id")) or text(fields.get("identifier")),
         at=moment(fields.get("updated_at")),
         key=text(fields.get("id")),
@@ -113,7 +113,7 @@ def _example_row(fields: Fields) -> Iterator[Piece]:
         for one in listed if isinstance(listed, list) else [listed]:
             if isinstance(one, Mapping):
                 value = one.get("score") if one.get("score") is not None else one.get("label")
-                kind, comment = str(one.get("annotator_kind") or ""), str(one.get("explanation") or "")
+                kind, comment = str(one.get("annotator_kind") or ""), one.get("explanation")
                 person = text(one.get("username")) or text(one.get("user_id"))
                 if value is not None:
                     yield Score("conversation", id_, value, name, kind, comment=comment, person=person)

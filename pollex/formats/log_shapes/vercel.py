@@ -60,7 +60,8 @@ def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[Sco
     """Yield the thumb in a message, or in its metadata."""
     given, value, key = _given(message), _value(message), text(message.get("id"))
     if isinstance(value, str | int | float) and value != "" and key:
-        yield Score("message", key, value, comment=str(given.get("comment") or ""), person=person)
+        tags = given.get("tags") or given.get("reason")
+        yield Score("message", key, value, comment=given.get("comment"), tags=tags, person=person)
 
 
 _VALUES = ("rating", "value", "type", "score", "thumbs")

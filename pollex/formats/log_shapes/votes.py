@@ -25,9 +25,9 @@ def _votes(fields: Fields) -> Iterator[Piece]:
     )
     named, key = text(owner), text(message)
     if value is not None and (named or key):
-        said, by = str(comment or ""), text(person)
         target: Target = "conversation" if named else "message"
-        yield Score(target, named or key or "", value, comment=said, person=by, at=moment(when), message=key)
+        by, owned = text(person), named or key or ""
+        yield Score(target, owned, value, comment=comment, person=by, at=moment(when), message=key)
 
 
 def _is_vote(fields: Fields) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pollex.formats.assembly.pieces import Call, Facts, Piece, Score, moment
+from pollex.formats.assembly.pieces import Call, Piece, Score, moment
 from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text, under
 from pollex.formats.log_shapes.payloads import answered, asked
@@ -38,7 +38,7 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
     payload: Mapping[str, object] = inside(fields.get("payload"))
     kind = str(fields.get("feedback_type"))
     if kind == NOTE and payload.get("note"):
-        yield Facts(call, facts(comment=str(payload["note"])))
+        yield Score("span", call, None, comment=payload["note"], person=text(fields.get("creator")))
     value = payload.get("emoji") if kind == REACTION else None
     name = kind.removeprefix(ANNOTATION) if kind.startswith(ANNOTATION) else ""
     if value is not None and not is_usual(value):

@@ -25,7 +25,7 @@ def _claude(fields: Fields) -> Iterator[Piece]:
         yield Message(id_, key, turns, when, parent, tree=tree)
         given = inside(message.get("chat_feedback") or message.get("feedback"))
         if given.get("type"):
-            yield Score("message", key, given["type"], comment=str(given.get("reason") or ""), person=person)
+            yield Score("message", key, given["type"], comment=given.get("reason"), person=person)
 
 
 def _said(role: object, content: object, files: object) -> tuple[Turn, ...]:

@@ -147,9 +147,9 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
 def _context_of(quote: Quote, conversations: Mapping[str, Conversation]) -> ReplyContext | None:
     conversation = conversations[quote.conversation_id]
     place = quote.turn
-    if place >= len(conversation.turns) or not may_answer(conversation, place):
+    if quote.of_comment or place >= len(conversation.turns) or not may_answer(conversation, place):
         return None
-    return ReplyContext(conversation, place) if quote.text in conversation.turns[place].content else None
+    return ReplyContext(conversation, place) if quote.text in conversation.turns[place].shown else None
 
 
 def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:

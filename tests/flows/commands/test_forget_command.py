@@ -7,7 +7,7 @@ from pathlib import Path
 
 from small_runs import Pollex
 
-from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.conversation import Conversation, Feedback, Turn
 from pollex.conversations.fragments import Traces
 from pollex.store.ledger import StoreLedger
 from pollex.store.rows import conversation_rows
@@ -26,7 +26,8 @@ def test_what_everybody_says_is_no_trace_of_anybody() -> None:
 
 async def test_calls_about_others_stay_unless_they_quote(tmp_path: Path, pollex: Pollex) -> None:
     def talk(id_: str, said: str) -> Conversation:
-        return Conversation(id=id_, turns=(Turn(role="user", content=said), Turn(role="assistant", content="I see.")))
+        turns = (Turn(role="user", content=said), Turn(role="assistant", content="I see."))
+        return Conversation(id=id_, turns=turns, feedback=(Feedback(comment=f"Not a word of Xaver's cello, {id_}"),))
 
     with Store.open(tmp_path / ".pollex") as store:
         run = store.begin("score", arguments={}, fingerprint={}, versions={})
@@ -41,6 +42,6 @@ async def test_calls_about_others_stay_unless_they_quote(tmp_path: Path, pollex:
     with Store.open(tmp_path / ".pollex") as store:
         assert store.rows("SELECT c.key FROM calls AS c JOIN requests USING (key)") == [{"key": "k3"}]
     files = [path for path in (tmp_path / ".pollex").rglob("*") if path.is_file()]
-    assert not any(b"alpacas" in path.read_bytes() for path in files)
+    assert not any(gone in path.read_bytes() for path in files for gone in (b"alpacas", b"cello, anna-1"))
     assert b"k3" in (tmp_path / ".pollex" / "backup.sqlite").read_bytes()
     assert pollex("forget", "--conversation", "nobody").code == 2

@@ -10,7 +10,7 @@ from scripted import TALK, Scripted, asker
 
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.roles import Extraction
-from pollex.conversations.conversation import Label
+from pollex.conversations.conversation import Feedback, Label
 from pollex.gateway.outcomes import Failed, Refused
 from pollex.rubrics.answers import Unanswered
 
@@ -79,6 +79,21 @@ async def test_a_reason_without_a_true_quote_is_dropped_and_counted() -> None:
     assert [quote.text for quote in found.reasons[0].quotes] == ["see", "Replace .Result"]
     assert (found.dropped, found.unquoted) == (7, 6)
     assert (role.tally["without a quote"], role.tally["without an exchange"]) == (6, 1)
+
+
+async def test_what_the_user_wrote_of_it_is_told_as_data_and_can_be_quoted_and_not_copied() -> None:
+    said = Feedback(comment="It never told me which version of the library this needs.", tags=("incomplete",))
+    talk = NEGATIVE.model_copy(update={"feedback": (said,)})
+    quotes = ((0, TALK.turns[0].content), (-1, "never told me which version"))
+    door = Scripted(otherwise=wrote(reason("The assistant leaves out what is needed.", *quotes)))
+    found = await LlmExtractor(asker(door)).extract(talk)
+    assert isinstance(found, Extraction)
+    assert [(quote.turn, quote.place) for quote in found.reasons[0].quotes][1] == (-1, "the user's comment")
+    data = str(door.history[0])
+    assert "what the user said of it" in data
+    assert "incomplete" in data
+    copied = Scripted(otherwise=wrote(reason(said.comment, *quotes)))
+    assert (await LlmExtractor(asker(copied)).extract(talk)).reasons == ()  # type: ignore[union-attr]
 
 
 async def test_a_reason_that_copies_the_conversation_is_dropped() -> None:

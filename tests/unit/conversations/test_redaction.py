@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from small_log import write_log
 
-from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.conversation import Conversation, Feedback, Turn
 from pollex.conversations.redaction import Placeholders, found_in, kind_of, pseudonym, redacted
 from pollex.conversations.tools import ToolCall, ToolResult
 from pollex.formats.fields import ReadOptions
@@ -78,6 +78,14 @@ def test_arguments_and_errors_of_tools_are_redacted_and_stay_json() -> None:
     assert json.loads(one.turns[0].calls[0].arguments) == {"to": "<MAIL_1>", "copies": 2, "card": "<CARD_1>"}
     assert one.turns[1].result == ToolResult(error="no such address: <MAIL_1>")
     assert originals == {"<MAIL_1>": MAIL, "<CARD_1>": CARD}
+
+
+def test_what_people_wrote_is_redacted_and_who_wrote_it_has_another_name() -> None:
+    said = Feedback(comment=f"It never wrote to {MAIL}.", tags=(PHONE,), author=MAIL)
+    one, _ = redacted(Conversation(id="c", turns=(), feedback=(said,)))
+    assert one.feedback == (
+        Feedback(comment="It never wrote to <MAIL_1>.", tags=("<PHONE_1>",), author=pseudonym(MAIL)),
+    )
 
 
 def test_a_log_is_redacted_as_it_is_read_and_the_store_alone_knows_what_was_there(tmp_path: Path) -> None:

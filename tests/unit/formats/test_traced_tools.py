@@ -63,12 +63,8 @@ def faults(logs: Logs, lost: frozenset[str] = frozenset()) -> list[str]:
             found.append(f"{talk} has {turns}")
         if conversation.label.value != LABELS[talk]:
             found.append(f"{talk} is {conversation.label.value}")
-        if (
-            talk in COMMENTS
-            and "comment" not in lost
-            and COMMENTS[talk] not in str(conversation.metadata.get("comment"))
-        ):
-            found.append(f"{talk} has the comment {conversation.metadata.get('comment')}")
+        if talk in COMMENTS and "comment" not in lost and COMMENTS[talk] not in str(conversation.feedback):
+            found.append(f"{talk} has the comment {conversation.feedback}")
     return found + [f"{seen} are there"] * (sorted(seen) != sorted(LABELS))
 
 

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from pollex.agents.roles import Extraction
-from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.conversation import Conversation, Feedback, Turn
 from pollex.conversations.tools import ToolCall, ToolResult
 from pollex.errors import PollexError, ResumeRefused, StoreBusy, StoreDamaged, WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -154,6 +154,16 @@ class TestReadingBack:
             assert list(conversations_of(store, "run")) == [one]
             row = store.ask("run", "SELECT *, '' AS turns FROM conversations")[0] | {"turns": before}
         assert [turn.content for turn in read_conversation(row).turns] == ["Book it.", "[tool call: book]"]
+
+    async def test_what_was_written_of_a_conversation_comes_back(
+        self, folder: Path, conversation: Conversation
+    ) -> None:
+        said = Feedback(comment="Wrong date.", tags=("date",), author="ann", time=1.5, turn=1)
+        with Store.open(folder) as store:
+            await store.write(conversation_rows("run", [one := conversation.model_copy(update={"feedback": (said,)})]))
+            assert list(conversations_of(store, "run")) == [one]
+            row = store.ask("run", "SELECT * EXCLUDE (feedback), '' AS turns FROM conversations")[0]
+        assert read_conversation(row).feedback == ()
 
     async def test_extractions_come_back_also_the_failed_ones(
         self, folder: Path, conversation: Conversation, extraction: Extraction

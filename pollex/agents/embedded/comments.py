@@ -1,0 +1,119 @@
+"""What people wrote with their thumb: what many comments name, and comments as proof of an event.
+
+Comments are there only where a thumb is, so they never count as evidence: no answer, weight or p value rests on them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from pollex.agents.embedded.events.sentences import carried, word_set
+from pollex.conversations.conversation import Conversation, Label
+from pollex.prompts.domain import STOPWORDS
+from pollex.rubrics.records import Remark
+from pollex.rubrics.rubric import Polarity, Quote
+from pollex.rubrics.worth import share_of
+
+LONGEST = 3
+"""Words of a phrase."""
+FEWEST, LEAST_SHARE = 3, 0.05
+"""Comments of a side that have to name something, in number and as a share."""
+WITHIN, ALIKE = 0.6, 0.8
+"""A shorter phrase is left out where a longer one has so much of it; one that names nearly the same comments, too."""
+MOST, EXAMPLES = 8, 3
+PLAIN = frozenset(map(carried, word_set("assistant user reply answer something offer ask say tell tool call chat bot")))
+"""Words of all statements, which tie no comment to one."""
+
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
+
+
+def remarks_of(conversations: Iterable[Conversation]) -> tuple[Remark, ...]:
+    """Return what the comments of labeled conversations name, by side of the thumb, the most frequent first."""
+    rated = [one for one in conversations if one.feedback and one.label is not Label.NONE]
+    sides: dict[Polarity, list[Conversation]] = {
+        "dsat": [one for one in rated if one.label is Label.NEGATIVE],
+        "sat": [one for one in rated if one.label is Label.POSITIVE],
+    }
+    return tuple(remark for side, own in sides.items() for remark in _of_side(side, own, sides))
+
+
+def _of_side(
+    side: Polarity, own: Sequence[Conversation], sides: dict[Polarity, list[Conversation]]
+) -> Iterator[Remark]:
+    named: defaultdict[tuple[str, ...], dict[int, str]] = defaultdict(dict)
+    for place, one in enumerate(own):
+        for stems, words in _phrases(one):
+            named[stems].setdefault(place, words)
+    other = [{stems for stems, _ in _phrases(one)} for one in sides["sat" if side == "dsat" else "dsat"]]
+    for stems in _telling({stems: set(places) for stems, places in named.items()}, len(own)):
+        places = named[stems]
+        yield Remark(
+            text=max(sorted(places.values()), key=list(places.values()).count),
+            polarity=side,
+            share=share_of(len(places), len(own)),
+            other=share_of(sum(stems in phrases for phrases in other), len(other)),
+            quotes=tuple(quote for place in list(places)[:EXAMPLES] if (quote := naming(own[place], set(stems)))),
+        )
+
+
+def _phrases(conversation: Conversation) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield phrases of comments, and tags, as stems and as they were written in lower case."""
+    for one in conversation.feedback:
+        for tag in one.tags:
+            yield tuple(_stem(word) for word in _WORD.findall(tag.casefold())), tag.casefold()
+        for sentence in _SENTENCE.findall(one.comment.casefold()):
+            words = _WORD.findall(sentence)
+            for start in range(len(words)):
+                for end in range(start + 1, min(start + LONGEST, len(words)) + 1):
+                    if _tells(words[start]) and _tells(words[end - 1]):
+                        yield tuple(map(_stem, words[start:end])), " ".join(words[start:end])
+
+
+def _tells(word: str) -> bool:
+    return len(word) > 2 and word not in STOPWORDS
+
+
+def _stem(word: str) -> str:
+    return carried(word) or word
+
+
+def _telling(named: dict[tuple[str, ...], set[int]], comments: int) -> list[tuple[str, ...]]:
+    """Choose phrases that many comments have, longer ones before their parts, each for comments of its own."""
+    often = {stems: places for stems, places in named.items() if len(places) >= max(FEWEST, LEAST_SHARE * comments)}
+    whole = [
+        stems
+        for stems, places in often.items()
+        if not any(_holds(longer, stems) and len(often[longer]) >= WITHIN * len(places) for longer in often)
+    ]
+    whole.sort(key=lambda stems: (-len(often[stems]), -len(stems), stems))
+    chosen: list[tuple[str, ...]] = []
+    for stems in whole:
+        if all(len(often[stems] & often[one]) < ALIKE * len(often[stems]) for one in chosen):
+            chosen.append(stems)
+    return chosen[:MOST]
+
+
+def _holds(longer: tuple[str, ...], stems: tuple[str, ...]) -> bool:
+    size = len(stems)
+    return len(longer) > size and any(longer[i : i + size] == stems for i in range(len(longer) - size + 1))
+
+
+def naming(conversation: Conversation, stems: set[str]) -> Quote | None:
+    """Quote the comment's sentence that has most of some stems; None where it has none."""
+    found = [
+        (len(stems & {_stem(word) for word in _WORD.findall(sentence.casefold())}), -place, sentence.strip())
+        for place, one in enumerate(conversation.feedback)
+        for sentence in _SENTENCE.findall(one.text)
+    ]
+    shared, place, sentence = max(found, key=lambda one: one[0], default=(0, 0, ""))
+    return Quote(conversation_id=conversation.id, turn=place - 1, text=sentence) if shared else None
+
+
+def proof_of(conversation: Conversation, statement: str) -> tuple[Quote, ...]:
+    """Quote the comment that speaks of what a reason says; none where no comment does."""
+    stems = {carried(word) for word in _WORD.findall(statement.casefold())} - PLAIN - {""}
+    quote = naming(conversation, stems) if conversation.feedback else None
+    return (quote,) if quote else ()
