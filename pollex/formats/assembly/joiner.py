@@ -24,7 +24,7 @@ from pollex.formats.assembly.pieces import (
     Turns,
     Words,
 )
-from pollex.formats.assembly.sessions import WITHOUT_WORDS, NoWords, from_calls
+from pollex.formats.assembly.sessions import UNREAD, WITHOUT_WORDS, NoWords, from_calls
 from pollex.formats.assembly.thumbs import chosen, is_persons, latest, letters, notes
 from pollex.formats.assembly.trees import Built, from_messages, gathered
 from pollex.formats.fields import ReadOptions, look_up
@@ -321,6 +321,8 @@ class Joiner:
         self.account.ways[built.way] += 1
         facts = gathered([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
+        if UNREAD in built.errors:
+            self.odd.add(UNREAD, place)
         return Joined(id_, built._replace(facts=facts), tuple(thumbs.get(id_, ())), place)
 
 

@@ -17,6 +17,7 @@ from pollex.formats.assembly.pieces import Call, Turns, Words
 from pollex.formats.assembly.trees import Built, gathered
 
 FAILED = Turn(role="assistant", content="[error]")
+UNREAD = "what came out can't be read as words, and [error] stands for it"
 """What stands for an answer that never came."""
 CALL = "[tool call: "
 """How the line of a turn begins that stands for a call of a tool."""
@@ -76,6 +77,8 @@ def from_calls(calls: Sequence[Call], words: Mapping[str, Words]) -> Built:
         thread.hang(wordless.get(index + 1, ()))
     facts = gathered([call.facts for call in calls]) | _origin(calls, candidates)
     errors = tuple(dict.fromkeys(said.error for choice in candidates for said in choice[-1:] if said.error))
+    if not errors and FAILED in thread.turns:
+        errors = (UNREAD,)
     places: dict[str, int | None] = {span: None for call in calls for span in (call.trace, call.span)}
     return Built(tuple(thread.turns), places | thread.places, errors, facts, thread.way(len(candidates)))
 

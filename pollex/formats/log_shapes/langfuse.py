@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, objects, required, text
+from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, inside, objects, required, text
 from pollex.formats.log_shapes.payloads import answered, asked, opened
 from pollex.formats.log_shapes.spans import silent_kind
 
@@ -88,7 +88,7 @@ def _inside(fields: Fields, trace: str | None) -> Iterator[Score]:
     for score in objects(fields.get("scores")):
         if "name" in score:
             yield from _score({"traceId": trace, **score})
-    for name, value in fields.items():
+    for name, value in {**fields, **inside(fields.get("scores"))}.items():
         listed = opened(value)
         if isinstance(listed, list) and listed and name.replace("_", "").lower() not in _OWN and trace:
             values = [one for one in listed if isinstance(one, str | int | float)]

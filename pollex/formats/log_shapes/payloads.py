@@ -212,7 +212,7 @@ def _is_message(value: object) -> bool:
 
 
 def _is_choice(value: Mapping[str, Any]) -> bool:
-    return isinstance(value.get("message"), Mapping) and bool(value.keys() & {"finish_reason", "index"})
+    return isinstance(value.get("message"), Mapping) and "role" not in value
 
 
 def generated(choices: object) -> Side | None:
