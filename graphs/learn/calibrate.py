@@ -131,6 +131,20 @@ def require_grades(logs: Logs, others: Sequence[str]) -> None:
         raise WrongUse(f"{missing[0]!r} holds no two different grades to learn", remedy=remedy, option="also")
 
 
+def grades_told(logs: Logs) -> str:
+    """Say what becomes of the label's grades; empty where they are thumbs."""
+    from pollex.calibration.grades import MOST, rounded  # scikit-learn comes with it, and takes a second to import
+
+    if not logs.label_field:
+        return ""
+    if graded := graded_between(logs):
+        return f"grades are learned beside thumbs, those of {len(graded)} without a thumb, too"
+    grades = np.array([_grade(one, logs.label_field) for one in logs])
+    levels = len(np.unique(rounded(grades)[~np.isnan(grades)]))
+    remedy = f"thumbs alone are learned; for grades, round them to {MOST} or fewer"
+    return f"{logs.label_field} holds {levels} different grades: {remedy}" if levels > MOST else ""
+
+
 def graded_between(logs: Logs) -> tuple[Conversation, ...]:
     """Return conversations whose grade is neither a thumb up nor one down, each text of an annotator once.
 

@@ -14,7 +14,7 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.graphs.context import Progress
-from pollex.graphs.learn.calibrate import graded_between, require_grades
+from pollex.graphs.learn.calibrate import grades_told, require_grades
 from pollex.graphs.learn.results import Learned
 from pollex.graphs.learn.run import learn as run_learning
 from pollex.graphs.learn.run import refit as run_refit
@@ -110,8 +110,8 @@ def _read(
     check_learnable(read, settings.minimum)
     if settings.others_rated:
         require_grades(read, settings.others_rated)
-    if graded := graded_between(read):
-        progress.note(f"Note: grades are learned beside thumbs, those of {len(graded)} without a thumb, too")
+    if told := grades_told(read):
+        progress.note(f"Note: {told}")
     say_repeats(read, progress)
     return profile, read
 

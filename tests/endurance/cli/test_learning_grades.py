@@ -89,3 +89,13 @@ def test_questions_beside_the_label_that_hold_no_grades_are_refused(
     assert refused.code == 2
     assert told in refused.err
     assert "--also" in refused.err
+
+
+def test_grades_of_which_there_are_too_many_are_told_to_be_learned_as_thumbs_alone(
+    pollex: Pollex, tmp_path: Path
+) -> None:
+    rows = [row | {"stars": 20 * int(str(row["stars"])) + place % 7} for place, row in enumerate(starred())]
+    rules = ("--positive", ">=80", "--negative", "<=50", "--test-fraction", "0")
+    learned = pollex("learn", write_log(tmp_path / "log.jsonl", rows), "--label-field", "stars", *rules)
+    assert learned.code == 0, learned.err
+    assert "different grades: thumbs alone are learned; for grades, round them to 11 or fewer" in learned.out
