@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pollex.agents.embedded.events.language import not_english
+from pollex.agents.embedded.events.language import language_of, needs_english
 from pollex.agents.roles import Extraction
 from pollex.conversations.splits import blocks
 from pollex.graphs.learn.state import LearnContext, RunState
@@ -104,8 +104,8 @@ def caveats(context: LearnContext, truth: Bools) -> list[str]:
     n_sat, n_dsat = (sum(r.polarity == kind for r in context.work.chosen) for kind in ("sat", "dsat"))
     if n_sat < context.settings.budget[0] or n_dsat < context.settings.budget[1]:
         notes.append(f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen.")
-    if reason := not_english(context.training):
-        notes.append(f"{NO_EVENTS}: {reason}.")
+    if reason := needs_english(context.training):
+        notes.append(f"{reason}." if language_of(context.training) else f"{NO_EVENTS}: {reason}.")
     if failed := len(context.work.failures):
         notes.append(
             f"{count(failed, 'conversation lacks', 'conversations lack')} an answer; "

@@ -9,9 +9,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from pollex.agents.embedded.events.language import language_of, stopwords_of
 from pollex.agents.embedded.events.sentences import carried, word_set
 from pollex.conversations.conversation import Conversation, Label
-from pollex.prompts.domain import STOPWORDS
 from pollex.rubrics.records import Remark
 from pollex.rubrics.rubric import Polarity, Quote
 from pollex.rubrics.worth import share_of
@@ -43,11 +43,12 @@ def remarks_of(conversations: Iterable[Conversation]) -> tuple[Remark, ...]:
 def _of_side(
     side: Polarity, own: Sequence[Conversation], sides: dict[Polarity, list[Conversation]]
 ) -> Iterator[Remark]:
+    stop = stopwords_of(language_of(own))
     named: defaultdict[tuple[str, ...], dict[int, str]] = defaultdict(dict)
     for place, one in enumerate(own):
-        for stems, words in _phrases(one):
+        for stems, words in _phrases(one, stop):
             named[stems].setdefault(place, words)
-    other = [{stems for stems, _ in _phrases(one)} for one in sides["sat" if side == "dsat" else "dsat"]]
+    other = [{stems for stems, _ in _phrases(one, stop)} for one in sides["sat" if side == "dsat" else "dsat"]]
     for stems in _telling({stems: set(places) for stems, places in named.items()}, len(own)):
         places = named[stems]
         yield Remark(
@@ -59,7 +60,7 @@ def _of_side(
         )
 
 
-def _phrases(conversation: Conversation) -> Iterator[tuple[tuple[str, ...], str]]:
+def _phrases(conversation: Conversation, stop: frozenset[str]) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield phrases of comments, and tags, as stems and as they were written in lower case."""
     for one in conversation.feedback:
         for tag in one.tags:
@@ -68,12 +69,8 @@ def _phrases(conversation: Conversation) -> Iterator[tuple[tuple[str, ...], str]
             words = _WORD.findall(sentence)
             for start in range(len(words)):
                 for end in range(start + 1, min(start + LONGEST, len(words)) + 1):
-                    if _tells(words[start]) and _tells(words[end - 1]):
+                    if stop.isdisjoint((words[start], words[end - 1])) and len(words[end - 1]) > 2:
                         yield tuple(map(_stem, words[start:end])), " ".join(words[start:end])
-
-
-def _tells(word: str) -> bool:
-    return len(word) > 2 and word not in STOPWORDS
 
 
 def _stem(word: str) -> str:

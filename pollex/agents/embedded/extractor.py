@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from textwrap import shorten
 from typing import Any
 
@@ -15,6 +16,7 @@ from pollex.agents.checks import refusal
 from pollex.agents.embedded import NAME, events
 from pollex.agents.embedded.comments import proof_of
 from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.language import ENGLISH, language_of, stopwords_of
 from pollex.agents.embedded.events.model import EventRubric
 from pollex.agents.embedded.events.signal import event_quotes, event_signal, source_of
 from pollex.agents.embedded.events.topics import Topics
@@ -84,7 +86,8 @@ class EmbeddedExtractor:
             return
         views = views_of(labelled, self.embedder, vectors=True)
         sources = {f"signal:{name}": signal for name, signal in SIGNALS.items()}
-        sources |= {signal.name: signal for signal in mined(views, positive, self.seed)}
+        language = language_of(labelled)
+        sources |= {signal.name: signal for signal in mined(views, positive, self.seed, language)}
         self.clues = [*clues(sources, views, positive), *self._events(labelled, views, positive)]
 
     def _events(self, labelled: Sequence[Conversation], views: Sequence[View], positive: Flags) -> list[Clue]:
@@ -228,12 +231,15 @@ def beginning(text: str) -> str:
     return short if short != "…" else f"{line[: LONGEST_EXAMPLE - 1]}…"
 
 
-def mined(views: Sequence[View], positive: Flags, seed: int = 0) -> list[Signal]:
+def mined(views: Sequence[View], positive: Flags, seed: int = 0, language: str = ENGLISH) -> list[Signal]:
     """Return signals for phrases and clusters of turns that are more frequent in one class.
 
-    They quote what users wrote, so they pass the checks of any rubric that was made from conversations.
+    Phrases of a language without stop words would be bare words, and are left out. Signals quote what users wrote, so
+    they pass the checks of any rubric that was made from conversations.
     """
-    phrases = [phrase_signal(party, phrase) for party in PARTIES for phrase in phrases_of(party, views, positive)]
+    stop = stopwords_of(language)
+    parties = PARTIES if language else ()
+    phrases = [phrase_signal(party, one) for party in parties for one in phrases_of(party, views, positive, stop)]
     clusters = [cluster for party in PARTIES for cluster in clusters_of(party, views, positive, seed)]
     signals = phrases + [cluster.signal(f"turns:{cluster.party}:{i}") for i, cluster in enumerate(clusters)]
     return [signal for signal in signals if not refusal(signal.statement)]
@@ -268,13 +274,15 @@ def every_second(positive: Flags, start: int) -> Flags:
     return half
 
 
-def phrases_of(party: Party, views: Sequence[View], positive: Flags) -> list[str]:
+def phrases_of(party: Party, views: Sequence[View], positive: Flags, stop: frozenset[str] = STOPWORDS) -> list[str]:
     """List phrases of one party that separate the classes, the clearest first."""
     from sklearn.feature_extraction.text import CountVectorizer  # a second; only `learn` needs it
 
     said = [[view.texts[turn] for turn in view.of(party)] for view in views]
     least = max(4, round(0.04 * len(views)))
-    counter = CountVectorizer(analyzer=phrases_in, binary=True, min_df=least, max_features=MOST_CANDIDATES)
+    counter = CountVectorizer(
+        analyzer=partial(phrases_in, stop=stop), binary=True, min_df=least, max_features=MOST_CANDIDATES
+    )
     try:
         present = counter.fit_transform(said).tocsc()
     except ValueError:  # no phrase in so many conversations
@@ -292,14 +300,14 @@ def phrases_of(party: Party, views: Sequence[View], positive: Flags) -> list[str
     return list(chosen)
 
 
-def phrases_in(turns: Sequence[str]) -> set[str]:
+def phrases_in(turns: Sequence[str], stop: frozenset[str] = STOPWORDS) -> set[str]:
     """Collect phrases of up to `LONGEST_PHRASE` words, without digits and not of stopwords alone."""
     found = set()
     for turn in turns:
         words = _WORD.findall(turn.lower())
         for length in range(1, LONGEST_PHRASE + 1):
             for phrase in zip(*(words[i:] for i in range(length)), strict=False):
-                if not (STOPWORDS.issuperset(phrase) or any(map(_FIGURE.search, phrase))):
+                if not (stop.issuperset(phrase) or any(map(_FIGURE.search, phrase))):
                     found.add(" ".join(phrase))
     return found
 

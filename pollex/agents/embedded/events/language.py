@@ -1,17 +1,32 @@
-"""A check that a log is English enough for detectors that read English words."""
+"""The language of a log: which acts are looked for in it, and what needs English.
+
+Rules of English are code (`acts`); other languages have tables (`languages/*.toml`): common words, by which a text is
+known, stop words, negations, and phrases of acts, in which `*` stands for up to five words.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, islice
+from pathlib import Path
 
-from pollex.agents.embedded.events.sentences import word_set
+from pollex.agents.embedded.events.acts import ACTS
+from pollex.agents.embedded.events.acts.act import Act, Acts, Rule
+from pollex.agents.embedded.events.sentences import Move, word_set
 from pollex.conversations.conversation import Conversation
+from pollex.prompts.domain import STOPWORDS
 
-LEAST = 0.12
-"""Share of words that are the commonest function words: .25 to .4 in English prose, .01 to .05 in other languages."""
+ENGLISH = "English"
+LEAST, LEAST_OTHER = 0.12, 0.15
+"""Share of words that are a language's commonest: .25 to .4 in prose of it, .01 to .1 in other languages."""
 MOST_READ = 200
-FEWEST_WORDS = 50
+FEWEST_WORDS, FEWEST_OF_ONE, MOST_OF_ONE = 50, 8, 80
+"""Words of a log, and of one conversation, that its language is told by."""
+SURE = 0.85
 
 _COMMON = word_set(
     """the to of and a i you is it that for not this with do what can have are be my your on me no yes but if"""
@@ -20,26 +35,112 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 
-def english_share(conversations: Sequence[Conversation]) -> float:
-    """Return the share of English function words in users' words; 1 for short texts."""
-    words = [
+@dataclass(frozen=True)
+class Language:
+    """A language that isn't English.
+
+    Attributes:
+        common: The words by which it is known.
+        stop: Words that say nothing alone.
+    """
+
+    name: str
+    common: frozenset[str]
+    stop: frozenset[str]
+    acts: Acts
+
+
+@cache
+def languages() -> tuple[Language, ...]:
+    """Load the tables."""
+    return tuple(map(_language, sorted((Path(__file__).parent / "languages").glob("*.toml"))))
+
+
+def _language(path: Path) -> Language:
+    table = tomllib.loads(path.read_text("utf-8"))
+    negations = "|".join(map(re.escape, table["negations"].split()))
+    phrases = {name: found for party in table["acts"].values() for name, found in party.items()}
+    acts = (ACTS.by_name[name] for name in phrases)
+    return Language(
+        name=table["name"],
+        common=word_set(table["common"]),
+        stop=word_set(table["stop"]) | word_set(table["common"]),
+        acts=Acts(
+            Act(one.name, one.party, one.meaning, tuple(_rule(phrase, negations) for phrase in phrases[one.name]))
+            for one in acts
+        ),
+    )
+
+
+def _rule(phrase: str, negations: str) -> Rule:
+    """Make the rule of a phrase; one without a negation is ruled out by one before it."""
+    words = [word for piece in phrase.split() for word in (_WORD.findall(piece) or [piece])]
+    pattern = r"\W+".join(map(re.escape, words)).replace(r"\W+\*\W+", r"\W+(?:\w+\W+){0,5}?")
+    denied = None if re.search(rf"\b(?:{negations})\b", phrase) else rf"(?<!\w)(?:{negations})\W+(?:\w+\W+)?{pattern}"
+    return Rule(
+        frozenset({max(words, key=len)}),
+        re.compile(rf"(?<!\w){pattern}(?!\w)"),
+        SURE,
+        re.compile(denied) if denied else None,
+    )
+
+
+def acts_for(moves: Sequence[Move]) -> Acts:
+    """Return the acts of the language that a conversation is in; those of English where that isn't clear."""
+    said = chain.from_iterable(sentence.words for move in moves for sentence in move.sentences)
+    words = list(islice(said, MOST_OF_ONE))
+    if len(words) < FEWEST_OF_ONE or share_of_common(words, _COMMON) >= LEAST:
+        return ACTS
+    found = _nearest(words)
+    return found.acts if found else ACTS
+
+
+def language_of(conversations: Sequence[Conversation]) -> str:
+    """Return the name of the language of a log's users; empty where it is none with a table. Short logs are English."""
+    words = _words(conversations)
+    if len(words) < FEWEST_WORDS or share_of_common(words, _COMMON) >= LEAST:
+        return ENGLISH
+    found = _nearest(words)
+    return found.name if found else ""
+
+
+def stopwords_of(language: str) -> frozenset[str]:
+    """Return the words of a language that say nothing alone, beside those of English."""
+    return STOPWORDS.union(*(one.stop for one in languages() if one.name == language))
+
+
+def share_of_common(words: Sequence[str], common: frozenset[str]) -> float:
+    """Return the share of words that are common ones of a language."""
+    return sum(word in common for word in words) / max(1, len(words))
+
+
+def _nearest(words: Sequence[str]) -> Language | None:
+    share, _, found = max((share_of_common(words, one.common), one.name, one) for one in languages())
+    return found if share >= LEAST_OTHER else None
+
+
+def _words(conversations: Iterable[Conversation]) -> list[str]:
+    return [
         word.lower()
-        for conversation in conversations[:MOST_READ]
+        for conversation in islice(conversations, MOST_READ)
         for turn in conversation.turns
         if turn.role == "user"
-        for word in _WORD.findall(_CODE.sub(" ", turn.content[:1000]))
+        for word in _WORD.findall(_CODE.sub(" ", turn.content[:1000]).replace("’", "'"))
     ]
-    if len(words) < FEWEST_WORDS:
-        return 1.0
-    return sum(word in _COMMON for word in words) / len(words)
 
 
-def not_english(conversations: Sequence[Conversation]) -> str:
-    """Return why detectors of events don't apply; empty if they do."""
-    found = english_share(conversations)
-    if found >= LEAST:
+def needs_english(conversations: Sequence[Conversation]) -> str:
+    """Return which rubrics a log lacks because of its language; empty where it lacks none."""
+    language = language_of(conversations)
+    if language == ENGLISH:
         return ""
+    if language:
+        return (
+            f"The log is in {language}: events are found by a table of its words; topics, and signals of wording such "
+            "as thanks and apologies, need English"
+        )
+    known = ", ".join(one.name for one in languages())
     return (
-        f"the log isn't in English: {found:.0%} of its words are common English ones; events, topics and signals of "
-        f"wording read English only, and what stands here rests on the log's own words, on lengths and on form"
+        f"the log is in none of English, {known}: rubrics of events, of topics and of wording (thanks, apologies, "
+        "complaints) need one of them, and bare words are left out; what stands here rests on lengths and on form"
     )

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pollex.agents.embedded.events.acts import ACTS
 from pollex.agents.embedded.events.evidence import MOST, Evidence, evidence
-from pollex.agents.embedded.events.language import not_english
+from pollex.agents.embedded.events.language import ENGLISH, language_of, needs_english
 from pollex.agents.embedded.events.model import EventModel, EventRubric
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.reading import ANYWHERE, Event, Reading, marked, read
@@ -42,10 +42,11 @@ def study(
         conversations: Those without a label teach topics alone.
         budget: Rubrics of satisfaction and of dissatisfaction at most.
     """
-    if reason := not_english(conversations):
-        return EventModel(Topics(()), (), left_out=reason)
+    language = language_of(conversations)
+    if not language:
+        return EventModel(Topics(()), (), left_out=needs_english(conversations))
     log = [marked(conversation) for conversation in conversations]
-    topics = learn_topics(log)
+    topics = learn_topics(log) if language == ENGLISH else Topics(())
     rows = [row for row, label in enumerate(labels) if label is not Label.NONE]
     readings = [read(conversations[row], topics, log[row]) for row in rows]
     up = np.array([labels[row] is Label.POSITIVE for row in rows], dtype=bool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pollex.agents.embedded.events.acts import ACTS
+from pollex.agents.embedded.events.language import acts_for
 from pollex.agents.embedded.events.patterns import finders_of
 from pollex.agents.embedded.events.patterns.pattern import Firing, exchanges
 from pollex.agents.embedded.events.sentences import Move, moves_of
@@ -55,7 +55,7 @@ class Reading:
 def marked(conversation: Conversation) -> list[Move]:
     """Return the moves of a conversation with their acts."""
     moves = moves_of(conversation)
-    ACTS.mark(moves)
+    acts_for(moves).mark(moves)
     return moves
 
 

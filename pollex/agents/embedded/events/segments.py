@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded.events.language import not_english
+from pollex.agents.embedded.events.language import ENGLISH, language_of
 from pollex.agents.embedded.events.reading import Reading, marked, read
 from pollex.agents.embedded.events.topics import Topics, learn_topics, plural
 from pollex.conversations.conversation import Conversation, Label
@@ -22,7 +22,7 @@ FEWEST = 5
 
 def segments_of(training: Sequence[Conversation], told: Sequence[Conversation]) -> tuple[Segment, ...]:
     """Compute segments of labeled conversations by learned topics; none if the log isn't in English."""
-    if not told or not_english(training):
+    if not told or language_of(training) != ENGLISH:
         return ()
     topics = learn_topics([marked(conversation) for conversation in training])
     up = np.array([conversation.label is Label.POSITIVE for conversation in told], dtype=bool)

@@ -26,6 +26,7 @@ _UNMARKED = re.compile(
 _ABBREVIATIONS = ("mr.", "mrs.", "ms.", "dr.", "st.", "vs.", "e.g.", "i.e.", "a.m.", "p.m.", "no.", "approx.", "etc.")
 _ABBREVIATED = re.compile(rf"\b(?:{'|'.join(map(re.escape, _ABBREVIATIONS))})$")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -235,7 +236,7 @@ def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
         piece = low[start:end].lstrip(" \t\n\r-*•>#")
         begin = end - len(piece)
         body = piece.rstrip()
-        words = tuple(_WORD.findall(body))
+        words = tuple((_WORD if body.isascii() else _LETTERS).findall(body))
         if words or "?" in body:
             asking = "?" in body[-4:]
             bag = frozenset((*words, "?") if asking else words)

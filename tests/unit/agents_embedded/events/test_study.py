@@ -128,12 +128,12 @@ def test_thumbs_drawn_by_chance_give_no_headline(log: list[Conversation]) -> Non
 
 
 def test_a_log_in_another_language_is_left_out_with_the_reason() -> None:
-    said = "Ich möchte gerne einen Tisch für vier Personen reservieren, am besten am Fenster, wenn das geht."
-    turns = (Turn(role="user", content=said), Turn(role="assistant", content="Gerne, für wann soll der Tisch sein?"))
+    said = "Chciałbym zarezerwować stolik dla czterech osób, najlepiej przy oknie, jeśli to możliwe, na dziś wieczór."
+    turns = (Turn(role="user", content=said), Turn(role="assistant", content="Oczywiście, na którą godzinę?"))
     log = [Conversation(id=str(i), turns=turns, label=Label.POSITIVE) for i in range(8)]
     model = learned(log)
     assert model.rubrics == ()
-    assert model.left_out.startswith("the log isn't in English")
+    assert model.left_out.startswith("the log is in none of English, Dutch")
 
 
 def test_thumbs_of_one_kind_teach_nothing_and_the_model_says_so(log: list[Conversation]) -> None:
