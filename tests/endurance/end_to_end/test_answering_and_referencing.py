@@ -330,7 +330,8 @@ def test_answers_flow_from_one_command_into_the_other_with_those_that_are_missin
     assert "sut grades answers of its own" in ended.err
     assert rows[1]["detail"] == "no answer: refused: I won't."
     assert [row["outcome"] for row in rows] == ["graded", "not_scorable", "graded", "graded"]
-    assert [row["human"] for row in rows] == [5, 6, 7, 8]
+    assert [row["human"] for row in rows] == [5, None, 7, 8]
+    assert "1 of people's grades is of answers that aren't there, the first that of '1'" in ended.out + ended.err
     assert ended.json["areas"]["rules"]["n"] == 3
 
 
