@@ -15,6 +15,7 @@ SHOWN = {
     "CheckResult": "check_output.show_check",
     "CompareResult": "share_output.show_comparison",
     "Evaluation": "output.show_evaluation",
+    "RemedyResult": "remedy_output.show_remedy",
     "ShareResult": "share_output.show_share",
 }
 """Functions of this package by the results that they show."""

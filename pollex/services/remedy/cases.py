@@ -26,6 +26,7 @@ from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import RunOptions
 from pollex.services.remedy.contexts import Held, held_in, target_of, targets
 from pollex.services.remedy.prompt_text import PromptText
+from pollex.services.remedy.rendering import rendered_for
 from pollex.services.remedy.split import RemedyPart, parts_of
 from pollex.services.results import Shown, bad_rows_json
 from pollex.text import count
@@ -180,14 +181,3 @@ def messages_before(context: ReplyContext, prompt: PromptText | None) -> list[di
     if (rendered := rendered_for(context, prompt)) is None:
         return None
     return [{"role": "system", "content": rendered}, *(one for one in said if one["role"] != "system")]
-
-
-def rendered_for(context: ReplyContext, prompt: PromptText) -> str | None:
-    """Return the prompt with a conversation's values, from its system turn or its metadata; None where they miss."""
-    metadata = context.conversation.metadata
-    known = {name: value for name, value in metadata.items() if isinstance(value, str | int | float)}
-    system = next((turn.content for turn in context.conversation.turns if turn.role == "system"), None)
-    if system is None:
-        return prompt.rendered({name: str(value) for name, value in known.items()})
-    values = prompt.values_in(system)
-    return None if values is None else prompt.rendered(values)

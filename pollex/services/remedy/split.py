@@ -22,14 +22,14 @@ def parts_of(
     first: rubrics fitted there flatter themselves.
 
     Args:
-        learned: Text hashes of the conversations that rubrics were learned from.
+        learned: Beginnings of the text hashes of conversations that rubrics were learned from.
         select: Whether there is a selection; without one, its share proves.
     """
     tied = blocks(conversations)
 
     def order(block: list[int]) -> tuple[bool, str]:
         names = [conversations[index].id for index in block]
-        new = not any(conversations[index].text_hash in learned for index in block)
+        new = not any(conversations[index].text_hash[:16] in learned for index in block)
         return new, chance_of(min(names), seed)
 
     found: dict[str, RemedyPart] = {}

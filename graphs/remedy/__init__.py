@@ -1,0 +1,1 @@
+"""The graph that proves a change of the assistant's prompt."""

@@ -1,0 +1,267 @@
+"""The assistant whose prompt is to be changed, and the ways to ask it: an endpoint, a function, a graph, or files."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.respondent import without_thoughts
+from pollex.conversations.conversation import messages_of, tool_uses
+from pollex.conversations.reply_context import ReplyContext
+from pollex.conversations.tools import ToolCall
+from pollex.errors import BadInput, PollexError, WrongUse
+from pollex.gateway.calls import Call
+from pollex.gateway.outcomes import Completed
+
+ROUNDS = 8
+"""Calls of recorded tools in a row, after which a continuation counts as diverged."""
+TODO, REPLIES = "todo.jsonl", "replies.jsonl"
+
+
+@dataclass(frozen=True)
+class AssistantReply:
+    """What an assistant said, or the tools that it calls."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True)
+class NoReply:
+    """Why there is no reply; never a score.
+
+    Attributes:
+        kind: `refused`, `truncated`, `diverged`, `pending`, `error` and other outcomes of calls.
+    """
+
+    kind: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplyRequest:
+    """What an assistant is asked.
+
+    Attributes:
+        key: Names the request, and tells nothing of its arm.
+        system: The system prompt, with the conversation's values.
+        messages: OpenAI style, without the system's.
+        seed: Of this reply.
+    """
+
+    key: str
+    system: str
+    messages: Sequence[Mapping[str, Any]]
+    seed: int
+
+    @property
+    def all_messages(self) -> list[Mapping[str, Any]]:
+        """The system prompt and the messages."""
+        return [{"role": "system", "content": self.system}, *self.messages]
+
+
+class Assistant(Protocol):
+    """Answers as the deployed assistant does."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Answer once."""
+
+
+@dataclass(frozen=True)
+class EndpointAssistant:
+    """A model at an endpoint, through the gateway: nothing paid for is bought twice."""
+
+    asker: Asker
+    temperature: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.asker.name
+
+    def call(self, request: ReplyRequest) -> Call:
+        """Return the call of a request."""
+        call = Call(
+            messages=request.all_messages,
+            temperature=self.temperature,
+            seed=request.seed,
+            replicate=request.seed,
+            max_tokens=self.asker.settings.max_tokens,
+            stage="reply",
+            item=request.key,
+        )
+        return self.asker.capabilities.fit(call)
+
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Ask the model; only what it wrote to the end is a reply."""
+        outcome = await self.asker.door.ask(self.call(request))
+        if not isinstance(outcome, Completed):
+            return NoReply(outcome.kind, outcome.detail)
+        text = without_thoughts(outcome.text)
+        return AssistantReply(text) if text else NoReply("refused", "thoughts and no answer")
+
+
+Answering = Callable[..., Awaitable[Any] | Any]
+
+
+@dataclass(frozen=True)
+class CallableAssistant:
+    """A function `(messages, system)` that returns a text or an `AssistantReply`; it may be async."""
+
+    function: Answering
+    name: str = "a function"
+
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Call it; what it raises is the outcome of this reply alone."""
+        try:
+            found = self.function([dict(one) for one in request.messages], request.system)
+            found = await found if inspect.isawaitable(found) else found
+        except PollexError:
+            raise
+        except Exception as error:
+            return NoReply("error", f"{type(error).__name__}: {error}"[:300])
+        return reply_of(found)
+
+
+@dataclass(frozen=True)
+class GraphAssistant:
+    """A compiled LangGraph graph: messages in `messages`, the system prompt in its configuration as `system`."""
+
+    graph: Any
+    configurable: str = "system"
+
+    @property
+    def name(self) -> str:
+        """The graph's name."""
+        return f"graph {self.graph.get_name()}"
+
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Run it; its last message is the reply."""
+        given = {"messages": [dict(one) for one in request.messages]}
+        settings = {"configurable": {self.configurable: request.system, "thread_id": request.key}}
+        more = {} if self.graph.context_schema is None else {"context": {self.configurable: request.system}}
+        try:
+            state = await self.graph.ainvoke(given, settings, **more)
+        except Exception as error:
+            return NoReply("error", f"{type(error).__name__}: {error}"[:300])
+        last = state["messages"][-1] if state.get("messages") else None
+        return reply_of(getattr(last, "content", last))
+
+
+def reply_of(found: Any) -> AssistantReply | NoReply:
+    """Return a reply from what a function gave."""
+    if isinstance(found, AssistantReply | NoReply):
+        return found
+    if isinstance(found, str) and found.strip():
+        return AssistantReply(found)
+    return NoReply("error", f"no text but {type(found).__name__}" if not isinstance(found, str) else "an empty text")
+
+
+@dataclass
+class FileAssistant:
+    """Replies that somebody writes into `replies.jsonl` beside `todo.jsonl`: arms can't be told apart there.
+
+    Attributes:
+        waiting: Requests that have no reply yet, by key.
+    """
+
+    folder: Path
+    replies: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, ReplyRequest] = field(default_factory=dict)
+    name: str = "files"
+
+    @classmethod
+    def of(cls, folder: Path) -> FileAssistant:
+        """Read the replies that are there.
+
+        Raises:
+            BadInput: A line isn't an object with `key` and `reply`.
+        """
+        found: dict[str, str] = {}
+        path = folder / REPLIES
+        lines = path.read_text(encoding="utf-8-sig").splitlines() if path.is_file() else []
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                found[row["key"]] = str(row["reply"])
+            except (ValueError, KeyError, TypeError) as error:
+                what = f"no object with `key` and `reply`: {error!r:.80}"
+                raise BadInput(what, where=f"{path}:{number}", remedy='write {"key": …, "reply": …}') from error
+        return cls(folder, found)
+
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Return what was written, or note that it is waited for."""
+        if request.key in self.replies:
+            return reply_of(self.replies[request.key])
+        self.waiting[request.key] = request
+        return NoReply("pending", "no reply was written yet")
+
+    def write_todo(self) -> Path:
+        """Write what is waited for, in an order that tells nothing of arms."""
+        path = self.folder / TODO
+        self.folder.mkdir(parents=True, exist_ok=True)
+        rows = [{"key": key, "messages": one.all_messages} for key, one in sorted(self.waiting.items())]
+        path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
+        return path
+
+
+async def continued(assistant: Assistant, request: ReplyRequest, context: ReplyContext) -> AssistantReply | NoReply:
+    """Ask for a reply; calls that the log has get the logged results, any other call ends it as diverged."""
+    for _ in range(ROUNDS):
+        found = await assistant.reply(request)
+        if isinstance(found, NoReply) or not found.calls:
+            return found
+        results = [recorded_result(call, context) for call in found.calls]
+        if None in results:
+            unknown = found.calls[results.index(None)]
+            return NoReply("diverged", f"the log has no call of {unknown.name} with these arguments")
+        made = [{"id": c.id or c.name, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+                for c in found.calls]  # fmt: skip
+        told = [{"role": "tool", "tool_call_id": c.id or c.name, "content": text}
+                for c, text in zip(found.calls, results, strict=True)]  # fmt: skip
+        said = [*request.messages, {"role": "assistant", "content": found.text, "tool_calls": made}, *told]
+        request = replace(request, messages=said)
+    return NoReply("diverged", f"more than {ROUNDS} rounds of calls")
+
+
+def recorded_result(call: ToolCall, context: ReplyContext) -> str | None:
+    """Return the logged result of a call equal in name and arguments; None where the log has none."""
+    turns = context.conversation.turns
+    for use in tool_uses(turns):
+        if (use.call.name, use.call.normalized) == (call.name, call.normalized) and use.result is not None:
+            return turns[use.result].content
+    return None
+
+
+def messages_before(context: ReplyContext) -> list[dict[str, Any]]:
+    """Return the messages before a reply without the system's, calls of tools as they were recorded."""
+    said = messages_of(context.conversation)[: context.turn]
+    return [one for one in said if one["role"] != "system"]
+
+
+def assistant_of(given: Any) -> Assistant:
+    """Return the assistant that a user gives in Python: a function or a compiled graph.
+
+    Raises:
+        WrongUse: It is neither.
+    """
+    if hasattr(given, "ainvoke") and hasattr(given, "get_name"):
+        return GraphAssistant(given)
+    if hasattr(given, "reply") and hasattr(given, "name"):
+        return given  # type: ignore[no-any-return]
+    if callable(given):
+        return CallableAssistant(given, getattr(given, "__name__", "a function"))
+    raise WrongUse(
+        f"{type(given).__name__} is no assistant", remedy="give a function of messages and system, or a compiled graph"
+    )

@@ -1,0 +1,191 @@
+"""`pollex remedy run`: a team's own change of the prompt is proved on replies that are made now."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+from protocol_server import ProtocolServer
+from remedy_log import TARGET, read_table_log, table_rubrics
+from small_log import Ended
+from small_runs import Pollex
+
+PROMPT = "You book tables.\n<!-- keep -->\nNever promise a refund.\n<!-- keep -->\nBe short.\n"
+EDIT = "@@ -5,1 +5,2 @@\n Be short.\n+Offer another time where one fails.\n"
+SHOP = """
+import random
+
+FAILS = "I'm sorry, I wasn't able to book a table for Friday at 6 pm."
+WORKS = "I've booked a table for Friday at 6 pm. It costs $40."
+
+
+def answer(messages, system):
+    chance = random.Random(repr(messages) + system + str(random.random())).random()
+    if "REFUSE" in system and chance < 0.5:
+        raise RuntimeError("no answer")
+    mends = "another time" in system
+    ends = " Is there anything else that I can do?" * random.randint(0, 2)  # length is to tell nothing of success
+    return (FAILS if chance < (0.1 if mends else 0.7) else WORKS) + ends
+
+
+def worse(messages, system):
+    return answer(messages, "" if "another time" in system else "another time")
+"""
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def proving(pollex: Pollex, tmp_path: Path) -> Run:
+    """Runs the command on a log of 160 conversations, with a shop of one's own."""
+    table_rubrics(read_table_log(tmp_path / "log.jsonl", 160)).save(tmp_path / "rubrics.json")
+    for name, text in {"system.md": PROMPT, "my.diff": EDIT, "shop.py": SHOP}.items():
+        (tmp_path / name).write_text(text)
+    for module in ("shop", "seen"):
+        sys.modules.pop(module, None)
+    known = ("log.jsonl", "--rubrics", "rubrics.json", "--group-field", "user", "--prompt", "system.md", "--json")
+
+    def run(*more: object, edit: str = "my.diff") -> Ended:
+        return pollex("remedy", "run", *known, "--target", TARGET, "--edit", edit, *more)
+
+    return run
+
+
+def test_a_diff_that_does_not_apply_is_refused_with_its_hunk_and_line(proving: Run, tmp_path: Path) -> None:
+    (tmp_path / "bad.diff").write_text(EDIT.replace(" Be short.", " Be long."))
+    ended = proving("--assistant", "shop:answer", edit="bad.diff")
+    assert ended.code == 1
+    assert "bad.diff: hunk 1 doesn't apply at line 5: the prompt has 'Be short.', the diff 'Be long.'" in ended.err
+
+
+def test_a_protected_line_and_a_place_for_a_value_stay(proving: Run, tmp_path: Path) -> None:
+    (tmp_path / "new.md").write_text(PROMPT.replace("Never promise a refund.\n", ""))
+    ended = proving("--assistant", "shop:answer", edit="new.md")
+    assert ended.code == 1
+    assert "1 protected lines are changed, the first: 'Never promise a refund.'" in ended.err
+    (tmp_path / "new.md").write_text(f"{PROMPT}Today is {{date}}.\n")
+    assert "places for values are changed" in proving("--assistant", "shop:answer", edit="new.md").err
+    (tmp_path / "new.md").write_text(PROMPT)
+    assert "it changes nothing" in proving("--assistant", "shop:answer", edit="new.md").err
+
+
+def test_too_few_failing_contexts_are_said_with_how_many_are_missing(
+    proving: Run, pollex: Pollex, tmp_path: Path
+) -> None:
+    table_rubrics(read_table_log(tmp_path / "log.jsonl", 40)).save(tmp_path / "rubrics.json")
+    ended = proving("--assistant", "shop:answer")
+    assert ended.code == 1
+    assert "20 failing contexts of 20 users are too few for a proof" in ended.err
+    assert "10 more" in ended.err
+
+
+def test_an_assistant_that_can_not_be_imported_is_said(proving: Run) -> None:
+    assert "can't be imported" in proving("--assistant", "shop:nobody").err
+    assert "name the assistant once" in proving().err
+
+
+def test_a_change_that_mends_is_judged_better_and_never_called_better(proving: Run, tmp_path: Path) -> None:
+    ended = proving("--assistant", "shop:answer")
+    assert ended.code == 0, ended.err
+    found = ended.last
+    assert found["verdict"] == "judged better"
+    assert found["level"] == "R"
+    assert found["primary"]["effect"]["low"] > 0
+    assert "thumbs" in found["notes"][0]
+    rows = duckdb.sql(f"SELECT * FROM '{tmp_path}/remedy-pairs.parquet'").df()
+    assert set(rows["arm"]) == {"old", "new"}
+    assert (rows.groupby("context").size() == 4).all()
+    assert (tmp_path / "remedy-edits" / "1.diff").read_text().count("+Offer") == 1
+    again = proving("--assistant", "shop:answer").last
+    assert (found["proof"], again["proof"]) == (1, 1)  # the same proof once more is none on used conversations
+
+
+def test_a_harmful_change_ends_with_4_or_finds_no_difference_and_another_edit_is_the_second_proof(
+    proving: Run, tmp_path: Path
+) -> None:
+    ended = proving("--assistant", "shop:worse")
+    assert ended.last["verdict"] == "worse"
+    assert ended.code == 4
+    (tmp_path / "other.diff").write_text(EDIT.replace("Offer", "Always offer"))
+    second = proving("--assistant", "shop:answer", edit="other.diff").last
+    assert second["proof"] == 2
+    assert any("its level is 0.025" in note for note in second["notes"])
+
+
+def test_what_a_prompt_makes_the_assistant_refuse_is_counted_and_no_score(proving: Run, tmp_path: Path) -> None:
+    (tmp_path / "refusing.diff").write_text(EDIT.replace("Offer", "REFUSE or offer"))
+    found = proving("--assistant", "shop:answer", edit="refusing.diff").last
+    assert found["missing"]["new"]["error"] > 20
+    assert found["missing"]["old"] == {}
+    assert found["verdict"] != "judged better"
+    worst, seen = found["primary"]["worst"]["value"], found["primary"]["effect"]["value"]
+    assert worst < seen
+    (came,) = [one for one in found["guardrails"] if one["name"] == "a reply came"]
+    assert came["state"] == "worse"
+
+
+def test_files_are_asked_once_and_arms_can_not_be_told_apart_in_them(proving: Run, tmp_path: Path) -> None:
+    ended = proving("--assistant", "asked")
+    assert ended.code == 75
+    todo = [json.loads(line) for line in (tmp_path / "asked" / "todo.jsonl").read_text().splitlines()]
+    systems = [one["messages"][0]["content"] for one in todo]
+    assert systems.count(PROMPT) == len(todo) / 2
+    assert (
+        {one.keys() for one in map(frozenset, todo)} if False else all(set(one) == {"key", "messages"} for one in todo)
+    )
+    assert systems[: len(todo) // 4] != [PROMPT] * (len(todo) // 4)
+    replies = [{"key": one["key"], "reply": said(one["messages"][0]["content"], n)} for n, one in enumerate(todo)]
+    (tmp_path / "asked" / "replies.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in replies))
+    ended = proving("--assistant", "asked", "--resume")
+    assert ended.code == 0, ended.err
+    assert ended.last["verdict"] == "judged better"
+
+
+def said(system: str, number: int) -> str:
+    rng = random.Random(number)
+    fails = rng.random() < (0.1 if "another time" in system else 0.7)
+    done = "I'm sorry, I wasn't able to book a table." if fails else "I've booked a table for Friday at 6 pm."
+    return done + " Is there anything else that I can do?" * rng.randint(0, 2)
+
+
+def test_a_reply_file_with_a_broken_line_is_refused_by_its_line(proving: Run, tmp_path: Path) -> None:
+    (tmp_path / "asked").mkdir()
+    (tmp_path / "asked" / "replies.jsonl").write_text('{"key": "a", "reply": "b"}\n{"key": "c"}\n')
+    ended = proving("--assistant", "asked")
+    assert ended.code == 1
+    assert "replies.jsonl:2" in ended.err
+
+
+def test_an_endpoint_is_asked_as_planned_and_a_second_run_asks_nothing_again(proving: Run, tmp_path: Path) -> None:
+    with ProtocolServer() as server:
+        table = f'[assistant]\nmodel = "m"\nbase_url = "{server.url}"\nprice_in = 1.0\nprice_out = 2.0\n'
+        (tmp_path / "profiles.toml").write_text(table)
+        plan = proving("--profiles", "profiles.toml", "--dry-run").last
+        assert server.counts()["received"] == 0
+        assert any("smallest effect" in note for note in plan["notes"])
+        ended = proving("--profiles", "profiles.toml")
+        assert ended.code in (0, 4), ended.err
+        asked, look = ended.last["usage"]["reply"]["calls"], ended.last["primary"]["look"]
+        assert asked <= plan["plan"]["reply"]["calls"]
+        assert look == 4 or asked < plan["plan"]["reply"]["calls"]
+        before = server.counts()["received"]
+        again = proving("--profiles", "profiles.toml")
+        assert server.counts()["received"] - before <= 6  # of the probe alone
+        whole = [one.last | {"run": "", "usage": {}, "probe_calls": 0} for one in (ended, again)]
+        assert whole[0] == whole[1]
+
+
+def test_judge_and_assistant_see_no_name_of_an_arm(proving: Run, tmp_path: Path) -> None:
+    (tmp_path / "seen.py").write_text(
+        "from shop import answer\nseen = []\ndef kept(messages, system):\n    seen.append((messages, system))\n"
+        "    return answer(messages, system)\n"
+    )
+    assert proving("--assistant", "seen:kept").code == 0
+    asked = sys.modules["seen"].seen
+    assert {system for _, system in asked} == {PROMPT, f"{PROMPT}Offer another time where one fails.\n"}
+    assert not [m for messages, _ in asked for m in messages if m["role"] == "system"]
+    assert all(messages[-1]["role"] in ("user", "tool") for messages, _ in asked)
