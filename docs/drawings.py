@@ -24,6 +24,7 @@ GRAPHS = {
     "grade": "graphs/grade/graph.py",
     "ask": "graphs/questionnaire/graph.py",
     "simulate": "graphs/simulate/graph.py",
+    "remedy": "graphs/remedy/graph.py",
 }
 """Files by the name of their graph, in the order of the page."""
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         refit,
         score,
     )
-    from pollex.api.verbs import check, compare, evaluate, share
+    from pollex.api.verbs import check, compare, evaluate, remedy, share
     from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
     from pollex.rubrics.netsat import Score
@@ -60,6 +60,7 @@ __all__ = [
     "learn",
     "read_logs",
     "refit",
+    "remedy",
     "review",
     "score",
     "score_dataset",
@@ -82,7 +83,7 @@ _NAMES = {
         "refit",
         "score",
     ),
-    "api.verbs": ("check", "compare", "evaluate", "share"),
+    "api.verbs": ("check", "compare", "evaluate", "remedy", "share"),
     "conversations.conversation": ("Conversation", "Label", "Turn"),
     "errors": ("PollexError",),
     "rubrics.netsat": ("Score",),

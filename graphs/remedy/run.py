@@ -11,7 +11,7 @@ from typing import Any
 from pollex.agents.assistant import Assistant, AssistantReply, FileAssistant, NoReply, ReplyRequest
 from pollex.agents.reply_judge import ReplyJudge
 from pollex.errors import AnswersPending
-from pollex.graphs.run import RunSettings, digest, running
+from pollex.graphs.run import RunSettings, carry_out, digest, running
 from pollex.measures.proofs import ProofArrays
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.store.resume import facts_of, runs, step
@@ -66,15 +66,19 @@ async def prove(
         AnswersPending: Replies are to be written into a file first.
         ResumeRefused: The run to resume was started with other settings.
     """
-    from pollex.graphs.remedy.graph import REPLY, RemedyContext, RemedyState, graph  # LangGraph takes a moment
+    from pollex.graphs.remedy.graph import REPLY, RemedyContext, RemedyWork, build  # LangGraph takes a while
 
     store, registered = setting.store, digest(frozen)
     async with running(COMMAND, {"registered": registered, "judge": judge.fingerprint}, setting, [judge.name]) as run:
-        await store.write_step(run.id, REGISTERED, dict(frozen))
         kept = {name.removeprefix(f"{REPLY} "): one for name, one in facts_of(store, run.id, "step").items()
                 if name.startswith(f"{REPLY} ")}  # fmt: skip
-        context = RemedyContext(
+        live = RemedyWork(
             **setting.of_run(run.id),
+            stage="prove",
+            total=len(items),
+            pending=dict.fromkeys(item.context.id for item in items),
+            fine=frozenset({"asked"}),
+            workers=[judge.name],
             assistant=assistant,
             judge=judge,
             items=items,
@@ -84,16 +88,14 @@ async def prove(
             bounds=bounds,
             replies=replies,
             seed=seed,
+            frozen=frozen,
             keys=keys_of(items, replies, store.secret),
             kept=kept,
         )
         if isinstance(assistant, FileAssistant):
-            await require_files(assistant, context)
-        context.progress.start("prove", len(items) * replies * 2)
-        with context.tracer.span("remedy", kind="graph"):
-            state = await graph.ainvoke(RemedyState(), context=context, config={"recursion_limit": 4 * len(bounds) + 4})
-        store.finish(run.id, "done", roles=[judge.name], result={"outcome": state["outcome"], "look": state["look"]})
-    found = (context.texts, context.answers, context.missing)
+            await require_files(assistant, live)
+        state = await carry_out(build(), live, RemedyContext.of(setting.arguments), anew=True)
+    found = (live.texts, live.answers, live.missing)
     return Proven(run.id, registered, state["look"], state["outcome"], arrays, *found)
 
 
@@ -108,11 +110,11 @@ def keys_of(items: Sequence[Any], replies: int, secret: bytes) -> dict[Place, st
     return found
 
 
-async def require_files(assistant: FileAssistant, context: Any) -> None:
+async def require_files(assistant: FileAssistant, live: Any) -> None:
     """Raise `AnswersPending` where replies are still to be written; what is waited for is written into a file."""
-    for (n, arm, k), key in context.keys.items():
-        item = context.items[n]
-        request = ReplyRequest(key=key, system=item.systems[arm], messages=item.messages, seed=context.seed + k)
+    for (n, arm, k), key in live.keys.items():
+        item = live.items[n]
+        request = ReplyRequest(key=key, system=item.systems[arm], messages=item.messages, seed=live.seed + k)
         await assistant.reply(request)
     if assistant.waiting:
         path = assistant.write_todo()

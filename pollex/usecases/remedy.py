@@ -31,7 +31,7 @@ class OnReplies(Grouped):
     """What fails in the replies of a log."""
 
     logs: tuple[str, ...] | Data = logs_argument()
-    rubrics: Path | Rubrics = rubrics_option()
+    rubrics: Path | Rubrics = rubrics_option(kw_only=False)
     prompt: Path | str | None = opt("The assistant's system prompt, or its template.", default=None, metavar="FILE")
     target: str | None = opt("The one rubric to aim at; all headlines if not set.", default=None, metavar="ID")
     store: Path | str = opt("Folder of the store.", default=Path(STORE), env=(VARIABLE,), group="Output")
@@ -105,7 +105,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     """
 
     logs: tuple[str, ...] | Data = logs_argument()
-    rubrics: Path | Rubrics = rubrics_option()
+    rubrics: Path | Rubrics = rubrics_option(kw_only=False)
     prompt: Path | str = opt("The assistant's system prompt, or its template.", metavar="FILE")
     target: str = opt("Id of the rubric to aim at, or its beginning.", metavar="ID")
     edit: Path | str = opt("The change: a diff (.diff, .patch), or the changed prompt.", metavar="FILE")

@@ -33,6 +33,7 @@ class AssistantTable(BaseModel):
     price_out: float | None = None
     max_cost: float | None = None
     max_calls: int | None = None
+    concurrency: int = 64
 
 
 def of_profiles(path: Path) -> AssistantOptions:
@@ -53,7 +54,7 @@ def of_profiles(path: Path) -> AssistantOptions:
     except ValueError as error:
         raise BadInput(f"not valid TOML: {error}", where=str(path), remedy=MEND) from error
     price = None if found.price_in is None or found.price_out is None else Price(found.price_in, found.price_out)
-    limits = Limits(price=price, max_cost=found.max_cost, max_calls=found.max_calls)
+    limits = Limits(price=price, max_cost=found.max_cost, max_calls=found.max_calls, concurrency=found.concurrency)
     model = ModelOptions(model=found.model, base_url=found.base_url, key_env=found.key_env, limits=limits)
     return AssistantOptions(model=model, temperature=found.temperature)
 

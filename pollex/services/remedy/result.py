@@ -7,7 +7,7 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.services.remedy.edits import PromptEdit
 from pollex.services.remedy.sample import ProofSample
 from pollex.services.results import Shown, Usage, bad_rows_json, usage_json
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 FORMAT = 1
 COLUMNS = {
@@ -98,7 +101,17 @@ class RemedyResult(Shown):
         rows += [("guardrail", one.name, one.effect, one.state) for one in self.guardrails]
         return [{"kind": kind, "what": what, **asdict(one), "state": state} for kind, what, one, state in rows]
 
-    def pairs(self) -> list[dict[str, Any]]:
+    def pairs(self) -> DataFrame:
+        """Return a pandas table of a row a reply."""
+        from pandas import DataFrame  # it takes half a second to import
+
+        return DataFrame(self.replies())
+
+    def save(self, path: str | Path) -> None:
+        """Write the result, a table of replies, and the edit."""
+        write_result(self, Path(path))
+
+    def replies(self) -> list[dict[str, Any]]:
         """Return a row a reply."""
         names, rows = self.proven.arrays.names, []
         for (n, arm, k), found in sorted(self.proven.texts.items()):
@@ -165,7 +178,7 @@ def write_result(result: RemedyResult, out: Path) -> None:
     ):
         with draft_of(path) as draft:
             draft.write_text(text, encoding="utf-8", errors="replace")
-    write_rows(out.with_name(f"{out.stem}-pairs.parquet"), result.pairs(), COLUMNS)
+    write_rows(out.with_name(f"{out.stem}-pairs.parquet"), result.replies(), COLUMNS)
 
 
 def json_of(result: RemedyResult) -> str:

@@ -6,14 +6,23 @@ import json
 import random
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
+from langchain_core.runnables import RunnableConfig
 from protocol_server import ProtocolServer
 from remedy_log import TARGET, read_table_log, table_rubrics
 from small_log import Ended
 from small_runs import Pollex
+
+import pollex as api
+from pollex.agents.assistant import AssistantReply, CallableAssistant, NoReply, ReplyRequest, continued
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.reply_context import ReplyContext
+from pollex.conversations.tools import ToolCall
 
 PROMPT = "You book tables.\n<!-- keep -->\nNever promise a refund.\n<!-- keep -->\nBe short.\n"
 EDIT = "@@ -5,1 +5,2 @@\n Be short.\n+Offer another time where one fails.\n"
@@ -189,3 +198,58 @@ def test_judge_and_assistant_see_no_name_of_an_arm(proving: Run, tmp_path: Path)
     assert {system for _, system in asked} == {PROMPT, f"{PROMPT}Offer another time where one fails.\n"}
     assert not [m for messages, _ in asked for m in messages if m["role"] == "system"]
     assert all(messages[-1]["role"] in ("user", "tool") for messages, _ in asked)
+
+
+def test_a_compiled_graph_is_an_assistant_in_python(proving: Run, tmp_path: Path) -> None:
+    from langchain_core.messages import AIMessage
+    from langgraph.graph import END, START, MessagesState, StateGraph
+
+    def speak(state: MessagesState, config: RunnableConfig) -> dict[str, list[AIMessage]]:
+        system = config["configurable"]["system"]
+        return {"messages": [AIMessage(said(system, hash((system, state["messages"][0].content))))]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("speak", speak)
+    graph.add_edge(START, "speak")
+    graph.add_edge("speak", END)
+    found = api.remedy(
+        str(tmp_path / "log.jsonl"),
+        tmp_path / "rubrics.json",
+        group_field="user",
+        prompt=tmp_path / "system.md",
+        target=TARGET,
+        edit=tmp_path / "my.diff",
+        assistant=graph.compile(name="shop"),
+        store=tmp_path / "store",
+    )
+    assert found.verdict == "judged better"
+    assert found.assistant == "graph shop"
+    assert len(found.to_frame()) == 1 + len(found.guardrails)
+    assert set(found.pairs()["arm"]) == {"old", "new"}
+
+
+async def test_calls_of_tools_get_what_was_logged_and_any_other_ends_as_diverged() -> None:
+    call = ToolCall(name="find", arguments='{"day": "Friday", "people": 2}', id="a")
+    logged = Conversation(
+        id="c",
+        turns=(
+            Turn(role="user", content="A table?"),
+            Turn(role="assistant", content="", calls=(call,)),
+            Turn(role="tool", content="full"),
+            Turn(role="assistant", content="Sorry."),
+        ),
+    )
+    context = ReplyContext(logged, 1)
+    request = ReplyRequest(key="k", system="", messages=[{"role": "user", "content": "A table?"}], seed=0)
+
+    async def calling(messages: list[Any], system: str) -> str | AssistantReply:
+        if messages[-1]["role"] == "tool":
+            return f"It is {messages[-1]['content']}."
+        given = '{"people": 2, "day": "Friday"}' if system != "other" else '{"people": 3}'
+        return AssistantReply("", (ToolCall(name="find", arguments=given, id="b"),))
+
+    found = await continued(CallableAssistant(calling), request, context)
+    assert found == AssistantReply("It is full.")
+    other = await continued(CallableAssistant(calling), replace(request, system="other"), context)
+    assert isinstance(other, NoReply)
+    assert other.kind == "diverged"
