@@ -288,7 +288,7 @@ def refused(folder: Path) -> str:
     (folder / "s").mkdir()
     (folder / "s" / "store.sqlite").symlink_to("/dev/full")
     with serving() as server:
-        assert "can't be" in refusal(lambda: ask(folder / "s", server.url, 64))
+        assert "disk full" in refusal(lambda: ask(folder / "s", server.url, 64))
         assert not server.calls, f"{len(server.calls)} calls"
     for address in ("http://a\0b/v1", "http://\u24d0.example/v1", "http://-\u00fc-.example/v1"):
         assert "no" in refusal(lambda address=address: Endpoint("m", address))  # type: ignore[misc]

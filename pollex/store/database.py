@@ -97,7 +97,14 @@ class Database:
 
         Args:
             durable: Whether it is on the disk when it ends; else a machine that stops may lose it, no process does.
+
+        Raises:
+            PollexError: The file was removed: what would be written into it then is lost.
         """
+        try:
+            self.path.stat()
+        except OSError as failure:
+            raise write_failed(self.path, failure) from failure
         with self._turn, self.trouble():
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._connection.execute("BEGIN IMMEDIATE")

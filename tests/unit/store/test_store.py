@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -48,6 +49,12 @@ class TestRefusals:
         with pytest.raises(WrongUse, match="there is no store here"):
             Store.open(folder, read_only=True)
         assert not folder.exists()
+
+    def test_a_store_that_was_removed_takes_nothing_more_and_says_so(self, folder: Path) -> None:
+        with Store.open(folder) as store:
+            shutil.rmtree(folder)
+            with pytest.raises(PollexError, match="removed while it was in use → put it back"):
+                begin(store)
 
     def test_a_file_that_is_no_store_is_refused_and_left_alone(self, folder: Path) -> None:
         folder.mkdir()
