@@ -53,6 +53,7 @@ from pollex.rubrics.records import (
     DataRecord,
     GradeRow,
     RatingRecord,
+    SignalShare,
     SpreadRecord,
     WindowRecord,
     Worth,
@@ -60,7 +61,7 @@ from pollex.rubrics.records import (
 from pollex.rubrics.rubric import Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.thumb_model import Floats
-from pollex.rubrics.worth import share_of, worth_of
+from pollex.rubrics.worth import share_of, signal_share, worth_of
 from pollex.selection.guarantee import guaranteed_window
 from pollex.selection.losses import theta_c
 from pollex.selection.platt import fit_calibration
@@ -125,6 +126,7 @@ def assemble(
     calibration = fit_calibration(honest, positive)
     rng, blocks = np.random.default_rng([settings.seed, 2]), block_ids(held_out)
     worths, alone = worths_of(context, held_out, truth), alone_by_id(context, training)
+    beside = signals_beside(context, held_out)
     asked_when = context.judge_record.scale == "occasion"
     twin_of = twins(work.chosen, work.matrix(training, work.chosen)[0])
     by_model = context.judge_record.kind == LLM and bool(work.extractions)
@@ -150,6 +152,7 @@ def assemble(
                 written=r.text,
                 choice=Choice(**selection["choices"][r.id]),
                 worth=worths.get(r.id),
+                signals=beside.get(r.id, ()),
                 unexpected=unexpected(r),
                 alone=alone[r.id],
                 twin_of=twin_of.get(r.id, ""),
@@ -198,6 +201,20 @@ def worths_of(context: LearnContext, held_out: Sequence[Conversation], up: Bools
         return {}
     held = context.work.held(held_out, context.work.chosen)
     return {rubric.id: worth_of(held[:, i], up) for i, rubric in enumerate(context.work.chosen)}
+
+
+def signals_beside(context: LearnContext, held_out: Sequence[Conversation]) -> dict[str, tuple[SignalShare, ...]]:
+    """Return how often further signals happened where each rubric held and elsewhere, by rubric."""
+    names = sorted({name for one in held_out for name in one.signals})
+    if not names:
+        return {}
+    held, chosen = context.work.held(held_out, context.work.chosen), context.work.chosen
+    rows = {name: np.array([name in one.signals for one in held_out]) for name in names}
+    happened = {name: np.array([one.signals.get(name, False) for one in held_out]) for name in names}
+    return {
+        rubric.id: tuple(signal_share(name, held[rows[name], i], happened[name][rows[name]]) for name in names)
+        for i, rubric in enumerate(chosen)
+    }
 
 
 def never_came_up(work: RunState, training: Sequence[Conversation], rubric: Rubric) -> Figure:

@@ -24,7 +24,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 READING = [
     click.option("--id-field", metavar="FIELD", help="Field of the conversation's id, such as metadata.id."),
-    click.option("--label-field", metavar="FIELD", help="Field of the label: thumbs or ratings."),
+    click.option(
+        "--label-field",
+        metavar="FIELD",
+        multiple=True,
+        help="Field of the label: thumbs or ratings. Others after it are shown beside rubrics: retried:down, stars.",
+    ),
     click.option("--judge-field", metavar="FIELD", help="Field of the annotator who gave the label."),
     click.option("--group-field", metavar="FIELD", help="Field of a group that is never split, such as user_id."),
     click.option("--comment-field", metavar="FIELD", help="Field of what people wrote with the thumb."),
@@ -41,7 +46,8 @@ LOGS = ("label_field", "positive", "negative", "id_field", "messages_field", "ma
 def _read_options(**given: Any) -> ReadOptions:
     from pollex.formats.fields import ReadOptions
 
-    return ReadOptions(**given | settings_of("reading"))
+    label, *signals = given.pop("label_field", ()) or (None,)
+    return ReadOptions(**given | {"label_field": label, "signals": tuple(signals)} | settings_of("reading"))
 
 
 RUN = [

@@ -141,6 +141,7 @@ class Conversation(BaseModel):
         group: What must stay on one side of a split, a user id for example.
         feedback: What was written of it. Explains the thumb to whoever learns, and isn't there for new conversations:
             no judge sees it.
+        signals: Whether what other fields tell of happened (retried, copied), by field; shown, and never summed.
         metadata: All other fields of the log's row, untouched.
         flags: What is odd about the text.
     """
@@ -153,14 +154,20 @@ class Conversation(BaseModel):
     judge: str | None = None
     group: str | None = None
     feedback: tuple[Feedback, ...] = ()
+    signals: dict[str, bool] = Field(default_factory=dict)
     metadata: dict[str, Any] = Field(default_factory=dict)
     flags: tuple[Flag, ...] = ()
 
     @cached_property
     def text_hash(self) -> str:
-        """SHA-256 (hex) of the turns alone: equal for two conversations of the same text."""
-        turns = [[turn.role, turn.content] for turn in self.turns]
-        return hashlib.sha256(json.dumps(turns, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
+        """SHA-256 (hex) of the turns alone: equal for two conversations of the same text, and of the same arguments."""
+        given = [[turn.role, turn.content, *(call.arguments for call in turn.calls)] for turn in self.turns]
+        return _hash(given) if any(call.arguments for turn in self.turns for call in turn.calls) else self.words_hash
+
+    @cached_property
+    def words_hash(self) -> str:
+        """The `text_hash` of before calls were kept: of roles and contents alone."""
+        return _hash([[turn.role, turn.content] for turn in self.turns])
 
     @property
     def opening(self) -> str:
@@ -189,6 +196,10 @@ class Conversation(BaseModel):
         if "assistant" not in roles:
             return "no assistant turn"
         return ""
+
+
+def _hash(turns: list[list[str]]) -> str:
+    return hashlib.sha256(json.dumps(turns, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
 
 
 class ToolUse(NamedTuple):

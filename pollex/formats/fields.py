@@ -12,6 +12,7 @@ from pollex.errors import BadInput, WrongUse, spelled
 from pollex.formats.feedback import COMMENT_NAMES, TAG_NAMES, TAGS_WITHIN, WITHIN
 from pollex.formats.labels import EMPTY, NEITHER, THUMB_NUMBERS, Verdicts, as_number, is_usual, rating_of
 from pollex.formats.left_labels import left_note
+from pollex.formats.signals import named as signal_named
 from pollex.text import count
 
 OWNER_NAMES = (
@@ -87,7 +88,8 @@ class Picker:
         beside = fields.get((label_name or "").partition(".")[0])
         beside = beside if isinstance(beside, Mapping) else {}
         named = {id_name, label_name, judge_name, group_name, comment_name, tags_name}
-        self._found.update(name for name in named if name and look_up(fields, name) is not None)
+        named_too = (signal_named(signal)[0] for signal in options.signals)
+        self._found.update(name for name in (*named, *named_too) if name and look_up(fields, name) is not None)
         return Picked(
             id=_id(look_up(fields, id_name)) if id_name else None,
             label=label,
@@ -153,7 +155,8 @@ class Picker:
         """Options that name a field which no row has."""
         fields = ("id_field", "label_field", "judge_field", "group_field", "comment_field")
         asked = {name: getattr(self._options, name) for name in fields}
-        return [spelled(**{option: name}) for option, name in asked.items() if name and name not in self._found]
+        signals = [("label_field", signal_named(signal)[0]) for signal in self._options.signals]
+        return [spelled(**{key: name}) for key, name in (*asked.items(), *signals) if name and name not in self._found]
 
     @property
     def label_field(self) -> str:
@@ -316,6 +319,7 @@ class ReadOptions:
     Attributes:
         id_field: A name, or a path with dots such as `metadata.session`; so for the other fields.
         label_field: The thumb, or a rating.
+        signals: Further fields beside the label, as `retried:down` where a yes is a bad sign, or ratings as they are.
         judge_field: Who gave the label.
         group_field: What must stay on one side of a split.
         comment_field: What people wrote with the thumb.
@@ -339,6 +343,7 @@ class ReadOptions:
 
     id_field: str | None = None
     label_field: str | None = None
+    signals: tuple[str, ...] = ()
     judge_field: str | None = None
     group_field: str | None = None
     comment_field: str | None = None

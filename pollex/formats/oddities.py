@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Addition, Call, Message, Piece, Talk, Words
 from pollex.formats.feedback import comment_of, tags_of
+from pollex.formats.fields import look_up
+from pollex.formats.signals import named, signals_in
 from pollex.text import count
 
 LISTED = 3
@@ -40,6 +42,13 @@ class Oddities:
             self.add("tags of a comment are no list of texts, and are kept as JSON", place)
             chosen = (json.dumps(tags, ensure_ascii=False, default=str),)
         return said, chosen
+
+    def happened(self, values: Mapping[str, Any], signals: Sequence[str], place: tuple[str, int]) -> dict[str, bool]:
+        """Return which signals happened; a value that tells nothing is noted."""
+        found = dict(signals_in({name: look_up(values, name) for name, _ in map(named, signals)}, signals))
+        for signal in [signal for signal, yes in found.items() if yes is None]:
+            self.add(f"a value of {named(signal)[0]!r} is neither yes nor no, and was left out", place)
+        return {signal: yes for signal, yes in found.items() if yes is not None}
 
     @property
     def notes(self) -> list[str]:

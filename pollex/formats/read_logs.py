@@ -176,6 +176,7 @@ class Assembler:
         self._joiner.odd.look_at(draft.turns, (row.source, row.line))
         said = self._feedback(picked, row)
         conversation = _conversation(draft.turns, picked, (said,) if said else (), self._options, row)
+        conversation = self._joiner.with_signals(conversation, (row.source, row.line))
         return Placed(conversation, row.source, row.line, picked.number)
 
     def _agreed(self, rows: Sequence[Picked]) -> Picked:
@@ -209,6 +210,7 @@ class Assembler:
             return _bad(first, error)
         turns = tuple(row.turn for row in ordered)
         one = _conversation(turns, picked, _placed([row.feedback for row in ordered]), self._options, first)
+        one = self._joiner.with_signals(one, (table.source, table.line))
         return Placed(one, table.source, table.line, picked.number)
 
     def _joined_moments(self, moments: Sequence[Placed]) -> Iterator[Placed | BadRow]:
@@ -270,7 +272,8 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
         try:
             for one in labeller.label(item):
                 picked = Picked(one.id, one.label, one.judge, one.group, one.metadata)
-                yield Placed(_conversation(one.turns, picked, one.feedback, options, row), *item.place)
+                made = _conversation(one.turns, picked, one.feedback, options, row)
+                yield Placed(joiner.with_signals(made, item.place), *item.place)
         except BadInput as error:
             yield _bad(row, BadInput(f"{item.id!r:.60}: {error.what}", remedy=error.advice))
     for id_, scores in joiner.votes.items():
@@ -283,7 +286,7 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
     joiner.account.spellings.update(labeller.spellings)
     taken = [kind for kind in joiner.account.scores if kind.taken]
     named = [options.label_field if taken else None, options.comment_field if joiner.comments_found else None]
-    picker.note_found(*labeller.found, *filter(None, named))
+    picker.note_found(*labeller.found, *filter(None, named), *joiner.signals_found)
 
 
 def _require_places(turns: Sequence[TableTurn]) -> None:

@@ -15,7 +15,7 @@ from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import ChosenRubric, Segment
 from pollex.rubrics.rubric import Polarity, Quote
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import bounds_in_words, doubt, ends, in_words, percent
+from pollex.rubrics.worth import bounds_in_words, doubt, ends, in_words, percent, signal_in_words
 
 FIRST = 5
 """Rubrics of a side before anything is unfolded."""
@@ -44,6 +44,7 @@ class Finding:
     Attributes:
         worth: In words; empty where it wasn't measured.
         bounds: What stands behind it, likewise.
+        beside: Further signals, in words.
         doubt: Why its worth can't be relied on; empty where it can.
         quote: The best one, with the words that decided marked.
         source: Where it stands.
@@ -54,6 +55,7 @@ class Finding:
 
     rubric: ChosenRubric
     worth: str
+    beside: tuple[str, ...]
     bounds: str
     doubt: str
     quote: tuple[Piece, ...]
@@ -166,6 +168,7 @@ def finding(
         rubric=rubric,
         worth=spaced(in_words(worth)) if worth else "",
         bounds=spaced(bounds_in_words(worth)) if worth else "",
+        beside=tuple(filter(None, map(signal_in_words, rubric.signals))),
         doubt=spaced(doubt(worth, rubric.polarity)) if worth else "",
         quote=pieces_of(*shortened(quote)) if quote else (),
         source=quote,

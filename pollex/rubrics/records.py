@@ -87,6 +87,18 @@ class Segment(Record):
     examples: tuple[str, ...]
 
 
+class SignalShare(Record):
+    """How often a further signal happened where a rubric held, and elsewhere, on held-out conversations that have it.
+
+    Attributes:
+        signal: As the user named it: `retried:down`.
+    """
+
+    signal: str
+    there: Figure
+    elsewhere: Figure
+
+
 class Remark(Record):
     """What comments of one side of the thumb name.
 
@@ -112,6 +124,7 @@ class ChosenRubric(Rubric):
         written: The text that θ was fitted for; differs from `text` once a person re-worded it; empty for a new one,
             and for one that is to be judged anew.
         choice: None for a rubric that a person added.
+        signals: Further signals beside the label; shown, and never summed into it.
         note: What a person wrote beside it.
         alone: How it does by itself; None before it was fitted.
         unexpected: Whether its words contradict its side, by what is known of its event or signal in general.
@@ -125,6 +138,7 @@ class ChosenRubric(Rubric):
     written: str = ""
     choice: Choice | None = None
     worth: Worth | None = None
+    signals: tuple[SignalShare, ...] = ()
     note: str = ""
     alone: Alone | None = None
     unexpected: bool = False

@@ -11,7 +11,7 @@ from math import hypot
 from pollex.measures.arrays import Bools
 from pollex.measures.intervals import Figure
 from pollex.measures.reliability import wilson
-from pollex.rubrics.records import Worth
+from pollex.rubrics.records import SignalShare, Worth
 from pollex.rubrics.rubric import Polarity
 
 FEW = 20
@@ -33,6 +33,27 @@ def worth_of(held: Bools, up: Bools) -> Worth:
         down_with=share_of(int((held & ~up).sum()), int(held.sum())),
         down_without=share_of(int((~held & ~up).sum()), int((~held).sum())),
     )
+
+
+def signal_share(signal: str, held: Bools, happened: Bools) -> SignalShare:
+    """Compute how often a signal happened where a rubric held, and elsewhere, each [conversation]."""
+    there = share_of(int((held & happened).sum()), int(held.sum()))
+    return SignalShare(
+        signal=signal, there=there, elsewhere=share_of(int((~held & happened).sum()), int((~held).sum()))
+    )
+
+
+def signal_in_words(found: SignalShare) -> str:
+    """Describe a further signal; empty where it can't be compared."""
+    there, elsewhere = found.there, found.elsewhere
+    if there.value is None or elsewhere.value is None:
+        return ""
+    name, _, side = found.signal.rpartition(":")
+    named = name if name and side in ("up", "down") else f"{found.signal} down"
+    shares = f"{percent(there)} of {there.n}, {percent(elsewhere)} of {elsewhere.n} elsewhere"
+    if not elsewhere.value:
+        return f"also {named}: {shares}"
+    return f"also {there.value / elsewhere.value:.1f} times as many “{named}”: {shares}"
 
 
 def in_words(worth: Worth) -> str:

@@ -64,9 +64,9 @@ def notes_on(
     """Say how many labels each source gave, and which replaced others."""
     counted = ", ".join(f"{used[name]} {words}" for name, words in WORDS.items() if used[name])
     replaced = sum(
-        a.label not in (b.label, Label.NONE) and a.text_hash in said for a, b in zip(logs, labeled, strict=True)
+        a.label not in (b.label, Label.NONE) and _of(a, said) is not None for a, b in zip(logs, labeled, strict=True)
     )
-    chosen = sum(one.preferred for one in labeled if one.text_hash in said)
+    chosen = sum(one.preferred for one in labeled if _of(one, said) is not None)
     notes = [f"labels by source: {counted or 'none'}"]
     if replaced:
         notes.append(
@@ -78,10 +78,15 @@ def notes_on(
     return notes
 
 
+def _of(one: Conversation, said: Mapping[str, Opinion]) -> Opinion | None:
+    """Return what people said of a text, also before its calls of tools were kept."""
+    return said.get(one.text_hash) or said.get(one.words_hash)
+
+
 def _labeled(
     one: Conversation, said: Mapping[str, Opinion], sources: Sequence[str], used: Counter[str]
 ) -> Conversation:
-    opinion = said.get(one.text_hash)
+    opinion = _of(one, said)
     if opinion is not None:
         used[opinion.source] += 1
         metadata = one.metadata | {DRAWN: opinion.drawn or "random"}

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from pollex.conversations.conversation import Turn
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import Account, BadRow, describe_bad_rows
 from pollex.errors import BadInput
 from pollex.formats.assembly.beside import offered, owner_of
 from pollex.formats.assembly.pieces import (
+    COLUMN,
     NO_FACTS,
     Addition,
     Call,
@@ -30,6 +31,7 @@ from pollex.formats.assembly.trees import Built, from_messages, gathered
 from pollex.formats.fields import ReadOptions, look_up
 from pollex.formats.json_rows import Row
 from pollex.formats.oddities import Oddities, turns_of_piece
+from pollex.formats.signals import named
 from pollex.text import count
 
 Place = tuple[str, int]
@@ -51,6 +53,7 @@ class Joiner:
         unread: Bad rows, which may be why pieces don't fit together.
         odd: What had an odd shape, and where.
         unused: Columns of rows that aren't joined, named like feedback and no label, and how many have them.
+        signals_found: Fields of signals that were there.
         comments_found: Whether the field that the user named for comments was there.
         votes: Thumbs on conversations that aren't joined, as `elsewhere` finds them.
     """
@@ -75,6 +78,8 @@ class Joiner:
         self._scores: list[Score] = []
         self._remarks: list[Score] = []
         self.comments_found = False
+        self.signals_found: set[str] = set()
+        self._signals: list[Score] = []
         self._columns: dict[tuple[str, ...], Score] = {}
         self._places: dict[str, Place] = {}
         self._turns: dict[Turn, Turn] = {}
@@ -104,13 +109,20 @@ class Joiner:
         for piece in found:
             self._keep(piece, place)
             self.odd.look_at(turns_of_piece(piece), place)
-        comment = self._options.comment_field
-        if comment and (value := look_up(row.fields, comment)) not in (None, ""):
-            self.comments_found = True
-            if (owner := owner_of(found, f"{row.source}:{row.line}")) is not None:
-                self._keep(Score(*owner, None, comment=value), place)
+        self._columns_beside(row, found, place)
         for score in offered(row.fields, found, f"{row.source}:{row.line}", self._options.label_field):
             self._columns[score.target, score.id, score.name, str(score.value)] = score
+
+    def _columns_beside(self, row: Row, found: Sequence[Piece], place: Place) -> None:
+        """Keep columns that the user named for comments and for further signals."""
+        comment, owner = self._options.comment_field, owner_of(found, f"{row.source}:{row.line}")
+        if comment and (value := look_up(row.fields, comment)) not in (None, ""):
+            self.comments_found = True
+            if owner is not None:
+                self._keep(Score(*owner, None, comment=value), place)
+        for name, _ in map(named, self._options.signals):
+            if owner is not None and isinstance(value := look_up(row.fields, name), str | int | float):
+                self._signals.append(Score(*owner, value, name, COLUMN))
 
     def _keep(self, piece: Piece, place: Place) -> None:
         match piece:
@@ -148,12 +160,22 @@ class Joiner:
         if (name := self._options.comment_field) and score.name and letters(score.name) == letters(name):
             self.comments_found = True
             score = score._replace(value=None, comment=score.value)
+        if any(letters(score.name) == letters(named(signal)[0]) for signal in self._options.signals):
+            self._signals.append(score)
         comment, tags = self.odd.written(score.comment, score.tags, place)
         score = score._replace(comment=comment, tags=tags)
         if score.value is not None:
             self._scores.append(score)
         elif (comment or tags) and is_persons(score):
             self._remarks.append(score)
+
+    def with_signals(self, conversation: Conversation, place: Place) -> Conversation:
+        """Return a conversation with the signals that its fields tell of."""
+        if not self._options.signals:
+            return conversation
+        found = self.odd.happened(conversation.metadata, self._options.signals, place)
+        self.signals_found.update(named(signal)[0] for signal in found)
+        return conversation.model_copy(update={"signals": found})
 
     def _shared(self, turns: Turns) -> Turns:
         """Equal turns kept once: traces repeat their history in every span."""
@@ -205,11 +227,19 @@ class Joiner:
                 self.votes.setdefault(other, []).append(score)
             else:
                 lost += 1
+        for score in self._signals:
+            score = _reached(score, targets)
+            if (owner := targets.get((score.target, score.id))) is not None:
+                self._facts.setdefault(owner, []).append({self._signal_of(score): score.value})
         found = bool(self.votes)
         for item in self._all(sessions, thumbs):
             found = found or isinstance(item, Joined)
             yield item
         self._check(found, lost, len(taken))
+
+    def _signal_of(self, score: Score) -> str:
+        names = (named(signal)[0] for signal in self._options.signals)
+        return next(name for name in names if letters(name) == letters(score.name))
 
     def _check(self, found: bool, lost: int, taken: int) -> None:
         belong = f"{count(lost, 'thumb belongs', 'thumbs belong')} to conversations that aren't in these files"

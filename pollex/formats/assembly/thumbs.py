@@ -16,6 +16,7 @@ from pollex.errors import BadInput, WrongUse, spelled
 from pollex.formats.assembly.pieces import COLUMN, PAIR, Score
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import Verdicts, as_number, is_usual
+from pollex.formats.signals import named
 from pollex.text import count
 
 NAMES = frozenset(
@@ -121,6 +122,8 @@ def _taken(scores: Sequence[Score], options: ReadOptions) -> list[Score]:
     if pairs and not options.pairs:
         what = "the files have pairs of a chosen and a rejected answer, not thumbs"
         raise WrongUse(what, remedy="to take chosen for a thumb up and rejected for one down", option={"pairs": True})
+    signals = {letters(named(signal)[0]) for signal in options.signals}
+    scores = [score for score in scores if letters(score.name) not in signals]
     columns = [score for score in scores if score.source == COLUMN]
     ours = [score for score in scores if not folded(score.name).startswith(OURS) and score.source != COLUMN]
     if options.label_field:

@@ -93,10 +93,14 @@ def test_what_stands_in_place_of_calls_is_kept_and_told_with_file_and_line(tmp_p
     assert note in logs.notes
 
 
-def test_words_and_hash_of_a_conversation_are_what_they_were_before_calls_were_kept() -> None:
+def test_the_hash_of_a_text_is_what_it_was_and_other_arguments_are_another_text() -> None:
     turns = turns_of([ASKED, *MESSAGES["OpenAI"], ANSWERED])
-    bare = tuple(Turn(role=turn.role, content=turn.content) for turn in turns)
-    assert Conversation(id="1", turns=turns).text_hash == Conversation(id="1", turns=bare).text_hash
+    whole = Conversation(id="1", turns=turns)
+    bare = Conversation(id="1", turns=tuple(Turn(role=turn.role, content=turn.content) for turn in turns))
+    other = whole.turns[1].calls[0].model_copy(update={"arguments": "{}"})
+    changed = (turns[0], turns[1].model_copy(update={"calls": (other,)}), *turns[2:])
+    assert bare.text_hash == bare.words_hash == whole.words_hash
+    assert len({bare.text_hash, whole.text_hash, Conversation(id="1", turns=changed).text_hash}) == 3
 
 
 def test_messages_written_are_read_back_with_their_calls() -> None:
