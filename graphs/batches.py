@@ -50,15 +50,11 @@ class BatchWork(Resources):
 
     Attributes:
         stage: Name of the work, for its progress.
-        total: Number of all items.
-        pending: Ids of the items that are not settled, in order.
         outcomes: How many came to what; those that an earlier session settled are counted already.
         fine: Outcomes that are no failures.
     """
 
     stage: str
-    total: int
-    pending: dict[str, None]
     outcomes: Counter[str] = field(default_factory=Counter)
     fine: frozenset[str] = frozenset()
 

@@ -98,6 +98,8 @@ class Resources:
     Attributes:
         workers: Names of who works.
         secrets: Keys that must not be written anywhere.
+        total: Number of all items.
+        pending: Ids of the items that are not settled, in order; empty where nodes see for themselves.
         batch: Conversations in flight at once.
         semaphore: Limits how many questions are asked at once; others wait before their prompts are written.
     """
@@ -108,8 +110,13 @@ class Resources:
     workers: Sequence[str] = ()
     secrets: Collection[str] = ()
     progress: Progress = field(default_factory=NullProgress)
+    total: int = 0
+    pending: dict[str, None] = field(default_factory=dict)
     batch: int = BATCH
     semaphore: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(BATCH))
+
+    def begin(self) -> None:
+        """Show how far an earlier session came."""
 
     @cached_property
     def lines(self) -> AnswerLines:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import Interrupted, PollexError
-from pollex.graphs.context import BATCH, NullProgress, Progress, held
+from pollex.graphs.context import BATCH, NullProgress, Progress, Resources, held
 from pollex.graphs.kept_progress import KeptProgress
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import RETRYABLE, Outcome
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph import StateGraph
     from langgraph.graph.state import CompiledStateGraph
-
-    from pollex.graphs.batches import BatchWork
 
     AnyGraph = StateGraph[Any, Any, Any, Any]
     from pollex.graphs.learn.state import LearnSettings
@@ -222,16 +220,20 @@ def thread_of(run: str, steps: int = 0) -> RunnableConfig:
 
 async def carry_out(
     graph: AnyGraph,
-    live: BatchWork,
+    live: Resources,
     context: Any,
     *,
     anew: bool = False,
     people: Callable[[Any], Any] | None = None,
+    after: str = "",
+    fork: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Carry a run out, from its last checkpoint on if it has one; return its state.
 
     Args:
         anew: Whether it begins at its first node all the same.
+        after: The node after which a run goes on that has ended, or that is a fork; empty for the first node.
+        fork: The state that a run begins with that has none.
         people: Given what an interrupt asks, what it is resumed with; where that is nothing, the run waits.
     """
     from langgraph.types import Command  # as in `checkpointed`
@@ -239,7 +241,11 @@ async def carry_out(
     settings = thread_of(live.run, 8 * (live.total // live.batch + 2))
     live.begin()
     async with checkpointed(graph, live.store) as compiled:
-        left = set((await compiled.aget_state(settings)).next)
+        at = await compiled.aget_state(settings)
+        left = set(at.next)
+        if after and not left and (at.values or fork is not None):
+            await compiled.aupdate_state(settings, dict(fork or {}) if not at.values else None, as_node=after)
+            left = {after}
         given: Any = None if left and not anew and not (live.pending and left & WAITING) else {}
         with held(live.run, live), live.tracer.span(live.run.partition("-")[0], kind="graph"):
             while True:

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from langgraph.graph import END, START, StateGraph
 
-from pollex.graphs.context import Context
 from pollex.graphs.learn import nodes
-from pollex.graphs.learn.state import LearnState
+from pollex.graphs.learn.state import LearnChoice, LearnState
 
-LearnGraph = StateGraph[LearnState, Context, LearnState, LearnState]
+LearnGraph = StateGraph[Any, Any, Any, Any]
 
 
 def build() -> LearnGraph:
-    """Build the graph, uncompiled; it has no input or output of its own."""
-    graph = StateGraph(LearnState, context_schema=Context)
-    graph.add_node("fit_extractor", nodes.fit_extractor)
-    graph.add_node("plan_extraction", nodes.plan_extraction)
-    graph.add_node("extract", nodes.extract)
+    """Build the graph, uncompiled."""
+    graph = extracting()
     graph.add_node("summarize_sat", nodes.summarize_sat)
     graph.add_node("summarize_dsat", nodes.summarize_dsat)
     graph.add_node("deduplicate", nodes.deduplicate)
+    graph.add_node("review_pool", nodes.review_pool)
 
-    graph.add_edge(START, "fit_extractor")
-    graph.add_edge("fit_extractor", "plan_extraction")
-    graph.add_conditional_edges("plan_extraction", nodes.fan_out_extraction, ["extract", "summarize_dsat"])
-    graph.add_edge("extract", "plan_extraction")
+    graph.add_conditional_edges(
+        "plan_extraction", nodes.then("extract", "summarize_dsat"), ["extract", "summarize_dsat"]
+    )
     graph.add_edge("summarize_dsat", "summarize_sat")  # which is shown what the other side has
     graph.add_edge("summarize_sat", "deduplicate")
-    return fit_after(graph, "deduplicate")
+    graph.add_edge("deduplicate", "review_pool")
+    return fit_after(graph, "review_pool")
+
+
+def extracting() -> LearnGraph:
+    """Return a graph that extracts reasons batch by batch; what comes after `plan_extraction` is missing."""
+    graph: LearnGraph = StateGraph(LearnState, context_schema=LearnChoice)
+    graph.add_node("fit_extractor", nodes.fit_extractor)
+    graph.add_node("plan_extraction", nodes.plan_extraction)
+    graph.add_node("extract", nodes.extract)
+    graph.add_edge(START, "fit_extractor")
+    graph.add_edge("fit_extractor", "plan_extraction")
+    graph.add_edge("extract", "plan_extraction")
+    return graph
 
 
 def fit_after(graph: LearnGraph, before: str) -> LearnGraph:
@@ -43,11 +54,11 @@ def fit_after(graph: LearnGraph, before: str) -> LearnGraph:
 
     graph.add_edge(before, "fit_judge")
     graph.add_edge("fit_judge", "plan_pool")
-    graph.add_conditional_edges("plan_pool", nodes.fan_out_pool, ["judge_pool", "select"])
+    graph.add_conditional_edges("plan_pool", nodes.then("judge_pool", "select"), ["judge_pool", "select"])
     graph.add_edge("judge_pool", "plan_pool")
     graph.add_edge("select", "calibrate")
     graph.add_edge("calibrate", "plan_held_out")
-    graph.add_conditional_edges("plan_held_out", nodes.fan_out_held_out, ["judge_held_out", "assess"])
+    graph.add_conditional_edges("plan_held_out", nodes.then("judge_held_out", "assess"), ["judge_held_out", "assess"])
     graph.add_edge("judge_held_out", "plan_held_out")
     graph.add_edge("assess", END)
     return graph

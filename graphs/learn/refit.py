@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from langgraph.graph import START, StateGraph
 
-from pollex.graphs.context import Context
 from pollex.graphs.learn.graph import LearnGraph, fit_after
-from pollex.graphs.learn.state import LearnState
+from pollex.graphs.learn.state import LearnChoice, LearnState
 
 
 def build() -> LearnGraph:
-    """Build the graph, uncompiled; it has no input or output of its own."""
-    return fit_after(StateGraph(LearnState, context_schema=Context), START)
+    """Build the graph, uncompiled."""
+    return fit_after(StateGraph(LearnState, context_schema=LearnChoice), START)
 
 
 graph = build().compile(name="refit")

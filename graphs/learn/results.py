@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids
 from pollex.graphs.learn.state import RunState
+from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 
@@ -69,6 +70,12 @@ def labelled_scores(
             else:
                 outcome = failure.outcome if failure else "incomplete"
                 yield LabelledScore(c.id, side, positive, None, outcome, block=block)
+
+
+def figures_of(rubrics: RubricSet) -> dict[str, Any]:
+    """Return the figures of held-out conversations as JSON values; empty where nothing was held out."""
+    held_out = vars(rubrics.held_out) if rubrics.held_out else {}
+    return {name: vars(one) if isinstance(one, Figure) else one for name, one in held_out.items()}
 
 
 def likelihoods(work: RunState, conversations: Sequence[Conversation]) -> dict[str, float]:

@@ -15,12 +15,10 @@ from pollex.agents.roles import Extraction, Judge, Roles
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
 from pollex.errors import WrongUse
-from pollex.graphs.context import Context, held
 from pollex.graphs.learn.calibrate import sides_of
-from pollex.graphs.learn.results import Learned, labelled_scores, mean_answers
-from pollex.graphs.learn.state import LearnContext, LearnSettings, LearnState, RunState
-from pollex.graphs.run import RunSettings, digest, fingerprint_of, keep_conversations, running, thread_of
-from pollex.graphs.score.run import keep_scores
+from pollex.graphs.learn.results import Learned
+from pollex.graphs.learn.state import LearnChoice, LearnContext, LearnSettings, RunState
+from pollex.graphs.run import RunSettings, carry_out, digest, fingerprint_of, keep_conversations, running
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.alone import anew_told
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, retryable
@@ -32,9 +30,7 @@ from pollex.store.resume import answers_of, extractions_of, step
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
-
-    LearnRunnable = CompiledStateGraph[LearnState, Context, LearnState, LearnState]
+    from pollex.graphs.learn.graph import LearnGraph
 
 
 async def learn(
@@ -62,13 +58,13 @@ async def learn(
     from pollex.graphs.learn import refit as refit_graph
     from pollex.graphs.learn import spur as spur_graph
 
-    graph = learn_graph.graph
+    graph = learn_graph.build()
     if settings.method == "spur":
-        graph = spur_graph.graph
+        graph = spur_graph.build()
         if roles.updater is None:
             raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
     if rubrics:
-        graph, settings = refit_graph.graph, keeping_all(settings, rubrics)
+        graph, settings = refit_graph.build(), keeping_all(settings, rubrics)
         rubrics = [roles.judge.understood(rubric) for rubric in rubrics]
     fingerprint = fingerprint_of(logs, settings=settings, profile=profile, roles=roles.fingerprints)
     if rubrics:
@@ -125,7 +121,7 @@ async def refit(
         fixed,
         setting,
         rubric_set.prompts,
-        refit_graph.graph,
+        refit_graph.build(),
     )
     known = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
     return replace(learned, rubric_set=_refitted(rubric_set, learned, known))
@@ -186,7 +182,7 @@ async def _learn(
     settings: LearnSettings,
     setting: RunSettings,
     prompts: Mapping[str, str],
-    graph: LearnRunnable,
+    graph: LearnGraph,
 ) -> Learned:
     check_learnable(logs, settings.minimum)
     sides = sides_of(logs, settings.test_fraction, settings.seed)
@@ -197,8 +193,10 @@ async def _learn(
         work.extractions = _extracted(setting.store, run.id, setting.retry_outcomes)
         for id_, answers in _judged(setting.store, run.id, {c.id for c in sides.judged_train}, setting.retry_outcomes):
             work.take(id_, answers, judge_record.options.value)
-        context = LearnContext(
+        live = LearnContext(
             **setting.of_run(run.id),
+            total=len(judged),
+            workers=sorted(set(roles.names.values())),
             logs=logs,
             training=sides.train,
             held_out=sides.test,
@@ -211,24 +209,11 @@ async def _learn(
             work=work,
             prompts=dict(prompts),
             by_id=judged,
+            writing="update" if settings.method == "spur" else "summarize",
         )
-        with held(run.id, context), context.tracer.span(command, kind="graph"):
-            await graph.ainvoke(LearnState(), config=thread_of(run.id, 6 * (len(judged) // setting.batch + 2)))
-        assert work.rubric_set is not None, "the graph ends with `assess`"
-        scores = tuple(labelled_scores(work, sides.train, sides.test))
-        keep_scores(setting.store, run.id, work.rubric_set, scores)
-        failures = work.failures | work.unextracted
-        setting.store.finish(
-            run.id,
-            "partial" if failures or any(c.not_scorable for c in logs) else "done",
-            roles=sorted(set(roles.names.values())),
-            result={
-                "rubrics": work.rubric_set.rubrics_digest,
-                "unanswered": len(failures),
-                "auc": auc_of(work.rubric_set),
-            },
-        )
-    return Learned(run.id, work.rubric_set, scores, mean_answers(work, sides.train), work.unextracted)
+        await carry_out(graph, live, LearnChoice.of(setting.arguments), after="calibrate")
+        learned: Learned = live.result[0]
+    return learned
 
 
 def _extracted(store: Store, run: str, retry_outcomes: Collection[Outcome]) -> dict[str, Extraction | Unanswered]:
@@ -256,8 +241,3 @@ def _judged(
     for id_, answers in answers_of(store, run).items():
         checked = chosen and id_ in training
         yield id_, [answer for answer in answers.values() if checked or not retryable(answer, retry_outcomes)]
-
-
-def auc_of(rubrics: RubricSet) -> float | None:
-    """Return the AUC of held-out conversations; None if undefined."""
-    return rubrics.held_out.auc.value if rubrics.held_out else None

@@ -1,11 +1,12 @@
-"""The state that `learn` passes between nodes (ids), and the context of its nodes."""
+"""The state that `learn` passes between nodes, and what its nodes work with."""
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +17,19 @@ from pollex.calibration.candidates import candidate
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
-from pollex.graphs.context import Resources
+from pollex.graphs.context import Context, Resources
 from pollex.measures.arrays import Bools
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import LIKERT, NEUTRAL, NEVER_CAME_UP, Answer, Option, Question, Unanswered
 from pollex.rubrics.netsat import value_of
 from pollex.rubrics.records import JudgeRecord
-from pollex.rubrics.rubric import Polarity, Reason, Rubric
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import ThumbModel
 from pollex.selection.losses import EVAL_RANGE
 from pollex.selection.policies import DEFAULT, policy_named
 from pollex.selection.pool import Budget
+from pollex.store.resume import step
 
 Stage = Literal["pool", "held_out"]
 
@@ -36,19 +38,68 @@ HIGHEST_SEED = 2**32 - 1
 
 
 class LearnState(TypedDict, total=False):
-    """Ids only.
+    """What a person wants to see of a run; bulk is in the store, under the run's id.
 
     Attributes:
-        batch: Conversations that are being worked on.
+        parent: The run that this one was forked from, with the node, `learn-3:deduplicate`.
+        split: Conversations of either side, and a digest of their ids.
+        batch: Ids of the conversations that are being worked on.
+        last: What the last batch came to.
+        progress: By stage, how many conversations are done, of how many, and outcomes.
+        reasons: By side, how many there are, and the first ones with a quote.
+        pool: By side, the rubrics that were written; see `pool.row_of`.
+        refused: Why batches and texts came to no rubric, and how often.
+        kept: The pool without duplicates, as a person may have edited it.
+        merged: By duplicate, the rubric that it was merged into.
+        pooled: By rubric of the pool, its mean answer, their spread, and the share answered.
+        chosen: Rubrics of the set with step, loss and standing.
+        dropped: By rubric that was not chosen, why.
+        alphas: The table that α was chosen by.
+        probability: The model of the probability, why, and what it was compared with.
+        figures: Of the held-out conversations, each with its interval.
+        digest: Of the rubric set, which is in the store.
     """
 
+    run: str
+    parent: str
+    settings: dict[str, Any]
+    split: dict[str, Any]
     batch: list[str]
+    last: dict[str, Any]
+    progress: Annotated[dict[str, dict[str, Any]], operator.or_]
+    reasons: dict[str, dict[str, Any]]
+    pool: Annotated[dict[str, list[dict[str, Any]]], operator.or_]
+    refused: Annotated[dict[str, int], operator.or_]
+    kept: list[dict[str, Any]]
+    merged: dict[str, str]
+    reviewed: bool
+    pooled: dict[str, dict[str, float]]
+    chosen: list[dict[str, Any]]
+    dropped: dict[str, dict[str, Any]]
+    alpha: float
+    alphas: list[dict[str, Any]]
+    probability: dict[str, Any]
+    figures: dict[str, Any]
+    digest: str
+    notes: list[str]
 
 
-class Item(TypedDict):
-    """One conversation of a batch."""
+@dataclass(frozen=True, kw_only=True)
+class LearnChoice(Context):
+    """What the user chose for `learn`.
 
-    conversation_id: str
+    Attributes:
+        domain: A domain profile or its file; empty for the neutral one.
+        budget: Rubrics of each kind; 0 for the usual number.
+        review: Whether the run waits for people at the pool.
+    """
+
+    logs: str | list[str] = ""
+    domain: str = ""
+    test_fraction: float = 0.5
+    budget: int = 0
+    seed: int = 0
+    review: bool = False
 
 
 Method = Literal["rubicon", "spur"]
@@ -237,6 +288,11 @@ class LearnContext(Resources):
         held_out: Labeled and scorable conversations, ordered by id; empty when nothing is held out.
         graded_training: Those with a grade that is no thumb; models of grades alone are fitted to them.
         graded_held_out: Those on the side that is held out.
+        writing: What the nodes that write rubrics begin with.
+        review: Whether the run waits for people at the pool.
+        parent: The run that this one was forked from; empty for none.
+        fitted: Roles that have learned in this process.
+        result: Filled by the last node, for who runs the graph.
     """
 
     logs: Logs
@@ -251,6 +307,36 @@ class LearnContext(Resources):
     work: RunState
     prompts: dict[str, str] = field(default_factory=dict)
     by_id: dict[str, Conversation] = field(default_factory=dict)
+    writing: str = "summarize"
+    review: bool = False
+    parent: str = ""
+    fitted: set[str] = field(default_factory=set)
+    result: list[Any] = field(default_factory=list)
+
+    def bulk(self, name: str) -> Any:
+        """Return what a node of this run, or of the run that it was forked from, kept under its name."""
+        found = step(self.store, self.run, name)
+        return step(self.store, self.parent, name) if found is None and self.parent else found
+
+    @property
+    def told_settings(self) -> dict[str, Any]:
+        """The settings as JSON values."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self.settings).items()}
+
+    @property
+    def split(self) -> dict[str, Any]:
+        """What the state tells of the split."""
+        ids = [[c.id for c in side] for side in (self.training, self.held_out)]
+        return {"training": len(ids[0]), "held_out": len(ids[1]), "digest": content_id(*map("\x1e".join, ids))}
+
+    def pooled(self) -> dict[str, dict[str, float]]:
+        """Tell the answers to each rubric of the pool: mean term of NetSAT, spread, share answered."""
+        values, answered = self.work.matrix(self.training, self.work.kept)
+        columns = zip(self.work.kept, values.T, answered.T, strict=True)
+        return {
+            rubric.id: {"mean": float(v.mean()), "spread": float(v.std()), "answered": float(a.mean())}
+            for rubric, v, a in columns
+        }
 
     def rubrics_asked(self, stage: Stage) -> tuple[Rubric, ...]:
         """Return the rubrics of a stage: the pool on training conversations, else the chosen ones."""

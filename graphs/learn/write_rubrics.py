@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 from pollex.agents.roles import Revision, Summary
-from pollex.graphs.learn.state import LearnContext
+from pollex.graphs.learn.pool import row_of
+from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, is_built_in
-from pollex.store.resume import step
 
 Rubrics = tuple[Rubric, ...]
 Written = tuple[Rubrics, Summary | Revision] | Unanswered
@@ -19,8 +19,8 @@ Write = Callable[[Sequence[Reason], Rubrics], Awaitable[Written]]
 """Asks a role about a batch of reasons and the rubrics so far."""
 
 
-async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, write: Write) -> None:
-    """Fill the pool of a polarity, or load it from the store.
+async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, write: Write) -> LearnState:
+    """Fill the pool of a polarity.
 
     A batch without an answer changes nothing. Reasons of which a model made nothing are shown again with the next
     batch: two that say the same may stand in different ones.
@@ -28,12 +28,7 @@ async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, wr
     Args:
         name: Name of the step.
     """
-    work = context.work
-    if (stored := step(context.store, context.run, name)) is not None:
-        work.pool[polarity] = tuple(Rubric.model_validate(rubric) for rubric in stored["pool"])
-        work.refused |= stored["refused"]
-        return
-    reasons, size = work.reasons(context.training, polarity), context.settings.mini_batch
+    reasons, size = context.work.reasons(context.training, polarity), context.settings.mini_batch
     sides = ([one for one in reasons if is_built_in(one.source) is own] for own in (False, True))
     batches = [side[start : start + size] for side in sides for start in range(0, len(side), size)]
     context.progress.start(name, len(batches))
@@ -53,10 +48,9 @@ async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, wr
                 refused.update(answered.refused)
                 left = unused(batch, answered)[: size // 2] if isinstance(answered, Summary) else []
         context.progress.advance(name)
-    work.pool[polarity] = rubrics
-    work.refused |= dict(refused)
     payload = {"pool": [rubric.model_dump(mode="json") for rubric in rubrics], "refused": dict(refused)}
     await context.store.write_step(context.run, name, payload)
+    return {"pool": {polarity: [row_of(one, context.store.texts) for one in rubrics]}, "refused": dict(refused)}
 
 
 def unused(batch: Sequence[Reason], answered: Summary) -> list[Reason]:

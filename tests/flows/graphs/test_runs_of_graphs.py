@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,12 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.errors import BadRubrics, ModelRefused, WrongUse
 from pollex.formats.read_logs import logs_of, read_logs
-from pollex.graphs.context import held
 from pollex.graphs.learn import run as runs
+from pollex.graphs.learn.graph import build
 from pollex.graphs.learn.graph import graph as learn_graph
 from pollex.graphs.learn.results import Learned
-from pollex.graphs.learn.state import LearnContext, LearnSettings, RunState
-from pollex.graphs.run import RunSettings, thread_of
+from pollex.graphs.learn.state import LearnSettings
+from pollex.graphs.run import RunSettings, checkpointed, thread_of
 from pollex.graphs.score import run as results
 from pollex.graphs.score import run as score_run
 from pollex.graphs.score.graph import graph as score_graph
@@ -37,7 +37,6 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.roles import embedded_record, embedded_roles
 from pollex.store.resume import find_run
 from pollex.store.rows import answer_rows, score_row
-from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.traces import conversation_trace, run_tree
 
@@ -337,48 +336,63 @@ async def test_held_out_conversations_that_go_together_are_known_as_such(
     assert (record.held_out, record.blocks[0]) == (24, 12)
 
 
-async def context_of(logs: Logs, kept: Store, roles: Roles, record: JudgeRecord) -> LearnContext:
-    """What `runs.learn` gives its graph."""
-    sides = split(logs.learnable, 0.5, 0)
-    run = kept.begin("learn", arguments={}, fingerprint={}, versions={})
-    return LearnContext(
-        store=kept,
-        run=run.id,
-        tracer=Tracer(kept, run.id),
-        batch=7,
-        logs=logs,
-        training=sides.train,
-        held_out=sides.test,
-        roles=roles,
-        judge_record=record,
-        profile=DomainProfile.neutral(),
-        settings=QUICK,
-        work=RunState(),
-        by_id={c.id: c for c in (*sides.train, *sides.test)},
+async def test_the_state_after_each_node_tells_what_happened_in_values_of_json(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    learned = await learn(logs, staff(embedder, PlainJudge()), kept, embedded_record(embedder), batch=7)
+    async with checkpointed(build(), kept) as graph:
+        history = [(one.next, one.values) async for one in graph.aget_state_history(thread_of(learned.run))][::-1]
+    assert {node for following, _ in history for node in following} >= set(learn_graph.nodes) - {"__start__"}
+    last = history[-1][1]
+    assert json.loads(json.dumps(last)) == last
+    assert len(json.dumps(last)) < 300_000
+    rubrics = learned.rubric_set
+    assert [row["id"] for row in last["chosen"]] == [rubric.id for rubric in rubrics.rubrics]
+    assert (last["digest"], last["alpha"], last["notes"]) == (
+        rubrics.rubrics_digest,
+        rubrics.alpha,
+        list(rubrics.notes),
     )
+    assert rubrics.held_out is not None
+    assert last["figures"]["auc"]["value"] == rubrics.held_out.auc.value
+    assert last["split"]["training"] == last["progress"]["extract"]["done"] == 24
+    assert last["pooled"].keys() == {row["id"] for row in last["kept"]}
+    assert last["reasons"]["dsat"]["first"][0]["quote"]
 
 
-async def test_state_and_tasks_hold_ids_and_nothing_else(logs: Logs, kept: Store, embedder: Embedder) -> None:
-    context = await context_of(logs, kept, staff(embedder, PlainJudge()), embedded_record(embedder))
-    ids, tasks = {c.id for c in logs}, []
-    settings = thread_of(context.run)
-    stream: AsyncIterator[Any] = learn_graph.astream({}, settings, stream_mode=["values", "tasks"])
-    exits = held(context.run, context)
-    exits.__enter__()
-    async for mode, part in stream:
-        if mode == "values":
-            assert part.keys() <= {"batch"}
-            assert set(part.get("batch", ())) <= ids
-            assert len(part.get("batch", ())) <= 7
-        elif "input" in part:
-            tasks.append((part["name"], part["input"]))
-    items = [(name, given) for name, given in tasks if name in ("extract", "judge_pool", "judge_held_out")]
-    assert len(items) == 24 * 3
-    for _, given in items:
-        assert given.keys() == {"conversation_id"}
-        assert given["conversation_id"] in ids
-    assert max(len(json.dumps(given)) for _, given in tasks) < 200
-    assert context.work.rubric_set is not None
+@pytest.mark.parametrize("node", ["extract", "judge_pool", "judge_held_out"])
+async def test_a_run_that_was_stopped_goes_on_at_that_node_and_comes_to_the_same(
+    logs: Logs, kept: Store, embedder: Embedder, node: str
+) -> None:
+    inner, record = embedded_roles(DomainProfile.neutral(), embedder).extractor, embedded_record(embedder)
+    whole = await learn(logs, staff(embedder, PlainJudge(), OddExtractor(inner, [])), kept, record, batch=8)
+    sides = split(logs.learnable, 0.5, 0)
+    stop = {"extract": sides.train[9].id, "judge_pool": sides.train[9].id, "judge_held_out": sides.test[9].id}[node]
+    broken = raises(ModelRefused("the key is wrong"))
+    roles = staff(
+        embedder,
+        PlainJudge(except_for("" if node == "extract" else stop, broken)),
+        OddExtractor(inner, [], [stop] if node == "extract" else []),
+    )
+    with pytest.raises(ModelRefused):
+        await learn(logs, roles, kept, embedded_record(embedder), batch=8)
+    run = find_run(kept, "last").id
+    async with checkpointed(build(), kept) as graph:
+        assert (await graph.aget_state(thread_of(run))).next == (node,)
+    second = PlainJudge()
+    again = await learn(
+        logs,
+        staff(embedder, second, OddExtractor(inner, [])),
+        kept,
+        embedded_record(embedder),
+        batch=8,
+        resume=True,
+    )
+    same = {"created": "", "run": ""}
+    assert again.run == run
+    assert again.rubric_set.model_copy(update=same) == whole.rubric_set.model_copy(update=same)
+    if node == "judge_held_out":
+        assert not {id_ for id_, _ in second.asked} & {one.id for one in sides.train}
 
 
 async def test_every_node_that_ran_has_a_span(logs: Logs, kept: Store, embedder: Embedder) -> None:
@@ -387,7 +401,7 @@ async def test_every_node_that_ran_has_a_span(logs: Logs, kept: Store, embedder:
     nodes = {"learn": set(learn_graph.nodes), "score": set(score_graph.nodes)}
     for command, run in (("learn", learned.run), ("score", scored.run)):
         (graph,) = run_tree(kept, run)
-        assert {branch.name for branch in graph.branches} == nodes[command] - {"__start__", "finish"}
+        assert {branch.name for branch in graph.branches} == nodes[command] - {"__start__", "finish", "review_pool"}
 
 
 async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stands(
