@@ -17,18 +17,26 @@ if TYPE_CHECKING:
     from pollex.api.datasets import score_dataset
     from pollex.api.estimator import RubricClassifier
     from pollex.api.exchange import export_rubrics, export_scores
-    from pollex.api.questions import answer, ask, grade, judge, review, simulate
-    from pollex.api.rubrics import (
-        RubricSet,
+    from pollex.api.rubrics import RubricSet, read_logs
+    from pollex.api.verbs import (
+        answer,
+        ask,
+        check,
+        compare,
         diff_sets,
         distill,
+        evaluate,
+        grade,
         inspect,
+        judge,
         learn,
-        read_logs,
         refit,
+        remedy,
+        review,
         score,
+        share,
+        simulate,
     )
-    from pollex.api.verbs import check, compare, evaluate, remedy, share
     from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
     from pollex.rubrics.netsat import Score
@@ -72,18 +80,7 @@ _NAMES = {
     "api.datasets": ("score_dataset",),
     "api.estimator": ("RubricClassifier",),
     "api.exchange": ("export_rubrics", "export_scores"),
-    "api.questions": ("answer", "ask", "grade", "judge", "review", "simulate"),
-    "api.rubrics": (
-        "RubricSet",
-        "diff_sets",
-        "distill",
-        "inspect",
-        "learn",
-        "read_logs",
-        "refit",
-        "score",
-    ),
-    "api.verbs": ("check", "compare", "evaluate", "remedy", "share"),
+    "api.rubrics": ("RubricSet", "read_logs"),
     "conversations.conversation": ("Conversation", "Label", "Turn"),
     "errors": ("PollexError",),
     "rubrics.netsat": ("Score",),
@@ -91,13 +88,14 @@ _NAMES = {
     "services.scorer": ("Scorer",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
+"""Where names are; all others are use cases."""
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that `import pollex` is quick."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'pollex' has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api.verbs')}"), name)
 
 
 def __dir__() -> list[str]:

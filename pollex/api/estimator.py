@@ -14,7 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from pollex.api.rubrics import RubricSet, learn
+from pollex.api.rubrics import RubricSet
+from pollex.api.verbs import learn
 from pollex.conversations.conversation import Label
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.labels import Verdicts

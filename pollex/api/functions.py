@@ -3,41 +3,61 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, cast
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin, overload
 
-from pollex.api.common import shown_progress
+from typing_extensions import get_original_bases
+
+from pollex.graphs.context import NullProgress, Progress
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.usecases.use_case import Crew, Option, UseCase, options_of
 
 P = ParamSpec("P")
+T = TypeVar("T")
 R = TypeVar("R", bound=Result)
 
 
-def function(kind: Callable[P, UseCase[R]]) -> Callable[P, R]:
-    """Make the function of a use case, with a true signature."""
-    return _made(kind, cast(type[UseCase[R]], kind))
+@overload
+def function(kind: Callable[P, UseCase[R]]) -> Callable[P, R]: ...
 
 
-def spread(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
-    """Make a function whose first argument is all that is given without a name."""
+@overload
+def function(kind: Callable[P, UseCase[R]], then: Callable[[R], T]) -> Callable[P, T]: ...
+
+
+def function(kind: Callable[..., UseCase[R]], then: Callable[[R], Any] = lambda found: found) -> Callable[..., Any]:
+    """Make the function of a use case, with a true signature.
+
+    Args:
+        then: Makes what is returned of the result.
+    """
     known = cast(type[UseCase[R]], kind)
-    made = _made(lambda *first, **given: kind(first, **given), known)
-    first, *rest = inspect.signature(made).parameters.values()
-    made.__signature__ = inspect.Signature([first.replace(kind=first.VAR_POSITIONAL), *rest])  # type: ignore[attr-defined]
-    return made
 
-
-def _made(make: Callable[P, UseCase[R]], known: type[UseCase[R]]) -> Callable[P, R]:
-    def made(*args: P.args, **given: P.kwargs) -> R:
-        asked = make(*args, **given)
+    def made(*args: Any, **given: Any) -> Any:
+        asked = kind(*args, **given)
         with shown_progress(getattr(asked, "progress", None)) as progress:
-            return asked.carry_out(Crew(progress, RunOptions()))
+            return then(asked.carry_out(Crew(progress, RunOptions())))
 
     made.__name__ = made.__qualname__ = known.verb.rpartition(" ")[2]
     made.__doc__ = described(known)
     made.__signature__ = signature_of(known)  # type: ignore[attr-defined]
+    return made
+
+
+def spread(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
+    """Make a function whose first argument is all that is given without a name."""
+    inner = function(kind)
+    first, *rest = inspect.signature(inner).parameters.values()
+
+    @wraps(inner)
+    def made(*several: Any, **given: Any) -> R:
+        return inner(several, **given)
+
+    made.__signature__ = inspect.Signature([first.replace(kind=first.VAR_POSITIONAL), *rest])  # type: ignore[attr-defined]
     return made
 
 
@@ -46,7 +66,13 @@ def signature_of(kind: type[UseCase[Any]]) -> inspect.Signature:
     found = inspect.signature(kind).parameters
     places = [one for one in found.values() if one.kind is not one.KEYWORD_ONLY]
     named = [found[one.name] for one in own_first(kind) if found[one.name] not in places]
-    return inspect.Signature([*places, *named], return_annotation=kind.carry_out.__annotations__["return"])
+    return inspect.Signature([*places, *named], return_annotation=result_of(kind))
+
+
+def result_of(kind: type[UseCase[Any]]) -> str:
+    """Return the name of what a use case comes to."""
+    (result,) = (get_args(base)[0] for base in get_original_bases(kind) if get_origin(base) is UseCase)
+    return getattr(result, "__forward_arg__", str(result))
 
 
 def own_first(kind: type[UseCase[Any]]) -> list[Option]:
@@ -63,3 +89,15 @@ def described(kind: type[UseCase[Any]]) -> str:
     told = [f"    {one.name}: {one.help}" for one in own_first(kind) if one.help]
     error = "    PollexError: Says what was wrong, where, and what to do."
     return "\n".join([about, "", "Args:", *told, "", "Raises:", error])
+
+
+@contextmanager
+def shown_progress(progress: Progress | None) -> Iterator[Progress]:
+    """Yield where progress goes: as bars in a notebook, and elsewhere to what is given."""
+    if progress is not None or "ipykernel" not in sys.modules:
+        yield progress or NullProgress()
+        return
+    from pollex.api.notebook import NotebookProgress  # it draws, and is needed in notebooks only
+
+    with NotebookProgress() as shown:
+        yield shown

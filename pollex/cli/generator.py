@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +15,7 @@ import click
 from pollex.cli.help import Group, Verb
 from pollex.cli.printer import shown
 from pollex.cli.session import DONE, PARTLY, Screen, announce_stop, print_json
-from pollex.cli.settings import VALUES, SetOption, keep, preset
+from pollex.cli.settings import VALUES, SetOption, preset, preset_told
 from pollex.cli.typed import typed_command
 from pollex.services.options import RunOptions
 from pollex.usecases.families import Calls
@@ -22,7 +23,6 @@ from pollex.usecases.use_case import NEEDED, VERBS, Crew, Option, UseCase, optio
 
 HOME = "pollex.usecases"
 JSON = partial(click.Option, ["--json", "as_json"], is_flag=True, help="Print one JSON object as the last line.")
-OF_ALL = ("as_json", "dry_run", "settings")
 DRY_RUN = partial(
     click.Option, ["--dry-run"], is_flag=True, help="Show calls, tokens and, with prices, cost; make no call."
 )
@@ -40,16 +40,16 @@ def command_in(name: str) -> click.Command:
 
 def command_of(kind: type[UseCase[Any]]) -> click.Command:
     """Make the verb of a use case."""
-    mine = {one.name: one for one in options_of(kind) if one.door != "python"}
-    params = [parameter_of(one) for one in mine.values() if one.place != "setting"]
-    settings = {name: one for name, one in mine.items() if one.place == "setting"}
-    if settings:
-        params.append(set_option(mine, tuple(settings)))
-    params += [JSON(), *([DRY_RUN()] if issubclass(kind, Calls) else [])]
-    groups = {name: one.group for name, one in mine.items()} | dict.fromkeys(OF_ALL, "Output")
-    rare = frozenset(name for name, one in mine.items() if one.place == "rare")
-    about = inspect.getdoc(kind)
-    return Verb(kind.verb, params=params, callback=partial(ended, kind), help=about, groups=groups, rare=rare)
+    known = {one.name: one for one in options_of(kind) if one.door != "python"}
+    params = [parameter_of(one) for one in known.values() if one.place != "setting"]
+    counted = issubclass(kind, Calls)
+    params += [JSON(), *([DRY_RUN()] if counted else []), *([SetOption(known)] if settings_in(known) else [])]
+    return Verb(kind.verb, params=params, callback=partial(ended, kind), help=inspect.getdoc(kind), known=known)
+
+
+def settings_in(known: Mapping[str, Option]) -> bool:
+    """Return whether something is given by `--set` alone."""
+    return any(one.place == "setting" for one in known.values())
 
 
 def parameter_of(one: Option) -> click.Parameter:
@@ -76,10 +76,10 @@ def type_of(one: Option) -> click.ParamType[Any] | None:
     """Return click's type of an option."""
     if one.parse is not None:
         return Parsed(one)
-    if isinstance(one.kind, tuple):
-        return click.Choice(one.kind)
+    if words := one.presets or (one.kind if isinstance(one.kind, tuple) else ()):
+        return click.Choice(list(words))
     if one.kind is Path:
-        return click.Path(path_type=Path, file_okay=one.name != "store")
+        return click.Path(path_type=Path, file_okay=one.name != "store", exists=one.exists)
     if one.least is not None:
         return click.IntRange(one.least, one.most)
     return click.types.convert_type(one.kind)
@@ -100,32 +100,28 @@ class Parsed(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-def set_option(mine: Mapping[str, Option], names: Sequence[str]) -> click.Option:
-    """Make `--set`."""
-    return SetOption(
-        ["--set", "settings"],
-        names=tuple(names),
-        known=mine,
-        multiple=True,
-        metavar="NAME=VALUE",
-        is_eager=True,
-        expose_value=False,
-        callback=keep,
-        help="A rare setting; repeatable. `--help-all` lists them.",
-    )
+def interview(screen: Screen, *given: Any, **named: Any) -> Any:
+    """Ask the person at the terminal; see `Interview`."""
+    from pollex.cli.interview import Interview  # what holds conversations is not needed for --help
+
+    return Interview(screen, *given, **named)
 
 
-def ended(kind: type[UseCase[Any]], as_json: bool, dry_run: bool = False, **typed: Any) -> int:
+def ended(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     """Carry out what was typed, show its result or print JSON, and return the exit code."""
-    context = click.get_current_context()
+    context, dry_run = click.get_current_context(), issubclass(kind, Calls) and typed.pop("dry_run")
     given = {name: value for name, value in typed.items() if value is not None} | context.meta.get(VALUES, {})
-    asked = kind(**given)
+    asked = kind(**given).typed()
+    if asked.to_confirm:
+        click.confirm(asked.to_confirm, abort=True, err=True)
     run = RunOptions(on_interrupt=announce_stop, typed=typed_command())
-    verbose = bool(given.get("verbose"))
-    with Screen(as_json=as_json or asked.data, verbose=verbose, apart=asked.apart) as screen:
-        crew = Crew(screen, run)
+    with Screen(as_json=as_json or asked.data, verbose=bool(given.get("verbose")), apart=asked.apart) as screen:
+        crew = Crew(screen, run, partial(interview, screen))
         result = asked.plan(crew) if dry_run else asked.carry_out(crew)
+    if dry_run and (system := given.get("system")) and VALUES in context.meta:
+        result = replace(result, notes=(preset_told(context, system), *result.notes))
     shown(screen, result, asked)
     if as_json:
         print_json(result.as_json())
-    return asked.exit_code(result) or (DONE if result.complete else PARTLY)
+    code = asked.exit_code(result)
+    return code if code is not None else DONE if result.complete else PARTLY

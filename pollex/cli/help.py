@@ -8,81 +8,14 @@ from typing import Any, ClassVar
 import click
 
 from pollex.cli.settings import SetOption, described
+from pollex.usecases.use_case import Option
 
 ALL = "pollex.help_all"
+OF_ALL = ("as_json", "dry_run", "settings")
+"""Options that verbs have besides those of their use case."""
 
-GROUPS = {
-    "Data": (
-        *("label_field", "id_field", "messages_field", "judge_field", "group_field", "comment_field", "category_field"),
-        "domain",
-        *("answers", "human", "human_field", "positive", "negative", "max_bad", "encoding", "on_duplicate"),
-    ),
-    "Rubrics": (
-        "rubrics",
-        "rubrics_from",
-        "budget",
-        "policy",
-        "probability",
-        "method",
-        "alpha",
-        "test_fraction",
-        "resamples",
-        "batch",
-        "minimum_class",
-    ),
-    "Question": (
-        *("question", "options", "runs", "minimum", "panel", "tau", "tau_precision", "stop_early"),
-        *("profile", "plain", "system", "max_tokens", "variant", "instructions", "seed"),
-    ),
-    "Model": (
-        *("model", "base_url", "scale", "elicitation", "samples", "require", "value", "without", "canary"),
-        *("straight_lining", "closing", "embedding_model", "langsmith"),
-    ),
-    "Limits": (
-        *(
-            "max_calls",
-            "max_cost",
-            "price",
-            "concurrency",
-            "deadline",
-            "max_wait",
-            "retry_refused",
-            "no_prompts",
-            "by_batch",
-        ),
-        *("wait",),
-    ),
-    "Output": (
-        *(
-            "out",
-            "form",
-            "verdicts",
-            "accepted",
-            "votes",
-            "page",
-            "report",
-            "judges",
-            "ask",
-            "as_json",
-            "resume",
-            "dry_run",
-            "store",
-        ),
-        *("verbose", "settings"),
-    ),
-}
-"""Names of options by the title that they stand under; others stand at the end."""
-
-RARE = frozenset(
-    {
-        *("id_field", "messages_field", "judge_field"),
-        *("max_bad", "encoding", "on_duplicate", "minimum", "variant", "instructions", "seed", "max_tokens"),
-        *("elicitation", "samples", "require", "value", "without", "canary", "straight_lining", "closing"),
-        *("embedding_model", "langsmith", "concurrency", "deadline", "max_wait"),
-        *("retry_refused", "no_prompts", "alpha", "resamples", "batch"),
-    }
-)
-"""Options that few people need."""
+TITLES = ("Data", "Rubrics", "Question", "Model", "Limits", "Output")
+"""Of options; others stand at the end."""
 
 
 class Group(click.Group):
@@ -114,16 +47,12 @@ class Verb(click.Command):
     """A command whose options are shown in groups.
 
     Args:
-        rare: Further options that few people need of this verb.
-        groups: Titles by the options that stand under them.
+        known: Its options as a use case declares them.
     """
 
-    def __init__(
-        self, *args: Any, rare: Collection[str] = (), groups: Mapping[str, str] | None = None, **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, known: Mapping[str, Option], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.rare = RARE | frozenset(rare) if groups is None else frozenset(rare)
-        self.groups = groups or {}
+        self.known = known
         self.params.append(
             click.Option(
                 ["--help-all"],
@@ -153,10 +82,11 @@ class Verb(click.Command):
         everything = ctx.meta.get(ALL, False)
         options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
         rows = {str(one.name): one.get_help_record(ctx) for one in options}
-        known = {name: row for name, row in rows.items() if row and (everything or name not in self.rare)}
-        for title, names in GROUPS.items():
-            own = [name for name in known if self.groups.get(name) == title]
-            shown = [known.pop(name) for name in (own or names) if name in known]
+        rare = {name for name, one in self.known.items() if one.place == "rare" and not everything}
+        known = {name: row for name, row in rows.items() if row and name not in rare}
+        titles = dict.fromkeys(OF_ALL, "Output") | {name: one.group for name, one in self.known.items()}
+        for title in TITLES:
+            shown = [known.pop(name) for name in list(known) if titles.get(name) == title]
             if shown:
                 with formatter.section(title):
                     formatter.write_dl(shown)
@@ -166,7 +96,7 @@ class Verb(click.Command):
         for one in options:
             if everything and isinstance(one, SetOption):
                 with formatter.section("Settings (--set NAME=VALUE)"):
-                    formatter.write_dl([(name, described(name, one.known.get(name))) for name in one.names])
+                    formatter.write_dl([(name, described(one.known[name])) for name in one.names])
 
 
 def show_all(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:

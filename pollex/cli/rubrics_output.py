@@ -37,7 +37,10 @@ def show_set(screen: Screen, found: EditedSet) -> None:
 
 
 def show_edit(screen: Screen, found: EditedSet) -> None:
-    """Show where a change was written."""
+    """Show where a change was written; without a change the set."""
+    if not found.changed:
+        show_set(screen, found)
+        return
     screen.say(f"{found.changed}: wrote {found.edits}")
     if found.judged:
         screen.say(found.judged)

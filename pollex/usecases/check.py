@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pollex.usecases.families import ByJudge, Grouped, page_option, path_of, rubrics_option, set_of
+from pollex.usecases.families import RUBRICS, ByJudge, Grouped, page_option
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
       pollex check new.jsonl --against score-3 --rubrics rubrics.json --fail-if 'drift(p) above 0.25' --junit check.xml
     """
 
+    does = "check.check"
     shown_with = ("github",)
     new: str | Path = opt(kw_only=False, place="argument", metavar="NEW")
     against: str | Path = opt("Files or a run that NEW is compared with.", kw_only=False, metavar="BASELINE")
-    rubrics: Path | Rubrics = rubrics_option(kw_only=False)
+    rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     fail_if: tuple[str, ...] | Sequence[str] = opt("See above. Repeatable.", metavar="CONDITION")
     again: bool = opt("NEW grows and is checked again and again: no look raises false alarms.", default=False)
     strict: bool = opt("Also fail where the data can't decide yet.", default=False)
@@ -46,23 +47,10 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
         "Print GitHub's annotations, and append to the summary of the step.", default=False, door="terminal"
     )
 
-    def exit_code(self, result: CheckResult) -> int:
+    def exit_code(self, result: CheckResult) -> int | None:
         """Return 4 if a condition failed."""
-        return FAILED if result.failed else 0
+        return FAILED if result.failed else None
 
-    def carry_out(self, crew: Crew) -> CheckResult:
-        """See `services.check.check`."""
-        from pollex.services.check import check
-
-        return check(
-            self.new,
-            self.against,
-            set_of(self.rubrics),
-            fail_if=self.fail_if,
-            again=self.again,
-            strict=self.strict,
-            labels=path_of(self.labels),
-            page=path_of(self.page),
-            xml=path_of(self.junit),
-            **self.common(crew),
-        )
+    def as_xml(self, crew: Crew) -> Any:
+        """Return where JUnit's XML goes."""
+        return self.taken("junit")

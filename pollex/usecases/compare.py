@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pollex.errors import WrongUse
-from pollex.usecases.families import ByJudge, Grouped, page_option, path_of, rubrics_option, set_of
+from pollex.usecases.families import RUBRICS, ByJudge, Grouped, page_option
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
       pollex compare score-3 score-4 --rubrics rubrics.json --json
     """
 
+    does = "compare.compare"
     logs: tuple[str | Path | Logs, ...] = opt(kw_only=False, place="argument", metavar="A B… | LOGS…")
-    rubrics: Path | Rubrics = rubrics_option()
+    rubrics: Path | Rubrics = opt(RUBRICS, group="Rubrics")
     by: str | None = opt("Cut the logs by a field: release, started:week, country.", default=None, metavar="FIELD")
     baseline: str | None = opt(
         "The value of --by that others are compared with; the first if not set.", default=None, metavar="VALUE"
@@ -42,31 +43,14 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
     see: float = opt("The difference to plan for.", default=0.05, metavar="SHARE")
     page: Path | str | None = page_option()
 
-    def carry_out(self, crew: Crew) -> CompareResult:
-        """See `services.compare.compare`."""
-        from pollex.services.compare import compare  # likewise in all use cases: what works is not needed for --help
+    def as_samples(self, crew: Crew) -> Sequence[str | Path] | Logs:
+        """Return files or runs; or one log that is read already.
 
-        return compare(
-            sample_of(self.logs),
-            set_of(self.rubrics),
-            by=self.by,
-            baseline=self.baseline,
-            labels=path_of(self.labels),
-            drawn=self.drawn,
-            see=self.see,
-            page=path_of(self.page),
-            **self.common(crew),
-        )
-
-
-def sample_of(given: Sequence[str | Path | Logs]) -> Sequence[str | Path] | Logs:
-    """Return files or runs; or one log that is read already.
-
-    Raises:
-        WrongUse: There are several of those.
-    """
-    paths = [one for one in given if isinstance(one, str | Path)]
-    read = [one for one in given if not isinstance(one, str | Path)]
-    if read and len(given) > 1:
-        raise WrongUse("several logs that are read already", remedy="give their files, or one `Logs` and `by`")
-    return read[0] if read else paths
+        Raises:
+            WrongUse: There are several of those.
+        """
+        paths = [one for one in self.logs if isinstance(one, str | Path)]
+        read = [one for one in self.logs if not isinstance(one, str | Path)]
+        if read and len(self.logs) > 1:
+            raise WrongUse("several logs that are read already", remedy="give their files, or one `Logs` and `by`")
+        return read[0] if read else paths

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.store.folder import STORE, VARIABLE
@@ -35,35 +35,25 @@ def words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def path_of(given: Path | str | None) -> Path | None:
-    """Return a path where one is given."""
-    return None if given is None else Path(given)
+@options
+class Stored:
+    """Where runs are kept."""
 
+    store: Path | str = opt("Folder of the store.", default=Path(STORE), env=(VARIABLE,), group="Output")
+    progress: Progress | None = opt("What is told how far the work is.", default=None, door="python")
 
-def set_of(rubrics: Rubrics) -> Path | RubricSet:
-    """Return a rubric set, or its file."""
-    return Path(rubrics) if isinstance(rubrics, str) else rubrics
-
-
-class Common(TypedDict):
-    """What use cases on logs take that ask a model."""
-
-    reading: ReadOptions
-    run: RunOptions
-    model: ModelOptions
-    progress: Progress
+    def as_run(self, crew: Crew) -> RunOptions:
+        """Return where the store is."""
+        return RunOptions(Path(self.store))
 
 
 @options
-class Running:
+class Running(Stored):
     """Where a run is kept, and whether it goes on."""
 
-    store: Path | str = opt("Folder of the store.", default=Path(STORE), env=(VARIABLE,), group="Output")
     resume: bool = opt("Resume the last unfinished run of this command.", default=False, group="Output")
 
-    progress: Progress | None = opt("What is told how far the work is.", default=None, door="python")
-
-    def run(self, crew: Crew) -> RunOptions:
+    def as_run(self, crew: Crew) -> RunOptions:
         """Return the options of the run."""
         return replace(crew.run, store=Path(self.store), resume=self.resume)
 
@@ -80,7 +70,10 @@ class Reading:
     id_field: str | None = reading_option(
         "Field of the conversation's id, such as metadata.id.", place="rare", metavar="FIELD"
     )
-    label_field: str | None = reading_option("Field of the label: thumbs or ratings.", metavar="FIELD")
+    label_field: tuple[str, ...] | str | None = reading_option(
+        "Field of the label: thumbs or ratings. Others after it are shown beside rubrics: retried:down, stars.",
+        metavar="FIELD",
+    )
     messages_field: str | None = reading_option("Field of the list of turns.", place="rare", metavar="FIELD")
     positive: str | None = reading_option("Values that are positive: '>=4', or 'solved,great'.", metavar="RULE")
     negative: str | None = reading_option("Values that are negative: '<=2', or 'failed,bad'.", metavar="RULE")
@@ -88,6 +81,10 @@ class Reading:
     judge_field: str | None = reading_option("Field of the annotator who gave the label.", place="setting")
     group_field: str | None = reading_option(
         "Field of what must stay on one side of a split, such as user_id.", place="setting"
+    )
+    comment_field: str | None = reading_option("Field of what people wrote with the thumb.", place="setting")
+    comments: bool | None = reading_option(
+        "Whether to read what people wrote with the thumb; yes if not set.", place="setting"
     )
     encoding: str | None = reading_option("Text encoding of the files; utf-8 if not set.", place="setting")
     redact: Literal["yes", "names"] | None = reading_option(
@@ -102,21 +99,21 @@ class Reading:
     )
     pairs: bool | None = reading_option("Read preference data: chosen is positive, rejected negative.", place="setting")
 
-    def reading(self) -> ReadOptions:
+    labels_needed: ClassVar[bool] = True
+    """Whether a label that can't be read is an error to callers in Python."""
+
+    def as_reading(self, crew: Crew) -> ReadOptions:
         """Return the options for reading."""
         return read_options(self)
 
-    def read(self, logs: Data, *, labels_needed: bool = True) -> Sources | Logs:
-        """Return files, or what else holds conversations as logs.
-
-        Args:
-            labels_needed: Whether a label that can't be read is an error.
-        """
+    def as_logs(self, crew: Crew) -> Sources | Logs:
+        """Return files; or what else holds conversations, as logs."""
+        logs: Data = getattr(self, "logs")  # noqa: B009 - each use case says how they are given
         if isinstance(logs, tuple):
             return logs
         from pollex.services.logs import logs_given
 
-        return logs_given(logs, replace(self.reading(), labels_needed=labels_needed))
+        return logs_given(logs, replace(self.as_reading(crew), labels_needed=self.labels_needed))
 
 
 def read_options(asked: Any) -> ReadOptions:
@@ -124,18 +121,21 @@ def read_options(asked: Any) -> ReadOptions:
     from pollex.formats.fields import ReadOptions  # what reads is not needed for --help
 
     found = {one.name: getattr(asked, one.name, None) for one in fields(ReadOptions)}
+    if isinstance(found["label_field"], tuple):
+        label, *signals = found["label_field"] or (None,)
+        found |= {"label_field": label, "signals": tuple(signals)}
     return ReadOptions(**{name: value for name, value in found.items() if value is not None})
 
 
 @options
-class Grouped(Reading):
+class Grouped:
     """Logs whose groups count."""
 
     group_field: str | None = reading_option("Field of a group that is never split, such as user_id.", metavar="FIELD")
 
 
 @options
-class Judged(Reading):
+class Judged:
     """Logs whose annotators count."""
 
     judge_field: str | None = reading_option(
@@ -144,7 +144,14 @@ class Judged(Reading):
 
 
 @options
-class AllLabels(Reading):
+class Commented:
+    """Logs in which what people wrote counts."""
+
+    comment_field: str | None = reading_option("Field of what people wrote with the thumb.", metavar="FIELD")
+
+
+@options
+class AllLabels:
     """Logs whose labels may come from the store, too."""
 
     label_sources: str | None = reading_option(
@@ -167,7 +174,7 @@ class Questions:
         place="setting",
     )
 
-    def reading(self) -> ReadOptions:
+    def as_reading(self, crew: Crew) -> ReadOptions:
         """Return the options for reading."""
         return read_options(self)
 
@@ -182,22 +189,38 @@ def asked(**more: Any) -> Any:
     return opt(default=None, group="Model", place=more.pop("place", "setting"), **more)
 
 
+def samples_option() -> Any:
+    """Declare how often a model is asked for one distribution."""
+    return opt(
+        "Calls for one distribution if the endpoint gives no log-probabilities.",
+        default=1,
+        least=1,
+        group="Model",
+        place="rare",
+    )
+
+
 def model_option(said: str) -> Any:
     """Declare the model."""
     return opt(said, default=None, env=("POLLEX_MODEL",), group="Model")
 
 
-@options
-class Calls(Running):
-    """How a model is called."""
-
-    base_url: str | None = opt(
+def url_option() -> Any:
+    """Declare the address of a model."""
+    return opt(
         "Address of an OpenAI-compatible server. The key is read from OPENAI_API_KEY only.",
         default=None,
         env=("POLLEX_BASE_URL", "OPENAI_BASE_URL"),
         metavar="URL",
         group="Model",
     )
+
+
+@options
+class Calls(Running):
+    """How a model is called."""
+
+    base_url: str | None = url_option()
     max_calls: int | None = limit("Stop after N calls; continue with --resume.", metavar="N")
     concurrency: int = opt(
         "Maximum number of calls in flight; 64 if not set.", default=64, group="Limits", place="setting"
@@ -225,7 +248,7 @@ class Calls(Running):
         place="setting",
     )
 
-    def model_options(self) -> ModelOptions:
+    def as_model(self, crew: Crew) -> ModelOptions:
         """Return the options of the model, with LangSmith's tracing switched as they say."""
         from pollex.gateway.langsmith import tracing_off, tracing_on  # not needed for --help
 
@@ -283,22 +306,78 @@ class SetJudge(Batches):
 
 
 @options
+class AllRoles(Batches):
+    """Calls of the roles that learn."""
+
+    model: str | BaseChatModel | None = model_option("LLM for all roles; default: built-in (no LLM).")
+    samples: int = samples_option()
+    concurrency: int = opt("Maximum number of concurrent calls.", default=64, group="Limits", place="rare")
+    max_cost: float | None = limit("Stop at this cost; needs --price.", metavar="AMOUNT")
+    price: tuple[float, float] | None = limit(
+        "Prices of a million prompt and completion tokens, such as 0.15:0.60.", metavar="IN:OUT", parse=two_numbers
+    )
+    elicitation: Literal["batched", "independent"] | None = asked()
+    require: Literal["logprobs"] | None = asked()
+    without: str | frozenset[str] | None = asked()
+    canary: bool | None = asked()
+    straight_lining: bool | None = asked()
+    closing: str | None = asked()
+    value: Literal["auto", "expected", "mode"] | None = asked()
+    embedding_model: str | None = asked()
+
+
+@options
+class Writing(AllRoles):
+    """Calls of the roles that write rubrics."""
+
+    prompts: Literal["pollex", "paper"] | None = asked()
+    scale: str | None = asked()
+    reasons: int | None = asked()
+    new_rubrics: int | None = asked()
+    near: float | None = asked()
+    alike: float | None = asked()
+
+
+@options
+class Rater(Batches):
+    """Calls of a model that is asked one question."""
+
+    model: str | BaseChatModel | None = model_option("LLM to ask; default: built-in (no LLM).")
+    closing: str | None = asked()
+    embedding_model: str | None = asked()
+    temperature: float | None = asked()
+
+
+@options
+class Grader(Batches):
+    """Calls of a model that grades or answers a questionnaire."""
+
+    model: str | BaseChatModel | None = model_option("LLM to ask; required.")
+    samples: int = samples_option()
+    require: Literal["logprobs"] | None = asked()
+    closing: str | None = asked()
+    value: Literal["auto", "expected", "mode"] | None = asked()
+
+
+@options
+class Player(Calls):
+    """Calls of a model that plays a user or an assistant."""
+
+    model: str | BaseChatModel | None = model_option("Model to ask; required.")
+    concurrency: int = opt("Maximum number of concurrent calls.", default=64, group="Limits", place="rare")
+
+
+@options
+class UnderTest(Player, Batches):
+    """Calls of a model that is asked as its users ask it."""
+
+
+@options
 class ByJudge(Reading, SetJudge):
     """Logs, and the judge of a rubric set."""
 
-    def common(self, crew: Crew) -> Common:
-        """Return what services on logs take."""
-        return {
-            "reading": self.reading(),
-            "run": self.run(crew),
-            "model": self.model_options(),
-            "progress": crew.progress,
-        }
 
-
-def rubrics_option(**more: Any) -> Any:
-    """Declare a rubric set that must be given."""
-    return opt("A rubric set that `pollex learn` wrote.", group="Rubrics", **more)
+RUBRICS = "A rubric set that `pollex learn` wrote."
 
 
 def page_option() -> Any:
@@ -306,6 +385,7 @@ def page_option() -> Any:
     return opt("Also write a page (.html).", default=None, metavar="FILE", group="Output")
 
 
-def logs_argument(**more: Any) -> Any:
-    """Declare logs that are read."""
-    return opt(kw_only=False, place="argument", metavar="LOGS…", **more)
+def out_option(said: str = "Output file.", typed: str | None = None, **more: Any) -> Any:
+    """Declare the file that is written; on a terminal it has a name if none is given."""
+    named: dict[str, Any] = {} if typed is None else {"typed": Path(typed)}
+    return opt(said, default=None, group="Output", **named, **more)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pollex.usecases.families import ByJudge, Grouped, logs_argument, page_option, path_of, set_of
-from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+from pollex.usecases.families import ByJudge, Grouped, page_option
+from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.services.logs import Data
-    from pollex.services.plan import CallPlan
     from pollex.services.share import ShareResult
     from pollex.usecases.families import Rubrics
 
@@ -31,7 +30,8 @@ class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
       pollex share logs.jsonl --drawn voluntary --by started:week
     """
 
-    logs: tuple[str, ...] | Data = logs_argument()
+    does, plans = "share.share", "share.plan_share"
+    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics | None = opt(
         "A rubric set; its scores narrow the interval.", default=None, kw_only=False, group="Rubrics"
     )
@@ -45,25 +45,3 @@ class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
         "How labels without a field `drawn` were selected.", default=None
     )
     page: Path | str | None = page_option()
-
-    def carry_out(self, crew: Crew) -> ShareResult:
-        """See `services.share.share`."""
-        from pollex.services.share import share
-
-        return share(
-            self.read(self.logs),
-            None if self.rubrics is None else set_of(self.rubrics),
-            labels=path_of(self.labels),
-            by=self.by,
-            drawn=self.drawn,
-            page=path_of(self.page),
-            **self.common(crew),
-        )
-
-    def plan(self, crew: Crew) -> CallPlan:
-        """See `services.share.plan_share`."""
-        from pollex.services.share import plan_share
-
-        return plan_share(
-            self.read(self.logs), None if self.rubrics is None else set_of(self.rubrics), **self.common(crew)
-        )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, dataclass_transform
 
 from pollex.errors import WrongUse
 from pollex.services.options import RunOptions
@@ -38,6 +39,7 @@ class Option:
         place: `rare` options are shown by `--help-all` only, a `setting` is given by `--set`.
         parse: Makes the value of what was typed.
         typed: Default on the terminal, where that isn't the field's.
+        exists: Whether a path must be there.
         door: The only door that has it; empty for both.
         presets: Values of other options by the word that is chosen.
     """
@@ -56,6 +58,7 @@ class Option:
     most: int | None = None
     parse: Callable[[Any], Any] | None = None
     typed: Any = NEEDED
+    exists: bool = False
     door: Literal["", "terminal", "python"] = ""
     presets: Mapping[str, Mapping[str, Any]] | None = None
 
@@ -78,7 +81,7 @@ def options_of(kind: type) -> Iterator[Option]:
         assert written is not None, "an annotation begins with a name"
         inner = written[2]
         words = tuple(re.findall(r"'([^']+)'", inner)) or TYPES.get(inner, str)
-        many = bool(written[1]) and found.parse is None
+        many = found.many or (bool(written[1]) and found.parse is None)
         yield Option(
             **vars(found)
             | {
@@ -92,48 +95,107 @@ def options_of(kind: type) -> Iterator[Option]:
 
 @dataclass(frozen=True)
 class Crew:
-    """What a door brings along: progress, and how a run is kept and stopped."""
+    """What a door brings along.
+
+    Attributes:
+        run: How a run is kept and stopped.
+        interview: Asks people on a terminal; see `services.review`.
+    """
 
     progress: Progress
     run: RunOptions
+    interview: Any = None
 
 
-class UseCase(ABC, Generic[R_co]):
-    """What a user asks for."""
+class UseCase(Generic[R_co]):
+    """What a user asks for.
+
+    Attributes:
+        does: Module and function of `pollex.services` that does it; its arguments are options by name.
+        plans: The one that counts the calls that it would make.
+        bundle: Class of the service's argument `options`, which is made of several options.
+        apart: Whether notes go to standard error: the output is data, or a view that is to stay the same.
+        shown_with: Options that the printer needs.
+    """
 
     verb: ClassVar[str]
+    does: ClassVar[str] = ""
+    plans: ClassVar[str] = ""
+    bundle: ClassVar[str] = ""
     apart: ClassVar[bool] = False
-    """Whether notes go to standard error: the output is data, or a view that is to stay the same."""
     shown_with: ClassVar[tuple[str, ...]] = ()
-    """Options that the printer needs."""
 
-    @abstractmethod
     def carry_out(self, crew: Crew) -> R_co:
         """Do it."""
+        return cast(R_co, self.call(self.does, crew))
 
-    def plan(self, crew: Crew) -> CallPlan:  # noqa: ARG002 - for those that can
+    def plan(self, crew: Crew) -> CallPlan:
         """Count the calls that it would make.
 
         Raises:
             WrongUse: Nothing counts them.
         """
-        raise WrongUse(
-            f"nothing counts the calls of {self.verb} before it runs", remedy="leave it out", option="dry_run"
-        )
+        if not self.plans:
+            what = f"nothing counts the calls of {self.verb} before it runs"
+            raise WrongUse(what, remedy="leave it out", option="dry_run")
+        return cast("CallPlan", self.call(self.plans, crew))
 
-    def exit_code(self, result: Any) -> int:  # noqa: ARG002 - for those that have one of their own
-        """Return an exit code that only this use case has; 0 for the usual ones."""
-        return 0
+    def call(self, name: str, crew: Crew) -> Any:
+        """Call a service with what its arguments name."""
+        service = found_at(f"pollex.services.{name}")
+        wanted = inspect.signature(service).parameters
+        given = {each: self.argument(each, crew) for each in wanted}
+        usual = {each for each, one in wanted.items() if one.default is not one.empty}
+        left = {each for each, value in given.items() if value is NEEDED or (value is None and each in usual)}
+        return service(**{each: value for each, value in given.items() if each not in left})
+
+    def argument(self, name: str, crew: Crew) -> Any:
+        """Return what a service takes under a name: of a method `as_NAME`, or an option; `NEEDED` where neither is."""
+        if name == "progress":
+            return crew.progress
+        if made := getattr(self, f"as_{name}", None):
+            return made(crew)
+        if name == "options" and self.bundle:
+            kind = found_at(f"pollex.{self.bundle}")
+            return kind(**self.given(*(one.name for one in fields(kind))))
+        return self.taken(name)
+
+    def taken(self, name: str) -> Any:
+        """Return an option as services take it."""
+        value = getattr(self, name, NEEDED)
+        if not isinstance(value, str):
+            return value
+        paths = (one.name for one in options_of(type(self)) if one.kind is Path)
+        return Path(value) if name in paths and "://" not in value else value
 
     def given(self, *names: str) -> dict[str, Any]:
         """Return the options of some names that were given."""
-        found = {name: getattr(self, name, None) for name in names}
-        return {name: value for name, value in found.items() if value is not None}
+        found = {name: self.taken(name) for name in names}
+        return {name: value for name, value in found.items() if value is not None and value is not NEEDED}
+
+    def typed(self) -> Self:
+        """Return it as somebody means it who typed it on a terminal."""
+        return self
+
+    @property
+    def to_confirm(self) -> str:
+        """What a person is asked first; empty for nothing."""
+        return ""
+
+    def exit_code(self, result: Any) -> int | None:
+        """Return an exit code that only this use case has; None for the usual ones."""
+        return None
 
     @property
     def data(self) -> bool:
         """Whether standard output is the data itself."""
         return False
+
+
+def found_at(name: str) -> Any:
+    """Import a function or class."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(import_module(module), attribute)
 
 
 VERBS: dict[str, list[type[UseCase[Any]]]] = {}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import click
-from verbs import counts, verbs
+from verbs import LOGS, counts, verbs
 
 from pollex.cli.main import pollex
-from pollex.cli.options import LOGS
 from pollex.cli.settings import SetOption
 
 MOST = {"learn": 26, "refit": 20, "judge": 19}
@@ -19,7 +18,8 @@ def test_a_verb_has_few_options() -> None:
 
 
 def test_every_verb_that_reads_logs_says_alike_how_they_are_read() -> None:
-    readers = {verb: command for verb, command in verbs(pollex) if "logs" in {one.name for one in command.params}}
+    names = {verb: (command, {one.name for one in command.params}) for verb, command in verbs(pollex)}
+    readers = {verb: command for verb, (command, own) in names.items() if own & {"logs", "sources"}}
     assert {"score", "learn", "judge", "inspect"} <= readers.keys()
     for verb, command in readers.items():
         assert {one.name for one in command.params} >= set(LOGS), verb

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import click
 
 from pollex.cli.main import pollex
-from pollex.cli.options import LOGS
+
+LOGS = ("label_field", "positive", "negative", "id_field", "messages_field", "max_bad")
+"""Options of all verbs that read logs."""
 
 
 def counts() -> dict[str, int]:

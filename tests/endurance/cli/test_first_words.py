@@ -27,8 +27,8 @@ def test_help_loads_nothing_that_works(arguments: list[str]) -> None:
 
 def test_help_teaches_by_example_and_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom pollex.cli.commands.label import command\n"
-        "command(['next', '--help'], standalone_mode=False)\n"
+        "import sys\nfrom pollex.cli.main import pollex\n"
+        "pollex(['label', 'next', '--help'], standalone_mode=False)\n"
         "assert not {'numpy', 'torch', 'sklearn'} & set(sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -39,8 +39,8 @@ def test_help_teaches_by_example_and_imports_nothing_heavy(tmp_path: Path) -> No
 @pytest.mark.nightly
 def test_blas_has_one_thread_unless_the_user_says_otherwise(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from click.testing import CliRunner; from pollex.cli.commands.calibrate import command\n"
-        "CliRunner().invoke(command, ['predict', '.', 'a.csv'])\n"
+        "import os, sys; from click.testing import CliRunner; from pollex.cli.main import pollex\n"
+        "CliRunner().invoke(pollex, ['calibrate', 'predict', '.', 'a.csv'])\n"
         "assert 'numpy' in sys.modules\n"
         "print(os.environ['OPENBLAS_NUM_THREADS'])"
     )

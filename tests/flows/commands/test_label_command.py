@@ -39,8 +39,8 @@ def listed(pollex: Pollex, learnt: Learnt, store: Path, log: Path, *more: object
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["log.jsonl"], "either --rubrics or --calibrator"),
-        (["log.jsonl", "--rubrics", "r.json", "--calibrator", "c"], "either --rubrics or --calibrator"),
+        (["log.jsonl"], "a rubric set or a calibrator"),
+        (["log.jsonl", "--rubrics", "r.json", "--calibrator", "c"], "a rubric set or a calibrator"),
         (["a.csv", "b.csv", "c.csv", "--calibrator", "c"], "ANSWERS and, if there are any, JUDGMENTS"),
         (["log.jsonl", "--rubrics", "r.json", "--count", "0"], "--count"),
         ([], "Missing argument"),

@@ -11,12 +11,13 @@ import pytest
 from small_log import row, same_but_for_time, small_log, write_log
 from small_runs import Learnt, Pollex
 
-from pollex.cli.settings import SETTINGS
 from pollex.reports.learning import caveats
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import POLICIES
 from pollex.store.resume import runs
 from pollex.store.store import Store
+from pollex.usecases.learn import LearnRubrics
+from pollex.usecases.use_case import options_of
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07"
 
@@ -100,7 +101,8 @@ def test_a_bad_row_stops_the_run_until_it_is_put_up_with(pollex: Pollex, tmp_pat
 
 
 def test_help_lists_every_policy() -> None:
-    assert set(re.findall(r"[a-z_]+", SETTINGS["policy"][1])) >= POLICIES.keys()
+    (told,) = [one.help for one in options_of(LearnRubrics) if one.name == "policy"]
+    assert set(re.findall(r"[a-z_]+", told)) >= POLICIES.keys()
 
 
 def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:

@@ -303,4 +303,4 @@ def test_people_filter_by_the_decision_which_costs_move(pollex: Pollex, tmp_path
     assert {one["decision"] for one in careful} == {"negative"}
     assert all((one["decision"] == one["label"]) == (one["differs"] is None) for one in (*even, *careful))
     refused = pollex(*scoring, "x.jsonl", "--set", "costs=much")
-    assert (refused.code, "two costs such as 5:1" in refused.err) == (2, True)
+    assert (refused.code, "a pair such as 5:1" in refused.err) == (2, True)

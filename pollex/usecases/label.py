@@ -1,0 +1,93 @@
+"""Choose what people should label next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pollex.errors import WrongUse
+from pollex.usecases.families import ByJudge, out_option
+from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+
+
+@use_case("label next")
+class LabelNext(ByJudge, UseCase[Any]):
+    """List what to label next: that whose label would make the predictions of all surest.
+
+    These are texts that can't be predicted yet, unlike each other and like many others. Those with a label are not
+    listed, but count as known where they can be judged for free: give them, too. A .jsonl file has the conversations
+    as the log has them, with an empty thumb: fill it in, and learn from both.
+
+    With --questionnaire the file is a sheet: a row for each text and question, whose empty `answer` people fill in;
+    `calibrate fit` reads it as judgments. In serve, a queue and a study take the same questionnaires.
+
+    With judges, whom to ask about each; then a text that one has judged may be listed for another.
+
+    \b
+    Examples
+      pollex label next logs.jsonl --rubrics rubrics.json --count 20 --out to-label.jsonl
+      pollex learn logs.jsonl to-label.jsonl --set on_duplicate=last                 once the thumbs are filled in
+      pollex label next logs.jsonl --rubrics rubrics.json --judge ann --judge ben
+      pollex label next logs.jsonl --for share --count 100 --out to-label.jsonl      needs no rubric set
+      pollex label next logs.jsonl --for share --count 50 --questionnaire llm-rubric --out sheet.csv
+      pollex label next --calibrator calibrator answers.csv judgments.csv --json
+    """
+
+    plans = "label.plan_next"
+    logs: tuple[str, ...] = opt(kw_only=False, place="argument", metavar="LOGS… | ANSWERS [JUDGMENTS]")
+    rubrics: Path | None = opt("A rubric set that `pollex learn` wrote.", default=None, group="Rubrics")
+    calibrator: Path | None = opt(
+        "A calibrator of `pollex calibrate fit`, instead of --rubrics.", default=None, metavar="DIR"
+    )
+    purpose: Literal["model", "share"] = opt(
+        "Labels that improve predictions (model), or a random sample for `pollex share` (share).",
+        default="model",
+        flag="for",
+    )
+    by: str | None = opt(
+        "With --for share: draw --count conversations for each value of this field.", default=None, metavar="FIELD"
+    )
+    count: int = opt("Number of conversations to list.", default=20, least=1)
+    judges: tuple[str, ...] = opt(
+        "Annotator who can be asked; repeatable, or `all`.", default=(), flag="judge", metavar="NAME"
+    )
+    questionnaire: str | None = opt(
+        "With --out: write a sheet of these questions: llm-rubric, or TOML.", default=None, metavar="NAME|FILE"
+    )
+    out: Path | None = out_option("Output file: .jsonl or .csv.", metavar="FILE")
+
+    def carry_out(self, crew: Crew) -> Any:
+        """See `services.draw`, `services.label` and `services.label_texts`."""
+        if self.purpose == "share":
+            return self.call("draw.draw_for_share", crew)
+        self.require_one()
+        if self.rubrics is not None:
+            return self.call("label.next_conversations", crew)
+        from pollex.services.label_texts import next_texts
+
+        assert self.calibrator is not None, "one of the two was given"
+        return next_texts(
+            self.calibrator,
+            self.logs[0],
+            self.logs[1] if len(self.logs) == 2 else None,
+            count=self.count,
+            judges=() if self.judges == ("all",) else self.judges,
+            out=self.out,
+            questionnaire=self.questionnaire,
+            progress=crew.progress,
+        )
+
+    def plan(self, crew: Crew) -> Any:
+        """See `services.label.plan_next`; what asks no judge is done at once, as it costs nothing."""
+        return super().plan(crew) if self.rubrics and self.purpose == "model" else self.carry_out(crew)
+
+    def require_one(self) -> None:
+        """Refuse what can't be carried out.
+
+        Raises:
+            WrongUse: Says what.
+        """
+        if (self.rubrics is None) == (self.calibrator is None):
+            raise WrongUse("what predicts is a rubric set or a calibrator", remedy="give one of them", option="rubrics")
+        if len(self.logs) > 2 and self.calibrator is not None:
+            raise WrongUse("a calibrator takes ANSWERS and, if there are any, JUDGMENTS", remedy="leave out the rest")

@@ -1,0 +1,120 @@
+"""Rubrics from conversations with thumbs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pollex.services.systems import SYSTEMS, require_model
+from pollex.usecases.families import AllLabels, Commented, Grouped, Reading, Writing, out_option
+from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+
+if TYPE_CHECKING:
+    from pollex.graphs.learn.state import LearnSettings
+    from pollex.prompts.domain import DomainProfile
+    from pollex.services.learn_result import LearnResult
+    from pollex.services.logs import Data
+    from pollex.services.options import ModelOptions
+    from pollex.usecases.families import Rubrics
+
+
+@use_case("learn")
+class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["LearnResult"]):
+    """Learn rubrics from conversations with thumbs up and down.
+
+    Writes the rubric set and, beside it, report.html: what was learned, how well it does on held-out conversations, and
+    why each rubric was kept or dropped. Where report.html is another set's, it is NAME-report.html.
+
+    With --model the model's rubrics and the built-in ones compete in one pool; each is answered by whom it belongs to,
+    and no call is made more. `--set without=built-in` leaves the built-in ones out, `--set prompts=paper` asks with
+    the prompts and on the scale of RUBICON's paper, and `--as rubicon` does all as the paper does.
+
+    \b
+    Examples
+      pollex learn logs.jsonl
+      pollex learn 'logs/*.parquet' --domain support.toml --out support.json
+      pollex learn ratings.csv --label-field stars --positive '>=4' --negative '<=2'
+      pollex learn logs.jsonl --group-field user_id --test-fraction 0.3
+      pollex learn logs.jsonl --rubrics-from generic       rubrics written by hand, for comparison
+      pollex learn logs.jsonl --as rubicon --model NAME --dry-run
+      pollex learn logs.jsonl --starter other.json         few labels, and a set from another product
+      pollex learn logs.jsonl --resume                     after a kill or Ctrl-C
+    """
+
+    does, plans = "learn.learn", "learn.plan_learn"
+    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    out: Path | str | None = out_option(typed="rubrics.json")
+    domain: Path | str | DomainProfile | None = opt(
+        "Domain profile (TOML); `pollex domain new` writes one.", default=None, group="Data"
+    )
+    rubrics: str | Path | None = opt(
+        "Rubrics written by hand, or a bundled set's name: all are fitted, none learned.", default=None, door="python"
+    )
+    rubrics_from: str | None = opt(
+        "Fit existing rubrics instead: a TOML, autorubric or promptfoo file, or a bundled set's name.",
+        default=None,
+        metavar="FILE",
+        group="Rubrics",
+        door="terminal",
+    )
+    starter: Path | Rubrics | None = opt(
+        "A rubric set learned elsewhere: with few labels, both together predict better.", default=None, metavar="SET"
+    )
+    test_fraction: float = opt("Share of conversations held out for testing; 0 for none.", default=0.5, group="Rubrics")
+    budget: int | None = opt(
+        "Maximum number of rubrics of each kind.  [default: 10 in either list]", default=None, group="Rubrics"
+    )
+    system: str | None = opt(
+        "Settings of a system of RUBICON's paper, for what isn't given; `--dry-run` shows them.",
+        default=None,
+        flag="as",
+        presets=SYSTEMS,
+        door="terminal",
+    )
+    method: Literal["rubicon", "spur"] = opt(
+        "`rubicon` selects from a growing pool; `spur` lets a model revise one small set.",
+        default="rubicon",
+        group="Rubrics",
+    )
+    also: str = opt(
+        "Other questions that people rated, separated by commas: where labels are grades, these are learned, too.",
+        default="",
+        metavar="FIELDS",
+    )
+    seed: int = opt("Random seed.", default=0, group="Question", place="rare")
+    policy: str | None = opt(
+        "Selection policy: greedy (the default), correctness, brute_force, ucb, separation.",
+        default=None,
+        place="setting",
+    )
+    probability: str | None = opt(
+        "Model of the probability: network, unless another is clearly better; best; or a name.",
+        default=None,
+        place="setting",
+    )
+    alpha: float | None = opt(
+        "Weight of sharpness in the selection loss; cross-validated if not set.", default=None, place="setting"
+    )
+    mini_batch: int | None = opt(
+        "Reasons that the summarizer sees at once; 20 if not set.", default=None, place="setting"
+    )
+    verbose: bool = opt("Show all figures, notes and calls.", default=False, group="Output", door="terminal")
+
+    def as_rubrics_from(self, crew: Crew) -> str | Path | None:
+        """Return rubrics that are fitted and not learned."""
+        return self.rubrics if self.rubrics_from is None else self.rubrics_from
+
+    def as_settings(self, crew: Crew) -> LearnSettings:
+        """Return the settings of the run."""
+        from pollex.graphs.learn.state import LearnSettings, budget_of  # what learns is not needed for --help
+
+        names = ("test_fraction", "method", "policy", "alpha", "probability", "also", "seed", "mini_batch")
+        return LearnSettings(budget=budget_of(self.budget), **self.given(*names))
+
+    def as_model(self, crew: Crew) -> ModelOptions:
+        """Return the options of the model, which some systems need."""
+        found = super().as_model(crew)
+        if self.system is not None:
+            require_model(self.system, found.name)
+        return found

@@ -1,0 +1,36 @@
+"""Scores to a tool's interface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pollex.usecases.use_case import UseCase, opt, use_case
+
+if TYPE_CHECKING:
+    from pollex.services.transfer import Transferred
+
+
+@use_case("push")
+class PushScores(UseCase["Transferred"]):
+    """Send scores that `pollex score --as TOOL` wrote to that tool.
+
+    Sending the file again updates the scores.
+
+    \b
+    Example
+      pollex score traces.jsonl --rubrics rubrics.json --as langfuse --out scores.json
+      pollex push scores.json --to langfuse
+    """
+
+    does = "transfer.push"
+    file: Path = opt(kw_only=False, place="argument")
+    to: str = opt("langfuse, langsmith, phoenix, mlflow, opik or otel.", metavar="TOOL")
+    yes: bool = opt("Send without asking for confirmation.", default=False)
+
+    @property
+    def to_confirm(self) -> str:
+        """What a person is asked first."""
+        if self.to != "langsmith" or self.yes:
+            return ""
+        return "LangSmith may keep traces longer that get feedback, which can cost more. Send it?"

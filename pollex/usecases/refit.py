@@ -1,0 +1,48 @@
+"""A rubric set after a person edited it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from pollex.usecases.families import RUBRICS, AllLabels, AllRoles, Grouped, Judged, Reading, out_option
+from pollex.usecases.use_case import UseCase, opt, use_case
+
+if TYPE_CHECKING:
+    from pollex.services.learn_result import LearnResult
+    from pollex.services.logs import Data
+    from pollex.usecases.families import Rubrics
+
+
+@use_case("refit")
+class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResult"]):
+    """Judge edited rubrics again, and fit θ, window and probability again.
+
+    NAME.rubrics.toml beside NAME.json is the file to edit, by hand or with `pollex rubrics`: a new rubric needs text
+    and polarity (sat or dsat), and `on = false` leaves one out.
+
+    \b
+    Examples
+      pollex refit logs.jsonl --rubrics rubrics.json
+      pollex refit logs.jsonl --rubrics edited.json --out refitted.json
+    """
+
+    does, plans = "learn.refit", "learn.plan_refit"
+    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
+    out: Path | str | None = out_option("Output file; default: the rubric set itself.")
+    test_fraction: float | None = opt(
+        "Share held out for testing; default: as the set was learned.", default=None, group="Rubrics"
+    )
+    seed: int | None = opt(
+        "Random seed of the split; default: as the set was learned.", default=None, group="Question", place="rare"
+    )
+    answers: str | None = opt(
+        "Run whose answers stand for rubrics as they were; only others are asked.", default=None, place="setting"
+    )
+    verbose: bool = opt("Show all figures, notes and calls.", default=False, group="Output", door="terminal")
+
+    def typed(self) -> Self:
+        """Write over the set where no other file is named."""
+        return self if self.out is not None or not isinstance(self.rubrics, Path) else replace(self, out=self.rubrics)

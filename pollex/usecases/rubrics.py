@@ -1,0 +1,140 @@
+"""List, edit and compare the rubrics of a set.
+
+NAME.rubrics.toml beside NAME.json is what people edit, by hand or with these commands: text, polarity, on or off,
+and a note. Changes count once they are fitted with `pollex refit`; `pollex learn` never overwrites them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pollex.services.options import ModelOptions
+from pollex.usecases.families import Stored, url_option
+from pollex.usecases.use_case import Crew, UseCase, opt, options, use_case
+
+if TYPE_CHECKING:
+    from pollex.services.edit import EditedSet
+    from pollex.services.lint import LintResult
+    from pollex.services.set_differences import SetDifference
+    from pollex.usecases.families import Rubrics
+
+
+def place(**more: Any) -> Any:
+    """Declare what stands behind the verb."""
+    return opt(kw_only=False, place="argument", **more)
+
+
+def note_option() -> Any:
+    """Declare a remark."""
+    return opt("A remark that stays with the rubric.", default=None, metavar="TEXT")
+
+
+@options
+class Edited:
+    """A rubric set that people edit."""
+
+    rubrics: Path = place()
+
+    def as_path(self, crew: Crew) -> Path:
+        """Return the file of the set."""
+        return self.rubrics
+
+
+@use_case("rubrics list")
+class ListRubrics(Edited, UseCase["EditedSet"]):
+    """List the rubrics of a set with their ids, as people edited them.
+
+    \b
+    Example
+      pollex rubrics list rubrics.json
+    """
+
+    does = "edit.list_rubrics"
+
+
+@use_case("rubrics add")
+class AddRubric(Edited, UseCase["EditedSet"]):
+    """Add a rubric in your own words.
+
+    \b
+    Example
+      pollex rubrics add rubrics.json "The assistant names the price before it books." --polarity sat
+    """
+
+    does = "edit.add_rubric"
+    text: str = place()
+    polarity: Literal["sat", "dsat"] = opt("Polarity: `sat` describes good conversations, `dsat` bad ones.")
+    note: str | None = note_option()
+
+
+@use_case("rubrics remove")
+class RemoveRubric(Edited, UseCase["EditedSet"]):
+    """Take a rubric out; ID may be the beginning of its id.
+
+    To leave a rubric out for a while, write `on = false` into NAME.rubrics.toml.
+
+    \b
+    Example
+      pollex rubrics remove rubrics.json 3fd0
+    """
+
+    does = "edit.remove_rubric"
+    rubric: str = place(metavar="ID")
+
+
+@use_case("rubrics reword")
+class RewordRubric(Edited, Stored, UseCase["EditedSet"]):
+    """Give a rubric other words; its id stays, and so does what it is judged by.
+
+    \b
+    Example
+      pollex rubrics reword rubrics.json 3fd0 "The assistant says what a room costs."
+    """
+
+    does = "edit.reword_rubric"
+    rubric: str = place(metavar="ID")
+    text: str = place()
+    note: str | None = note_option()
+    judge_anew: bool = opt("Give up by what it was judged: its new words say what to look for.", default=False)
+
+
+@use_case("rubrics diff")
+class DiffSets(UseCase["SetDifference"]):
+    """Show what two rubric sets differ in: words, sides, order and figures.
+
+    Rubrics with one id are the same rubric, and so are those of the same event and topic.
+
+    \b
+    Example
+      pollex rubrics diff before.json after.json
+    """
+
+    does = "set_differences.diff_sets"
+    before: Path | Rubrics = place()
+    after: Path | Rubrics = place()
+
+
+@use_case("rubrics lint")
+class LintRubrics(Stored, UseCase["LintResult"]):
+    """Mark the rubrics that are hard to judge, with better words where there are some.
+
+    Marked are a rubric in two parts, with "each", "all" or "only", with a presupposition, a near twin or a mirror of
+    another, one that is all but constant on training conversations, and one that rests on one conversation.
+
+    \b
+    Examples
+      pollex rubrics lint rubrics.json
+      pollex rubrics lint rubrics.json --model MODEL
+    """
+
+    does = "lint.lint_rubrics"
+    rubrics: Path | Rubrics = place()
+    model: str | None = opt(
+        "Model that words marked sentences better; default: rules, where one applies.", default=None
+    )
+    base_url: str | None = url_option()
+
+    def as_model(self, crew: Crew) -> ModelOptions | None:
+        """Return the model, if one is named."""
+        return ModelOptions(model=self.model, base_url=self.base_url) if self.model else None

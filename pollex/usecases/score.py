@@ -1,0 +1,125 @@
+"""New conversations, scored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pollex.usecases.families import RUBRICS, ByJudge, out_option, two_numbers
+from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pollex.services.logs import Data
+    from pollex.services.parts import Cluster
+    from pollex.services.plan import CallPlan
+    from pollex.services.score import ScoreResult
+    from pollex.usecases.families import Rubrics
+
+
+def place(text: str | Path) -> str | Path:
+    """Return a path, or an address such as `s3://bucket/scores/`, which stays a text."""
+    return text if "://" in str(text) else Path(text)
+
+
+def setting(said: str, **more: Any) -> Any:
+    """Declare a rare setting."""
+    return opt(said, default=None, place="setting", **more)
+
+
+@use_case("score")
+class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
+    """Score conversations with a rubric set, one row a conversation.
+
+    Filter by `decision`: positive where the probability of a thumb up is at least .5, or as `--set costs=5:1` has it
+    where a bad conversation taken for good costs five times as much as a good one taken for bad.
+
+    A row has id, netsat, label (by NetSAT alone, as in the paper; `differs` says why it is not the decision), confident
+    (outside the uncertainty window), probability of a thumb up with its entropy, the answers, and guaranteed: whether
+    it is outside the window with a guarantee as well; empty where the set has no such window. A conversation that could
+    not be scored has its outcome in place of figures, and the exit code is 3.
+
+    \b
+    Examples
+      pollex score new.jsonl --rubrics rubrics.json --out scores.parquet
+      pollex score new.jsonl --rubrics rubrics.json --out - | jq .netsat
+      pollex score - --rubrics rubrics.json --out scores.csv < new.jsonl
+      pollex score new.jsonl --rubrics rubrics.json --judge anna --judge ben
+      pollex score traces.jsonl --rubrics rubrics.json --as langfuse --out scores.json
+      pollex score 's3://bucket/logs/*.parquet' --rubrics rubrics.json --out s3://bucket/scores/ --engine ray
+    """
+
+    does, plans = "score.score", "score.plan_score"
+    labels_needed = False
+    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
+    out: Path | str | None = out_option(
+        "Output file: .parquet, .jsonl or .csv. With --engine: a folder, also s3://….",
+        typed="scores.parquet",
+        metavar="PATH",
+        parse=place,
+    )
+    judges: tuple[str, ...] | Sequence[str] = opt(
+        "Also predict the label of this annotator; repeatable, or `all`.",
+        default=(),
+        flag="judge",
+        metavar="NAME",
+    )
+    form: str | None = opt(
+        "Write requests for another tool: langfuse, phoenix, mlflow, langsmith, otel, opik or openinference.",
+        default=None,
+        flag="as",
+        metavar="TOOL",
+        group="Output",
+    )
+    engine: str | None = opt(
+        "Score into a folder of parts, by `ray` or `one`: logs of any size.", default=None, metavar="NAME"
+    )
+    workers: int | None = opt(
+        "Processes, where no model is asked; one a core for a large log if not set.", default=None, least=1
+    )
+    address: str | None = opt(
+        "With --engine ray: of a running cluster; default: one is started here.", default=None, metavar="A"
+    )
+    costs: tuple[float, float] | None = setting(
+        "Costs of a bad conversation taken for good, and of a good one taken for bad; 1:1 if not set.",
+        parse=two_numbers,
+        metavar="pair such as 5:1",
+    )
+    cascade: Path | str | None = setting(
+        "Rubric set of a model, which is asked where a distilled set leaves a label in doubt."
+    )
+    events: str | None = setting("OpenTelemetry collector that each score is sent to: http://localhost:4318.")
+    no_texts: bool | None = setting("Store answers and scores, but nothing of what was said, and no prompts.")
+    wide: bool | None = setting("Give each rubric's value a column of its own, as .csv always has.")
+    trace: Literal["batch", "each"] | None = setting(
+        "Spans of a run that asks no model: one a batch, or two for each conversation."
+    )
+
+    @property
+    def into_parts(self) -> bool:
+        """Whether scores go into a folder of parts."""
+        return self.engine is not None or "://" in str(self.out)
+
+    @property
+    def data(self) -> bool:
+        """Whether scores go to standard output."""
+        return str(self.out) == "-"
+
+    def carry_out(self, crew: Crew) -> ScoreResult:
+        """See `services.score.score`, and for parts `services.score_parts.score_parts`."""
+        found: ScoreResult = self.call("score_parts.score_parts" if self.into_parts else self.does, crew)
+        return found
+
+    def as_cluster(self, crew: Crew) -> Cluster:
+        """Return where parts are scored."""
+        from pollex.services.parts import Cluster
+
+        return Cluster(self.workers, self.address)
+
+    def as_out(self, crew: Crew) -> Any:
+        """Return a file, or the name of a folder."""
+        if not self.into_parts:
+            return self.taken("out")
+        return "scores" if str(self.out) == "scores.parquet" else str(self.out)

@@ -1,0 +1,38 @@
+"""What a run did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pollex.usecases.families import Stored
+from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+
+if TYPE_CHECKING:
+    from pollex.services.history import ConversationHistory, RunTree
+
+
+@use_case("trace")
+class TraceRun(Stored, UseCase["RunTree | ConversationHistory"]):
+    """Show every node and role call of a run as a tree.
+
+    RUN is an id, its beginning, or `last`.
+
+    \b
+    Examples
+      pollex trace last
+      pollex trace learn-3 --conversation debug-017
+      pollex trace last --conversation debug-017 --reveal
+    """
+
+    apart = True
+    name: str = opt(kw_only=False, place="argument", metavar="RUN")
+    conversation: str | None = opt("Show everything that happened to this conversation.", default=None, metavar="ID")
+    reveal: bool = opt("Show what the placeholders of this conversation stand for.", default=False)
+
+    def carry_out(self, crew: Crew) -> Any:
+        """See `services.history`."""
+        return self.call("history.trace_run" if self.conversation is None else "history.trace_conversation", crew)
+
+    def as_conversation_id(self, crew: Crew) -> str | None:
+        """Return the conversation."""
+        return self.conversation
