@@ -213,7 +213,7 @@ def who_worked(rubrics: RubricSet) -> str:
     if rubrics.judge.built_in and all(name.startswith("built-in") for name in names):
         return (
             "Built-in (no LLM): a small sentence-embedding model and fixed rules found the reasons, wrote the rubrics, "
-            "and judged, on this machine. Events, topics and signals of wording read English only."
+            "and judged, on this machine. Topics and signals of wording read English only."
         )
     by_name = {name: [role for role, who in rubrics.roles.items() if who == name] for name in names}
     work = [f"{short(name)} ({listed(list(map(short, roles)))})" if roles else name for name, roles in by_name.items()]
