@@ -21,11 +21,13 @@ from pollex.conversations.conversation import Conversation
 from pollex.prompts.domain import STOPWORDS
 
 ENGLISH = "English"
-LEAST, LEAST_OTHER = 0.12, 0.15
-"""Share of words that are a language's commonest: .25 to .4 in prose of it, .01 to .1 in other languages."""
+LEAST, CLEAR, LEAST_OTHER = 0.12, 0.2, 0.15
+"""Share of words that are a language's commonest: .25 to .4 in prose of it, .01 to .12 in other languages."""
 MOST_READ = 200
-FEWEST_WORDS, FEWEST_OF_ONE, MOST_OF_ONE = 50, 8, 80
+FEWEST_WORDS, FEWEST_OF_ONE = 50, 8
 """Words of a log, and of one conversation, that its language is told by."""
+MOVES_OF_ONE, SENTENCES_OF_ONE = 4, 3
+"""Moves of a conversation that are looked at for that, and sentences of each."""
 SURE = 0.85
 
 _COMMON = word_set(
@@ -87,21 +89,23 @@ def _rule(phrase: str, negations: str) -> Rule:
 
 def acts_for(moves: Sequence[Move]) -> Acts:
     """Return the acts of the language that a conversation is in; those of English where that isn't clear."""
-    said = chain.from_iterable(sentence.words for move in moves for sentence in move.sentences)
-    words = list(islice(said, MOST_OF_ONE))
-    if len(words) < FEWEST_OF_ONE or share_of_common(words, _COMMON) >= LEAST:
+    bags = [sentence.bag for move in moves[:MOVES_OF_ONE] for sentence in move.sentences[:SENTENCES_OF_ONE]]
+    count = sum(map(len, bags))
+    english = sum(len(bag & _COMMON) for bag in bags) / max(1, count)
+    if count < FEWEST_OF_ONE or english >= CLEAR:  # nearly always, after some microseconds
         return ACTS
-    found = _nearest(words)
+    found = _nearest(list(chain.from_iterable(bags)), english)
     return found.acts if found else ACTS
 
 
 def language_of(conversations: Sequence[Conversation]) -> str:
     """Return the name of the language of a log's users; empty where it is none with a table. Short logs are English."""
     words = _words(conversations)
-    if len(words) < FEWEST_WORDS or share_of_common(words, _COMMON) >= LEAST:
+    english = share_of_common(words, _COMMON)
+    if len(words) < FEWEST_WORDS or english >= CLEAR:
         return ENGLISH
-    found = _nearest(words)
-    return found.name if found else ""
+    found = _nearest(words, english)
+    return found.name if found else ENGLISH if english >= LEAST else ""
 
 
 def stopwords_of(language: str) -> frozenset[str]:
@@ -114,9 +118,10 @@ def share_of_common(words: Sequence[str], common: frozenset[str]) -> float:
     return sum(word in common for word in words) / max(1, len(words))
 
 
-def _nearest(words: Sequence[str]) -> Language | None:
+def _nearest(words: Sequence[str], english: float) -> Language | None:
+    """Return the language that most words are common ones of; None where that is English, or none."""
     share, _, found = max((share_of_common(words, one.common), one.name, one) for one in languages())
-    return found if share >= LEAST_OTHER else None
+    return found if share >= max(LEAST_OTHER, english) else None
 
 
 def _words(conversations: Iterable[Conversation]) -> list[str]:

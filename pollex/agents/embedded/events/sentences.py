@@ -231,12 +231,13 @@ _CALL = re.compile(r"\[tool call: ([^\]\n]{1,100})\]")
 def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
     """Yield sentences outside code, each with its place in the text."""
     low = lowered(text)
+    words_in = (_WORD if low.isascii() else _LETTERS).findall
     start = 0
     for end, following in _cuts(low, text):
         piece = low[start:end].lstrip(" \t\n\r-*•>#")
         begin = end - len(piece)
         body = piece.rstrip()
-        words = tuple((_WORD if body.isascii() else _LETTERS).findall(body))
+        words = tuple(words_in(body))
         if words or "?" in body:
             asking = "?" in body[-4:]
             bag = frozenset((*words, "?") if asking else words)
