@@ -73,7 +73,7 @@ class RemedyWork(BatchWork):
         checks: Values of a reply that need no judge, after the questions; each maps a reply and its prompt to 0 or 1.
         frozen: All that may not change once the first reply is asked for.
         keys: Random names of requests, by context, arm and reply.
-        kept: Replies of an earlier session of the run, by key.
+        kept: Replies of an earlier session of the run, by key and conversation.
         texts: Replies or why there is none, by context, arm and reply, as they come.
         answers: Answers of the judge, likewise.
         missing: Replies and judgings that are missing, by arm and kind.
@@ -90,7 +90,7 @@ class RemedyWork(BatchWork):
     seed: int
     frozen: Mapping[str, Any]
     keys: Mapping[Place, str]
-    kept: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    kept: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     texts: dict[Place, AssistantReply | NoReply] = field(default_factory=dict)
     answers: dict[Place, Sequence[Answer | Unanswered]] = field(default_factory=dict)
     missing: dict[int, Counter[str]] = field(default_factory=lambda: {0: Counter(), 1: Counter()})
@@ -107,7 +107,7 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Ask for and judge the replies of a wave, both arms in turn."""
     live = await resources(runtime, RemedyWork)
     mine = [n for n in range(len(live.items)) if live.arrays.wave[n] == state["look"]]
-    ids = [live.items[n].context.id for n in mine]
+    ids = [live.items[n].context.conversation.id for n in mine]
     with live.tracer.span("prove", kind="node", inputs=ids):
         await at_once(ask_again(live, n) for n in mine)
         await live.store.settle()
@@ -125,7 +125,7 @@ async def reply_and_judge(live: RemedyWork, place: Place) -> None:
     """Get one reply, keep it, and have it judged; what fails is counted and never a score."""
     n, arm, k = place
     item = live.items[n]
-    async with live.semaphore, live.tracer.span(REPLY, kind="role", item=item.context.id) as span:
+    async with live.semaphore, live.tracer.span(REPLY, kind="role", item=item.context.conversation.id) as span:
         found = live.texts[place] = await reply_to(live, item, place)
         if isinstance(found, NoReply):
             live.missing[arm][found.kind] += 1
@@ -141,16 +141,27 @@ async def reply_and_judge(live: RemedyWork, place: Place) -> None:
 
 async def reply_to(live: RemedyWork, item: ProofItem, place: Place) -> AssistantReply | NoReply:
     """Return a reply that was kept, or ask for one and keep it."""
-    _, arm, k = place
     key = live.keys[place]
-    if (kept := live.kept.get(key)) is not None:
+    about = item.context.conversation.id
+    if (kept := live.kept.get(key, {}).get(about)) is not None:
         return AssistantReply(kept["text"]) if "text" in kept else NoReply(kept["kind"], kept["detail"])
-    request = ReplyRequest(key=key, system=item.systems[arm], messages=item.messages, seed=live.seed + k)
+    request = request_of(live, item, place)
     found = await continued(live.assistant, request, item.context)
     told = {"text": found.text} if isinstance(found, AssistantReply) else {"kind": found.kind, "detail": found.detail}
     if told.get("kind") not in ("pending", "error"):  # those may be others the next time
-        await live.store.write_step(live.run, f"{REPLY} {key}", told)
+        await live.store.write_step(live.run, f"{REPLY} {key}", {about: told})  # under its id it can be forgotten
     return found
+
+
+def request_of(live: RemedyWork, item: ProofItem, place: Place) -> ReplyRequest:
+    """Return what the assistant is asked for a place."""
+    return ReplyRequest(
+        key=live.keys[place],
+        item=item.context.conversation.id,
+        system=item.systems[place[1]],
+        messages=item.messages,
+        seed=live.seed + place[2],
+    )
 
 
 async def judged(live: RemedyWork, item: ProofItem, text: str) -> list[Answer | Unanswered]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pollex.agents.assistant import Assistant, AssistantReply, FileAssistant, NoReply, ReplyRequest
+from pollex.agents.assistant import Assistant, AssistantReply, FileAssistant, NoReply
 from pollex.agents.reply_judge import ReplyJudge
 from pollex.errors import AnswersPending
 from pollex.graphs.run import RunSettings, carry_out, digest, running
@@ -112,10 +112,10 @@ def keys_of(items: Sequence[Any], replies: int, secret: bytes) -> dict[Place, st
 
 async def require_files(assistant: FileAssistant, live: Any) -> None:
     """Raise `AnswersPending` where replies are still to be written; what is waited for is written into a file."""
-    for (n, arm, k), key in live.keys.items():
-        item = live.items[n]
-        request = ReplyRequest(key=key, system=item.systems[arm], messages=item.messages, seed=live.seed + k)
-        await assistant.reply(request)
+    from pollex.graphs.remedy.graph import request_of  # as in `prove`
+
+    for place in live.keys:
+        await assistant.reply(request_of(live, live.items[place[0]], place))
     if assistant.waiting:
         path = assistant.write_todo()
         what = f"{len(assistant.waiting)} replies are still to be written"

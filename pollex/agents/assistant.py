@@ -51,10 +51,12 @@ class ReplyRequest:
         key: Names the request, and tells nothing of its arm.
         system: The system prompt, with the conversation's values.
         messages: OpenAI style, without the system's.
+        item: Id of the conversation, by which all about it can be forgotten.
         seed: Of this reply.
     """
 
     key: str
+    item: str
     system: str
     messages: Sequence[Mapping[str, Any]]
     seed: int
@@ -97,7 +99,7 @@ class EndpointAssistant:
             replicate=request.seed,
             max_tokens=self.asker.settings.max_tokens,
             stage="reply",
-            item=request.key,
+            item=request.item,
         )
         return self.asker.capabilities.fit(call)
 

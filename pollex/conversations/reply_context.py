@@ -48,7 +48,7 @@ class ReplyContext:
     def with_reply(self, text: str) -> Conversation:
         """Return the conversation up to another reply, without the system's turns, label or metadata."""
         turns = (*self.before, Turn(role="assistant", content=text))
-        return Conversation(id=self.id, turns=turns, group=self.conversation.group)
+        return Conversation(id=self.conversation.id, turns=turns, group=self.conversation.group)
 
 
 def may_answer(conversation: Conversation, turn: int) -> bool:

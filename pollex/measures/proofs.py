@@ -119,6 +119,9 @@ class ProofArrays:
         values = self.users_of(self.differences(look)[:, 0], failing)
         worst = self.users_of(self.differences(look, worst=True)[:, 0], failing & (self.wave <= look))
         n = int((~np.isnan(self.differences(look)[failing, 0])).sum())
+        if len(values) < FEWEST_USERS:
+            nothing = PairedEffect(0.0, -1.0, 1.0, 0.0, n, len(values))
+            return Primary(nothing, nothing, look + 1, outcome, 1.0, length=False)
         ratio = self.users_of(self.log_ratio(look), failing & ~np.isnan(self.differences(look)[:, 0]))
         return Primary(
             effect(values, bounds[look], n),
@@ -126,7 +129,7 @@ class ProofArrays:
             look + 1,
             outcome,
             smallest_effect(float(values.std(ddof=1)), len(values), bounds[look]),
-            bool(by_length(values, ratio)) if len(values) > FEWEST_USERS else False,
+            length=len(values) > FEWEST_USERS and bool(by_length(values, ratio)),
         )
 
     def log_ratio(self, look: int) -> Floats:

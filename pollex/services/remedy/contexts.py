@@ -141,7 +141,7 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
     if not any(one.holds for one in found.values()):
         what = f"{rubric_set.judge.name} judged, and its answers (run {rubric_set.run}) are not in the store"
         raise BadRubrics(what, remedy="give the store of that run, or the log that it was learned from", option="store")
-    return found
+    return _with_occasions(found)
 
 
 def _context_of(quote: Quote, conversations: Mapping[str, Conversation]) -> ReplyContext | None:

@@ -32,11 +32,6 @@ class PromptEdit:
         lines = difflib.unified_diff(self.old.lines, self.new.lines, "old", "new", lineterm="")
         return "\n".join([*lines, ""])
 
-    @property
-    def added(self) -> list[str]:
-        """The lines that are new."""
-        return [line for line in difflib.ndiff(self.old.lines, self.new.lines) if line.startswith("+ ")]
-
 
 def read_edit(path: Path, prompt: PromptText) -> PromptEdit:
     """Read a diff (`.diff`, `.patch`) or a changed prompt, and check it.

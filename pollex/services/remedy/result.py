@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.agents.assistant import (
-    AssistantReply,
-)
+from pollex.agents.assistant import AssistantReply
 from pollex.conversations.logs import BadRow
 from pollex.formats.write import draft_of, write_rows
 from pollex.graphs.remedy.run import Proven
@@ -54,6 +52,8 @@ class RemedyResult(Shown):
     Attributes:
         against: What speaks against the change, or is open, the worst first.
         traffic: The effect per conversation of the log; None where a stratum is empty.
+        usage: Of the assistant, or of the judge where only that is a model.
+        judging: Of the judge, where both are.
         times: Which proof of this target on these conversations it is.
     """
 
@@ -74,6 +74,7 @@ class RemedyResult(Shown):
     out: Path | None = None
     bad_rows: tuple[BadRow, ...] = ()
     usage: Usage | None = None
+    judging: Usage | None = None
     notes: tuple[str, ...] = ()
 
     level = "R"
@@ -143,28 +144,32 @@ class RemedyResult(Shown):
         strata = {name: self.sample.strata.count(n) for n, name in enumerate(STRATA)}
         primary = asdict(self.primary) | {"level": self.level}
         missing = {ARMS[arm]: dict(sorted(kinds.items())) for arm, kinds in self.proven.missing.items()}
-        return {
-            "format": FORMAT,
-            "run": self.run,
-            "registered": self.registered,
-            "proof": self.times,
-            "assistant": self.assistant,
-            "judge": self.judge,
-            "target": {"id": self.target.id, "text": self.target.text, "polarity": self.target.polarity},
-            "edit": {"name": self.edit.name, "diff": self.edit.diff},
-            "verdict": self.verdict,
-            "against": list(self.against),
-            "level": self.level,
-            "primary": primary,
-            "traffic": self.traffic,
-            "thumbs": {"value": None, "reason": "this version gives no figure in thumbs"},
-            "guardrails": [asdict(one) | {"sealed": False} for one in self.guardrails],
-            "contexts": strata | {"users": self.sample.users, "learned_from": self.sample.learned},
-            "left_out_by_prompt": self.sample.unmatched,
-            "missing": missing,
-            "notes": [*self.notes, *self.sample.notes],
-            "bad_rows": bad_rows_json(self.bad_rows),
-        } | usage_json(self.usage)
+        return (
+            {
+                "format": FORMAT,
+                "run": self.run,
+                "registered": self.registered,
+                "proof": self.times,
+                "assistant": self.assistant,
+                "judge": self.judge,
+                "target": {"id": self.target.id, "text": self.target.text, "polarity": self.target.polarity},
+                "edit": {"name": self.edit.name, "diff": self.edit.diff},
+                "verdict": self.verdict,
+                "against": list(self.against),
+                "level": self.level,
+                "primary": primary,
+                "traffic": self.traffic,
+                "thumbs": {"value": None, "reason": "this version gives no figure in thumbs"},
+                "guardrails": [asdict(one) | {"sealed": False} for one in self.guardrails],
+                "contexts": strata | {"users": self.sample.users, "learned_from": self.sample.learned},
+                "left_out_by_prompt": self.sample.unmatched,
+                "missing": missing,
+                "notes": [*self.notes, *self.sample.notes],
+                "bad_rows": bad_rows_json(self.bad_rows),
+            }
+            | usage_json(self.usage)
+            | ({} if self.judging is None else {"judging": self.judging.by_stage()})
+        )
 
 
 def write_result(result: RemedyResult, out: Path) -> None:
@@ -183,5 +188,9 @@ def write_result(result: RemedyResult, out: Path) -> None:
 
 def json_of(result: RemedyResult) -> str:
     """Return the result as the text of its file."""
-    whole = {name: value for name, value in result.as_json().items() if name not in ("usage", "probe_calls", "run")}
+    whole = {
+        name: value
+        for name, value in result.as_json().items()
+        if name not in ("usage", "probe_calls", "judging", "run")
+    }
     return json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False) + os.linesep

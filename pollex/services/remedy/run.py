@@ -19,7 +19,7 @@ from pollex.agents.assistant import (
     messages_before,
 )
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.reply_judge import reply_judge_of
+from pollex.agents.reply_judge import LastExchangeJudge, ReplyJudge, reply_judge_of
 from pollex.conversations.logs import Logs
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
@@ -29,11 +29,13 @@ from pollex.graphs.context import Progress
 from pollex.graphs.remedy.run import Proven, times_proved
 from pollex.graphs.remedy.run import prove as run_graph
 from pollex.graphs.run import digest
+from pollex.measures.agreement import weighted_kappa
+from pollex.measures.intervals import Figure
 from pollex.measures.looks import LOOKS, alpha_of, bounds_at_equal_steps
 from pollex.measures.paired_effects import smallest_effect
-from pollex.measures.proofs import ProofArrays, verdict_of
+from pollex.measures.proofs import ANY, FINE, ProofArrays, verdict_of
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import Question
+from pollex.rubrics.answers import NEUTRAL, Answer, Question
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.grade import asker_of
 from pollex.services.judging import confirmed, hire_judge, seed_of
@@ -55,6 +57,8 @@ REPLIES = 2
 FEWEST_FAILURES, FEWEST_USERS = 30, 10
 SPREAD = 0.32
 """Standard deviation of a user's difference with two replies an arm, for plans; as in the benchmark's world."""
+LEAST_KAPPA, FEWEST_JUDGED = 0.6, 30
+"""A model must know a target in the reply alone as it does in whole conversations, measured on so many replies."""
 LEAKED = 10
 """Words of the system prompt in a row that are a leak."""
 Checks = Mapping[str, Callable[[str, str], bool]]
@@ -206,6 +210,7 @@ async def _proved(
         if assistant is None:
             raise WrongUse("no assistant is named", remedy="give a profile, a function, a graph or a folder of files")
         opened.announce(paid)
+        kappa = await agreement(judge, sample, questions[0])
         times = times_proved(opened.store, sample.target.rubric.id, frozen["hashes"], frozen["proof"])
         bounds = bounds_at_equal_steps(LOOKS, alpha_of(times))
         proven = await run_graph(
@@ -221,7 +226,7 @@ async def _proved(
             frozen=frozen | {"bounds": bounds, "judge": judge.fingerprint, "assistant": assistant.name},
             setting=opened.setting(arguments, paid),
         )
-        usage = Usage.of(paid) or Usage.of(staff)
+        usage, judging = Usage.of(paid), Usage.of(staff)
     last = proven.look - 1
     primary = arrays.primary(last, bounds, proven.outcome)
     guardrails = arrays.guardrails(last, options.margin)
@@ -242,8 +247,39 @@ async def _proved(
         judge=judge.name,
         times=times,
         usage=usage,
-        notes=tuple(notes_on(judge.name, assistant.name, times)),
+        judging=None if paid is staff else judging,
+        notes=tuple(notes_on(judge.name, assistant.name, times, kappa)),
     )
+
+
+async def agreement(judge: ReplyJudge, sample: ProofSample, question: Question) -> Figure | None:
+    """Measure whether a model answers of the logged reply alone as it did of the whole conversation.
+
+    A built-in judge answered both where the target was chosen; see `contexts.survives`.
+
+    Raises:
+        WrongUse: It doesn't: what the rubric tells of isn't in the reply, or the judge can't see it there.
+    """
+    if isinstance(judge, LastExchangeJudge):
+        return None
+    known = [(one, s) for one, s in zip(sample.contexts, sample.strata, strict=True) if s != ANY]
+    answers = [judge.judge_reply(context.cut, [question]) for context, _ in known]
+    found = [answer for (answer,) in await asyncio.gather(*answers)]
+    failed = (sample.target.rubric.polarity == "dsat", sample.target.rubric.polarity != "dsat")
+    pairs = [
+        (float(failed[stratum]), float(not answer.never_came_up and answer.value(question.options) > NEUTRAL))
+        for (_, stratum), answer in zip(known, found, strict=True)
+        if isinstance(answer, Answer)
+    ]
+    if len(pairs) < FEWEST_JUDGED or not any(s == FINE for _, s in known):
+        return Figure(None, n=len(pairs), undefined=f"{len(pairs)} replies, {FEWEST_JUDGED} of both kinds are needed")
+    whole, alone = np.array(pairs).T
+    kappa = weighted_kappa(whole, alone, np.arange(len(pairs)), np.random.default_rng(0))
+    if kappa.value is None or kappa.value < LEAST_KAPPA:
+        told = kappa.undefined if kappa.value is None else f"κ {kappa.value:.2f}"
+        what = f"shown the reply alone, {judge.name} answers otherwise than of whole conversations: {told}, n {kappa.n}"
+        raise WrongUse(what, where=question.id, remedy="take another target, or reword it (`pollex rubrics reword`)")
+    return kappa
 
 
 def frozen_of(sample: ProofSample, edit: PromptEdit, options: RemedyOptions, arrays: ProofArrays) -> dict[str, Any]:
@@ -251,7 +287,7 @@ def frozen_of(sample: ProofSample, edit: PromptEdit, options: RemedyOptions, arr
     frozen: dict[str, Any] = {
         "target": sample.target.rubric.id,
         "hashes": sorted({one.conversation.text_hash[:16] for one in sample.contexts}),
-        "contexts": [one.id for one in sample.contexts],
+        "contexts": [[one.conversation.id, one.turn] for one in sample.contexts],
         "waves": arrays.wave.tolist(),
         "questions": list(arrays.names),
         "prompts": [edit.old.text, edit.new.text],
@@ -269,10 +305,13 @@ def diverged(proven: Proven) -> list[str]:
     return [f"over 10 % of the {arm} arm left the recorded calls of tools" for arm in arms]
 
 
-def notes_on(judge: str, assistant: str, times: int) -> list[str]:
+def notes_on(judge: str, assistant: str, times: int, kappa: Figure | None) -> list[str]:
     """Return what a reader must know."""
     found = ["judged better isn't better: only people's blind pairs or thumbs after a release tell that"]
     found.append("no second reader compared the replies")
+    if kappa is not None:
+        told = kappa.undefined if kappa.value is None else f"κ {kappa.value:.2f}, n {kappa.n}"
+        found.append(f"the judge, of the reply alone against whole conversations: {told}")
     if judge == assistant:
         found.insert(0, "judge and assistant are one model: the verdict is that of its own family")
     if times > 1:
@@ -322,7 +361,7 @@ async def _replying(plan: Plan, speaker: EndpointAssistant, items: Sequence[Any]
     for item in items:
         for system in item.systems:
             for k in range(REPLIES):
-                request = ReplyRequest(key="", system=system, messages=item.messages, seed=seed + k)
+                request = ReplyRequest(key="", item="", system=system, messages=item.messages, seed=seed + k)
                 await plan.planner.ask(speaker.call(request))
 
 
@@ -337,7 +376,9 @@ async def _judging(
     plan = Plan.of(asked, rubric_set.domain, run, seed_of(record), known)
     judge = reply_judge_of(LlmJudge(plan.asker))
     questions = [Question.about(one, record.scale) for one in (sample.target.rubric, *sample.guards)]
-    for context in sample.contexts:
+    for context, stratum in zip(sample.contexts, sample.strata, strict=True):
+        if stratum != ANY:
+            await judge.judge_reply(context.cut, questions[:1])
         for _ in range(2 * REPLIES):
             await judge.judge_reply(context.cut, questions)
     return asked, plan.planner.table, known is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,9 +21,14 @@ from small_runs import Pollex
 
 import pollex as api
 from pollex.agents.assistant import AssistantReply, CallableAssistant, NoReply, ReplyRequest, continued
-from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext
 from pollex.conversations.tools import ToolCall
+from pollex.rubrics.judge_settings import JudgeSettings
+from pollex.rubrics.records import ChosenRubric, JudgeRecord
+from pollex.rubrics.rubric import Quote, Reason
+from pollex.rubrics.rubric_set import digest_of
 
 PROMPT = "You book tables.\n<!-- keep -->\nNever promise a refund.\n<!-- keep -->\nBe short.\n"
 EDIT = "@@ -5,1 +5,2 @@\n Be short.\n+Offer another time where one fails.\n"
@@ -137,6 +143,74 @@ def test_what_a_prompt_makes_the_assistant_refuse_is_counted_and_no_score(provin
     assert came["state"] == "worse"
 
 
+def test_an_assistant_that_never_answers_proves_nothing(proving: Run, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text("def answer(messages, system):\n    raise RuntimeError('down')\n")
+    ended = proving("--assistant", "shop:answer")
+    assert ended.last["verdict"] == "no difference found"
+    assert (ended.last["primary"]["effect"]["low"], ended.last["primary"]["effect"]["n"]) == (-1.0, 0)
+    assert ended.last["missing"]["new"]["error"] == ended.last["missing"]["old"]["error"]
+
+
+def test_who_is_forgotten_is_in_no_reply_that_was_kept(proving: Run, pollex: Pollex, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(SHOP.replace("ends = ", "ends = ' FOR ' + messages[-1]['content'] + "))
+    assert proving("--assistant", "shop:answer").code == 0
+    rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    kept = sqlite3.connect(tmp_path / ".pollex" / "store.sqlite")
+    facts = "SELECT count(*) FROM facts WHERE payload LIKE ?"
+    said = {row["id"]: f"%{row['messages'][0]['content']}%" for row in rows}
+    asked = next(id_ for id_, words in said.items() if kept.execute(facts, [words]).fetchone()[0])
+    ended = pollex("forget", "--conversation", asked)
+    assert ended.code == 0, ended.err
+    assert kept.execute(facts, [said[asked]]).fetchone()[0] == 0
+
+
+def test_a_models_set_is_judged_by_the_reply_alone_and_never_asked_more_than_planned(
+    pollex: Pollex, tmp_path: Path, proving: Run
+) -> None:
+    with ProtocolServer() as server:
+        logs = read_table_log(tmp_path / "log.jsonl", 160)
+        rubrics = table_rubrics(logs).rubrics
+        reasons = tuple(reason_of(rubric, logs) for rubric in rubrics[:2])
+        quoted = tuple(one.model_copy(update={"reason_ids": (one.id,)}) for one in rubrics[:2])
+        settings = JudgeSettings(place=server.url, scale="occasion", canary=False)
+        judge = JudgeRecord(kind="llm", name="m", fingerprint="f00", options=settings)
+        digest = digest_of(quoted)
+        made = table_rubrics(logs, rubrics=quoted, judge=judge, rubrics_digest=digest, reasons=reasons)
+        made.save(tmp_path / "rubrics.json")
+        asked = ("--assistant", "shop:answer", "--base-url", server.url)
+        refused = proving(*asked)  # the server answers by chance
+        assert refused.code == 2
+        assert "shown the reply alone, m answers otherwise than of whole conversations" in refused.err
+        fails = {"do": "message", "match": "able to book", "content": judgment("Strongly Agree")}
+        fine = {"do": "message", "match": "Judge the last reply", "content": judgment("Disagree")}
+        server.script([fails, fine])
+        asked += ("--store", "other")
+        plan = proving(*asked, "--dry-run").last["plan"]["judge"]["calls"]
+        ended = proving(*asked)
+        assert ended.code in (0, 4), ended.err
+        assert ended.last["judge"] == "m"
+        assert any("κ 1.00" in note for note in ended.last["notes"])
+        assert 0 < ended.last["usage"]["judge"]["calls"] <= plan  # what is said alike twice is asked once
+        prompts = sqlite3.connect(tmp_path / "other" / "store.sqlite").execute("SELECT body FROM requests").fetchall()
+        said = " ".join(str(body) for (body,) in prompts)
+        assert "Judge the last reply alone" in said
+        assert "Offer another time" not in said  # the judge sees no prompt
+        assert "Be short" not in said
+
+
+def judgment(answer: str) -> str:
+    return json.dumps({"1": {"why": "so", "turns": [1], "answer": answer}})
+
+
+def reason_of(rubric: ChosenRubric, logs: Logs) -> Reason:
+    """Quotes of the assistant's turn in every conversation of a rubric's side."""
+    side = Label.NEGATIVE if rubric.polarity == "dsat" else Label.POSITIVE
+    quotes = tuple(
+        Quote(conversation_id=one.id, turn=1, text=one.turns[1].content) for one in logs if one.label == side
+    )
+    return Reason(id=rubric.id, conversation_id="t000", polarity=rubric.polarity, text=rubric.text, quotes=quotes)
+
+
 def test_files_are_asked_once_and_arms_can_not_be_told_apart_in_them(proving: Run, tmp_path: Path) -> None:
     ended = proving("--assistant", "asked")
     assert ended.code == 75
@@ -240,7 +314,7 @@ async def test_calls_of_tools_get_what_was_logged_and_any_other_ends_as_diverged
         ),
     )
     context = ReplyContext(logged, 1)
-    request = ReplyRequest(key="k", system="", messages=[{"role": "user", "content": "A table?"}], seed=0)
+    request = ReplyRequest(key="k", item="c", system="", messages=[{"role": "user", "content": "A table?"}], seed=0)
 
     async def calling(messages: list[Any], system: str) -> str | AssistantReply:
         if messages[-1]["role"] == "tool":
