@@ -39,16 +39,19 @@ run is, and in `learn` what each node came to; it is kept after each node in `ch
 thread is a run: `--resume` goes on from there. What was answered is in the store: a batch done again pays nothing.
 
 ## In LangGraph Studio
-`langgraph.json` names graphs that take and give JSON: `score` takes `messages` and `rubrics`, the path of a rubric set,
-and gives the score; `learn` takes `logs` and `domain`, and gives the rubric set. Each runs the graph below that has its
-name.
+`langgraph.json` has `learn`, `score`, `judge`, `grade`, `ask` and `simulate` as drawn below. Their context is a form:
+`logs`, `model`, `base_url`, `store` and what else the use case takes; the key stays in the environment. The state
+is shown after each node. With `review`, `learn` stops at `review_pool`: resume it with the pool's rows, edited, or
+change `kept` in the state. A pool with a duplicate, an empty or a contradictory rubric is refused: the run waits on.
 
-    pip install "langgraph-cli[inmem]"
+    pip install "pollex[studio]"
     export LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=true      # without them the tool reports its use
-    langgraph dev --no-browser --port 2024
-    curl localhost:2024/runs/wait -H 'content-type: application/json' -d '{"assistant_id": "score", "input": {
-      "messages": [{"role": "user", "content": "Thanks, that works!"}], "rubrics": "rubrics.json"}}'
+    langgraph dev --no-browser --port 2024 --allow-blocking
+    curl localhost:2024/runs/wait -H 'content-type: application/json' -d '{"assistant_id": "learn", "input": {},
+      "context": {"logs": "examples/bikes.jsonl"}}'
 
+Nodes work in a thread and an event loop of their own, so the server stays free; `--allow-blocking` is needed since its
+check looks at those, too.
 Studio itself is a page of LangChain's, opened in the browser; the server and what it is told stay on the machine. Runs
 are kept in `.pollex`, or in the folder that `POLLEX_STORE` names.
 """

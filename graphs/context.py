@@ -7,7 +7,7 @@ process holds those of each run that it carries out, and nodes find them by thei
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -125,12 +125,7 @@ class Resources:
 
 
 R = TypeVar("R", bound=Resources)
-Maker = Callable[[Any, str], Resources]
-"""Makes the resources of a context and a thread: reads logs, hires roles, begins the run."""
-
 _held: dict[str, Resources] = {}
-MAKERS: dict[type[Context], Maker] = {}
-"""Who makes resources where nobody handed any in: the door of LangGraph Studio enters itself here."""
 
 
 @contextmanager
@@ -144,21 +139,17 @@ def held(thread: str, live: Resources) -> Iterator[None]:
 
 
 async def resources(runtime: Runtime[Any], kind: type[R]) -> R:
-    """Return the resources of the node's thread; make them of its context where the process holds none.
+    """Return the resources of the node's thread.
 
     Raises:
-        WrongUse: The graph was run by itself, and nobody makes resources here.
+        WrongUse: The graph was run by itself: nobody holds any.
     """
-    thread = (runtime.execution_info and runtime.execution_info.thread_id) or ""
-    if thread not in _held:
-        maker = MAKERS.get(type(runtime.context))
-        if maker is None:
-            raise WrongUse(
-                "the graph was given no store, roles and conversations to work with",
-                remedy="run it by a command (`pollex learn --help`), by the functions of pollex, or in LangGraph "
-                "Studio; what ran, `pollex trace last` shows",
-            )
-        _held[thread] = await asyncio.to_thread(maker, runtime.context, thread)
-    live = _held[thread]
+    live = _held.get((runtime.execution_info and runtime.execution_info.thread_id) or "")
+    if live is None:
+        raise WrongUse(
+            "the graph was given no store, roles and conversations to work with",
+            remedy="run it by a command (`pollex learn --help`), by the functions of pollex, or in LangGraph Studio as "
+            "langgraph.json has it; what ran, `pollex trace last` shows",
+        )
     assert isinstance(live, kind), "a thread is of one graph"
     return live

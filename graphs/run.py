@@ -6,8 +6,9 @@ import asyncio
 import hashlib
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -190,6 +191,10 @@ def versions() -> dict[str, str]:
     }
 
 
+OUTSIDE: ContextVar[Callable[[Resources], Awaitable[dict[str, Any]]] | None] = ContextVar("outside", default=None)
+"""Carries runs out in place of this process: a server that has the graph itself, and checkpoints of its own."""
+
+
 @asynccontextmanager
 async def checkpointed(graph: AnyGraph, store: Store) -> AsyncIterator[CompiledStateGraph[Any, Any, Any, Any]]:
     """Compile a graph with the checkpoints of a store.
@@ -236,6 +241,8 @@ async def carry_out(
         fork: The state that a run begins with that has none.
         people: Given what an interrupt asks, what it is resumed with; where that is nothing, the run waits.
     """
+    if outside := OUTSIDE.get():
+        return await outside(live)
     from langgraph.types import Command  # as in `checkpointed`
 
     settings = thread_of(live.run, 8 * (live.total // live.batch + 2))

@@ -1,67 +1,117 @@
-"""The graphs `score` and `learn` as LangGraph Studio and its HTTP API run them.
+"""The graphs as LangGraph Studio and its HTTP API run them: those under `graphs/`, with what their context names.
 
-A server gives a graph JSON, and neither a store nor roles. So each of these runs a use case, in which the graph of the
-same name under `graphs/` does the work and keeps its run in the store, where `pollex trace` shows it.
+A server gives a graph a context, JSON values, and keeps its checkpoints. The use case of the same name reads the logs,
+hires the roles and begins the run in the store; then it waits until the server's graph has ended.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from typing import TypeVar
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import StateGraph
+from langgraph.runtime import Runtime
 
+from pollex.graphs.context import Resources, held
+from pollex.graphs.grade.graph import build as build_grade
+from pollex.graphs.judge.graph import build as build_judge
+from pollex.graphs.learn.graph import build as build_learn
+from pollex.graphs.learn.state import LearnContext
+from pollex.graphs.questionnaire.graph import build as build_ask
+from pollex.graphs.run import OUTSIDE
+from pollex.graphs.score.graph import build as build_score
+from pollex.graphs.simulate.graph import build as build_simulate
 from pollex.studio import use_cases
-from pollex.studio.use_cases import LearnInput, LearnOutput, ScoreInput, ScoreOutput
 
-Given = TypeVar("Given")
-Found = TypeVar("Found")
-
-
-class ScoreState(ScoreInput, ScoreOutput):
-    """A conversation, rubrics, and the score."""
+LAST = ("finish", "assess")
+"""Nodes after which a graph has ended."""
 
 
-class LearnState(LearnInput, LearnOutput):
-    """Logs, and the rubric set learned from them."""
+class Session:
+    """A use case that has begun a run, in a thread and an event loop of its own, for the nodes of a server's graph."""
+
+    def __init__(self, thread: str, use_case: Callable[[Any], object], context: Any) -> None:
+        self._thread, self._context = thread, context
+        self._ready: Future[asyncio.AbstractEventLoop] = Future()
+        self._ended: asyncio.Future[dict[str, Any]] | None = None
+        work = contextvars.copy_context().run
+        self._work = threading.Thread(target=work, args=(self._run, use_case), name=thread, daemon=True)
+        self._work.start()
+
+    def _run(self, use_case: Callable[[Any], object]) -> None:
+        OUTSIDE.set(self._wait)
+        try:
+            use_case(self._context)
+        except BaseException as error:
+            if self._ready.done():
+                raise
+            self._ready.set_exception(error)
+
+    async def _wait(self, live: Resources) -> dict[str, Any]:
+        """Hold the run's resources until its graph has ended; return its last update."""
+        self._ended = asyncio.get_running_loop().create_future()
+        if isinstance(live, LearnContext):
+            live = replace(live, review=self._context.review)
+        with held(self._thread, live):
+            self._ready.set_result(asyncio.get_running_loop())
+            return await self._ended
+
+    async def begun(self) -> bool:
+        """Return whether the use case came so far as to begin the run."""
+        await asyncio.wait([asyncio.wrap_future(self._ready)])
+        return self._ready.exception() is None
+
+    async def carry_out(self, node: Callable[..., Any], state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Carry a node out where the use case works; raise what kept that from beginning the run."""
+        loop = self._ready.result()
+        found: dict[str, Any] = await asyncio.wrap_future(
+            asyncio.run_coroutine_threadsafe(node(state, runtime=runtime), loop)
+        )
+        return found
+
+    async def end(self, update: dict[str, Any]) -> None:
+        """Let the use case go on to its end."""
+        assert self._ended is not None, "a node ran"
+        self._ended.get_loop().call_soon_threadsafe(self._ended.set_result, update)
+        await asyncio.to_thread(self._work.join)
 
 
-async def score_conversation(state: ScoreInput) -> ScoreOutput:
-    """Ask the rubric set's judge about the conversation, and add its answers up."""
-    return await asyncio.to_thread(apart, use_cases.score, state)
+_sessions: dict[str, Session] = {}
 
 
-async def learn_from_logs(state: LearnInput) -> LearnOutput:
-    """Learn rubrics on one part of the logs, and measure them on the other."""
-    return await asyncio.to_thread(apart, use_cases.learn, state)
+def served(name: str, graph: StateGraph[Any, Any, Any, Any], use_case: Callable[[Any], object]) -> Any:
+    """Compile a graph whose nodes are carried out in a session of their thread."""
+    for step, spec in graph.nodes.items():
+        work: Any = spec.runnable
+        work.afunc = _in_session(step, work.afunc, graph.context_schema, use_case)
+    return graph.compile(name=name)
 
 
-def apart(use_case: Callable[[Given], Found], given: Given) -> Found:
-    """Run a blocking use case in its own process, since the server has other requests."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(use_case, given).result()
+def _in_session(step: str, node: Callable[..., Any], schema: Any, use_case: Callable[[Any], object]) -> Any:
+    async def carried_out(state: Any, *, runtime: Runtime[Any]) -> dict[str, Any]:
+        thread = (runtime.execution_info and runtime.execution_info.thread_id) or ""
+        if thread not in _sessions:
+            _sessions[thread] = Session(thread, use_case, runtime.context or schema())
+        session = _sessions[thread]
+        if not await session.begun():
+            del _sessions[thread]  # the next try begins anew
+        update = await session.carry_out(node, state, runtime)
+        if step in LAST:
+            await _sessions.pop(thread).end(update)
+        return update
+
+    carried_out.__name__, carried_out.__doc__ = step, node.__doc__
+    return carried_out
 
 
-def build_score() -> StateGraph[ScoreState, None, ScoreInput, ScoreOutput]:
-    """Build the graph `score`."""
-    graph = StateGraph(ScoreState, input_schema=ScoreInput, output_schema=ScoreOutput)
-    graph.add_node("score_conversation", score_conversation)
-    graph.add_edge(START, "score_conversation")
-    graph.add_edge("score_conversation", END)
-    return graph
-
-
-def build_learn() -> StateGraph[LearnState, None, LearnInput, LearnOutput]:
-    """Build the graph `learn`."""
-    graph = StateGraph(LearnState, input_schema=LearnInput, output_schema=LearnOutput)
-    graph.add_node("learn_from_logs", learn_from_logs)
-    graph.add_edge(START, "learn_from_logs")
-    graph.add_edge("learn_from_logs", END)
-    return graph
-
-
-score = build_score().compile(name="score")
-learn = build_learn().compile(name="learn")
+learn = served("learn", build_learn(), use_cases.learn)
+score = served("score", build_score(), use_cases.score)
+judge = served("judge", build_judge(), use_cases.judge)
+grade = served("grade", build_grade(), use_cases.grade)
+ask = served("ask", build_ask(), use_cases.ask)
+simulate = served("simulate", build_simulate(), use_cases.simulate)

@@ -1,108 +1,67 @@
-"""Use cases as a server calls them: JSON in, JSON out."""
+"""Use cases by the contexts that LangGraph Studio shows as forms."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    NotRequired,  # LangGraph Studio can't show the standard one before Python 3.12
-)
-
-from pydantic import Field
-from typing_extensions import TypedDict
+from typing import Any
 
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import logs_of
-from pollex.graphs.context import NullProgress
-from pollex.graphs.learn.state import LearnSettings
-from pollex.services.learn import learn as learn_rubrics
+from pollex.formats.questionnaires import PAPER
+from pollex.graphs.context import Context, NullProgress
+from pollex.graphs.grade.graph import GradeContext
+from pollex.graphs.judge.graph import JudgeContext
+from pollex.graphs.learn.state import LearnChoice, LearnSettings, budget_of
+from pollex.graphs.questionnaire.graph import AskContext
+from pollex.graphs.score.graph import ScoreContext
+from pollex.graphs.simulate.graph import SimulateContext
+from pollex.services import ask as asking
+from pollex.services import grade as grading
+from pollex.services import judge as judging
+from pollex.services import learn as learning
+from pollex.services import score as scoring
+from pollex.services import simulate as simulating
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.score import score as score_logs
-from pollex.services.scorer import conversation_from
 from pollex.store.folder import STORE, VARIABLE
 
 
-class Message(TypedDict):
-    """One turn of a conversation."""
-
-    role: Annotated[str, Field(description="Who speaks: user, assistant, system or tool.", examples=["user"])]
-    content: Annotated[str, Field(description="What is said.")]
-
-
-class ScoreInput(TypedDict):
-    """A conversation and the rubrics to score it with."""
-
-    messages: Annotated[list[Message], Field(description="The conversation, in order.", min_length=1)]
-    rubrics: Annotated[str, Field(description="Path of a rubric set on the server.", examples=["rubrics.json"])]
-    base_url: NotRequired[
-        Annotated[str, Field(description="Where the rubric set's LLM is served, if it isn't at OpenAI.")]
-    ]
+def common(given: Context) -> dict[str, Any]:
+    """Return what all use cases take: the store of the context, of the environment, or the usual one."""
+    store = Path(given.store or os.environ.get(VARIABLE) or STORE)
+    model = ModelOptions(model=given.model or None, base_url=given.base_url or None)
+    return {"run": RunOptions(store=store), "model": model, "progress": NullProgress()}
 
 
-class ScoreOutput(TypedDict):
-    """The score of the conversation."""
-
-    score: Annotated[
-        dict[str, Any],
-        Field(description="NetSAT, label, whether it is confident, probability of a thumb up, and the answers."),
-    ]
-
-
-class LearnInput(TypedDict):
-    """Conversations with thumbs, and how to learn rubrics from them."""
-
-    logs: Annotated[
-        str | list[str],
-        Field(
-            description="Path or glob of files on the server: JSON lines, JSON, CSV, Parquet.", examples=["logs.jsonl"]
-        ),
-    ]
-    domain: NotRequired[Annotated[str | None, Field(description="Path of a domain profile (TOML), if any.")]]
-    model: NotRequired[Annotated[str | None, Field(description="Name of an LLM; else built-in roles.")]]
-    base_url: NotRequired[Annotated[str | None, Field(description="Where the LLM is served, if not at OpenAI.")]]
-    out: NotRequired[Annotated[str | None, Field(description="Where to write the rubric set and its report, too.")]]
+def learn(given: LearnChoice) -> None:
+    """Learn a rubric set; it is in the store."""
+    settings = LearnSettings(test_fraction=given.test_fraction, budget=budget_of(given.budget or None), seed=given.seed)
+    domain = Path(given.domain) if given.domain else None
+    about: dict[str, Any] = {"out": None, "domain": domain, "rubrics_from": None, "settings": settings}
+    learning.learn(given.logs, **about, reading=ReadOptions(), **common(given))
 
 
-class LearnOutput(TypedDict):
-    """The rubric set that was learned."""
-
-    rubrics: Annotated[dict[str, Any], Field(description="The rubric set: rubrics, θ, window, figures, provenance.")]
-    run: Annotated[str, Field(description="Id of the run, for `pollex trace`.")]
+def score(given: ScoreContext) -> None:
+    """Score a log with a rubric set."""
+    scoring.score(given.logs, Path(given.rubrics), reading=ReadOptions(), **common(given))
 
 
-def score(given: ScoreInput) -> ScoreOutput:
-    """Score one conversation."""
-    result = score_logs(
-        logs_of([conversation_from({"messages": given["messages"]})]),
-        Path(given["rubrics"]),
-        reading=ReadOptions(),
-        run=run_options(),
-        model=ModelOptions(base_url=given.get("base_url")),
-        progress=NullProgress(),
-    )
-    assert result.scores is not None, "they are kept where no file is named"
-    return {"score": result.scores[0].model_dump(mode="json")}
+def judge(given: JudgeContext) -> None:
+    """Ask one question about each conversation of a log."""
+    options = judging.JudgeOptions(question=given.question, options=given.options or ("yes", "no"))
+    judging.judge(given.logs, options, reading=ReadOptions(), **common(given))
 
 
-def learn(given: LearnInput) -> LearnOutput:
-    """Learn a rubric set."""
-    domain, out = given.get("domain"), given.get("out")
-    result = learn_rubrics(
-        given["logs"],
-        out=Path(out) if out else None,
-        domain=Path(domain) if domain else None,
-        rubrics_from=None,
-        settings=LearnSettings(),
-        reading=ReadOptions(),
-        run=run_options(),
-        model=ModelOptions(model=given.get("model"), base_url=given.get("base_url")),
-        progress=NullProgress(),
-    )
-    return {"rubrics": result.rubrics.model_dump(mode="json"), "run": result.run}
+def grade(given: GradeContext) -> None:
+    """Grade answers against references."""
+    options = grading.GradeOptions(profile=given.profile) if given.profile else grading.GradeOptions()
+    grading.grade(given.questions, options, reading=ReadOptions(), **common(given))
 
 
-def run_options() -> RunOptions:
-    """Return the options of a run, with the environment's store or the default."""
-    return RunOptions(store=Path(os.environ.get(VARIABLE) or STORE))
+def ask(given: AskContext) -> None:
+    """Ask a questionnaire about each conversation of a log."""
+    asking.ask(given.logs, given.questionnaire or PAPER, reading=ReadOptions(), **common(given))
+
+
+def simulate(given: SimulateContext) -> None:
+    """Simulate dialogues."""
+    simulating.simulate(simulating.SimulateOptions(topics=Path(given.topics), systems=given.systems), **common(given))

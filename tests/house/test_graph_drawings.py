@@ -1,4 +1,4 @@
-"""`docs/graphs.md` shows every graph as it is, and `langgraph.json` has those that can be run from JSON."""
+"""`docs/graphs.md` shows every graph as it is, and `langgraph.json` has those that a context can be given."""
 
 from __future__ import annotations
 
@@ -44,16 +44,15 @@ def test_the_server_draws_the_graphs_as_they_are(drawings: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("name", SERVED)
-def test_every_graph_that_is_served_is_compiled_and_tells_what_goes_in_and_comes_out(name: str) -> None:
+def test_every_graph_that_is_served_is_compiled_and_shows_its_context_as_a_form(name: str) -> None:
     path, _, variable = SERVED[name].partition(":")
     graph = getattr(module_at(ROOT / path, f"served_{name}"), variable)
     assert isinstance(graph, CompiledStateGraph)
     assert graph.get_name() == name
     assert graph.checkpointer is None, "the server brings its own"
-    for schema in (graph.get_input_jsonschema(), graph.get_output_jsonschema()):
-        assert all(about["description"] for about in schema["properties"].values())
-    required = {"score": {"messages", "rubrics"}, "learn": {"logs"}}
-    assert set(graph.get_input_jsonschema()["required"]) == required[name]
+    form = graph.get_context_jsonschema()
+    assert form is not None
+    assert {"model", "base_url", "store"} < form["properties"].keys()
 
 
 def test_every_node_can_be_reached_and_says_what_it_does(drawings: ModuleType) -> None:

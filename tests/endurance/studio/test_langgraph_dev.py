@@ -1,4 +1,4 @@
-"""`langgraph dev` serves the graphs of `langgraph.json`, and calls nobody."""
+"""`langgraph dev` serves the graphs, stops for people, goes on with their edits, and calls nobody."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -23,7 +24,7 @@ NOTHING_SENT = {"LANGGRAPH_CLI_NO_ANALYTICS": "1", "LANGGRAPH_NO_VERSION_CHECK":
 PATIENCE = 120
 
 pytestmark = [
-    pytest.mark.skipif(find_spec("langgraph_api") is None, reason='needs pip install "langgraph-cli[inmem]"'),
+    pytest.mark.skipif(find_spec("langgraph_api") is None, reason='needs pip install "pollex[studio]"'),
     pytest.mark.timeout(600),
 ]
 
@@ -36,10 +37,12 @@ def server(store: Path, tmp_path: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--port", str(port)]
+    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--allow-blocking"]
     environment = os.environ | NOTHING_SENT | {"POLLEX_STORE": str(store), "PYTHONPATH": str(ROOT)}
     with (tmp_path / "server.log").open("w") as log:
-        process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            [*command, "--port", str(port)], cwd=tmp_path, env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
     try:
         address = f"http://127.0.0.1:{port}"
         for _ in range(PATIENCE):
@@ -56,26 +59,50 @@ def server(store: Path, tmp_path: Path) -> Iterator[str]:
         process.wait(30)
 
 
-def ask(address: str, **body: Any) -> Any:
+def post(address: str, path: str, **body: Any) -> Any:
     headers = {"content-type": "application/json"}
-    with urlopen(Request(f"{address}/runs/wait", json.dumps(body).encode(), headers), timeout=500) as reply:
+    with urlopen(Request(f"{address}{path}", json.dumps(body).encode(), headers), timeout=500) as reply:
         return json.loads(reply.read())
 
 
-def test_score_and_learn_are_run_through_the_http_api(server: str, learnt: Learnt) -> None:
-    thanks = [{"role": "user", "content": "It crashes."}, {"role": "assistant", "content": "Check the index."}]
-    scored = ask(server, assistant_id="score", input={"messages": thanks, "rubrics": str(learnt.rubrics)})
-    assert scored["score"]["outcome"] == "scored"
-    learned = ask(server, assistant_id="learn", input={"logs": str(learnt.log)})
-    assert learned["rubrics"]["rubrics"]
-    refused = ask(server, assistant_id="score", input={"messages": thanks, "rubrics": "nowhere.json"})
+def get(address: str, path: str) -> Any:
+    with urlopen(f"{address}{path}", timeout=60) as reply:
+        return json.loads(reply.read())
+
+
+def test_learn_stops_at_the_pool_and_goes_on_without_the_rubric_that_was_dropped(server: str) -> None:
+    thread = f"/threads/{post(server, '/threads')['thread_id']}"
+    chosen = {"logs": str(ROOT / "examples" / "bikes.jsonl"), "review": True}
+    post(server, f"{thread}/runs/wait", assistant_id="learn", input={}, context=chosen)
+    stopped = get(server, f"{thread}/state")
+    assert stopped["next"] == ["review_pool"]
+    pool = stopped["values"]["kept"]
+    assert stopped["tasks"][0]["interrupts"][0]["value"]["pool"] == pool
+    refused = [[*pool, pool[0]], [], [pool[0] | {"text": " "}], [pool[0], pool[0] | {"polarity": "maybe"}]]
+    words = ["stands there twice", "no rubric left", "without text", "a polarity of 'maybe'"]
+    for edit, why in zip(refused, words, strict=True):
+        post(server, f"{thread}/runs/wait", assistant_id="learn", command={"resume": edit or ""}, context=chosen)
+        waiting = get(server, f"{thread}/state")
+        assert waiting["next"] == ["review_pool"]
+        assert why in waiting["tasks"][0]["interrupts"][0]["value"]["refused"]
+    post(server, f"{thread}/state", values={"kept": pool[1:], "reviewed": True}, as_node="review_pool")
+    ended = post(server, f"{thread}/runs/wait", assistant_id="learn", input=None, context=chosen)
+    assert ended["digest"]
+    assert pool[0]["id"] not in {row["id"] for row in (*ended["kept"], *ended["chosen"])} | ended["pooled"].keys()
+    history = get(server, f"{thread}/history?limit=100")[::-1]
+    told = {
+        node for before, after in pairwise(history) for node in before["next"] if before["values"] != after["values"]
+    }
+    assert len(told) >= 8
+    assert {"extract", "deduplicate", "judge_pool", "select", "calibrate", "assess"} <= told
+
+
+def test_score_is_run_by_its_context_and_says_what_was_wrong_with_it(server: str, learnt: Learnt) -> None:
+    chosen = {"logs": str(learnt.log), "rubrics": str(learnt.rubrics)}
+    scored = post(server, "/runs/wait", assistant_id="score", input={}, context=chosen)
+    assert (scored["status"], scored["outcomes"], scored["total"]) == ("done", {"scored": 48}, 48)
+    refused = post(server, "/runs/wait", assistant_id="score", input={}, context=chosen | {"rubrics": "nowhere.json"})
     assert refused["__error__"]["error"] == "BadRubrics"
-    schemas = json.loads(urlopen(f"{server}/assistants/{assistant(server, 'score')}/schemas", timeout=30).read())
-    assert schemas["input_schema"]["properties"]["messages"]["description"]
-
-
-def assistant(address: str, graph: str) -> str:
-    """The id of a graph's assistant."""
-    body = json.dumps({"graph_id": graph}).encode()
-    with urlopen(Request(f"{address}/assistants/search", body, {"content-type": "application/json"})) as reply:
-        return str(json.loads(reply.read())[0]["assistant_id"])
+    (assistant, *_) = post(server, "/assistants/search", graph_id="learn")
+    schemas = get(server, f"/assistants/{assistant['assistant_id']}/schemas")
+    assert {"logs", "domain", "model", "base_url", "store", "review"} <= schemas["context_schema"]["properties"].keys()
