@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 from pollex.agents.kept import KeptAnswers, KeptJudge
@@ -23,6 +24,7 @@ from pollex.agents.llm.updater import LlmUpdater
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import PollexError
+from pollex.formats.fields import ReadOptions
 from pollex.gateway.batches.desk import STAGES
 from pollex.gateway.budget import Price, UsageTable
 from pollex.gateway.calls import Call
@@ -31,6 +33,7 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.outcomes import Failed, Outcome
 from pollex.gateway.tokens import prompt_estimate
 from pollex.graphs.ask import ask_sides
+from pollex.graphs.context import Progress
 from pollex.graphs.learn.calibrate import Sides, sides_of
 from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile
@@ -40,8 +43,10 @@ from pollex.rubrics.judge_settings import MOST_IN_A_CALL
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.judging import confirmed, embedding_confirmed, seed_of
+from pollex.services.logs import Sources, logs_from
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Usage
+from pollex.services.score import unedited
 from pollex.store.folder import kept_secret
 from pollex.store.store import Store
 
@@ -279,6 +284,20 @@ def plan_scoring(
     model, able = confirmed(model, rubrics.judge), rubrics.judge.options.capabilities
     plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
     return call_plan(model, asyncio.run(plan.fitting(conversations, rubrics.rubrics, kept)), able is not None)
+
+
+def plan_score(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    *,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> CallPlan:
+    """Plan what `score` would ask."""
+    rubric_set = unedited(rubrics)
+    return plan_scoring(logs_from(logs, reading.for_scores(), progress).conversations, rubric_set, run, model)
 
 
 def plan_refitting(logs: Logs, rubrics: RubricSet, run: RunOptions, model: ModelOptions, seed: int) -> CallPlan:

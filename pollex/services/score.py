@@ -33,7 +33,6 @@ from pollex.services.judging import judging
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.pieces import Cut, Stream, nothing
-from pollex.services.plan import CallPlan, plan_scoring
 from pollex.services.results import (
     Shown,
     Usage,
@@ -289,20 +288,6 @@ def write_page(tally: Tally, read: Logs, out: Path, rubrics: str) -> Path | None
     with draft_of(page) as draft:
         draft.write_text(scores_page(tally, read.conversations, out.name, Path(rubrics).name), encoding="utf-8")
     return page
-
-
-def plan_score(
-    logs: Sources | Logs,
-    rubrics: Path | RubricSet,
-    *,
-    reading: ReadOptions,
-    run: RunOptions,
-    model: ModelOptions,
-    progress: Progress,
-) -> CallPlan:
-    """Plan what `score` would ask."""
-    rubric_set = unedited(rubrics)
-    return plan_scoring(logs_from(logs, reading.for_scores(), progress).conversations, rubric_set, run, model)
 
 
 def unedited(rubrics: Path | RubricSet) -> RubricSet:

@@ -34,9 +34,9 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.labeled_sample import Sample, grouped, labels_of, notes_on, sampled
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import CallPlan
+from pollex.services.plan import CallPlan, plan_score
 from pollex.services.results import Shown
-from pollex.services.score import plan_score, score, unedited
+from pollex.services.score import score, unedited
 
 if TYPE_CHECKING:
     pass

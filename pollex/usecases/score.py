@@ -50,7 +50,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
       pollex score 's3://bucket/logs/*.parquet' --rubrics rubrics.json --out s3://bucket/scores/ --engine ray
     """
 
-    does, plans = "score.score", "score.plan_score"
+    does, plans = "score.score", "plan.plan_score"
     labels_needed = False
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")

@@ -15,7 +15,10 @@ from pollex.cli.main import pollex
 pollex.main(sys.argv[2:], standalone_mode=False)
 loaded = sys.modules.keys() & set(sys.argv[1].split(","))
 assert not loaded, loaded
+ours = [name for name in sys.modules if name.partition(".")[0] == "pollex"]
+assert sys.argv[2] != "score" or len(ours) <= 320, len(ours)
 """
+LLM = "pollex.agents.llm,pollex.services.plan"
 UNWANTED = "torch._dynamo,sentence_transformers,transformers,matplotlib"
 
 
@@ -26,7 +29,7 @@ def test_learning_loads_embedder_and_compiler_once_and_scoring_no_torch_at_all(t
     for unwanted, arguments in (
         ("matplotlib", ["learn", str(LOG), "--out", "rubrics.json"]),
         (UNWANTED, ["learn", str(LOG), "--out", "rubrics.json"]),
-        (UNWANTED + ",torch", ["score", str(LOG), "--rubrics", "rubrics.json", "--out", "scores.jsonl"]),
+        (UNWANTED + ",torch," + LLM, ["score", str(LOG), "--rubrics", "rubrics.json", "--out", "scores.jsonl"]),
     ):
         ended = subprocess.run(
             [sys.executable, "-c", RUN, unwanted, *arguments],
