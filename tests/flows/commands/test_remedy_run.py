@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import duckdb
 import pytest
@@ -34,17 +35,22 @@ PROMPT = "You book tables.\n<!-- keep -->\nNever promise a refund.\n<!-- keep --
 EDIT = "@@ -5,1 +5,2 @@\n Be short.\n+Offer another time where one fails.\n"
 SHOP = """
 import random
+from collections import Counter
 
+asked = Counter()
 FAILS = "I'm sorry, I wasn't able to book a table for Friday at 6 pm."
 WORKS = "I've booked a table for Friday at 6 pm. It costs $40."
 
 
 def answer(messages, system):
-    chance = random.Random(repr(messages) + system + str(random.random())).random()
+    said = repr(messages) + system
+    asked[said] += 1
+    rng = random.Random(f"{said}{asked[said]}")
+    chance = rng.random()
     if "REFUSE" in system and chance < 0.5:
         raise RuntimeError("no answer")
     mends = "another time" in system
-    ends = " Is there anything else that I can do?" * random.randint(0, 2)  # length is to tell nothing of success
+    ends = " Is there anything else that I can do?" * rng.randint(0, 2)  # length is to tell nothing of success
     return (FAILS if chance < (0.1 if mends else 0.7) else WORKS) + ends
 
 
@@ -280,7 +286,11 @@ def test_a_compiled_graph_is_an_assistant_in_python(proving: Run, tmp_path: Path
 
     def speak(state: MessagesState, config: RunnableConfig) -> dict[str, list[AIMessage]]:
         system = config["configurable"]["system"]
-        return {"messages": [AIMessage(said(system, hash((system, state["messages"][0].content))))]}
+        return {
+            "messages": [
+                AIMessage(said(system, crc32(f"{system}{[one.content for one in state['messages']]}".encode())))
+            ]
+        }
 
     graph = StateGraph(MessagesState)
     graph.add_node("speak", speak)
