@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from pollex.graphs.learn.calibrate import (
 )
 from pollex.graphs.learn.notes import all_but_constant, caveats, dropped_rubrics, reasons_of, refusals, yielded
 from pollex.graphs.learn.reach import reach_of
-from pollex.graphs.learn.select import Candidates, candidates, fully_answered, judged_conversations
+from pollex.graphs.learn.select import Candidates, candidates, chooser, fully_answered, judged_conversations
 from pollex.graphs.learn.state import LearnContext, RunState
 from pollex.measures.arrays import Bools, Ints
 from pollex.measures.classification import assess
@@ -51,10 +51,12 @@ from pollex.rubrics.records import (
     ChosenRubric,
     CurveRow,
     DataRecord,
+    Family,
     GradeRow,
     RatingRecord,
     SignalShare,
     SpreadRecord,
+    Standing,
     WindowRecord,
     Worth,
 )
@@ -64,6 +66,7 @@ from pollex.rubrics.thumb_model import Floats
 from pollex.rubrics.worth import share_of, signal_share, worth_of
 from pollex.selection.guarantee import guaranteed_window
 from pollex.selection.losses import theta_c
+from pollex.selection.multi_split import holm, one_sided
 from pollex.selection.platt import fit_calibration
 from pollex.selection.threshold import fit_window
 
@@ -77,16 +80,8 @@ def compare(context: LearnContext, selection: dict[str, Any]) -> dict[str, Any]:
         unknown = {"grades": grades_compared(None, with_graded(context, pool), graded_fields(context), settings.seed)}
         return uncompared(work.model, why) | unknown | {"conversations": [c.id for c in pool.conversations]}
     rows = with_graded(context, pool)
-    parts = folds_of(
-        work.matrix(rows, pool.rubrics)[0],
-        work.probabilities(rows, pool.rubrics),
-        pool.rubrics,
-        rows,
-        settings.budget,
-        selection["alpha"],
-        settings.policy,
-        settings.seed,
-    )
+    choose = chooser(context, pool, selection)
+    parts = folds_of(choose, work.probabilities(rows, pool.rubrics), pool.rubrics, rows, settings.seed)
     advance, count = partial(context.progress.advance, "calibrate"), len(pool.conversations)
     thumbs = parts and [replace(fold, out=fold.out[:count], answers=fold.answers[:count]) for fold in parts]
     found = None if thumbs is None else compared(thumbs, pool.conversations, settings.probability, advance)
@@ -127,6 +122,7 @@ def assemble(
     rng, blocks = np.random.default_rng([settings.seed, 2]), block_ids(held_out)
     worths, alone = worths_of(context, held_out, truth), alone_by_id(context, training)
     beside = signals_beside(context, held_out)
+    standings = standings_of(context, selection, training, held_out)
     asked_when = context.judge_record.scale == "occasion"
     twin_of = twins(work.chosen, work.matrix(training, work.chosen)[0])
     by_model = context.judge_record.kind == LLM and bool(work.extractions)
@@ -151,6 +147,8 @@ def assemble(
                 **r.model_dump(),
                 written=r.text,
                 choice=Choice(**selection["choices"][r.id]),
+                standing=standings.get(r.id),
+                family=Family(**family) if (family := selection.get("families", {}).get(r.id)) else None,
                 worth=worths.get(r.id),
                 signals=beside.get(r.id, ()),
                 unexpected=unexpected(r),
@@ -215,6 +213,31 @@ def signals_beside(context: LearnContext, held_out: Sequence[Conversation]) -> d
         rubric.id: tuple(signal_share(name, held[rows[name], i], happened[name][rows[name]]) for name in names)
         for i, rubric in enumerate(chosen)
     }
+
+
+def standings_of(
+    context: LearnContext,
+    selection: dict[str, Any],
+    training: Sequence[Conversation],
+    held_out: Sequence[Conversation],
+) -> dict[str, Standing]:
+    """Return how far labels bear the chosen rubrics out, by id; empty where no labels could tell.
+
+    The words of a model's rubrics come from the training conversations, so only the held-out ones can prove them.
+    Rubrics that were given have all labels.
+    """
+    work = context.work
+    if (p := selection.get("p")) is not None:
+        return {r.id: Standing(p=p[r.id], n=len(training), by="halvings") for r in work.chosen}
+    given = not work.pool
+    asked = [*training, *held_out] if given else held_out
+    up = positives(asked)
+    if not len(up) or up.all() or not up.any():
+        return {}
+    sat = np.array([rubric.polarity == "sat" for rubric in work.chosen], dtype=bool)
+    adjusted = holm(one_sided(work.held(asked, work.chosen), up, sat)).tolist()
+    by: Literal["all", "held-out"] = "all" if given else "held-out"
+    return {r.id: Standing(p=p, n=len(up), by=by) for r, p in zip(work.chosen, adjusted, strict=True)}
 
 
 def never_came_up(work: RunState, training: Sequence[Conversation], rubric: Rubric) -> Figure:

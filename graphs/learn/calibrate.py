@@ -13,11 +13,9 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import block_ids, folds, split
 from pollex.errors import BadLabels, WrongUse
-from pollex.graphs.learn.select import both_lists, kinds_of
+from pollex.measures.arrays import Bools, Ints
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.thumb_model import FOLDS, Floats, ThumbModel, judges_of
-from pollex.selection.policies import select
-from pollex.selection.pool import Budget
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
@@ -46,36 +44,31 @@ def compared(
 
 
 def folds_of(
-    values: Floats,
+    choose: Callable[[Bools, np.random.Generator], Ints],
     answers: Floats,
     rubrics: Sequence[Rubric],
     training: Sequence[Conversation],
-    budget: Budget,
-    alpha: float,
-    policy: str,
     seed: int,
 ) -> list[Fold] | None:
     """Deal folds, and choose rubrics without each; None if there are too few conversations.
 
     Args:
+        choose: Columns of the pool by some conversations `[conversation]`.
         training: Rubrics are chosen by those with thumbs.
-        values: Terms of NetSAT `[conversation, rubric]`, of the whole pool.
         answers: Probabilities `[conversation, rubric, option]`, of the whole pool.
     """
     from pollex.calibration.thumbs import Fold
 
-    positive, labeled = (np.array([c.label is not other for c in training]) for other in (Label.NEGATIVE, Label.NONE))
-    sat, ids = np.array([rubric.polarity == "sat" for rubric in rubrics]), [rubric.id for rubric in rubrics]
+    labeled = np.array([c.label is not Label.NONE for c in training])
+    sat = np.array([rubric.polarity == "sat" for rubric in rubrics])
     try:
         dealt = folds(training, FOLDS, seed)
     except BadLabels:
         return None
-    parts, kinds = [], kinds_of(rubrics)
+    parts = []
     for number in range(FOLDS):
         out, rng = dealt == number, np.random.default_rng([seed, 3, number])
-        seen = labeled & ~out
-        chosen = select(values[seen], positive[seen], kinds, ids, both_lists(budget, kinds), alpha, rng, policy)
-        places = [step.index for step in chosen.steps]
+        places = choose(labeled & ~out, rng)
         parts.append(Fold(out, np.where(sat[places], 1.0, -1.0).tolist(), answers[:, places]))
     return parts
 

@@ -8,6 +8,7 @@ from typing import Any
 from pollex.agents.embedded.events.language import language_of, needs_english
 from pollex.agents.roles import Extraction
 from pollex.conversations.splits import blocks
+from pollex.graphs.learn.select import by_evidence
 from pollex.graphs.learn.state import LearnContext, RunState
 from pollex.measures.arrays import Bools
 from pollex.measures.intervals import FEWEST
@@ -101,8 +102,9 @@ def caveats(context: LearnContext, truth: Bools) -> list[str]:
             f"{len(labelled)} labeled conversations count as {apart}. Intervals account for this, and need at least "
             f"{FEWEST}. A window with a guarantee does not: it promises too much if conversations of a group are alike."
         )
+    budget = (0, 0) if by_evidence(context) else context.settings.budget  # by evidence it is a maximum
     n_sat, n_dsat = (sum(r.polarity == kind for r in context.work.chosen) for kind in ("sat", "dsat"))
-    if n_sat < context.settings.budget[0] or n_dsat < context.settings.budget[1]:
+    if n_sat < budget[0] or n_dsat < budget[1]:
         notes.append(f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen.")
     if reason := needs_english(context.training):
         notes.append(f"{reason}." if language_of(context.training) else f"{NO_EVENTS}: {reason}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,17 +13,18 @@ from pollex.conversations.logs import positives
 from pollex.conversations.splits import folds
 from pollex.errors import BadLabels, BadRubrics
 from pollex.graphs.learn.state import LearnContext
+from pollex.graphs.learn.weigh import Weighed, families_of
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
 from pollex.rubrics.records import LLM
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.alpha import choose_alpha
+from pollex.selection.multi_split import ALPHA
 from pollex.selection.policies import select
-from pollex.selection.pool import Budget, Selection
+from pollex.selection.pool import Budget, Pool, Selection, in_order
 from pollex.selection.stability import stability
 
 FOLDS = 5
-DEFAULT_ALPHA = 1.0
 LEAST_ANSWERED = 0.5
 FEWEST_REASONS = 2
 LEAST_OCCASIONS = 0.1
@@ -213,19 +214,22 @@ def choose(context: LearnContext) -> dict[str, Any]:
     """Choose rubrics on training conversations; return the choice as JSON values."""
     told = count_never(context)
     pool, settings = candidates(context), context.settings
-    alpha, table, held_out_scores, notes = cross_validated_alpha(context, pool)
-    rng = np.random.default_rng(settings.seed)
-    chosen = select(
-        pool.values,
-        pool.labels,
-        pool.kinds,
-        pool.ids,
-        both_lists(settings.budget, pool.kinds),
-        alpha,
-        rng,
-        settings.policy,
-    )
-    shares = stable_shares(context, pool, alpha)
+    hints, shares, p, families = True, None, None, {}
+    if by_evidence(context):
+        weighed, every = Weighed.of(pool, settings), np.ones(len(pool.labels), dtype=bool)
+        alpha, table, held_out_scores, hints, notes = weighed.cross_validated(settings)
+        found, narrowed = weighed.weigh(every)
+        order = weighed.order(every, alpha, hints=hints)
+        n = len(pool.rubrics)
+        chosen = in_order(Pool.of(pool.values, pool.labels, pool.kinds % 2, pool.ids, (n, n)), alpha, order)
+        families = families_of(weighed, narrowed)
+        shares, p = found.chosen, dict(zip(pool.ids, found.p.tolist(), strict=True))
+    else:
+        alpha, table, held_out_scores, notes = cross_validated_alpha(context, pool)
+        rng = np.random.default_rng(settings.seed)
+        budget = both_lists(settings.budget, pool.kinds)
+        chosen = select(pool.values, pool.labels, pool.kinds, pool.ids, budget, alpha, rng, settings.policy)
+        shares = stable_shares(context, pool, alpha)
     notes += told
     if missing := int((~pool.answered).sum()):
         notes.append(
@@ -235,12 +239,42 @@ def choose(context: LearnContext) -> dict[str, Any]:
         "alpha": alpha,
         "alphas": table,
         "held_out_scores": held_out_scores,
+        "hints": hints,
+        "p": p,
+        "families": families,
         "chosen": [pool.ids[step.index] for step in chosen.steps],
         "choices": choices(chosen, pool.ids, shares),
         "dropped": dropped(chosen, pool.ids, shares) | pool.unjudged,
         "notes": notes,
         "never": context.work.never_counts,
     }
+
+
+def chooser(
+    context: LearnContext, pool: Candidates, selection: dict[str, Any]
+) -> Callable[[Bools, np.random.Generator], Ints]:
+    """Return the way in which a run chose, for choices by some conversations.
+
+    It takes which `[conversation]`, those beyond the pool's own apart, and gives columns.
+    """
+    settings, alpha = context.settings, selection["alpha"]
+    if by_evidence(context):
+        weighed = Weighed.of(pool, settings)
+        return lambda rows, _: weighed.order(rows[: len(pool.labels)], alpha, hints=selection["hints"])
+    budget = both_lists(settings.budget, pool.kinds)
+
+    def chosen(rows: Bools, rng: np.random.Generator) -> Ints:
+        own = rows[: len(pool.labels)]
+        values, up = pool.values[own], pool.labels[own]
+        return select(values, up, pool.kinds, pool.ids, budget, alpha, rng, settings.policy).chosen
+
+    return chosen
+
+
+def by_evidence(context: LearnContext) -> bool:
+    """Tell whether labels say which rubrics stay: those of built-in roles, whose answers cost nothing."""
+    wrote = bool(context.work.pool) and context.judge_record.kind != LLM
+    return wrote and context.settings.method == "rubicon" and context.settings.resamples > 0
 
 
 def cross_validated_alpha(
@@ -254,7 +288,7 @@ def cross_validated_alpha(
     try:
         dealt = folds(pool.conversations, FOLDS, settings.seed)
     except BadLabels as error:
-        alpha = DEFAULT_ALPHA if settings.alpha is None else settings.alpha
+        alpha = ALPHA if settings.alpha is None else settings.alpha
         return alpha, [], None, [f"α = {alpha:g} was not cross-validated: {error.what}"]
     grid = None if settings.alpha is None else (settings.alpha,)
     choice = choose_alpha(

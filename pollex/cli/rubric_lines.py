@@ -8,11 +8,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from pollex.cli.session import Screen
-from pollex.rubrics.headlines import Headline, headlines, in_order, sounds_worth, turned
+from pollex.rubrics.headlines import Headline, headlines, hints_of, sounds_of, sounds_worth, turned
 from pollex.rubrics.records import ChosenRubric, Worth
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import doubt, ends, percent
+from pollex.rubrics.worth import consists_of, doubt, ends, nothing_leads, percent
 from pollex.text import count, printable
 
 SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
@@ -20,26 +20,31 @@ SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the sc
 """The side of a rubric, where the heading doesn't say it."""
 
 TURNED = "Went the other way on held-out conversations"
+HINTS = "Hints: too few conversations to tell"
 LONGEST = 1000
 ID = 8
 """Characters of an id; `pollex why` takes the beginning."""
 
 
 def show_rubrics(screen: Screen, rubrics: RubricSet) -> None:
-    """Show rubrics to act on, problems first; all others only if verbose."""
+    """Show what labels bear out, problems first; all others only if verbose."""
     leading = {side: headlines(rubrics.rubrics, side) for side in SIDES}
     for side, own in leading.items():
         show_group(screen, SIDES[side], own)
-    against, sounds = turned(rubrics.rubrics), [one for one in in_order(rubrics.rubrics) if not one.headlined]
+    if not any(leading.values()):
+        screen.say(nothing_leads(rubrics.data.thumbs, rubrics.data.down))
+    hints, against, sounds = hints_of(rubrics.rubrics), turned(rubrics.rubrics), sounds_of(rubrics.rubrics)
     if screen.verbose:
+        show_group(screen, HINTS, alone(hints))
         show_group(screen, TURNED, alone(against))
-    if screen.verbose or not (any(leading.values()) or against):
-        show_group(screen, f"How users sound: these count for the score, {sounds_worth(sounds)}", alone(sounds))
-    elif against or sounds:
-        others = f"{len(sounds)} of how users sound" if sounds else ""
-        if against:
-            others = f"{len(against)} that went the other way on held-out conversations{' and ' * bool(sounds)}{others}"
-        screen.say(f"{count(len(against) + len(sounds), 'more rubric')}, {others}: in the report, or here with -v")
+        show_group(screen, f"How people sound: these count for the score, {sounds_worth(sounds)}", alone(sounds))
+        return
+    told = [count(len(hints), "hint: too few to tell", "hints: too few to tell")] if hints else []
+    told += [f"{len(against)} that went the other way on held-out conversations"] if against else []
+    told += [f"{len(sounds)} of how people sound"] if sounds else []
+    if told:
+        more = len(hints) + len(against) + len(sounds)
+        screen.say(f"{count(more, 'more rubric')} ({'; '.join(told)}): in the report, or here with -v")
 
 
 def alone(rubrics: Sequence[ChosenRubric]) -> list[Headline]:
@@ -56,6 +61,8 @@ def show_group(screen: Screen, heading: str, entries: Sequence[Headline]) -> Non
             text = rubric.text if rubric is entry.rubric else f"also: {rubric.text}"
             side = [SCORES[rubric.polarity]] if heading not in SIDES.values() else []
             show_lines(screen, text, [*figures_of(rubric), *side, *_details(screen, rubric), f"id {rubric.id[:ID]}"])
+            if told := consists_of(rubric.family):
+                screen.say(f"    {printable(told, LONGEST)}")
 
 
 def show_lines(screen: Screen, text: str | Text, figures: Sequence[str]) -> None:
@@ -70,10 +77,11 @@ def show_lines(screen: Screen, text: str | Text, figures: Sequence[str]) -> None
 
 def figures_of(rubric: ChosenRubric) -> list[str]:
     """Return a rubric's worth in a few words, and why it can't be relied on."""
+    stands = [rubric.stands] if rubric.standing else []
     if rubric.worth is None:
-        return ["not measured on held-out conversations"]
-    why = doubt(rubric.worth, rubric.polarity).partition(":")[0]
-    return [worth_told(rubric.worth), *([why] if why else [])]
+        return [*stands, "not measured on held-out conversations"]
+    why = "" if stands else doubt(rubric.worth, rubric.polarity).partition(":")[0]
+    return [*stands, worth_told(rubric.worth), *([why] if why else [])]
 
 
 def worth_told(worth: Worth) -> str:

@@ -10,12 +10,12 @@ from pollex.graphs.learn.results import LabelledScore
 from pollex.measures.intervals import Figure
 from pollex.reports.numbers import SPACE, known
 from pollex.reports.transcript import MarkedTurn, Piece, marked_turns, pieces_of
-from pollex.rubrics.headlines import headlines, in_order, sounds_worth, turned
+from pollex.rubrics.headlines import headlines, hints_of, sounds_of, sounds_worth, turned
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import ChosenRubric, Segment
 from pollex.rubrics.rubric import Polarity, Quote
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import bounds_in_words, doubt, ends, in_words, percent, signal_in_words
+from pollex.rubrics.worth import bounds_in_words, consists_of, doubt, ends, in_words, percent, signal_in_words
 
 FIRST = 5
 """Rubrics of a side before anything is unfolded."""
@@ -51,6 +51,7 @@ class Finding:
         never: How often its occasion never came up, in words; empty where nobody says so.
         marks: What makes it hard to judge.
         also: Near twins, which stand under it.
+        family: What it mostly consists of, in words.
     """
 
     rubric: ChosenRubric
@@ -64,6 +65,7 @@ class Finding:
     never: str = ""
     marks: Sequence[Mark] = ()
     also: tuple[Finding, ...] = ()
+    family: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,10 @@ class Findings:
     """All that leads the page.
 
     Attributes:
-        leading: By side, the rubrics that one can act on, the strongest first, those that held nowhere last.
-        turned: Those that would lead, if thumbs on held-out conversations hadn't gone the other way.
-        sounds: Those that tell how users sound, and the rest of the second list.
+        leading: By side, the deeds and outcomes that labels bear out, most thumbs explained first.
+        hints: Those of which too few thumbs can tell.
+        turned: Those whose thumbs on held-out conversations went the other way.
+        sounds: Those that tell how people sound.
         topics: Segments, those least like the rest first.
         wrong: The held-out conversations that the set gets most wrong.
         shown: Their conversations.
@@ -109,6 +112,7 @@ class Findings:
     """
 
     leading: Mapping[Polarity, Sequence[Finding]]
+    hints: Sequence[Finding]
     turned: Sequence[Finding]
     sounds: Sequence[Finding]
     topics: Sequence[Topic]
@@ -151,11 +155,12 @@ def findings_of(
         for side in ("dsat", "sat")
     }
     against = [finding(rubric, places) for rubric in turned(rubrics.rubrics)]
-    beside = [rubric for rubric in in_order(rubrics.rubrics) if not rubric.headlined]
+    hints = [finding(rubric, places) for rubric in hints_of(rubrics.rubrics)]
+    beside = sounds_of(rubrics.rubrics)
     sounds = [finding(rubric, places, examples=0) for rubric in beside]
     topics = [Topic(one, tuple(map(places.example, one.examples))) for one in rubrics.segments[:SEGMENTS]]
     wrong = [mistake(score, places, conversations) for score in most_wrong(scores)]
-    return Findings(leading, against, sounds, topics, wrong, list(shown(rubrics, places)), sounds_worth(beside))
+    return Findings(leading, hints, against, sounds, topics, wrong, list(shown(rubrics, places)), sounds_worth(beside))
 
 
 def finding(
@@ -176,6 +181,7 @@ def finding(
         never=never_in_words(rubric.never_came_up),
         marks=places.marks.get(rubric.id, ()),
         also=tuple(finding(twin, places, examples) for twin in also),
+        family=consists_of(rubric.family),
     )
 
 

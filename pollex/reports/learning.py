@@ -46,6 +46,7 @@ from pollex.rubrics.reach import MORE, Reach
 from pollex.rubrics.records import Baseline, WindowRecord
 from pollex.rubrics.rubric import is_built_in
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import nothing_leads
 from pollex.store.folder import STORE, store_option
 
 CHANCE = 0.5
@@ -82,15 +83,17 @@ def learning_page(
     sides = sides_of(rubrics, scores)
     last, latest = list(sides.items())[-1]
     likely = latest.with_probability
+    found = findings_of(rubrics, scores, conversations or {}, marks)
     return render(
         "learning.html",
         file=Path(path).name,
         rubrics=rubrics,
-        found=findings_of(rubrics, scores, conversations or {}, marks),
+        found=found,
         first=FIRST,
         trust=trust(rubrics),
         associations=ASSOCIATIONS,
         first_notes=first_notes(rubrics),
+        nothing="" if any(found.leading.values()) else nothing_leads(rubrics.data.thumbs, rubrics.data.down),
         verdict=verdict(rubrics),
         learned_from=learned_from(rubrics),
         roles=" ".join(filter(None, (who_worked(rubrics), nothing_found(rubrics.found_nothing)))),

@@ -20,7 +20,7 @@ RESAMPLES = 500
 
 BY: dict[JudgedBy, str] = {
     "event": "an event",
-    "signal": "a signal of how users sound",
+    "signal": "a signal of how people sound",
     "words": "the words that it quotes",
     "likeness": "likeness of turns to its words, which is weak",
     "model": "the model",

@@ -29,9 +29,9 @@ class Headline:
 
 
 def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]:
-    """List what leads on a side in the order of choice, what held nowhere last, without what went the other way."""
+    """List what leads on a side, most thumbs explained first, without what went the other way."""
     own = [one for one in in_order(rubrics) if one.polarity == side and one.headlined and not went_the_other_way(one)]
-    own.sort(key=lambda one: one.worth is not None and one.worth.down_with.value is None)
+    own.sort(key=lambda one: -thumbs_explained(one))
     known = {rubric.id: rubric for rubric in own}
     groups: dict[str, list[ChosenRubric]] = {}
     for rubric in own:
@@ -39,9 +39,27 @@ def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]
     return [Headline(first, tuple(rest)) for first, *rest in groups.values()]
 
 
+def thumbs_explained(rubric: ChosenRubric) -> float:
+    """Return the difference of the shares of thumbs down, times how often a rubric holds; 0 where nobody measured."""
+    worth = rubric.worth
+    if worth is None or worth.down_with.value is None or worth.down_without.value is None:
+        return 0.0
+    return abs(worth.down_with.value - worth.down_without.value) * (worth.holds.value or 0.0)
+
+
+def hints_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List deeds and outcomes of which too few thumbs can tell, without what went the other way."""
+    return [one for one in in_order(rubrics) if one.leads and not one.headlined and not went_the_other_way(one)]
+
+
+def sounds_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List rubrics of tone: how people sound."""
+    return [one for one in in_order(rubrics) if not one.leads]
+
+
 def turned(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
-    """List those that would lead, if thumbs on held-out conversations hadn't gone the other way."""
-    return [one for one in in_order(rubrics) if one.headlined and went_the_other_way(one)]
+    """List deeds and outcomes whose thumbs on held-out conversations went the other way."""
+    return [one for one in in_order(rubrics) if one.leads and went_the_other_way(one)]
 
 
 def went_the_other_way(rubric: ChosenRubric) -> bool:

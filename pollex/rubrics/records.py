@@ -51,6 +51,54 @@ class Worth(Record):
     down_without: Figure
 
 
+PROVEN, LIKELY = 0.05, 0.30
+"""Adjusted p-values up to which a rubric is proven, or likely."""
+
+
+class Standing(Record):
+    """How far labels bear a rubric out.
+
+    Attributes:
+        p: That its thumbs differ as its side says, by chance alone; adjusted for all rubrics that were looked at.
+        n: Conversations with a thumb behind it.
+        by: Which these are: `halvings` of those that it was learned from, the choice made anew on one half and tested
+            on the other; the `held-out` ones; or `all`, where the rubrics were given and nothing was chosen.
+    """
+
+    p: float
+    n: int
+    by: Literal["halvings", "held-out", "all"]
+
+    @property
+    def word(self) -> Literal["proven", "likely", "hint"]:
+        """The standing in one word."""
+        return "proven" if self.p <= PROVEN else "likely" if self.p <= LIKELY else "hint"
+
+
+class Member(Record):
+    """A narrower or near form of a rubric, which isn't in the set by itself.
+
+    Attributes:
+        among: Conversations of the family's `n` in which it holds.
+    """
+
+    id: str
+    text: str
+    among: int
+
+
+class Family(Record):
+    """What a rubric that leads mostly consists of.
+
+    Attributes:
+        n: Conversations that it was learned from in which it holds.
+        members: Those that hold most often there first.
+    """
+
+    n: int
+    members: tuple[Member, ...]
+
+
 JudgedBy = Literal["event", "signal", "words", "likeness", "model", "distilled"]
 """By what a rubric is judged. Likeness of turns to its words is weak."""
 
@@ -130,6 +178,8 @@ class ChosenRubric(Rubric):
         unexpected: Whether its words contradict its side, by what is known of its event or signal in general.
         twin_of: Id of the rubric that it stands under in the headline list; empty for most.
         never_came_up: Share of training conversations in which its occasion never came up; None where nobody says so.
+        standing: None in files of before, and where no labels could tell.
+        family: None where nothing else is of its kind.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -144,6 +194,13 @@ class ChosenRubric(Rubric):
     unexpected: bool = False
     twin_of: str = ""
     never_came_up: Figure | None = None
+    standing: Standing | None = None
+    family: Family | None = None
+
+    @property
+    def stands(self) -> Literal["proven", "likely", "hint", "unknown"]:
+        """Its standing in one word."""
+        return self.standing.word if self.standing else "unknown"
 
     @property
     def plain(self) -> Rubric:
@@ -157,8 +214,8 @@ class ChosenRubric(Rubric):
 
     @property
     def headlined(self) -> bool:
-        """Whether it is shown as something to act on."""
-        return self.leads and not self.unexpected
+        """Whether it is shown as something to act on: a deed or an outcome that labels bear out."""
+        return self.leads and not self.unexpected and self.stands != "hint"
 
     @model_validator(mode="before")
     @classmethod
@@ -267,6 +324,16 @@ class DataRecord(Record):
     seed: int
     training_hashes: tuple[str, ...] = ()
     fitted_hashes: tuple[str, ...] = ()
+
+    @property
+    def thumbs(self) -> int:
+        """Conversations with a thumb."""
+        return self.positives + self.negatives
+
+    @property
+    def down(self) -> float:
+        """Share of thumbs down."""
+        return self.negatives / max(self.thumbs, 1)
 
 
 class SpreadRecord(Record):

@@ -96,14 +96,22 @@ class Rubric(BaseModel):
 
     @property
     def leads(self) -> bool:
-        """Whether it belongs to the headline list, rather than to style signals."""
-        return self.source.partition(":")[0] not in BESIDE
+        """Whether it tells of a deed or an outcome, rather than of a tone, whatever found it."""
+        kind, _, name = self.source.partition(":")
+        return kind not in TONE_KINDS and not (kind == "signal" and name in TONES)
 
 
-BESIDE = ("signal", "phrase", "turns", "rate")
-"""Kinds of sources of the second list: signals of mood, phrases, and rates of what is only a success or a failure."""
+TONE_KINDS = ("phrase", "turns")
+"""Sources that are words alone: nobody knows what was done or came of it."""
 
-BUILT_IN_KINDS = ("event", *BESIDE)
+TONES = {
+    *("thanks", "praise", "agreement", "courtesy", "warmth", "farewell", "negation", "need", "disclaimer", "hedge"),
+    *("exclamation", "assistant_exclamation", "user_question", "next_topic", "code", "steps", "user_ends"),
+    *("assistant_ends", "many_turns", "few_turns", "long_answers", "short_answers", "long_messages", "short_messages"),
+}
+"""Signals of manners, lengths and farewells: how people sound, and nothing to act on."""
+
+BUILT_IN_KINDS = ("event", "rate", "signal", *TONE_KINDS)
 """Kinds of sources of what is found without a model."""
 
 

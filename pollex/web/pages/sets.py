@@ -101,7 +101,7 @@ def drafts_of(site: Site, set_id: str) -> list[dict[str, Any]]:
 
 
 def supported(found: RubricSet, kind: Polarity) -> list[Support]:
-    """Return a set's rubrics of one kind, with evidence: headlines in their order, then how users sound."""
+    """Return a set's rubrics of one kind, with evidence: headlines in their order, then all others."""
     reasons = {reason.id: reason for reason in found.reasons}
     groups = [(one.rubric, *one.also) for one in headlines(found.rubrics, kind)]
     leading = [rubric for group in groups for rubric in group]

@@ -76,6 +76,31 @@ def event_source(source: str) -> EventSource | None:
     return EventSource(event, topics, written)
 
 
+SEEN_AS = {
+    "refusal": "failed",
+    "apology": "failed",
+    "done": "done",
+    "complaint": "complained",
+    "user_repeats": "user_repeats",
+    "again": "user_repeats",
+    "leaving": "given_up",
+    "unanswered_question": "question_back",
+    "correction": "contradicted",
+}
+"""Signals that see in single turns what a pattern sees in exchanges."""
+
+
+def family_of(source: str) -> str:
+    """Name the family of a rubric: the broadest pattern that its event or signal is a case of; else its source."""
+    found = event_source(source)
+    pattern = found.event.pattern if found else SEEN_AS.get(source.removeprefix("signal:"), "")
+    if not pattern:
+        return source
+    while PATTERNS[pattern].within:
+        pattern = PATTERNS[pattern].within
+    return pattern
+
+
 @lru_cache(maxsize=64)
 def topics_of(lexicon: str) -> Topics:
     """Parse topics from their nouns as JSON."""
@@ -114,4 +139,4 @@ def event_quotes(view: View, rubric: EventRubric, topics: Topics) -> tuple[Quote
     )
 
 
-__all__ = ["EventSource", "event_quotes", "event_signal", "event_source", "source_of"]
+__all__ = ["EventSource", "event_quotes", "event_signal", "event_source", "family_of", "source_of"]

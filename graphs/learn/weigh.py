@@ -1,0 +1,180 @@
+"""The choice of built-in rubrics by what the labels prove of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pollex.agents.embedded.events.signal import family_of
+from pollex.conversations.splits import block_ids, folds
+from pollex.errors import BadLabels
+from pollex.graphs.learn.state import TEN_A_LIST, LearnSettings
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.classification import auc
+from pollex.rubrics.records import LIKELY
+from pollex.rubrics.rubric import TONE_KINDS
+from pollex.selection.multi_split import (
+    ALPHA,
+    MultiSplit,
+    Narrowed,
+    holds,
+    multi_split,
+    narrowed,
+    one_sided,
+    with_hints,
+)
+from pollex.selection.policies import ALPHAS
+
+if TYPE_CHECKING:
+    from pollex.graphs.learn.select import Candidates
+
+FOLDS = 5
+MOST = 15
+"""Rubrics of a set where no budget is given: more add little."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """A pool with all that its choice rests on.
+
+    Attributes:
+        sat: Whether a rubric is one of satisfaction `[rubric]`.
+        mined: Words that were found by looking at these labels, which can't prove them `[rubric]`.
+        events: Those that tell of an event `[rubric]`.
+        families: Name of each rubric's family.
+        blocks: Number of each conversation's user or other unit `[conversation]`.
+        limits: Rubrics of satisfaction and of dissatisfaction at most.
+    """
+
+    pool: Candidates
+    sat: Bools
+    mined: Bools
+    events: Bools
+    families: list[str]
+    blocks: Ints
+    limits: tuple[int, int]
+    policy: str
+    seed: int
+    _known: dict[bytes, tuple[MultiSplit, Narrowed]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, pool: Candidates, settings: LearnSettings) -> Weighed:
+        """Lay out a pool."""
+        rubrics = pool.rubrics
+        return cls(
+            pool,
+            np.array([rubric.polarity == "sat" for rubric in rubrics]),
+            np.array([rubric.source.partition(":")[0] in TONE_KINDS for rubric in rubrics]),
+            np.array([rubric.source.startswith(("event:", "rate:")) for rubric in rubrics]),
+            [family_of(rubric.source) for rubric in rubrics],
+            block_ids(pool.conversations),
+            (MOST, MOST) if settings.budget == TEN_A_LIST else (settings.budget[0], settings.budget[1]),
+            settings.policy,
+            settings.seed,
+        )
+
+    def weigh(self, rows: Bools) -> tuple[MultiSplit, Narrowed]:
+        """Say what the labels of some conversations prove, and which rubrics they leave to choose from.
+
+        Args:
+            rows: Which conversations of the pool `[conversation]`.
+        """
+        if (key := rows.tobytes()) not in self._known:
+            pool, rng = self.pool, np.random.default_rng([self.seed, 9])
+            values, up = pool.values[rows], pool.labels[rows]
+            found = multi_split(values, up, self.sat, pool.ids, self.blocks[rows], rng, self.policy)
+            found = MultiSplit(np.where(self.mined, 1.0, found.p), found.chosen)
+            self._known[key] = found, narrowed(values, up, self.sat, found.p, self.events, self.families, LIKELY)
+        return self._known[key]
+
+    def order(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
+        """Choose rubrics by some conversations: columns, the surest first, and one at least.
+
+        Args:
+            rows: As for `weigh`.
+            hints: Add what is neither proven nor likely, chosen by the policy with this α.
+        """
+        pool, (_, found) = self.pool, self.weigh(rows)
+        values, up = pool.values[rows], pool.labels[rows]
+        order = found.base
+        if hints or not len(order):
+            order = with_hints(values, up, self.sat, pool.ids, found, alpha, len(pool.ids), self.policy)
+        if not len(order):
+            order = np.argsort(one_sided(holds(values), up, self.sat), kind="stable")[:1]
+        return self._within_limits(order)
+
+    def _within_limits(self, order: Ints) -> Ints:
+        left = {True: self.limits[0], False: self.limits[1]}
+        kept: list[int] = []
+        for column in order.tolist():
+            side = bool(self.sat[column])
+            if left[side] and len(kept) < max(MOST, sum(self.limits) * (self.limits != (MOST, MOST))):
+                left[side] -= 1
+                kept.append(column)
+        return np.array(kept, dtype=np.intp)
+
+    def cross_validated(
+        self, settings: LearnSettings
+    ) -> tuple[float, list[dict[str, Any]], list[float] | None, bool, list[str]]:
+        """Choose α, and whether hints help by more than a standard error of the difference.
+
+        Returns:
+            α, its table, NetSAT of each conversation by rubrics chosen without it (None for too few conversations),
+            whether hints are added, and warnings.
+        """
+        try:
+            dealt = folds(self.pool.conversations, FOLDS, settings.seed)
+        except BadLabels as error:
+            alpha = ALPHA if settings.alpha is None else settings.alpha
+            return alpha, [], None, True, [f"α = {alpha:g} was not cross-validated: {error.what}"]
+        alphas = ALPHAS[settings.policy] if settings.alpha is None else (settings.alpha,)
+        ways = [(alphas[0], False), *((alpha, True) for alpha in alphas)]
+        held_out = np.zeros((len(ways), len(dealt)))
+        aucs = []
+        for fold in range(FOLDS):
+            out = dealt == fold
+            for row, (alpha, hints) in enumerate(ways):
+                held_out[row, out] = self.pool.values[np.ix_(out, self.order(~out, alpha, hints=hints))].sum(axis=1)
+            up = self.pool.labels[out]
+            aucs.append([auc(scores[out], up) for scores in held_out])
+        return _best(np.array(aucs), ways, held_out)
+
+
+def _best(
+    aucs: Floats, ways: list[tuple[float, bool]], held_out: Floats
+) -> tuple[float, list[dict[str, Any]], list[float] | None, bool, list[str]]:
+    """Take hints with the best α where they help by more than a standard error, else none.
+
+    Args:
+        aucs: `[fold, way]`, the first way without hints.
+        held_out: NetSAT `[way, conversation]`.
+    """
+    means = aucs.mean(axis=0)
+    row = 1 + int(np.argmax(means[1:]))
+    gain = aucs[:, row] - aucs[:, 0]
+    hints = bool(gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5)
+    table = [
+        {"alpha": alpha, "mean_auc": float(mean), "deviation": float(each.std(ddof=1)), "folds": len(each)}
+        for (alpha, _), mean, each in zip(ways[1:], means[1:], aucs[:, 1:].T, strict=True)
+    ]
+    return ways[row][0], table, held_out[row if hints else 0].tolist(), hints, []
+
+
+def families_of(weighed: Weighed, found: Narrowed) -> dict[str, dict[str, Any]]:
+    """Return what each rubric that leads a family mostly consists of, by its id, as JSON values."""
+    pool, held = weighed.pool, holds(weighed.pool.values)
+    often, told = held.sum(axis=0), {}
+    for first, members in found.members.items():
+        narrower = [one for one in members.tolist() if often[one] < often[first] and pool.rubrics[one].leads]
+        others = [(int((held[:, first] & held[:, one]).sum()), one) for one in narrower]
+        told[pool.ids[first]] = {
+            "n": int(held[:, first].sum()),
+            "members": [
+                {"id": pool.ids[one], "text": pool.rubrics[one].text, "among": among}
+                for among, one in sorted(others, reverse=True)
+                if among
+            ],
+        }
+    return told

@@ -1,0 +1,226 @@
+"""Which rubrics the labels prove: p-values over many halvings.
+
+On one half of the conversations the whole choice is made anew; on the other, each chosen rubric gets a one-sided exact
+p, times the number chosen; a rubric that isn't chosen gets 1. Over the halvings the p-values of a rubric become one by
+the quantile rule, so that all labels count and no verdict rests on one halving. The chance that any rubric without an
+effect is called proven stays within the level.
+Source: Meinshausen, Meier and Bühlmann 2009, "p-values for high-dimensional regression",
+doi:10.1198/jasa.2009.tm08647, equations 2.2 and 2.3. For fixed sets: Holm 1979, "A simple sequentially rejective
+multiple test procedure".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.selection.losses import EVAL_RANGE
+from pollex.selection.policies import DEFAULT, select
+
+SPLITS = 20
+LEAST_GAMMA = 0.05
+"""The lowest quantile that the rule tries."""
+
+OPEN_P = 0.1
+"""Rubrics are open to choice whose own one-sided p is smaller, on the half that chooses."""
+
+FEWEST, LEAST_SHARE = 4, 0.03
+"""Conversations in which a rubric has to hold, on the half that chooses, as a number and as a share."""
+
+PROVEN_P = 0.05
+ALIKE = 0.7
+"""Correlation of answers from which on two rubrics of a side are one family."""
+
+A_SIDE = 10
+ALPHA = 1.0
+"""Weight of sharpness in the choices that are made anew: the middle of what cross-validation tries."""
+
+
+@dataclass(frozen=True)
+class MultiSplit:
+    """What the halvings say of each rubric, both `[rubric]`.
+
+    Attributes:
+        p: Adjusted for all rubrics and all halvings.
+        chosen: Share of the halvings that chose it.
+    """
+
+    p: Floats
+    chosen: Floats
+
+
+def holds(values: Floats) -> Bools:
+    """Tell where rubrics hold, from their signed terms of NetSAT: beyond the middle of the scale."""
+    return np.asarray(np.abs(values) > EVAL_RANGE / 2)
+
+
+def one_sided(held: Bools, up: Bools, sat: Bools) -> Floats:
+    """Compute Fisher's exact p that a rubric's thumbs differ as its side says `[rubric]`.
+
+    Args:
+        held: Where each rubric holds `[conversation, rubric]`.
+        up: Thumbs up `[conversation]`.
+        sat: Whether a rubric is one of satisfaction `[rubric]`.
+    """
+    from scipy.stats import hypergeom  # half a second; only learning needs it
+
+    held_up, n = held[up].sum(axis=0), held.sum(axis=0)
+    own, known = np.where(sat, held_up, n - held_up), np.where(sat, up.sum(), (~up).sum())
+    return np.asarray(hypergeom.sf(own - 1, len(up), known, n))
+
+
+def holm(p: Floats) -> Floats:
+    """Adjust the p-values of rubrics that were fixed before `[rubric]`."""
+    order = np.argsort(p)
+    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)) if len(p) else p
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(1.0, steps)
+    return adjusted
+
+
+def over_halvings(p: Floats) -> Floats:
+    """Make one p-value of those of all halvings `[halving, rubric]`: the adaptive quantile rule."""
+    splits = len(p)
+    ranks = np.arange(max(1, int(np.ceil(LEAST_GAMMA * splits))), splits + 1)
+    quantiles = np.sort(p, axis=0)[ranks - 1] / (ranks / splits)[:, None]
+    return np.asarray(np.minimum(1.0, (1 - np.log(LEAST_GAMMA)) * quantiles.min(axis=0)))
+
+
+def halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Bools]:
+    """Deal conversations into halves, each class evenly, and a block (a user) into one half.
+
+    Returns:
+        `SPLITS` masks `[conversation]` of the halves that choose.
+    """
+    first = np.unique(blocks, return_index=True)[1]
+    of_up, names = up[first], blocks[first]
+    found = []
+    for _ in range(SPLITS):
+        mine: list[int] = []
+        for label in (True, False):
+            dealt = rng.permutation(names[of_up == label])
+            mine.extend(dealt[: len(dealt) // 2].tolist())
+        found.append(np.isin(blocks, mine))
+    return found
+
+
+def open_to_choice(held: Bools, up: Bools, sat: Bools) -> Bools:
+    """Tell which rubrics may be chosen: those that hold often enough, and whose thumbs differ as their side says."""
+    enough = held.sum(axis=0) >= max(FEWEST, LEAST_SHARE * len(up))
+    return np.asarray(enough & (one_sided(held, up, sat) < OPEN_P))
+
+
+def chosen_of(
+    values: Floats, up: Bools, sat: Bools, ids: Sequence[str], policy: str = DEFAULT, a_side: int = A_SIDE
+) -> Ints:
+    """Choose rubrics on some of the conversations: columns in the order of choice.
+
+    Args:
+        values: Signed terms of NetSAT `[conversation, rubric]`.
+    """
+    columns = np.flatnonzero(open_to_choice(holds(values), up, sat))
+    if not len(columns) or up.all() or not up.any():
+        return np.zeros(0, dtype=np.intp)
+    names = [ids[column] for column in columns]
+    rng = np.random.default_rng(0)
+    found = select(values[:, columns], up, sat[columns], names, (a_side, a_side), ALPHA, rng, policy)
+    return np.asarray(columns[found.chosen])
+
+
+def multi_split(
+    values: Floats,
+    up: Bools,
+    sat: Bools,
+    ids: Sequence[str],
+    blocks: Ints,
+    rng: np.random.Generator,
+    policy: str = DEFAULT,
+) -> MultiSplit:
+    """Say what the labels prove of each rubric of a pool.
+
+    Args:
+        values: Signed terms of NetSAT `[conversation, rubric]`.
+        up: Thumbs up `[conversation]`.
+        sat: Whether a rubric is one of satisfaction `[rubric]`.
+        blocks: Number of each conversation's user or other unit `[conversation]`.
+    """
+    held, p = holds(values), np.ones((SPLITS, len(ids)))
+    for row, mine in enumerate(halvings(up, blocks, rng)):
+        chosen = chosen_of(values[mine], up[mine], sat, ids, policy)
+        if len(chosen):
+            other = ~mine
+            own = one_sided(held[np.ix_(other, chosen)], up[other], sat[chosen])
+            p[row, chosen] = np.minimum(1.0, own * len(chosen))
+    return MultiSplit(over_halvings(p), (p < 1).mean(axis=0))
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """Rubrics that the labels bear out, near ones under one entry.
+
+    Attributes:
+        base: Columns of those that lead their families, the surest first `[step]`.
+        open: Columns that may be added: no member of these families `[column]`.
+        members: Columns of each family, by that of the one that leads it.
+    """
+
+    base: Ints
+    open: Ints
+    members: dict[int, Ints]
+
+
+def narrowed(
+    values: Floats, up: Bools, sat: Bools, p: Floats, events: Bools, families: Sequence[str], likely: float
+) -> Narrowed:
+    """Keep one rubric a family: of those that are borne out, an event before a signal, then what holds most often.
+
+    Args:
+        p: Adjusted `[rubric]`.
+        events: Whether a rubric tells of an event, which is easier to act on than a signal `[rubric]`.
+        families: Name of each rubric's family; those of a side that are answered alike are one, too.
+        likely: Highest p that counts.
+    """
+    held = holds(values)
+    alike = correlations(values) >= ALIKE
+    members: dict[int, Ints] = {}
+    gone = np.zeros(len(p), dtype=bool)
+    for column in np.argsort(p, kind="stable").tolist():
+        if p[column] > likely or gone[column]:
+            continue
+        same = np.array([one == families[column] for one in families]) | alike[column]
+        family = same & (sat == sat[column]) & ~gone
+        sure = np.flatnonzero(family & (p <= max(p[column], PROVEN_P)))
+        first = int(max(sure, key=lambda one: (events[one], held[:, one].sum())))
+        members[first] = np.flatnonzero(family)
+        gone |= family
+    columns = np.flatnonzero(~gone & open_to_choice(held, up, sat))
+    return Narrowed(np.array(list(members), dtype=np.intp), columns, members)
+
+
+def correlations(values: Floats) -> Floats:
+    """Correlate the answers of rubrics `[rubric, rubric]`; 0 where one is constant."""
+    spread = values.std(axis=0)
+    standard = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return np.asarray(standard.T @ standard / max(len(values), 1))
+
+
+def with_hints(
+    values: Floats,
+    up: Bools,
+    sat: Bools,
+    ids: Sequence[str],
+    found: Narrowed,
+    alpha: float,
+    most: int,
+    policy: str = DEFAULT,
+) -> Ints:
+    """Add hints that a policy chooses to those that are borne out: columns in their order, `most` in all."""
+    columns, room = found.open, most - len(found.base)
+    if not len(columns) or room < 1:
+        return found.base[:most]
+    names, rng = [ids[column] for column in columns], np.random.default_rng(0)
+    chosen = select(values[:, columns], up, sat[columns], names, (A_SIDE, A_SIDE), alpha, rng, policy).chosen
+    return np.concatenate([found.base, columns[chosen[:room]]]).astype(np.intp)
