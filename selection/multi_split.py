@@ -124,7 +124,7 @@ def chosen_of(
     columns = np.flatnonzero(open_to_choice(holds(values), up, sat))
     if not len(columns) or up.all() or not up.any():
         return np.zeros(0, dtype=np.intp)
-    names = [ids[column] for column in columns]
+    names = [ids[column] for column in columns.tolist()]
     rng = np.random.default_rng(0)
     found = select(values[:, columns], up, sat[columns], names, (a_side, a_side), ALPHA, rng, policy)
     return np.asarray(columns[found.chosen])
@@ -221,6 +221,6 @@ def with_hints(
     columns, room = found.open, most - len(found.base)
     if not len(columns) or room < 1:
         return found.base[:most]
-    names, rng = [ids[column] for column in columns], np.random.default_rng(0)
+    names, rng = [ids[column] for column in columns.tolist()], np.random.default_rng(0)
     chosen = select(values[:, columns], up, sat[columns], names, (A_SIDE, A_SIDE), alpha, rng, policy).chosen
     return np.concatenate([found.base, columns[chosen[:room]]]).astype(np.intp)

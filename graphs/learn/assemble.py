@@ -29,8 +29,9 @@ from pollex.graphs.learn.calibrate import (
 )
 from pollex.graphs.learn.notes import all_but_constant, caveats, dropped_rubrics, reasons_of, refusals, yielded
 from pollex.graphs.learn.reach import reach_of
-from pollex.graphs.learn.select import Candidates, candidates, chooser, fully_answered, judged_conversations
+from pollex.graphs.learn.select import candidates, chooser, fully_answered, judged_conversations
 from pollex.graphs.learn.state import LearnContext, RunState
+from pollex.graphs.learn.weigh import Candidates
 from pollex.measures.arrays import Bools, Ints
 from pollex.measures.classification import assess
 from pollex.measures.drift import counts_of, edges_of
@@ -56,7 +57,7 @@ from pollex.rubrics.records import (
     RatingRecord,
     SignalShare,
     SpreadRecord,
-    Standing,
+    StandingRecord,
     WindowRecord,
     Worth,
 )
@@ -220,7 +221,7 @@ def standings_of(
     selection: dict[str, Any],
     training: Sequence[Conversation],
     held_out: Sequence[Conversation],
-) -> dict[str, Standing]:
+) -> dict[str, StandingRecord]:
     """Return how far labels bear the chosen rubrics out, by id; empty where no labels could tell.
 
     The words of a model's rubrics come from the training conversations, so only the held-out ones can prove them.
@@ -228,7 +229,7 @@ def standings_of(
     """
     work = context.work
     if (p := selection.get("p")) is not None:
-        return {r.id: Standing(p=p[r.id], n=len(training), by="halvings") for r in work.chosen}
+        return {r.id: StandingRecord(p=p[r.id], n=len(training), by="halvings") for r in work.chosen}
     given = not work.pool
     asked = [*training, *held_out] if given else held_out
     up = positives(asked)
@@ -237,7 +238,7 @@ def standings_of(
     sat = np.array([rubric.polarity == "sat" for rubric in work.chosen], dtype=bool)
     adjusted = holm(one_sided(work.held(asked, work.chosen), up, sat)).tolist()
     by: Literal["all", "held-out"] = "all" if given else "held-out"
-    return {r.id: Standing(p=p, n=len(up), by=by) for r, p in zip(work.chosen, adjusted, strict=True)}
+    return {r.id: StandingRecord(p=p, n=len(up), by=by) for r, p in zip(work.chosen, adjusted, strict=True)}
 
 
 def never_came_up(work: RunState, training: Sequence[Conversation], rubric: Rubric) -> Figure:

@@ -285,7 +285,10 @@ async def select(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     await context.store.write_step(context.run, "select", found)
     context.progress.advance("select")
     by_id = {rubric.id: rubric for rubric in context.work.kept}
-    chosen = [row_of(by_id[id_], context.store.texts) | found["choices"][id_] for id_ in found["chosen"]]
+    p = found["p"] or {}
+    chosen = [
+        row_of(by_id[id_], context.store.texts) | found["choices"][id_] | {"p": p.get(id_)} for id_ in found["chosen"]
+    ]
     return {
         "chosen": chosen,
         "dropped": found["dropped"],

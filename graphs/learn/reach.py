@@ -12,8 +12,9 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
 from pollex.graphs.learn.baselines import WORDS, Plain
-from pollex.graphs.learn.select import FOLDS, Candidates, both_lists, candidates, fully_answered
+from pollex.graphs.learn.select import FOLDS, both_lists, candidates, fully_answered
 from pollex.graphs.learn.state import LearnContext, RunState
+from pollex.graphs.learn.weigh import Candidates
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
 from pollex.measures.reach import learning_curve, mean_correlation, recovered

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import positives
 from pollex.conversations.splits import folds
 from pollex.errors import BadLabels, BadRubrics
 from pollex.graphs.learn.state import LearnContext
-from pollex.graphs.learn.weigh import Weighed, families_of
+from pollex.graphs.learn.weigh import Candidates, Weighed, families_of
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
 from pollex.rubrics.records import LLM
@@ -45,48 +43,6 @@ def both_lists(budget: Budget, kinds: Ints) -> Budget:
         return budget
     sat, dsat, *_ = np.bincount(kinds, minlength=4).tolist()
     return (*budget, max(budget[0] - sat, 0), max(budget[1] - dsat, 0))
-
-
-def kinds_of(rubrics: Sequence[Rubric]) -> Ints:
-    """Return the number of each rubric's budget `[rubric]`.
-
-    SAT and DSAT of the headline list, then of the second list.
-    """
-    return np.array([(rubric.polarity == "dsat") + 2 * (not rubric.leads) for rubric in rubrics], dtype=np.intp)
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """The rubrics and training conversations to choose from.
-
-    Attributes:
-        conversations: Conversations with an answer to any of the rubrics.
-        rubrics: Rubrics answered on at least half of the training conversations.
-        values: Signed terms of NetSAT `[conversation, rubric]`.
-        answered: Which of them a judge gave `[conversation, rubric]`.
-        unjudged: By id, why other rubrics are out, as JSON values.
-    """
-
-    conversations: list[Conversation]
-    rubrics: list[Rubric]
-    values: Floats
-    answered: Bools
-    unjudged: dict[str, Any]
-
-    @property
-    def labels(self) -> Bools:
-        """True for positive `[conversation]`."""
-        return positives(self.conversations)
-
-    @property
-    def kinds(self) -> Ints:
-        """See `kinds_of`."""
-        return kinds_of(self.rubrics)
-
-    @property
-    def ids(self) -> list[str]:
-        """Ids of the rubrics."""
-        return [rubric.id for rubric in self.rubrics]
 
 
 def candidates(context: LearnContext) -> Candidates:

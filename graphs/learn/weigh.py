@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pollex.agents.embedded.events.signal import family_of
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
 from pollex.graphs.learn.state import TEN_A_LIST, LearnSettings
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
 from pollex.rubrics.records import LIKELY
-from pollex.rubrics.rubric import TONE_KINDS
+from pollex.rubrics.rubric import TONE_KINDS, Rubric
 from pollex.selection.multi_split import (
     ALPHA,
     MultiSplit,
@@ -27,12 +30,51 @@ from pollex.selection.multi_split import (
 )
 from pollex.selection.policies import ALPHAS
 
-if TYPE_CHECKING:
-    from pollex.graphs.learn.select import Candidates
-
 FOLDS = 5
 MOST = 15
 """Rubrics of a set where no budget is given: more add little."""
+
+
+def kinds_of(rubrics: Sequence[Rubric]) -> Ints:
+    """Return the number of each rubric's budget `[rubric]`.
+
+    SAT and DSAT of the headline list, then of the second list.
+    """
+    return np.array([(rubric.polarity == "dsat") + 2 * (not rubric.leads) for rubric in rubrics], dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The rubrics and training conversations to choose from.
+
+    Attributes:
+        conversations: Conversations with an answer to any of the rubrics.
+        rubrics: Rubrics answered on at least half of the training conversations.
+        values: Signed terms of NetSAT `[conversation, rubric]`.
+        answered: Which of them a judge gave `[conversation, rubric]`.
+        unjudged: By id, why other rubrics are out, as JSON values.
+    """
+
+    conversations: list[Conversation]
+    rubrics: list[Rubric]
+    values: Floats
+    answered: Bools
+    unjudged: dict[str, Any]
+
+    @property
+    def labels(self) -> Bools:
+        """True for positive `[conversation]`."""
+        return positives(self.conversations)
+
+    @property
+    def kinds(self) -> Ints:
+        """See `kinds_of`."""
+        return kinds_of(self.rubrics)
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the rubrics."""
+        return [rubric.id for rubric in self.rubrics]
 
 
 @dataclass(frozen=True, eq=False)

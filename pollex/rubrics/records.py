@@ -55,7 +55,7 @@ PROVEN, LIKELY = 0.05, 0.30
 """Adjusted p-values up to which a rubric is proven, or likely."""
 
 
-class Standing(Record):
+class StandingRecord(Record):
     """How far labels bear a rubric out.
 
     Attributes:
@@ -194,7 +194,7 @@ class ChosenRubric(Rubric):
     unexpected: bool = False
     twin_of: str = ""
     never_came_up: Figure | None = None
-    standing: Standing | None = None
+    standing: StandingRecord | None = None
     family: Family | None = None
 
     @property

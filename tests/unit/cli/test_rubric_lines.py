@@ -38,7 +38,7 @@ def test_a_rubric_is_a_line_of_text_and_one_of_figures_without_its_side() -> Non
     heading, text, figures, more = shown(RUBRICS)
     assert (heading, text) == ("What goes wrong:", f"  {LONG}")
     assert figures == "    thumbs down: 100 % of 60 (94–100 %), elsewhere 29 % of 140 (22–37 %); id abcdefgh"
-    assert more == "1 more rubric, 1 that went the other way on held-out conversations: in the report, or here with -v"
+    assert more == "1 more rubric (1 that went the other way on held-out conversations): in the report, or here with -v"
 
 
 def test_what_went_the_other_way_has_a_heading_of_its_own_that_says_no_side() -> None:

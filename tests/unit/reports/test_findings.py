@@ -82,7 +82,7 @@ def test_what_users_sound_like_never_leads() -> None:
 def test_a_rubric_whose_words_contradict_its_side_is_flagged_and_does_not_lead() -> None:
     odd = event(1, unexpected=True)
     page = whole_page(rubric_set(rubrics=(odd, event(2))))
-    assert [one.rubric.id for one in findings_of(rubric_set(rubrics=(odd,)), [], {}).sounds] == ["event1"]
+    assert [one.rubric.id for one in findings_of(rubric_set(rubrics=(odd,)), [], {}).hints] == ["event1"]
     assert "unexpected: one would think" in page
 
 

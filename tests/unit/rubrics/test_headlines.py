@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from rubric_set_by_hand import rubric
 
-from pollex.rubrics.headlines import headlines, sounds_worth, turned, twins
-from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.headlines import headlines, hints_of, sounds_of, sounds_worth, turned, twins
+from pollex.rubrics.records import ChosenRubric, StandingRecord
 from pollex.rubrics.worth import worth_of
 
 UP = np.arange(40) >= 20
@@ -26,10 +26,28 @@ def listed(*rubrics: ChosenRubric) -> list[list[str]]:
     return [[one.id for one in (entry.rubric, *entry.also)] for entry in headlines(rubrics, "dsat")]
 
 
-def test_what_went_the_other_way_stands_apart_and_what_held_nowhere_last() -> None:
-    rubrics = event(1, worth=GOOD), event(2, worth=NOWHERE), event(3), event(4, worth=None)
-    assert listed(*rubrics) == [["event3"], ["event4"], ["event2"]]
+LESS = worth_of(np.arange(40) < 5, UP)
+PROVEN, LIKELY, HINT = (StandingRecord(p=p, n=40, by="halvings") for p in (0.01, 0.2, 0.9))
+
+
+def test_what_went_the_other_way_stands_apart_and_what_explains_most_thumbs_leads() -> None:
+    rubrics = event(1, worth=GOOD), event(2, worth=LESS), event(3), event(4, worth=None)
+    assert listed(*rubrics) == [["event3"], ["event2"], ["event4"]]
     assert [one.id for one in turned(rubrics)] == ["event1"]
+
+
+def test_proven_and_likely_rubrics_lead_and_hints_stand_apart() -> None:
+    rubrics = event(1, standing=HINT), event(2, standing=LIKELY), event(3, standing=PROVEN), event(4)
+    assert [one.stands for one in rubrics] == ["hint", "likely", "proven", "unknown"]
+    assert listed(*rubrics) == [["event2"], ["event3"], ["event4"]], "a file of before says nothing of its standing"
+    assert [one.id for one in hints_of(rubrics)] == ["event1"]
+
+
+def test_deeds_lead_and_tones_stand_apart_whatever_found_them() -> None:
+    deeds = event(1, source="signal:apology"), event(2, source="rate:done")
+    tones = event(3, source="signal:thanks"), event(4, source="phrase:user:mind"), event(5, source="turns:user:3")
+    assert [one for (one,) in listed(*deeds, *tones)] == ["event1", "event2"]
+    assert [one.id for one in sounds_of((*deeds, *tones))] == ["event3", "event4", "event5"]
 
 
 def test_words_that_held_up_are_worth_a_look_and_tones_are_for_scores() -> None:
