@@ -39,7 +39,7 @@ from pollex.graphs.ask import answered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import few_collections
 from pollex.services.units import UnitScorer
-from pollex.store.rows import AnswerLines, conversation_rows, score_row
+from pollex.store.rows import AnswerCells, conversation_rows, score_row
 from pollex.store.store import Store
 
 EXCHANGED = 8
@@ -140,10 +140,10 @@ def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
         run = store.begin("score", arguments={}, fingerprint={}, versions={})
 
         def keep() -> None:
-            lines, fingerprint = AnswerLines(run.id), scorer.judge.fingerprint
+            cells, fingerprint = AnswerCells(run.id), scorer.judge.fingerprint
             store.put(conversation_rows(run.id, conversations))
             for one, score in zip(conversations, scores, strict=True):
-                store.put(lines.of(one, questions, score.answers, fingerprint))
+                store.put(cells.of(one, questions, score.answers, fingerprint))
                 store.put([score_row(run.id, score)])
             store.finish(run.id, "done")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 from pollex.agents.roles import Extraction, Extractor, Judge
 from pollex.conversations.conversation import Conversation
@@ -36,7 +37,7 @@ async def ask(
         if failed:
             span.failed(f"{len(failed)} unanswered, the first: {failed[0].outcome}: {failed[0].detail}")
         # Inside the span, which is written after it: whoever finds the span of a killed run finds the answers, too.
-        context.store.put(context.lines.of(conversation, questions, answers, judge.fingerprint))
+        context.store.put(context.cells.of(conversation, questions, answers, judge.fingerprint))
     return answers
 
 
@@ -106,14 +107,21 @@ def is_distribution(answer: Answer, question: Question) -> bool:
 
     NetSAT divides by the mass, so it must be positive.
     """
-    options = len(question.options)
-    if answer.never_came_up:
-        return question.may_never and len(answer.probabilities) == options and answer.mass == 0
+    if answer.never_came_up and not question.may_never:
+        return False
+    return _fits(tuple(answer.probabilities), answer.chosen, len(question.options))
+
+
+@lru_cache(maxsize=8192)
+def _fits(probabilities: tuple[float, ...], chosen: int, options: int) -> bool:
+    """Remembered, since most answers of the built-in judge are the same."""
+    if chosen == len(probabilities):  # it never came up
+        return chosen == options and sum(probabilities) == 0
     return (
-        len(answer.probabilities) == options
-        and 0 <= answer.chosen < options
-        and 0 < answer.mass <= 1 + ROUNDING  # which a NaN or infinity isn't
-        and min(answer.probabilities) >= 0
+        len(probabilities) == options
+        and 0 <= chosen < options
+        and 0 < sum(probabilities) <= 1 + ROUNDING  # which a NaN or infinity isn't
+        and min(probabilities) >= 0
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
-from pollex.store.rows import AnswerLines
+from pollex.store.rows import AnswerCells
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 
@@ -119,9 +119,9 @@ class Resources:
         """Show how far an earlier session came."""
 
     @cached_property
-    def lines(self) -> AnswerLines:
+    def cells(self) -> AnswerCells:
         """What turns answers into lines for the store."""
-        return AnswerLines(self.run)
+        return AnswerCells(self.run)
 
 
 R = TypeVar("R", bound=Resources)

@@ -99,7 +99,7 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
     new = [(one, score) for one, score in zip(batch, scores, strict=True) if one.id not in live.scored]
     live.store.put(conversation_rows(live.run, [one for one, _ in new if one.id not in live.known]))
     for one, score in new:  # answers are in the order of the rubrics, as the questions are
-        live.store.put(live.lines.of(one, live.questions, score.answers, live.judge.fingerprint))
+        live.store.put(live.cells.of(one, live.questions, score.answers, live.judge.fingerprint))
         live.store.put([score_row(live.run, score)])
     for score in scores:
         live.end(score.conversation_id, score.outcome)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -139,65 +139,71 @@ class NetSat(BaseModel):
                 depends on it.
             judges: Annotators whose probabilities are wanted besides that of an unknown one.
         """
-        scores = [self._added_up(id_, given) for id_, given in answers.items()]
-        scored = [score for score in scores if score.netsat is not None]
-        likelihoods: dict[str, dict[str, object]] = {}
-        if self.thumb_model is not None and scored:
-            each = zip((score.conversation_id for score in scored), self._likelihoods(scored, judges), strict=True)
-            likelihoods.update(each)
-        for score in scored if self.starter else ():
-            likelihoods.setdefault(score.conversation_id, {}).update(self._with_starter(score, answers))
-        return [self.decided(score.model_copy(update=likelihoods.get(score.conversation_id, {}))) for score in scores]
+        ordered = {id_: self._in_order(given) for id_, given in answers.items()}
+        whole = {id_: given for id_, given in ordered.items() if len(given) == len(self.signs) and not failed(given)}
+        figures = dict(zip(whole, self._figures(np.array([self._sum(given) for given in whole.values()])), strict=True))
+        if self.thumb_model is not None and whole:
+            for id_, better in zip(whole, self._likelihoods(list(whole.values()), judges), strict=True):
+                figures[id_] |= better
+        for id_ in whole if self.starter else ():
+            figures[id_] |= self._with_starter(figures[id_]["netsat"], ordered[id_])
+        return [
+            # Its fields are our own: to check them takes as long as all the rest.
+            Score.model_construct(conversation_id=id_, answers=given, **figures[id_], **self._decision(**figures[id_]))
+            if id_ in figures
+            else self._unscored(id_, given)
+            for id_, given in ordered.items()
+        ]
 
-    def _with_starter(self, score: Score, answers: Mapping[str, Sequence[Answer | Unanswered]]) -> dict[str, object]:
+    def _with_starter(self, netsat: float, answers: Sequence[Answer | Unanswered]) -> dict[str, Any]:
         """Return the probability by both NetSATs; nothing where the starter's is unanswered."""
         assert self.starter is not None, "only called where there is one"
-        assert score.netsat is not None, "only called where there is one"
-        p = self.starter.probability(score.netsat, answers[score.conversation_id])
+        p = self.starter.probability(netsat, answers)
         return {} if p is None else {"probability": p, "entropy": entropy_of(p)}
 
-    def decided(self, score: Score) -> Score:
-        """Return the score with its decision, and why that differs from the label."""
-        if score.netsat is None or score.probability is None:
-            return score
-        up = score.probability >= self.decide_at
-        changes = {"decision": "positive" if up else "negative", "differs": self._differs(score, up)}
-        return score.model_copy(update=changes)
+    def _decision(self, netsat: float, label: str, probability: float, **_: object) -> dict[str, Any]:
+        """Return the decision, and why it differs from the label."""
+        up = probability >= self.decide_at
+        differs = "" if up == (label == "positive") else self._differs(netsat, probability, up)
+        return {"decision": "positive" if up else "negative", "differs": differs}
 
-    def _differs(self, score: Score, up: bool) -> str:
-        if up == (score.label == "positive"):
-            return ""
+    def _differs(self, netsat: float, probability: float, up: bool) -> str:
         over, reaches = ("not over", "reaches") if up else ("over", "is under")
-        p = f"{score.probability:.2f}, {reaches} {self.decide_at:.2f}"
+        p = f"{probability:.2f}, {reaches} {self.decide_at:.2f}"
         return (
-            f"NetSAT {score.netsat:.1f} is {over} θ, {self.theta:.1f}, midway between the means of good and bad "
+            f"NetSAT {netsat:.1f} is {over} θ, {self.theta:.1f}, midway between the means of good and bad "
             f"conversations, but the probability of a thumb up, {p}."
         )
 
-    def _added_up(self, conversation_id: str, answers: Sequence[Answer | Unanswered]) -> Score:
+    def _in_order(self, answers: Sequence[Answer | Unanswered]) -> tuple[Answer | Unanswered, ...]:
         by_rubric = {answer.question_id: answer for answer in answers}
-        ordered = tuple(by_rubric[id_] for id_ in self.signs if id_ in by_rubric)
-        failed = [answer for answer in ordered if isinstance(answer, Unanswered)]
-        if failed or len(ordered) < len(self.signs):
-            outcome = failed[0].outcome if len(failed) == len(self.signs) else "incomplete"
-            return Score(conversation_id=conversation_id, outcome=outcome, answers=ordered)
-        netsat = sum(self.signs[a.question_id] * self.counted(a) for a in ordered if isinstance(a, Answer))
-        return self.read(conversation_id, netsat).model_copy(update={"answers": ordered})
+        return tuple(by_rubric[id_] for id_ in self.signs if id_ in by_rubric)
+
+    def _unscored(self, conversation_id: str, ordered: tuple[Answer | Unanswered, ...]) -> Score:
+        missing = failed(ordered)
+        outcome = missing[0].outcome if missing and len(missing) == len(self.signs) else "incomplete"
+        return Score(conversation_id=conversation_id, outcome=outcome, answers=ordered)
+
+    def _sum(self, ordered: Sequence[Answer | Unanswered]) -> float:
+        return sum(self.signs[a.question_id] * self.counted(a) for a in ordered if isinstance(a, Answer))
 
     def counted(self, answer: Answer) -> float:
         """Return the value, 0 to 10, that an answer counts as, before its sign."""
         return value_of(answer, self.value, self.never.get(answer.question_id, NEUTRAL))
 
-    def _likelihoods(self, scored: Sequence[Score], judges: Sequence[str]) -> Iterator[dict[str, object]]:
+    def _likelihoods(
+        self, answers: Sequence[Sequence[Answer | Unanswered]], judges: Sequence[str]
+    ) -> Iterator[dict[str, Any]]:
         """Compute the probabilities of all scores in one batch, which is much faster."""
         model = self.thumb_model
         assert model is not None, "only called where there is one"
-        rows = model.rows([score.answers for score in scored])
+        rows = model.rows(answers)
         each = {judge: model.probability(rows, judge).tolist() for judge in judges}
         rated = list(self._ratings(rows, judges))
-        for place, p in enumerate(model.probability(rows).tolist()):
+        found = model.probability(rows)
+        for place, (p, open_) in enumerate(zip(found.tolist(), _entropies(found), strict=True)):
             own = {judge: values[place] for judge, values in each.items()}
-            yield {"probability": p, "entropy": entropy_of(p), "judges": own} | (rated[place] if rated else {})
+            yield {"probability": p, "entropy": open_, "judges": own} | (rated[place] if rated else {})
 
     def _ratings(self, rows: Floats, judges: Sequence[str]) -> Iterator[dict[str, object]]:
         """Yield what the model of grades says of each row; nothing where the set has none."""
@@ -215,17 +221,27 @@ class NetSat(BaseModel):
 
     def read(self, conversation_id: str, netsat: float) -> Score:
         """Return what a NetSAT means by itself."""
-        scores = np.array([netsat])
-        probability = float(self.calibration.probability(scores)[0])
-        return Score(
-            conversation_id=conversation_id,
-            netsat=netsat,
-            label="positive" if netsat > self.theta else "negative",
-            confident=bool(self.window.confident(scores)[0]),
-            guaranteed=None if self.guaranteed is None else bool(self.guaranteed.confident(scores)[0]),
-            probability=probability,
-            entropy=entropy_of(probability),
-        )
+        (figures,) = self._figures(np.array([netsat]))
+        return Score(conversation_id=conversation_id, **figures, **self._decision(**figures))
+
+    def _figures(self, netsats: Floats) -> list[dict[str, Any]]:
+        """Return the fields that NetSATs `[conversation]` give by themselves."""
+        probability = self.calibration.probability(netsats)
+        guaranteed = [None] * len(netsats) if self.guaranteed is None else self.guaranteed.confident(netsats).tolist()
+        columns = {
+            "netsat": netsats.tolist(),
+            "label": ["positive" if over else "negative" for over in netsats > self.theta],
+            "confident": self.window.confident(netsats).tolist(),
+            "guaranteed": guaranteed,
+            "probability": probability.tolist(),
+            "entropy": _entropies(probability),
+        }
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def failed(answers: Sequence[Answer | Unanswered]) -> list[Unanswered]:
+    """Return those that are missing."""
+    return [answer for answer in answers if isinstance(answer, Unanswered)]
 
 
 def decide_at(costs: tuple[float, float]) -> float:
@@ -244,7 +260,12 @@ def decide_at(costs: tuple[float, float]) -> float:
 
 def entropy_of(p: float) -> float:
     """Compute the entropy of a probability, in nats."""
-    return float(entropy(np.array([p, 1 - p])))
+    return _entropies(np.array([p]))[0]
+
+
+def _entropies(p: Floats) -> list[float]:
+    found: list[float] = entropy(np.stack([p, 1 - p], axis=-1)).tolist()
+    return found
 
 
 def value_of(answer: Answer, rule: Literal["auto", "expected", "mode"] = "auto", never: float = NEUTRAL) -> float:

@@ -96,9 +96,15 @@ class UnitScorer:
         return {one.id: await answered(self.judge, one, questions) for one in conversations}
 
 
+TURN = ("role", "content", "calls", "result")
+
+
 def packed_turns(conversations: Sequence[Conversation]) -> list[Any]:
     """Return what a judge reads of conversations, in a form that travels quickly."""
-    return [(one.id, one.flags, [(turn.role, turn.content) for turn in one.turns]) for one in conversations]
+    return [
+        (one.id, one.flags, [(turn.role, turn.content, turn.calls, turn.result) for turn in one.turns])
+        for one in conversations
+    ]
 
 
 def unpacked_turns(given: Sequence[Any]) -> list[Conversation]:
@@ -107,7 +113,7 @@ def unpacked_turns(given: Sequence[Any]) -> list[Conversation]:
         Conversation.model_construct(
             id=id_,
             flags=flags,
-            turns=tuple(Turn.model_construct(role=role, content=content) for role, content in turns),
+            turns=tuple(Turn.model_construct(**dict(zip(TURN, turn, strict=True))) for turn in turns),
         )
         for id_, flags, turns in given
     ]

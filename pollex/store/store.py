@@ -37,7 +37,7 @@ from pollex.store.folder import STORE, keep_secret, make_private, write_failed
 from pollex.store.lease import Lease, Sender
 from pollex.store.runs import ALL_RUNS, Claim, Run, Status, changed
 from pollex.store.tables import FactRow, Row, damaged, now, packed, without_texts
-from pollex.store.writer import Line, Writer, queued
+from pollex.store.writer import Cells, Writer, queued
 from pollex.text import is_text
 
 LOG = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class Store:
         """Number of paid replies."""
         return int(self.value("SELECT count(*) FROM calls WHERE reply IS NOT NULL"))
 
-    def put(self, rows: Iterable[Row | Line]) -> None:
+    def put(self, rows: Iterable[Row | Cells]) -> None:
         """Queue facts and return.
 
         Raises:

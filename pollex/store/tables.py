@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from math import isfinite
 from typing import Any, ClassVar, TypeVar
 
 from pollex.errors import StoreDamaged
 
-_ROW = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 _TYPES = {
     "str": "VARCHAR",
     "int": "INTEGER",
@@ -56,16 +56,19 @@ class ColumnRow(Row):
         return {each.name: _TYPES[str(each.type).removesuffix(" | None")] for each in fields(cls)}
 
     @property
-    def json(self) -> str:
-        """JSON text of the row.
+    def cells(self) -> tuple[Any, ...]:
+        """The values of its columns.
 
         Raises:
-            ValueError: It holds a number that JSON can't, NaN for example.
+            ValueError: One is NaN or infinite: missing is None.
         """
-        text = _ROW.encode(vars(self))
-        if "\\ud" in text:
-            return _ROW.encode({name: _encodable(value) for name, value in vars(self).items()})
-        return text
+        cells = tuple(map(_encodable, vars(self).values()))
+        for cell in cells:
+            if any(
+                isinstance(one, float) and not isfinite(one) for one in (cell if isinstance(cell, tuple) else [cell])
+            ):
+                raise ValueError(f"{self.table} can't keep {cell}")
+        return cells
 
 
 @dataclass(frozen=True)
@@ -358,4 +361,4 @@ def _storable(value: Any) -> Any:
 def _encodable(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else _LONE_SURROGATE.sub("\ufffd", value)
-    return [_encodable(one) for one in value] if isinstance(value, tuple) else value
+    return tuple(map(_encodable, value)) if isinstance(value, tuple) else value

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pollex.errors import StoreFull
 from pollex.store.columns import KINDS, Columns
@@ -24,19 +24,27 @@ LATEST = 10.0
 """Seconds after which rows in memory become a part."""
 ROOM = 32 << 20
 """Bytes that may be queued: who puts more is held back, so memory stays bounded."""
+SMALL = 256
+"""Bytes that a row or a change takes beside its texts."""
 LINGER = 0.2
 """Seconds that rows may gather while nobody waits for them."""
 
 
-class Line(NamedTuple):
-    """A row for a Parquet file, as JSON."""
+class Cells(NamedTuple):
+    """A row for a Parquet file.
+
+    Attributes:
+        values: Of its columns, without lone surrogates.
+        size: Bytes, roughly.
+    """
 
     kind: type[ColumnRow]
     run: str
-    text: str
+    values: tuple[Any, ...]
+    size: int
 
 
-Item = Change | Lease | Line
+Item = Change | Lease | Cells
 Waiting = Future[None] | asyncio.Future[None]
 
 
@@ -58,7 +66,7 @@ class Writer:
         self._items: list[Item] = []
         self._waiting: list[Waiting] = []
         self._queued, self._settling, self._closing = 0, False, False
-        self._rows: dict[tuple[type[ColumnRow], str], list[str]] = defaultdict(list)
+        self._rows: dict[tuple[type[ColumnRow], str], list[tuple[Any, ...]]] = defaultdict(list)
         self._size, self._since = 0, time.monotonic()
         self.failure: Exception | None = None
         self.durable = False
@@ -73,7 +81,7 @@ class Writer:
             settle: Whether `wait` is for all that was put to be readable.
         """
         items = list(items)
-        size = sum(len(item.text) if isinstance(item, Line) else 256 for item in items)
+        size = sum(item.size if isinstance(item, Cells) else SMALL for item in items)
         with self._changed:
             self._changed.wait_for(lambda: self._queued < ROOM or self.failure is not None)
             if self.failure is not None:
@@ -129,11 +137,11 @@ class Writer:
     def _failure_of(self, items: Sequence[Item], *, settle: bool) -> Exception | None:
         """Write a batch; return what went wrong, whatever it is: those who wait must hear of it."""
         try:
-            self._apply([item for item in items if not isinstance(item, Line)])
+            self._apply([item for item in items if not isinstance(item, Cells)])
             for item in items:
-                if isinstance(item, Line):
-                    self._rows[item.kind, item.run].append(item.text)
-                    self._size += len(item.text)
+                if isinstance(item, Cells):
+                    self._rows[item.kind, item.run].append(item.values)
+                    self._size += item.size
             if settle or self._size >= BATCH or time.monotonic() - self._since >= LATEST:
                 self._write_columns()
         except Exception as failure:
@@ -163,12 +171,13 @@ class Writer:
         self._size, self._since = 0, time.monotonic()
 
 
-def queued(row: Row | Line) -> Change | Line:
+def queued(row: Row | Cells) -> Change | Cells:
     """Return a row as it is queued."""
-    if isinstance(row, Line):
+    if isinstance(row, Cells):
         return row
     if isinstance(row, ColumnRow):
-        return Line(type(row), row.run, row.json)
+        cells = row.cells
+        return Cells(type(row), row.run, cells, SMALL + sum(len(cell) for cell in cells if isinstance(cell, str)))
     return change_of(row)
 
 

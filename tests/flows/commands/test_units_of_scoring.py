@@ -7,9 +7,11 @@ from pathlib import Path
 
 from small_runs import Learnt, Pollex
 
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.tools import ToolCall, ToolResult
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.units import UnitScorer
+from pollex.services.units import UnitScorer, packed_turns, unpacked_turns
 
 
 def test_rows_are_the_same_whatever_the_batch_and_after_a_journey_to_another_process(learnt: Learnt) -> None:
@@ -22,6 +24,17 @@ def test_rows_are_the_same_whatever_the_batch_and_after_a_journey_to_another_pro
     for size in (1, 7):
         parts = [travelled.rows(conversations[start : start + size]) for start in range(0, 24, size)]
         assert [row for part in parts for row in part] == whole
+
+
+def test_calls_of_tools_and_their_results_travel_with_their_turns() -> None:
+    call = ToolCall(name="book", arguments='{"n": 2}', id="1")
+    turns = (
+        Turn(role="assistant", content=call.mark, calls=(call,)),
+        Turn(role="tool", content="no room", result=ToolResult(id="1", error="full")),
+    )
+    (travelled,) = unpacked_turns(packed_turns([Conversation(id="c", turns=turns)]))
+    assert travelled.turns == turns
+    assert travelled.text_hash == Conversation(id="c", turns=turns).text_hash
 
 
 def test_a_resume_writes_the_same_decisions_and_annotators_as_before(

@@ -95,7 +95,7 @@ UNSURE, STEEP = Window(None, None, 0.9), Calibration(1.0, 0.0)
 
 def test_the_decision_follows_the_probability_and_says_why_it_is_not_the_label() -> None:
     plain = NetSat(signs={}, theta=2.0, window=UNSURE, calibration=STEEP)
-    low, mid, high = (plain.decided(plain.read("c", netsat)) for netsat in (-1.0, 1.0, 3.0))
+    low, mid, high = (plain.read("c", netsat) for netsat in (-1.0, 1.0, 3.0))
     assert [(s.label, s.decision) for s in (low, high)] == [("negative", "negative"), ("positive", "positive")]
     assert (low.differs, high.differs) == ("", "")
     assert (mid.label, mid.decision) == ("negative", "positive")
@@ -106,7 +106,7 @@ def test_the_decision_follows_the_probability_and_says_why_it_is_not_the_label()
 def test_costs_of_mistakes_move_the_decision() -> None:
     assert decide_at((1, 1)) == 0.5
     careful = NetSat(signs={}, theta=0.0, window=UNSURE, calibration=STEEP, decide_at=decide_at((9, 1)))
-    found = careful.decided(careful.read("c", 1.0))
+    found = careful.read("c", 1.0)
     assert (found.label, found.decision) == ("positive", "negative")
     assert "is under 0.90" in found.differs
     with pytest.raises(WrongUse, match="costs of 0 and 1"):

@@ -89,12 +89,12 @@ class TestRefusals:
         with Store.open(folder, read_only=True) as store, pytest.raises(WrongUse, match="for reading only"):
             store.put(conversation_rows("run", [conversation]))
 
-    def test_a_row_that_json_can_not_hold_is_the_callers_error_and_stops_nothing(
+    def test_a_row_with_a_number_that_is_none_is_the_callers_error_and_stops_nothing(
         self, folder: Path, conversation: Conversation, question: Question, answer: Answer
     ) -> None:
         odd = answer.model_copy(update={"probabilities": (float("nan"),)})
         with Store.open(folder) as store:
-            with pytest.raises(ValueError, match="JSON"):
+            with pytest.raises(ValueError, match="can't keep"):
                 store.put(answer_rows("run", conversation, [question], [odd], "f"))
             begin(store)
 
