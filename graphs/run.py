@@ -10,12 +10,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
-from pollex.errors import Interrupted, PollexError
+from pollex.errors import Interrupted, PollexError, WrongUse
 from pollex.graphs.context import BATCH, NullProgress, Progress, Resources, held
 from pollex.graphs.kept_progress import KeptProgress
 from pollex.prompts.domain import DomainProfile
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     AnyGraph = StateGraph[Any, Any, Any, Any]
     from pollex.graphs.learn.state import LearnSettings
 
-WAITING = {"human_review"}
-"""Nodes that wait for people: a run that waits there and has something to ask anew begins at its first node."""
 FORMAT = "2"
 """Of states and of nodes' names: a checkpoint of another can't be gone on with."""
 
@@ -223,6 +223,41 @@ def thread_of(run: str, steps: int = 0) -> RunnableConfig:
     return {"configurable": {"thread_id": run}, "recursion_limit": steps + 60}
 
 
+GRAPHS = {
+    "learn": "learn.graph",
+    "refit": "learn.refit",
+    "answer": "grade.answer",
+    "grade": "grade.graph",
+    "ask": "questionnaire.graph",
+    "judge": "judge.graph",
+    "simulate": "simulate.graph",
+}
+"""Modules by command; those of `score` are not named."""
+
+
+async def states_of(store: Store, run: Run) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Return the states of a run after its nodes, the first one first: which nodes had run, and the state."""
+    named = "learn.spur" if run.fingerprint.get("method") == '"spur"' else GRAPHS.get(run.command, "score.graph")
+    graph = import_module(f"pollex.graphs.{named}").build()
+    async with checkpointed(graph, store) as compiled:
+        found = [one async for one in compiled.aget_state_history(thread_of(run.id))][::-1]
+    return [(before.next, after.values) for before, after in pairwise(found)]
+
+
+async def state_after(store: Store, run: Run, node: str) -> dict[str, Any]:
+    """Return the last state of a run after a node.
+
+    Raises:
+        WrongUse: The node didn't run, or the run has no checkpoints.
+    """
+    states = await states_of(store, run)
+    found: dict[str, Any] | None = next((state for nodes, state in reversed(states) if node in nodes), None)
+    if found is None:
+        ran = ", ".join(dict.fromkeys(name for nodes, _ in states for name in nodes if name != "__start__"))
+        raise WrongUse(f"{run.id} has no state after {node!r}", remedy=f"name one of its nodes: {ran or 'it has none'}")
+    return found
+
+
 async def carry_out(
     graph: AnyGraph,
     live: Resources,
@@ -253,7 +288,9 @@ async def carry_out(
         if after and not left and (at.values or fork is not None):
             await compiled.aupdate_state(settings, dict(fork or {}) if not at.values else None, as_node=after)
             left = {after}
-        given: Any = None if left and not anew and not (live.pending and left & WAITING) else {}
+        if left and live.pending and not anew:  # its batch is planned again: what nodes had in memory is gone
+            await compiled.aupdate_state(settings, None, as_node="commit_batch")
+        given: Any = None if left and not anew else {}
         with held(live.run, live), live.tracer.span(live.run.partition("-")[0], kind="graph"):
             while True:
                 found: dict[str, Any] = await compiled.ainvoke(given, settings, context=context, durability="sync")

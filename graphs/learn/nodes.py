@@ -132,6 +132,7 @@ async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     found = live.work.extractions
     left = [id_ for id_ in state["batch"] if id_ not in found]
     await _extractor_fitted(live)
+    live.progress.start("extract", len(live.training), len(found))  # where a run goes on here, nothing was planned
 
     async def one(id_: str) -> None:
         found[id_] = await extract_from(live, live.roles.extractor, live.by_id[id_])
@@ -262,6 +263,9 @@ async def _judge(stage: Stage, batch: Sequence[str], context: LearnContext) -> L
     judge, work, questions = context.roles.judge, context.work, sides(context.questions(stage))
     asked = {rubric.id for rubric in context.rubrics_asked(stage)}
     left = [id_ for id_ in batch if not work.answers.get(id_, {}).keys() >= asked]
+    conversations = context.asked_of(stage)
+    done = sum(work.answers.get(c.id, {}).keys() >= asked for c in conversations)
+    context.progress.start(STAGES[stage], len(conversations), done)  # as in `extract`
 
     async def one(id_: str) -> None:
         found = (ask(context, f"judge_{stage}", judge, context.by_id[id_], side) for side in questions)

@@ -8,17 +8,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.agents.roles import Extraction, Judge, Roles
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
-from pollex.errors import WrongUse
+from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.learn.calibrate import sides_of
+from pollex.graphs.learn.pool import edited_pool
 from pollex.graphs.learn.results import Learned
 from pollex.graphs.learn.state import LearnChoice, LearnContext, LearnSettings, RunState
-from pollex.graphs.run import RunSettings, carry_out, digest, fingerprint_of, keep_conversations, running
+from pollex.graphs.run import (
+    FORMAT,
+    RunSettings,
+    carry_out,
+    digest,
+    fingerprint_of,
+    keep_conversations,
+    running,
+    state_after,
+)
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.alone import anew_told
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, retryable
@@ -26,11 +36,26 @@ from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import DEFAULT, POLICIES
-from pollex.store.resume import answers_of, extractions_of, step
+from pollex.store.resume import answers_of, extractions_of, find_run, step
+from pollex.store.rows import extraction_rows
+from pollex.store.runs import differences
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
     from pollex.graphs.learn.graph import LearnGraph
+
+
+EARLY = ("extract", "plan_extraction", "summarize_dsat", "summarize_sat", "deduplicate", "review_pool", "fit_judge")
+"""Nodes after which a run can be forked: all answers are asked for after them, and the ledger has the paid ones."""
+
+
+@dataclass(frozen=True)
+class Fork:
+    """A run that another goes on from, after one of its nodes; with another pool where one is given."""
+
+    run: str
+    node: str
+    rubrics: tuple[Rubric, ...] = ()
 
 
 async def learn(
@@ -43,10 +68,12 @@ async def learn(
     setting: RunSettings,
     prompts: Mapping[str, str] | None = None,
     rubrics: Sequence[Rubric] = (),
+    fork: Fork | None = None,
 ) -> Learned:
     """Learn a rubric set from labeled conversations.
 
     Args:
+        fork: A run whose extractions and pool are taken over; nothing before its node is done again.
         rubrics: Rubrics written by hand: none are learned then, and all of these are judged and fitted.
 
     Raises:
@@ -71,7 +98,7 @@ async def learn(
         fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
     work = RunState(kept=tuple(rubrics))
     return await _learn(
-        "learn", logs, work, fingerprint, roles, judge_record, profile, settings, setting, prompts or {}, graph
+        "learn", logs, work, fingerprint, roles, judge_record, profile, settings, setting, prompts or {}, graph, fork
     )
 
 
@@ -183,12 +210,16 @@ async def _learn(
     setting: RunSettings,
     prompts: Mapping[str, str],
     graph: LearnGraph,
+    fork: Fork | None = None,
 ) -> Learned:
     check_learnable(logs, settings.minimum)
     sides = sides_of(logs, settings.test_fraction, settings.seed)
     judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
+    begun = None if fork is None else await _forked(setting.store, fork, fingerprint)
     async with running(command, fingerprint, setting, sorted(set(roles.names.values()))) as run:
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
+        if begun is not None and fork is not None:
+            await _take_over(setting.store, find_run(setting.store, fork.run).id, run.id)
         work.options = len(SCALES[judge_record.scale])
         work.extractions = _extracted(setting.store, run.id, setting.retry_outcomes)
         for id_, answers in _judged(setting.store, run.id, {c.id for c in sides.judged_train}, setting.retry_outcomes):
@@ -211,9 +242,54 @@ async def _learn(
             by_id=judged,
             writing="update" if settings.method == "spur" else "summarize",
         )
-        await carry_out(graph, live, LearnChoice.of(setting.arguments), after="calibrate")
+        await carry_out(
+            graph,
+            live,
+            LearnChoice.of(setting.arguments),
+            after=fork.node if fork else "calibrate",
+            fork=begun and begun | {"run": run.id},
+        )
         learned: Learned = live.result[0]
     return learned
+
+
+async def _forked(store: Store, fork: Fork, fingerprint: Mapping[str, str]) -> dict[str, Any]:
+    """Return the state that a fork begins with.
+
+    Raises:
+        BadRubrics: The edited pool has a duplicate, an empty or a contradictory rubric.
+        ResumeRefused: The run was started by another version or with other settings; the message says with what.
+        WrongUse: There is no such run or node, or the node comes too late.
+    """
+    parent = find_run(store, fork.run)
+    before = {name: value for name, value in parent.fingerprint.items() if name != "endpoint"}
+    if changed := differences(before, {**fingerprint, "graph": FORMAT}):
+        what = f"{parent.id} was started with other settings ({'; '.join(changed)})"
+        raise ResumeRefused(what, where=str(store.folder), remedy="fork it with the settings it was started with")
+    if fork.node not in EARLY:
+        raise WrongUse(f"no run can be forked after {fork.node!r}", remedy=f"name one of {', '.join(EARLY)}")
+    state = await state_after(store, parent, fork.node)
+    if fork.rubrics:
+        if "kept" not in state:
+            raise WrongUse(f"there is no pool after {fork.node!r}", remedy="fork after deduplicate to edit it")
+        ids = {(row["text"], row["polarity"]): row["id"] for row in state["kept"]}
+        rows = [
+            {"id": ids.get((one.text, one.polarity), ""), "text": one.text, "polarity": one.polarity}
+            for one in fork.rubrics
+        ]
+        edited_pool(rows, [])
+        state = {**state, "kept": rows}
+    return {**state, "run": "", "parent": f"{parent.id}:{fork.node}"}
+
+
+async def _take_over(store: Store, parent: str, run: str) -> None:
+    """Copy what the nodes of another run kept: extractions, and the pool as it was written."""
+    for id_, found in extractions_of(store, parent).items():
+        store.put(extraction_rows(run, id_, found))
+    for name in ("summarize_sat", "summarize_dsat", "deduplicate"):
+        if (kept := step(store, parent, name)) is not None:
+            await store.write_step(run, name, kept)
+    await store.settle()
 
 
 def _extracted(store: Store, run: str, retry_outcomes: Collection[Outcome]) -> dict[str, Extraction | Unanswered]:

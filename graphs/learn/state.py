@@ -290,7 +290,6 @@ class LearnContext(Resources):
         graded_held_out: Those on the side that is held out.
         writing: What the nodes that write rubrics begin with.
         review: Whether the run waits for people at the pool.
-        parent: The run that this one was forked from; empty for none.
         fitted: Roles that have learned in this process.
         result: Filled by the last node, for who runs the graph.
     """
@@ -309,14 +308,12 @@ class LearnContext(Resources):
     by_id: dict[str, Conversation] = field(default_factory=dict)
     writing: str = "summarize"
     review: bool = False
-    parent: str = ""
     fitted: set[str] = field(default_factory=set)
     result: list[Any] = field(default_factory=list)
 
     def bulk(self, name: str) -> Any:
-        """Return what a node of this run, or of the run that it was forked from, kept under its name."""
-        found = step(self.store, self.run, name)
-        return step(self.store, self.parent, name) if found is None and self.parent else found
+        """Return what a node kept under its name."""
+        return step(self.store, self.run, name)
 
     @property
     def told_settings(self) -> dict[str, Any]:

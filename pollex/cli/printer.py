@@ -38,6 +38,7 @@ SHOWN = {
     "Predicted": "calibration_output.show_predicted",
     "RemedyResult": "remedy_output.show_remedy",
     "RunList": "trace_output.show_runs",
+    "NodeState": "trace_output.show_state",
     "RunTree": "trace_output.show_run",
     "ScoreResult": "output.show_scores",
     "SetDifference": "rubrics_output.show_difference",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import Reason
-from pollex.services.history import ConversationHistory, Origin, RunList, RunTree
+from pollex.services.history import ConversationHistory, NodeState, Origin, RunList, RunTree
 from pollex.store.traces import Branch, ConversationTrace
 from pollex.text import count, printable
 
@@ -46,6 +47,11 @@ def show_runs(screen: Screen, found: RunList) -> None:
             "" if row.auc is None else f"{row.auc:.3f}",
         )
     screen.console.print(made)
+
+
+def show_state(screen: Screen, found: NodeState) -> None:
+    """Print the state after a node, as JSON."""
+    screen.console.out(json.dumps(found.state, indent=1), highlight=False)  # of ASCII: nothing in it forges a line
 
 
 def show_run(screen: Screen, found: RunTree) -> None:

@@ -15,6 +15,7 @@ from pollex.rubrics.answers import Question
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import Reason
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.event_loop import complete
 from pollex.services.options import RunOptions
 from pollex.store.originals import originals_of
 from pollex.store.resume import conversations_of, find_run, runs
@@ -151,6 +152,33 @@ def trace_run(run: RunOptions, name: str, progress: Progress) -> RunTree:  # noq
     with Store.open(run.store, read_only=True) as store:
         found = find_run(store, name)
         return RunTree(found, tuple(run_tree(store, found.id)))
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """The state of a run after one of its nodes."""
+
+    run: str
+    node: str
+    state: dict[str, Any]
+    complete = True
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that are printed."""
+        return self.state
+
+
+def trace_state(run: RunOptions, name: str, node: str, progress: Progress) -> NodeState:  # noqa: ARG001 - as others
+    """Return the state of a run after a node, as its last checkpoint there has it.
+
+    Raises:
+        WrongUse: The run has none.
+    """
+    from pollex.graphs.run import state_after  # LangGraph comes with it
+
+    with Store.open(run.store, read_only=True) as store:
+        found = find_run(store, name)
+        return NodeState(found.id, node, complete(state_after(store, found, node)))
 
 
 def trace_conversation(

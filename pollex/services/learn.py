@@ -16,6 +16,7 @@ from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.graphs.context import Progress
 from pollex.graphs.learn.calibrate import grades_told, require_grades
 from pollex.graphs.learn.results import Learned
+from pollex.graphs.learn.run import Fork
 from pollex.graphs.learn.run import learn as run_learning
 from pollex.graphs.learn.run import refit as run_refit
 from pollex.graphs.learn.state import LearnSettings
@@ -47,6 +48,7 @@ def learn(
     rubrics_from: str | Path | None,
     settings: LearnSettings,
     starter: Path | RubricSet | None = None,
+    start: str | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -57,6 +59,8 @@ def learn(
     Args:
         domain: A domain profile or its file; None for the neutral one.
         rubrics_from: A file of rubrics written by hand, or the name of a bundled set: all are fitted, none learned.
+        start: A run and one of its nodes, `learn-3:deduplicate`, to go on from: nothing before is done again, and
+            `rubrics_from` is the pool as it is to be.
         starter: A set that was learned elsewhere; both give the probability. Two labels of each class are enough then.
 
     Raises:
@@ -65,6 +69,14 @@ def learn(
             are given and to be learned; or a rubric set that a person edited would be overwritten.
     """
     given = given_rubrics(rubrics_from, settings, model)
+    fork = None
+    if start is not None:
+        named, colon, node = start.rpartition(":")
+        if not colon:
+            raise WrongUse(
+                f"{start!r} names no node", remedy="give a run and a node, learn-3:deduplicate", option="from"
+            )
+        fork, given = Fork(named, node, given), ()
     if out is not None:
         require_places(out, *files_of(domain, rubrics_from, logs))
         require_not_edited(out)
@@ -74,7 +86,7 @@ def learn(
     profile, read = _read(logs, domain, settings, reading, run.store, progress)
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
-        learned, usage = opened.run(_learn(opened, read, model, profile, settings, arguments, given))
+        learned, usage = opened.run(_learn(opened, read, model, profile, settings, arguments, given, fork))
         honest = honest_netsats(opened.store, learned.run)
     learned = stacked(learned, record, read, honest, run=run, model=model, progress=progress)
     return learned_result(read, learned, usage, out, run)
@@ -124,6 +136,7 @@ async def _learn(
     settings: LearnSettings,
     arguments: dict[str, Any],
     given: Sequence[Rubric],
+    fork: Fork | None,
 ) -> tuple[Learned, Usage | None]:
     async with workers(model, profile, opened.store, settings.seed) as staff:
         if not given and settings.method != "spur":
@@ -141,6 +154,7 @@ async def _learn(
             setting=opened.setting(arguments, staff),
             prompts=staff.prompts,
             rubrics=given,
+            fork=fork,
         )
         return learned, Usage.of(staff)
 

@@ -63,8 +63,9 @@ class Session:
 
     async def begun(self) -> bool:
         """Return whether the use case came so far as to begin the run."""
-        await asyncio.wait([asyncio.wrap_future(self._ready)])
-        return self._ready.exception() is None
+        ready = asyncio.wrap_future(self._ready)
+        await asyncio.wait([ready])
+        return ready.exception() is None
 
     async def carry_out(self, node: Callable[..., Any], state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
         """Carry a node out where the use case works; raise what kept that from beginning the run."""

@@ -39,6 +39,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
       pollex learn logs.jsonl --rubrics-from generic       rubrics written by hand, for comparison
       pollex learn logs.jsonl --as rubicon --model NAME --dry-run
       pollex learn logs.jsonl --starter other.json         few labels, and a set from another product
+      pollex learn logs.jsonl --from learn-3:deduplicate --rubrics-from pool.toml
       pollex learn logs.jsonl --resume                     after a kill or Ctrl-C
     """
 
@@ -57,6 +58,13 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         metavar="FILE",
         group="Rubrics",
         door="terminal",
+    )
+    start: str | None = opt(
+        "Go on from this run after this node; --rubrics-from is then the pool as it is to be.",
+        default=None,
+        flag="from",
+        metavar="RUN:NODE",
+        group="Rubrics",
     )
     starter: Path | Rubrics | None = opt(
         "A rubric set learned elsewhere: with few labels, both together predict better.", default=None, metavar="SET"

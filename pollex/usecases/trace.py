@@ -8,11 +8,11 @@ from pollex.usecases.families import Stored
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.services.history import ConversationHistory, RunTree
+    from pollex.services.history import ConversationHistory, NodeState, RunTree
 
 
 @use_case("trace")
-class TraceRun(Stored, UseCase["RunTree | ConversationHistory"]):
+class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
     """Show every node and role call of a run as a tree.
 
     RUN is an id, its beginning, or `last`.
@@ -22,16 +22,24 @@ class TraceRun(Stored, UseCase["RunTree | ConversationHistory"]):
       pollex trace last
       pollex trace learn-3 --conversation debug-017
       pollex trace last --conversation debug-017 --reveal
+      pollex trace last --state deduplicate
     """
 
     apart = True
     name: str = opt(kw_only=False, place="argument", metavar="RUN")
     conversation: str | None = opt("Show everything that happened to this conversation.", default=None, metavar="ID")
     reveal: bool = opt("Show what the placeholders of this conversation stand for.", default=False)
+    state: str | None = opt("Show the state of the run after this node, as JSON.", default=None, metavar="NODE")
 
     def carry_out(self, crew: Crew) -> Any:
         """See `services.history`."""
+        if self.state is not None:
+            return self.call("history.trace_state", crew)
         return self.call("history.trace_run" if self.conversation is None else "history.trace_conversation", crew)
+
+    def as_node(self, crew: Crew) -> str | None:
+        """Return the node."""
+        return self.state
 
     def as_conversation_id(self, crew: Crew) -> str | None:
         """Return the conversation."""

@@ -18,14 +18,15 @@ from pollex.agents.roles import Extraction, Extractor, Judge, Roles
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
-from pollex.errors import BadRubrics, ModelRefused, WrongUse
+from pollex.errors import BadRubrics, ModelRefused, PollexError, WrongUse
 from pollex.formats.read_logs import logs_of, read_logs
 from pollex.graphs.learn import run as runs
 from pollex.graphs.learn.graph import build
 from pollex.graphs.learn.graph import graph as learn_graph
 from pollex.graphs.learn.results import Learned
+from pollex.graphs.learn.run import Fork
 from pollex.graphs.learn.state import LearnSettings
-from pollex.graphs.run import RunSettings, checkpointed, thread_of
+from pollex.graphs.run import RunSettings, checkpointed, state_after, thread_of
 from pollex.graphs.score import run as results
 from pollex.graphs.score import run as score_run
 from pollex.graphs.score.graph import graph as score_graph
@@ -33,6 +34,7 @@ from pollex.graphs.score.run import outcome_counts, scores_of
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.roles import embedded_record, embedded_roles
 from pollex.store.resume import find_run
@@ -97,6 +99,7 @@ async def learn(logs: Logs, roles: Roles, kept: Store, record: JudgeRecord, **se
         judge_record=record,
         profile=DomainProfile.neutral(),
         settings=setting.pop("settings", QUICK),
+        fork=setting.pop("fork", None),
         setting=RunSettings.of(kept, secrets=(SECRET,), **setting),
     )
 
@@ -393,6 +396,50 @@ async def test_a_run_that_was_stopped_goes_on_at_that_node_and_comes_to_the_same
     assert again.rubric_set.model_copy(update=same) == whole.rubric_set.model_copy(update=same)
     if node == "judge_held_out":
         assert not {id_ for id_, _ in second.asked} & {one.id for one in sides.train}
+
+
+async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summarizes_again(
+    logs: Logs, kept: Store, embedder: Embedder
+) -> None:
+    record, inner = embedded_record(embedder), embedded_roles(DomainProfile.neutral(), embedder).extractor
+    first = await learn(logs, staff(embedder, PlainJudge(), OddExtractor(inner, [])), kept, record)
+    state = await state_after(kept, find_run(kept, first.run), "deduplicate")
+    pool = [Rubric(id="", text=row["text"], polarity=row["polarity"]) for row in state["kept"]]
+    everything = [c.id for c in logs]
+    nobody = staff(embedder, PlainJudge(), OddExtractor(inner, [], everything))  # an extraction would stop the run
+    own = Rubric(id="", text="The assistant says when it will be back.", polarity="sat")
+    forked = await learn(logs, nobody, kept, record, fork=Fork(first.run, "deduplicate", (*pool[1:], own)))
+    after = await state_after(kept, find_run(kept, forked.run), "assess")
+    assert after["parent"] == f"{first.run}:deduplicate"
+    assert [row["text"] for row in after["kept"]] == [*(one.text for one in pool[1:]), own.text]
+    assert forked.run != first.run
+    assert not forked.unextracted
+    same = await learn(logs, nobody, kept, record, fork=Fork(first.run, "deduplicate"))
+    nothing = {"created": "", "run": ""}
+    assert same.rubric_set.model_copy(update=nothing) == first.rubric_set.model_copy(update=nothing)
+
+
+@pytest.mark.parametrize(
+    ("node", "changed", "words"),
+    [
+        ("deduplicate", {"rubrics": [("a", "sat"), ("a", "sat")]}, "stands there twice"),
+        ("deduplicate", {"rubrics": [(" ", "sat")]}, "without text"),
+        ("deduplicate", {"rubrics": [("a", "sat"), ("A", "dsat")]}, "is both sat and dsat"),
+        ("deduplicate", {"settings": LearnSettings(resamples=0, seed=1)}, "seed: 0 → 1"),
+        ("select", {}, "no run can be forked after 'select'"),
+        ("nowhere", {}, "no run can be forked after 'nowhere'"),
+        ("summarize_sat", {"rubrics": [("a", "sat")]}, "there is no pool after"),
+    ],
+)
+async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(
+    logs: Logs, kept: Store, embedder: Embedder, node: str, changed: dict[str, Any], words: str
+) -> None:
+    roles, record = staff(embedder, PlainJudge()), embedded_record(embedder)
+    first = await learn(logs, roles, kept, record)
+    rubrics = tuple(Rubric(id="", text=text, polarity=side) for text, side in changed.pop("rubrics", []))
+    with pytest.raises(PollexError, match=words):
+        await learn(logs, roles, kept, record, fork=Fork(first.run, node, rubrics), **changed)
+    assert find_run(kept, "last").id == first.run
 
 
 async def test_every_node_that_ran_has_a_span(logs: Logs, kept: Store, embedder: Embedder) -> None:
