@@ -25,7 +25,7 @@ KEY = "sk-test-0123456789abcdefghijklmnop"
 PATIENCE = 60.0
 
 FORKS = multiprocessing.get_context("forkserver")
-OURS = [f"pollex.{name}" for name in ("services.learn", "services.plan", "cli.commands.learn", "cli.commands.score")]
+OURS = [f"pollex.{name}" for name in ("services.learn", "services.plan", "usecases.learn", "usecases.score")]
 LOADED_LATE = ["duckdb", "langchain_openai", "langgraph.graph", "pandas", "scipy.stats", "sklearn.cluster"]
 FORKS.set_forkserver_preload([*OURS, *LOADED_LATE, "openai.resources.chat", "httpcore2", "rich.progress"])
 """Commands are forked from a process that has imported everything: starting Python anew takes two seconds each time."""
