@@ -79,13 +79,14 @@ def main() -> None:
     parser.add_argument("--domain", help="a domain profile; the neutral one if left out")
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0, help="of the first split; the others follow")
-    parser.add_argument("--budget", type=int, nargs=2, default=(10, 10), metavar=("SAT", "DSAT"))
+    parser.add_argument("--budget", type=int, nargs=2, metavar=("SAT", "DSAT"))
     parser.add_argument("--test-fraction", type=float, default=0.5)
     parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
     parser.add_argument("--json", action="store_true", help="one JSON object a log, in place of the tables")
     arguments = parser.parse_args()
     profile = DomainProfile.load(arguments.domain) if arguments.domain else DomainProfile.neutral()
-    settings = LearnSettings(test_fraction=arguments.test_fraction, budget=tuple(arguments.budget))
+    budget = tuple(arguments.budget) if arguments.budget else LearnSettings.budget
+    settings = LearnSettings(test_fraction=arguments.test_fraction, budget=budget)
     with tempfile.TemporaryDirectory() as scratch:
         embeddings = Path(arguments.embeddings or scratch)
         for path in arguments.data:

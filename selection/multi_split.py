@@ -172,9 +172,7 @@ class Narrowed:
     members: dict[int, Ints]
 
 
-def narrowed(
-    values: Floats, up: Bools, sat: Bools, p: Floats, events: Bools, families: Sequence[str], likely: float
-) -> Narrowed:
+def narrowed(values: Floats, sat: Bools, p: Floats, events: Bools, families: Sequence[str], likely: float) -> Narrowed:
     """Keep one rubric a family: of those that are borne out, an event before a signal, then what holds most often.
 
     Args:
@@ -196,8 +194,7 @@ def narrowed(
         first = int(max(sure, key=lambda one: (events[one], held[:, one].sum())))
         members[first] = np.flatnonzero(family)
         gone |= family
-    columns = np.flatnonzero(~gone & open_to_choice(held, up, sat))
-    return Narrowed(np.array(list(members), dtype=np.intp), columns, members)
+    return Narrowed(np.array(list(members), dtype=np.intp), np.flatnonzero(~gone), members)
 
 
 def correlations(values: Floats) -> Floats:

@@ -229,8 +229,7 @@ def chooser(
 
 def by_evidence(context: LearnContext) -> bool:
     """Tell whether labels say which rubrics stay: those of built-in roles, whose answers cost nothing."""
-    wrote = bool(context.work.pool) and context.judge_record.kind != LLM
-    return wrote and context.settings.method == "rubicon" and context.settings.resamples > 0
+    return bool(context.work.pool) and context.judge_record.kind != LLM and context.settings.method == "rubicon"
 
 
 def cross_validated_alpha(

@@ -128,7 +128,7 @@ class Weighed:
             values, up = pool.values[rows], pool.labels[rows]
             found = multi_split(values, up, self.sat, pool.ids, self.blocks[rows], rng, self.policy)
             found = MultiSplit(np.where(self.mined, 1.0, found.p), found.chosen)
-            self._known[key] = found, narrowed(values, up, self.sat, found.p, self.events, self.families, LIKELY)
+            self._known[key] = found, narrowed(values, self.sat, found.p, self.events, self.families, LIKELY)
         return self._known[key]
 
     def order(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:

@@ -87,7 +87,7 @@ def test_a_family_has_one_entry_an_event_before_a_signal() -> None:
     values[:, 1] = values[:, 0]  # answered alike
     p = np.array([0.01, 0.02, 0.2, 0.9, 0.9, 0.9])
     events = np.array([False, True, True, True, True, True])
-    found = narrowed(values, UP, SAT, p, events, IDS, likely=0.3)
+    found = narrowed(values, SAT, p, events, IDS, likely=0.3)
     assert found.base.tolist() == [1, 2], "surest first; the event leads for both"
     assert found.members[1].tolist() == [0, 1]
     assert not set(found.open.tolist()) & {0, 1, 2}
@@ -95,7 +95,7 @@ def test_a_family_has_one_entry_an_event_before_a_signal() -> None:
 
 def test_hints_are_added_up_to_the_maximum_behind_what_is_borne_out() -> None:
     values = pool(4)
-    found = narrowed(values, UP, SAT, np.array([0.01, *[1.0] * 5]), np.ones(6, dtype=bool), IDS, likely=0.3)
+    found = narrowed(values, SAT, np.array([0.01, *[1.0] * 5]), np.ones(6, dtype=bool), IDS, likely=0.3)
     assert with_hints(values, UP, SAT, IDS, found, 1.0, 1).tolist() == [0]
     longer = with_hints(values, UP, SAT, IDS, found, 1.0, 15).tolist()
     assert longer[0] == 0
