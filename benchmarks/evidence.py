@@ -4,8 +4,9 @@
 
 Learns on one half of a log, with the halvings of `rubicon.py`, and looks at the leading rubrics on the other: how many
 hold up (thumbs differ as the side says, Fisher's p < .05), how many went the other way, how many thumbs down they
-cover, and the AUC of the whole set. Then it learns the whole log with its labels shuffled: what is proven there is false.
-Shares have Wilson's interval; means that of Student's t over halvings, which share conversations, so it is too narrow.
+cover, and the AUC of the whole set. Then it learns the whole log with its labels shuffled:
+what is proven there is false. Shares have Wilson's interval; means that of Student's t over halvings, which share
+conversations, so it is too narrow.
 """
 
 from __future__ import annotations
