@@ -114,26 +114,44 @@ def repeated_texts_count_once(folder: Path) -> str:
     return f"999 are said to count once, and {calls[1]['all']:,} calls are planned with and without them"
 
 
-@case("1.8", "a log that isn't in English is told what reads English, and words that find its cases are worth a look")
+@case("1.8", "a log in another language gets events where there is a table of it, else no bare word and the reason why")
 def other_languages_are_told(folder: Path) -> str:
-    """Learn from a log in no known language, in which one word of the assistant stands for every thumb down."""
+    """Learn from a log in no known language, whose thumbs down hang on a word; and from one in German, on a deed."""
     fill = ["wasa", "toru", "melin", "osta", "kir", "bendo", "ulmi", "saru", "teppo", "vanka"]
-    rows = [spoken(n, fill[n % 10 :] + fill[: n % 10], sorry=n % 3 == 0) for n in range(160)]
-    told, said = pollex(folder, "learn", written(folder / "log.jsonl", rows), "--out", "rubrics.json", "--json")
-    note = next(note for note in told["notes"] if "in none of English, Dutch" in note)
-    page = " ".join(unescape((folder / "report.html").read_text(encoding="utf-8")).split())
+    words = [" ".join(fill[n % 10 :] + fill[: n % 10]) for n in range(160)]
+    said = [(f"{text} {n}?", f"{text} {'' if n % 3 else 'grumio '}{n * 7}.") for n, text in enumerate(words)]
+    rubrics, note, page = learned_from(folder, said)
+    assert "in none of English, Dutch" in note, note
     assert note in page
     assert "signals of wording read English only" in page
-    assert "nothing to act on" not in page + said, said
-    return "the note is on the first screen, and no list with a word that held up is said to give nothing to act on"
+    assert not [one for one in rubrics if one["source"].startswith("phrase:")], page
+    assert "grumio" not in "".join(one["text"] for one in rubrics), page
+    failed, done = "Das kann ich leider nicht buchen, Nummer", "Der Tisch ist gebucht, Nummer"
+    asked = "Ich möchte bitte einen Tisch für heute Abend buchen, geht das noch? Es ist Wunsch"
+    planted = [(f"{asked} {n}.", f"{failed if n % 3 == 0 else done} {n * 7}.") for n in range(160)]
+    rubrics, note, page = learned_from(folder, planted)
+    assert "The log is in German" in note, note
+    assert note in page
+    first = next(one for one in rubrics if one["polarity"] == "dsat")
+    assert first["source"].startswith("event:fail"), first
+    assert first["standing"]["p"] <= 0.05, first
+    return f"no bare word and the reason on the first screen; in German the planted deed is proven: “{first['text']}”"
 
 
-def spoken(number: int, words: list[str], *, sorry: bool) -> dict[str, Any]:
-    """Return a conversation of made-up words; with `grumio`, and a thumb down, where it went wrong."""
-    said = [f"{' '.join(words[:6])} {number}?", f"{'grumio ' if sorry else ''}{' '.join(words[3:])} {number * 7}."]
-    roles = ("user", "assistant")
-    messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=True)]
-    return {"id": str(number), "thumbs": "down" if sorry else "up", "messages": messages}
+def learned_from(folder: Path, said: list[tuple[str, str]]) -> tuple[list[dict[str, Any]], str, str]:
+    """Learn from requests and answers, every third with a thumb down; return rubrics, note on language and report."""
+    rows = [
+        {
+            "id": str(number),
+            "thumbs": "up" if number % 3 else "down",
+            "messages": [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}],
+        }
+        for number, (asked, answered) in enumerate(said)
+    ]
+    told, _ = pollex(folder, "learn", written(folder / "log.jsonl", rows), "--out", "rubrics.json", "--json")
+    note = next(note for note in told["notes"] if "the log is in" in note.lower())
+    page = " ".join(unescape((folder / "report.html").read_text(encoding="utf-8")).split())
+    return json.loads((folder / "rubrics.json").read_text(encoding="utf-8"))["rubrics"], note, page
 
 
 @case("1.9", "an answer with a reason is a person's; only what somebody decided is adjudicated")
