@@ -35,12 +35,19 @@ MOST = 15
 """Rubrics of a set where no budget is given: more add little."""
 
 
+BESIDE = ("signal", "phrase", "turns", "rate")
+"""Kinds of sources of the second list, which a model's rubrics have beside theirs."""
+
+
 def kinds_of(rubrics: Sequence[Rubric]) -> Ints:
     """Return the number of each rubric's budget `[rubric]`.
 
     SAT and DSAT of the headline list, then of the second list.
     """
-    return np.array([(rubric.polarity == "dsat") + 2 * (not rubric.leads) for rubric in rubrics], dtype=np.intp)
+    return np.array(
+        [(rubric.polarity == "dsat") + 2 * (rubric.source.partition(":")[0] in BESIDE) for rubric in rubrics],
+        dtype=np.intp,
+    )
 
 
 @dataclass(frozen=True, eq=False)
