@@ -147,14 +147,14 @@ def multi_split(
         sat: Whether a rubric is one of satisfaction `[rubric]`.
         blocks: Number of each conversation's user or other unit `[conversation]`.
     """
-    held, p = holds(values), np.ones((SPLITS, len(ids)))
+    held, p, taken = holds(values), np.ones((SPLITS, len(ids))), np.zeros((SPLITS, len(ids)))
     for row, mine in enumerate(halvings(up, blocks, rng)):
         chosen = chosen_of(values[mine], up[mine], sat, ids, policy)
         if len(chosen):
             other = ~mine
             own = one_sided(held[np.ix_(other, chosen)], up[other], sat[chosen])
-            p[row, chosen] = np.minimum(1.0, own * len(chosen))
-    return MultiSplit(over_halvings(p), (p < 1).mean(axis=0))
+            p[row, chosen], taken[row, chosen] = np.minimum(1.0, own * len(chosen)), 1.0
+    return MultiSplit(over_halvings(p), taken.mean(axis=0))
 
 
 @dataclass(frozen=True)

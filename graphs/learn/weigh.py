@@ -95,6 +95,7 @@ class Weighed:
         families: Name of each rubric's family.
         blocks: Number of each conversation's user or other unit `[conversation]`.
         limits: Rubrics of satisfaction and of dissatisfaction at most.
+        most: Rubrics in all at most.
     """
 
     pool: Candidates
@@ -104,6 +105,7 @@ class Weighed:
     families: list[str]
     blocks: Ints
     limits: tuple[int, int]
+    most: int
     policy: str
     seed: int
     _known: dict[bytes, tuple[MultiSplit, Narrowed]] = field(default_factory=dict, repr=False)
@@ -120,6 +122,7 @@ class Weighed:
             [family_of(rubric.source) for rubric in rubrics],
             block_ids(pool.conversations),
             (MOST, MOST) if settings.budget == TEN_A_LIST else (settings.budget[0], settings.budget[1]),
+            MOST if settings.budget == TEN_A_LIST else settings.budget[0] + settings.budget[1],
             settings.policy,
             settings.seed,
         )
@@ -159,7 +162,7 @@ class Weighed:
         kept: list[int] = []
         for column in order.tolist():
             side = bool(self.sat[column])
-            if left[side] and len(kept) < max(MOST, sum(self.limits) * (self.limits != (MOST, MOST))):
+            if left[side] and len(kept) < self.most:
                 left[side] -= 1
                 kept.append(column)
         return np.array(kept, dtype=np.intp)
