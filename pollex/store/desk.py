@@ -1,4 +1,4 @@
-"""Tables of the browser's trials: repeated calls, drafts of rubric sets, rights, studies, and saved views."""
+"""Tables of the browser's trials: repeated calls, drafts of rubric sets, rights, and studies."""
 
 from __future__ import annotations
 
@@ -6,22 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pollex.store.tables import Row
-
-
-@dataclass(frozen=True)
-class ViewRow(Row):
-    """A saved view: what a list of conversations is narrowed to and sorted by; of several with its id the last counts.
-
-    Attributes:
-        query: Of the list's address, without the run.
-    """
-
-    table: ClassVar = "views"
-    id: str
-    time: str
-    name: str
-    query: str
-    removed: bool = False
 
 
 @dataclass(frozen=True)

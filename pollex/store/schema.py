@@ -23,7 +23,6 @@ ROWS: dict[type[Row], str] = {
     tables.LeaseRow: "PRIMARY KEY (id)",
     tables.SheetRow: "PRIMARY KEY (label)",
     tables.OriginalRow: "",
-    desk.ViewRow: "",
     desk.ChosenRow: "PRIMARY KEY (queue, conversation)",
     desk.ReplayRow: "PRIMARY KEY (id)",
     desk.DraftRow: "PRIMARY KEY (id, version)",

@@ -44,7 +44,6 @@ from pollex.web.pages import (
     studies,
     talk,
     thumbs,
-    views,
     waiting,
 )
 from pollex.web.site import Site
@@ -89,7 +88,6 @@ def routes() -> list[BaseRoute]:
         *talk.ROUTES,
         *thumbs.ROUTES,
         *chosen.ROUTES,
-        *views.ROUTES,
         *waiting.ROUTES,
         *replay.ROUTES,
         *drafts.ROUTES,

@@ -36,12 +36,6 @@ class Clash(Fault):
     status = 409
 
 
-class MustMatch(Fault):
-    """A write that doesn't say which version it replaces."""
-
-    status = 428
-
-
 class Forbidden(Fault):
     """A write that this server, or this visitor, may not make."""
 

@@ -16,8 +16,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
-from starlette.responses import Response
-
 from pollex.errors import BadCalibrator, PollexError, WrongUse
 from pollex.gateway.budget import Budget
 from pollex.rubrics.rubric_set import RubricSet
@@ -74,7 +72,6 @@ class Site:
         typed: The words that each of them was asked in.
         budgets: What talking has cost since the start, by profile.
         children: Commands that the browser started.
-        answers: What was answered to writes, by path, key, person and words; see `once`.
         turn: Held by whoever gives out or keeps labels: no conversation is given out once too often.
     """
 
@@ -93,7 +90,6 @@ class Site:
     typed: dict[str, str] = field(default_factory=dict)
     budgets: dict[str, Budget] = field(default_factory=dict)
     children: Children = field(default_factory=Children)
-    answers: dict[tuple[str, ...], asyncio.Future[Response]] = field(default_factory=dict)
     _sets: dict[str, NamedSet] = field(default_factory=dict)
     _made: dict[Any, Any] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)

@@ -19,7 +19,6 @@ from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import frame, links
 from pollex.web.faults import Clash, Fault
 from pollex.web.forms import Form, answered, body, query, site_of
-from pollex.web.once import once
 from pollex.web.opinions import asked_about, disputed, sheet_questions
 from pollex.web.queues import QUESTION
 
@@ -122,5 +121,5 @@ def _decision(about: Opinion, form: DecisionForm, value: str | float) -> LabelRo
 
 ROUTES = [
     Route(links.ADJUDICATE, adjudicate),
-    Route("/api/adjudications", once(decide), methods=["POST"]),
+    Route("/api/adjudications", decide, methods=["POST"]),
 ]

@@ -17,7 +17,6 @@ from pollex.store.tables import QueueRow, now
 from pollex.web import links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Form, answered, body, site_of
-from pollex.web.once import once
 from pollex.web.queues import CHOSEN, queue_of, queues_of
 from pollex.web.site import Site
 
@@ -92,4 +91,4 @@ def queues_with(site: Site, run: Run, conversation: str) -> tuple[list[dict[str,
     return within, [queue for queue in queues_of(site.store) if queue.run == run.id and queue.id not in names]
 
 
-ROUTES = [Route("/api/chosen", once(choose), methods=["POST"])]
+ROUTES = [Route("/api/chosen", choose, methods=["POST"])]

@@ -24,7 +24,6 @@ from pollex.web.filters import FACETS
 from pollex.web.forms import query, site_of
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import RANGES, ListForm, Listing, Row, listing_of, row_json
-from pollex.web.pages.views import views_of
 from pollex.web.queues import queues_of
 
 COLUMNS = (
@@ -80,7 +79,6 @@ def conversations(request: Request) -> Response:
         columns=COLUMNS,
         ranges=RANGES,
         read_only=site.read_only,
-        views=views_of(site),
         queues=[queue for queue in queues_of(site.store) if queue.run == listing.run.id],
         drawing=drawings.histogram("NetSAT", counted, marks) if counted else None,
         reach=(float(counted.edges[0]), float(counted.edges[-1])) if counted else None,

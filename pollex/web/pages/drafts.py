@@ -23,10 +23,9 @@ from pollex.store.desk import DraftRow
 from pollex.store.runs import Run
 from pollex.store.tables import now, packed, unpacked
 from pollex.web import frame, links
-from pollex.web.faults import Fault, MustMatch, NotThere
+from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.listing import run_that_asked
-from pollex.web.once import once
 from pollex.web.refitting import cost_of, judges_of, laid_out
 from pollex.web.site import NamedSet, Site
 
@@ -200,50 +199,22 @@ async def take_again(request: Request) -> Response:
     return answered(request, f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version})
 
 
-class EntriesForm(Form):
-    """A draft as a whole."""
-
-    entries: tuple[Entry, ...] = Field(min_length=1, max_length=1000)
-
-
-async def put(request: Request) -> Response:
-    """Keep a draft as a whole over the version that `If-Match` names."""
-    site, form = site_of(request), await body(request, EntriesForm)
-    site.require_writing()
-    if not any(entry.on for entry in form.entries):
-        raise Fault(NONE_ON, remedy="switch one on")
-    async with site.turn:
-        row, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
-        wanted = request.headers.get("if-match")
-        if wanted is None:
-            raise MustMatch("which version this replaces is not said", remedy="send its ETag as If-Match")
-        if wanted != _tag(row):
-            return _newer(row, entries)
-        kept = _row(row.id, row.version + 1, named, form.entries)
-        await site.store.write([kept])
-    return JSONResponse({"ok": True, "draft": kept.id, "version": kept.version}, headers={"ETag": _tag(kept)})
-
-
 def as_json(request: Request) -> Response:
-    """Return a draft as JSON; its ETag names the version."""
+    """Return a draft as JSON."""
     query(request, Nothing)
     row, entries, _ = draft_of(site_of(request), request.path_params["draft"])
-    return JSONResponse({"ok": True} | _told(row, entries), headers={"ETag": _tag(row)})
+    return JSONResponse({"ok": True} | _told(row, entries))
 
 
 def _newer(row: DraftRow, entries: Sequence[Entry]) -> Response:
     """Refuse what was made of an older version, with the newer one."""
     what = {"error": f"version {row.version} has come since", "where": "", "remedy": "change that one", "status": 409}
-    return JSONResponse({"ok": False} | what | _told(row, entries), 409, headers={"ETag": _tag(row)})
+    return JSONResponse({"ok": False} | what | _told(row, entries), 409)
 
 
 def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
     told = [entry.model_dump(mode="json") for entry in entries]
     return {"draft": row.id, "version": row.version, "set": row.base, "entries": told}
-
-
-def _tag(row: DraftRow) -> str:
-    return f'"{row.version}"'
 
 
 async def look_ahead(request: Request) -> Response:
@@ -335,10 +306,9 @@ ROUTES = [
     Route(f"{links.DRAFTS}/{{draft}}", draft),
     Route(f"{links.DRAFTS}/{{draft}}/file", as_file),
     Route("/api/drafts/{draft}", as_json),
-    Route("/api/drafts/{draft}", once(put), methods=["PUT"]),
-    Route("/api/drafts", once(begin), methods=["POST"]),
-    Route("/api/drafts/{draft}", once(keep), methods=["POST"]),
-    Route("/api/drafts/{draft}/again", once(take_again), methods=["POST"]),
+    Route("/api/drafts", begin, methods=["POST"]),
+    Route("/api/drafts/{draft}", keep, methods=["POST"]),
+    Route("/api/drafts/{draft}/again", take_again, methods=["POST"]),
     Route("/api/drafts/{draft}/preview", look_ahead, methods=["POST"]),
-    Route("/api/drafts/{draft}/refit", once(refit), methods=["POST"]),
+    Route("/api/drafts/{draft}/refit", refit, methods=["POST"]),
 ]

@@ -17,7 +17,6 @@ from pollex.web.listing import SCORING
 from pollex.web.model_beside import built_in_beside
 from pollex.web.pages.runs import pulse_of
 from pollex.web.pages.sets import Support, supported
-from pollex.web.pages.views import views_of
 from pollex.web.pages.waiting import waiting_in
 
 LAST = 5
@@ -42,7 +41,6 @@ def home(request: Request) -> Response:
         started=[one for one in site.children.by_id.values() if one.back == links.HOME and one.state != "done"],
         waiting=[(run, len(found.conversations)) for run, _ in every if (found := waiting_in(site, run))],
         left=site.store.rows(LEFT),
-        views=views_of(site),
         folder=site.store.folder,
         named=named,
         in_store=named is not None and named.run in known,

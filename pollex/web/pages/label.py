@@ -24,7 +24,6 @@ from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.guests import guest_of, links_to, require_name
 from pollex.web.listing import lens_for, scoring_run
-from pollex.web.once import once
 from pollex.web.questions import answers_on, of_rubrics, of_toml, packed_sheet, questions_of
 from pollex.web.queues import KINDS, QUESTION, UNDONE, lease_of, left_of, next_lease, queue_of, queues_of, require_open
 from pollex.web.site import Site
@@ -261,8 +260,8 @@ def _answers(form: LabelForm, questions: Sequence[SheetQuestion]) -> list[tuple[
 ROUTES = [
     Route(links.LABEL, queues),
     Route(f"{links.LABEL}/{{queue}}", sheet),
-    Route("/api/queues", once(make_queue), methods=["POST"]),
-    Route("/api/queues/{queue}/next", once(give_next), methods=["POST"]),
-    Route("/api/labels", once(keep), methods=["POST"]),
-    Route("/api/labels/{id}/undo", once(undo), methods=["POST"]),
+    Route("/api/queues", make_queue, methods=["POST"]),
+    Route("/api/queues/{queue}/next", give_next, methods=["POST"]),
+    Route("/api/labels", keep, methods=["POST"]),
+    Route("/api/labels/{id}/undo", undo, methods=["POST"]),
 ]

@@ -26,7 +26,6 @@ from pollex.store.tables import now, packed, unpacked
 from pollex.web import frame, links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Form, answered, body, query, site_of
-from pollex.web.once import once
 from pollex.web.pages.conversation import looked_up
 from pollex.web.site import Site
 
@@ -186,5 +185,5 @@ def live(request: Request) -> Response:
 ROUTES = [
     Route(links.REPLAY, replay),
     Route(f"{links.REPLAY}/live", live),
-    Route("/api/replays", once(ask), methods=["POST"]),
+    Route("/api/replays", ask, methods=["POST"]),
 ]

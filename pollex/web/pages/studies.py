@@ -23,7 +23,6 @@ from pollex.web import frame, links
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.guests import invited, links_to, take_back
-from pollex.web.once import once
 from pollex.web.queues import queue_of
 from pollex.web.site import Site
 from pollex.web.studies import Study, studies_of, study_of
@@ -218,7 +217,7 @@ def _file(name: str, kind: str, text: str) -> Response:
 ROUTES = [
     Route(links.TALK, studies),
     Route("/api/guests", guests),
-    Route("/api/guests", once(invite), methods=["POST"]),
-    Route("/api/guests/{guest}/revocation", once(revoke), methods=["POST"]),
+    Route("/api/guests", invite, methods=["POST"]),
+    Route("/api/guests/{guest}/revocation", revoke, methods=["POST"]),
     Route("/api/studies/{study}/export", export),
 ]

@@ -20,7 +20,6 @@ from pollex.web import frame, links
 from pollex.web.faults import Clash, Forbidden
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
 from pollex.web.guests import Guest, guest_of
-from pollex.web.once import once
 from pollex.web.pages.studies import show_study
 from pollex.web.questions import answers_on
 from pollex.web.site import Site
@@ -225,9 +224,9 @@ ROUTES = [
     Route(PAGE, talk),
     Route(f"{PAGE}/live", live),
     Route(f"{PAGE}/stream", stream),
-    Route(f"{WRITE}/begin", once(start), methods=["POST"]),
-    Route(f"{WRITE}/turns", once(turn), methods=["POST"]),
-    Route(f"{WRITE}/again", once(again), methods=["POST"]),
-    Route(f"{WRITE}/end", once(end), methods=["POST"]),
-    Route(f"{WRITE}/sheet", once(keep), methods=["POST"]),
+    Route(f"{WRITE}/begin", start, methods=["POST"]),
+    Route(f"{WRITE}/turns", turn, methods=["POST"]),
+    Route(f"{WRITE}/again", again, methods=["POST"]),
+    Route(f"{WRITE}/end", end, methods=["POST"]),
+    Route(f"{WRITE}/sheet", keep, methods=["POST"]),
 ]

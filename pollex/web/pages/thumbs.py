@@ -16,7 +16,6 @@ from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import links
 from pollex.web.faults import Clash, NotThere
 from pollex.web.forms import Form, answered, body, site_of
-from pollex.web.once import once
 from pollex.web.queues import QUESTION
 
 
@@ -53,4 +52,4 @@ async def thumb(request: Request) -> Response:
     return answered(request, back, {"label": label.id})
 
 
-ROUTES = [Route("/api/thumbs", once(thumb), methods=["POST"])]
+ROUTES = [Route("/api/thumbs", thumb, methods=["POST"])]

@@ -24,7 +24,6 @@ from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import frame, links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
-from pollex.web.once import once
 from pollex.web.opinions import disputed
 from pollex.web.site import Site
 
@@ -229,6 +228,6 @@ ROUTES = [
     Route(links.WAITING, waits),
     Route(f"{links.WAITING}/{{run}}", case),
     Route("/api/waiting", as_json),
-    Route("/api/given", once(give), methods=["POST"]),
-    Route("/api/waiting/{run}/resume", once(resume), methods=["POST"]),
+    Route("/api/given", give, methods=["POST"]),
+    Route("/api/waiting/{run}/resume", resume, methods=["POST"]),
 ]

@@ -43,9 +43,9 @@ export async function fetchPart(address, options = {}) {
   }
 }
 
-/** Sends JSON, with a key that makes a repeat harmless; says what went wrong, keeps what was typed. */
+/** Sends JSON; says what went wrong, keeps what was typed. */
 export async function send(address, values, method = "POST") {
-  const headers = { "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID() };
+  const headers = { "Content-Type": "application/json" };
   const answer = await fetchPart(address, { method, headers, body: JSON.stringify(values) });
   const told = await answer.json();
   if (!answer.ok) throw new Error([told.error, told.remedy].filter(Boolean).join(": "));

@@ -79,26 +79,6 @@ async def test_what_was_typed_over_an_older_version_comes_back_beside_the_newer_
             assert store.value("SELECT max(version) FROM drafts") == 2
 
 
-async def test_a_draft_is_put_over_the_version_that_was_read_and_over_no_other(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=12) as store:
-        async with client_of(made_app(store)) as client:
-            path = f"/api/drafts/{await begun(client, store)}"
-            read = await client.get(path)
-            entries = read.json()["entries"]
-            entries[0]["text"] = "Other words."
-            assert (await client.put(path, json={"entries": entries})).status_code == 428
-            given = {"If-Match": read.headers["etag"]}
-            kept = await client.put(path, json={"entries": entries}, headers=given)
-            assert (kept.status_code, kept.headers["etag"]) == (200, '"2"')
-            late = await client.put(path, json={"entries": entries[:1]}, headers=given)
-            assert (late.status_code, late.headers["etag"]) == (409, '"2"')
-            assert late.json()["entries"] == entries, "the newer one comes with the refusal"
-            off = [entry | {"on": False} for entry in entries]
-            for wrong in ([], off, [{"text": "", "polarity": "sat"}]):
-                refused = await client.put(path, json={"entries": wrong}, headers={"If-Match": '"2"'})
-                assert refused.status_code == 400, wrong
-
-
 async def test_the_preview_counts_what_flips_under_the_old_threshold_and_keeps_nothing(tmp_path: Path) -> None:
     with made_store(tmp_path / ".pollex", n=24) as store:
         async with client_of(made_app(store)) as client:

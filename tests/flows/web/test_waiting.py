@@ -86,18 +86,3 @@ async def test_what_the_run_does_not_ask_is_refused(client: httpx2.AsyncClient, 
     assert (await give(client, run, "ann", "perhaps", case)).status_code == 400
     assert (await give(client, run, "ann", "yes", "conversation 1")).status_code == 409
     assert (await client.get("/waiting/learn-1")).status_code == 404
-
-
-async def test_a_write_that_comes_twice_is_made_once(client: httpx2.AsyncClient, doubted: tuple[Store, str]) -> None:
-    store, run = doubted
-    case = case_of((await client.get(f"/waiting/{run}", params={"who": "ann"})).text)
-    body = {"run": run, "who": "ann", "option": "yes", "conversation": case}
-    first, again = [await client.post("/api/given", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2)]
-    assert first.json() == again.json()
-    assert store.value("SELECT count(*) FROM labels") == 1
-    await client.post("/api/given", json=body | {"who": "bob"}, headers={"Idempotency-Key": "k"})
-    assert store.value("SELECT count(*) FROM labels") == 2, "another person's answer is not a repeated one"
-    wrong = [
-        await client.post("/api/given", json=body | {"option": "?"}, headers={"Idempotency-Key": "q"}) for _ in "ab"
-    ]
-    assert [answer.status_code for answer in wrong] == [400, 400]

@@ -1,10 +1,9 @@
-"""Conversations that are put into queues by hand, and lists that are kept as views."""
+"""Conversations that are put into queues by hand, and lists by one source of thumbs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from test_pages import HOSTILE, only_our_elements
 from web_site import client_of, conversation, made_app, made_store
 
 from pollex.conversations.conversation import Flag
@@ -69,24 +68,6 @@ async def test_what_can_not_be_put_into_a_queue_is_said(tmp_path: Path) -> None:
             assert "/api/chosen" not in page
             assert 'data-key="x"' not in page
             assert (await client.post("/api/chosen", data={"run": "learn-1", "id": "x"})).status_code == 403
-
-
-async def test_a_view_is_kept_listed_opened_in_any_run_and_removed(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=4) as store:
-        async with client_of(made_app(store)) as client:
-            given = {"name": HOSTILE[0], "query": "thumb=up&sort=netsat&group=a%26b&at=3", "run": "learn-1"}
-            answer = await client.post("/api/views", data=given)
-            assert answer.headers["location"] == "/conversations?run=learn-1&thumb=up&group=a%26b&sort=netsat"
-            (view,) = (await client.get("/api/views")).json()["views"]
-            assert view["query"] == {"thumb": "up", "group": "a&b", "sort": "netsat"}
-            for path, link in (("/", "?thumb"), ("/conversations?run=score-2", "?run=score-2")):
-                page = (await client.get(path)).text
-                only_our_elements(page)
-                assert f'href="/conversations{link}' in page
-                assert "&lt;script&gt;alert" in page
-            assert (await client.post(f"/api/views/{view['id']}/removal", data={})).status_code == 303
-            assert (await client.get("/api/views")).json()["views"] == []
-            assert (await client.post(f"/api/views/{view['id']}/removal", data={})).status_code == 404
 
 
 async def test_a_list_shows_filters_and_sorts_by_the_thumbs_of_the_source_that_is_chosen(tmp_path: Path) -> None:
