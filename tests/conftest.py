@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import signal
@@ -27,6 +28,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 PRIVATE = ("OPENAI_", "AZURE_OPENAI_", "POLLEX_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+gc.disable()  # of what is imported and collected nothing goes away
+
+
+def pytest_collection_finish() -> None:
+    """Lets the garbage collector pass over the libraries: it would look through them again and again."""
+    gc.freeze()
+    gc.set_threshold(20_000)
+    gc.enable()
 
 
 class NetworkRefused(OSError):

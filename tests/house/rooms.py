@@ -51,9 +51,10 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
-def imports(path: Path) -> Iterator[Import]:
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
     """All that a file imports, at its top or inside a function."""
-    return imports_of(tree_of(path), str(path.relative_to(ROOT)))
+    return tuple(imports_of(tree_of(path), str(path.relative_to(ROOT))))
 
 
 def imports_of(tree: ast.Module, name: str) -> Iterator[Import]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
-from rooms import FOLDERS, sources
+from rooms import FOLDERS, sources, tree_of
 
 BUDGET = Path(__file__).with_name("budget.toml")
 
@@ -20,20 +19,13 @@ def sizes() -> dict[str, dict[str, int]]:
     """Lines, statements and modules of each room; an `__init__` is no module."""
     found: dict[str, dict[str, int]] = {}
     for package in FOLDERS:
-        texts = {path: path.read_text("utf-8") for path in sources(package)}
+        paths = sources(package)
         found[package] = {
-            "lines": sum(text.count("\n") for text in texts.values()),
-            "statements": sum(
-                isinstance(node, ast.stmt) for text in texts.values() for node in ast.walk(ast.parse(text))
-            ),
-            "modules": sum(path.name != "__init__.py" for path in texts),
+            "lines": sum(path.read_text("utf-8").count("\n") for path in paths),
+            "statements": sum(isinstance(node, ast.stmt) for path in paths for node in ast.walk(tree_of(path))),
+            "modules": sum(path.name != "__init__.py" for path in paths),
         }
     return found
-
-
-def nodes(text: str) -> Iterator[ast.AST]:
-    """Every node of a source text."""
-    return ast.walk(ast.parse(text))
 
 
 def class_names_twice() -> list[str]:
@@ -42,7 +34,7 @@ def class_names_twice() -> list[str]:
         node.name
         for package in FOLDERS
         for path in sources(package)
-        for node in nodes(path.read_text("utf-8"))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.ClassDef)
     )
     return sorted(name for name, times in names.items() if times > 1)

@@ -6,7 +6,7 @@ import ast
 import re
 
 import pytest
-from rooms import FOLDERS, sources
+from rooms import FOLDERS, sources, tree_of
 
 OPTION = re.compile(r"(?:^|\s)--[a-z]")
 
@@ -24,11 +24,11 @@ def texts(call: ast.expr) -> list[str]:
     return [re.sub(r"`[^`]*`", "", str(text)) for text in [*whole, *plain]]
 
 
-def raised(source: str) -> list[tuple[int, str]]:
+def raised(tree: ast.Module) -> list[tuple[int, str]]:
     """What is raised, and where."""
     return [
         (node.lineno, text)
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Raise) and node.exc is not None
         for text in texts(node.exc)
     ]
@@ -39,13 +39,14 @@ def test_a_message_names_no_option_of_the_terminal(package: str) -> None:
     found = [
         f"{path.name}:{line}: {text}"
         for path in sources(package)
-        if path.suffix == ".py"
-        for line, text in raised(path.read_text(encoding="utf-8"))
+        for line, text in raised(tree_of(path))
         if OPTION.search(text)
     ]
     assert found == []
 
 
 def test_an_option_in_a_message_is_found() -> None:
-    assert [text for _, text in raised("raise E('no', remedy='give --samples 5')") if OPTION.search(text)]
-    assert not [text for _, text in raised("raise E('see `pollex doctor --rebuild`')") if OPTION.search(text)]
+    assert [text for _, text in raised(ast.parse("raise E('no', remedy='give --samples 5')")) if OPTION.search(text)]
+    assert not [
+        text for _, text in raised(ast.parse("raise E('see `pollex doctor --rebuild`')")) if OPTION.search(text)
+    ]
