@@ -11,10 +11,9 @@ import numpy as np
 from rubric_set_by_hand import plain, rubric_set
 
 from pollex.agents.llm.sampling import point
+from pollex.agents.task import Task, asked, run_question
 from pollex.agents.votes import Rule
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.graphs.judge.run import TASK, Task, asked
-from pollex.graphs.judge.state import run_question
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.netsat import NetSat
 from pollex.rubrics.rubric_set import RubricSet
@@ -26,6 +25,7 @@ from pollex.store.rows import answer_rows, conversation_rows, fact, rubric_rows
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, ScoreRow, packed
+from pollex.store.votes import TASK
 from pollex.web.app import application
 from pollex.web.guard import Door, Guard
 from pollex.web.guests import guests_of

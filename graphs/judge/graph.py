@@ -12,18 +12,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from pollex.agents.ensemble import Ensemble
+from pollex.agents.task import PERSON, Tally, persons_answer, persons_question, run_question
 from pollex.agents.votes import Votes
 from pollex.graphs.batches import BatchState, BatchWork, batched, finish, on_each
 from pollex.graphs.context import Context, ConversationIndex, resources
-from pollex.graphs.judge.state import (
-    PERSON,
-    JudgeRunState,
-    Tally,
-    fit_to_thumbs,
-    persons_answer,
-    persons_question,
-    run_question,
-)
+from pollex.graphs.judge.state import JudgeRunState, fit_to_thumbs
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.store.rows import answer_rows, label_row
 

@@ -1,4 +1,4 @@
-"""Vote counts of a `judge` run, and the question ids of stored votes."""
+"""The state of a run of `judge`: votes so far, and the rule with the τ that was fitted."""
 
 from __future__ import annotations
 
@@ -9,38 +9,36 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pollex.agents.llm.sampling import point
-from pollex.agents.votes import Rule, counted, diversity_entropy
+from pollex.agents.task import Tally, Task
+from pollex.agents.votes import Rule, diversity_entropy
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
 from pollex.graphs.context import ConversationIndex
-from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.selection.consensus import Filtered, FittedTau, crossfitted, entropies, fitted_tau, modes
 
-PERSON = "person"
 FOLDS, SEED = 10, 0
 """To tell what a fitted τ does to thumbs that it was not fitted to."""
 
 
-@dataclass
-class Tally:
-    """The votes on one conversation.
+@dataclass(frozen=True)
+class Judged:
+    """The result of a run of `judge`; `verdicts_of` reads the verdicts.
 
     Attributes:
-        votes: Runs that chose each option, [option].
-        asked: Runs that were asked.
-        scorable: False if no judge could be asked.
+        counts: Conversations by result: `rated`, `by a person`, and the reasons of NONE.
+        waiting: How many wait for people.
+        asked: Runs asked, of `planned` ones: the others were saved by stopping early.
     """
 
-    votes: tuple[int, ...]
+    run: str
+    task: Task
+    rule: Rule
+    fitted: FittedTau | None
+    unseen: Filtered | None
+    counts: dict[str, int]
+    waiting: int
     asked: int
-    scorable: bool = True
-
-    @classmethod
-    def of(cls, votes: Sequence[Answer | Unanswered], options: int) -> Tally:
-        """Count the votes in answers."""
-        scorable = not any(isinstance(vote, Unanswered) and vote.outcome == "not_scorable" for vote in votes)
-        return cls(counted(votes, options), len(votes), scorable)
+    planned: int
 
 
 @dataclass
@@ -109,20 +107,3 @@ def fit_to_thumbs(work: JudgeRunState, shelf: ConversationIndex, truth: Mapping[
 
 def _entropy(votes: Sequence[int]) -> float:
     return diversity_entropy(votes) if sum(votes) else -1.0
-
-
-def run_question(question: Question, number: int) -> Question:
-    """Return the question under the id of one run: with its number, from 1."""
-    return question.model_copy(update={"id": f"{question.id}#{number + 1}"})
-
-
-def persons_question(question: Question) -> Question:
-    """Return the question under the id of a person's answer."""
-    return question.model_copy(update={"id": f"{question.id}#{PERSON}"})
-
-
-def persons_answer(question: Question, chosen: int) -> Answer:
-    """Return a person's answer as stored."""
-    mass = point(chosen, len(question.options))
-    id_ = persons_question(question).id
-    return Answer(question_id=id_, probabilities=mass, chosen=chosen, source="recorded", judge=PERSON)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pollex.cli.output import list_some, show_outcomes, show_used, table
 from pollex.cli.session import Screen
-from pollex.graphs.grade.summary import ALL
+from pollex.formats.grade_summary import ALL
 from pollex.measures.intervals import Figure
 from pollex.services.answer import AnswerResult
 from pollex.services.ask import AskResult

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from pollex.agents.gradings import Grading
 from pollex.agents.llm.reference_judge import PLAIN, TYPE, plain_question, type_question
-from pollex.graphs.grade.run import Grading
-from pollex.graphs.grade.summary import TENTHS, Summary, Value, graded
+from pollex.formats.grade_summary import TENTHS, Summary, Value, graded
 from pollex.measures.intervals import Figure
 from pollex.prompts.grading.profile import COMPARISON, EVIDENCE, EXPLANATION, OVERALL, ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered

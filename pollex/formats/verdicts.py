@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.parsing import as_read
+from pollex.agents.task import Decided, Task
 from pollex.conversations.conversation import Conversation, messages_of
 from pollex.errors import UNREADABLE, BadInput
-from pollex.graphs.judge.run import PORTION, Decided, Judged, Task, votes_of
+from pollex.graphs.judge.state import Judged
 from pollex.rubrics.answers import Answer
 from pollex.store.store import Store
+from pollex.store.votes import PORTION, votes_of
 from pollex.text import parse_json
 
 COLUMNS = {

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from pollex.graphs.grade.run import Grading
-from pollex.graphs.grade.summary import ALL, HUMAN, RULES, Summary
+from pollex.agents.gradings import Grading
+from pollex.formats.grade_summary import ALL, HUMAN, RULES, Summary
 from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure
 from pollex.prompts.grading.profile import COMPARISON, EXPLANATION, OVERALL, ReferencingProfile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,14 +11,14 @@ from typing import Any
 
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.respondent import Respondent
+from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow
-from pollex.conversations.references import Cases
+from pollex.conversations.references import Case, Cases
 from pollex.formats.fields import ReadOptions
 from pollex.formats.references import read_cases
 from pollex.formats.write import require_format, write_rows
 from pollex.graphs.context import Progress
-from pollex.graphs.grade.run import Ended, Response, responses_of
-from pollex.graphs.grade.run import answer as run_graph
+from pollex.graphs.run import RunSettings, carry_out, running
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.services.grade import asker_of, note_cases, profile_for, require_model
@@ -27,6 +28,8 @@ from pollex.services.plan import CallPlan, Plan, call_plan
 from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
 from pollex.services.roles import dismissed, hire
 from pollex.services.workspace import Workspace, workspace
+from pollex.store.resume import conversations_of
+from pollex.store.store import Store
 
 COLUMNS = {
     "id": "VARCHAR",
@@ -39,6 +42,21 @@ COLUMNS = {
     "model": "VARCHAR",
     "temperature": "DOUBLE",
 }
+
+
+MISSING = "not_asked"
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer of the system under test; None if it failed, as `outcome` says."""
+
+    case: Case
+    answer: str | None
+    outcome: str
+    detail: str
+    model: str
+    temperature: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,14 +142,14 @@ def answer(
     profile, cases = _read(questions, options, reading, progress)
     with workspace(run, progress) as opened:
         arguments = {"questions": names_of(questions), "out": out and str(out), "profile": profile.language}
-        ended, usage = opened.run(_answer(opened, cases, profile, model, arguments, options))
-        responses = tuple(responses_of(opened.store, ended.run, cases))
+        (asked, outcomes), usage = opened.run(_answer(opened, cases, profile, model, arguments, options))
+        responses = tuple(responses_of(opened.store, asked, cases))
     result = AnswerResult(
-        run=ended.run,
+        run=asked,
         model=name,
         out=out,
         responses=responses,
-        outcomes=ended.counts,
+        outcomes=outcomes,
         bad_rows=tuple(cases.bad_rows),
         usage=usage,
     )
@@ -183,9 +201,60 @@ async def _answer(
     model: ModelOptions,
     arguments: dict[str, Any],
     options: AnswerOptions,
-) -> tuple[Ended, Usage | None]:
+) -> tuple[tuple[str, dict[str, int]], Usage | None]:
     async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, options.seed)) as staff:
         opened.announce(staff)
         respondent = _respondent(asker_of(staff, model, opened.store, options.seed), options)
         setting = opened.setting(arguments, staff)
-        return await run_graph(cases, respondent=respondent, profile=profile, setting=setting), Usage.of(staff)
+        return await respond(cases, respondent=respondent, profile=profile, setting=setting), Usage.of(staff)
+
+
+async def respond(
+    cases: Cases, *, respondent: Respondent, profile: ReferencingProfile, setting: RunSettings
+) -> tuple[str, dict[str, int]]:
+    """Ask the system under test; return the run, and how many came to what. `responses_of` reads its answers.
+
+    Raises:
+        ResumeRefused: The run to resume was started with other settings.
+    """
+    from pollex.graphs.grade.answer import AnswerContext, AnswerWork, build  # LangGraph takes a while
+
+    fingerprint = {
+        "data": cases.fingerprint[:12],
+        "profile": profile.fingerprint,
+        "respondent": respondent.fingerprint,
+    }
+    store = setting.store
+    async with running("answer", fingerprint, setting, [respondent.name]) as run:
+        responses = list(responses_of(store, run.id, cases))
+        done = [one for one in responses if one.outcome not in setting.retry_outcomes | {MISSING}]
+        settled = {one.case.id for one in done}
+        live = AnswerWork(
+            **setting.of_run(run.id),
+            stage="answer",
+            total=len(cases),
+            pending={case.id: None for case in cases if case.id not in settled},
+            outcomes=Counter(one.outcome for one in done),
+            fine=frozenset({"answered"}),
+            workers=[respondent.name],
+            profile=profile,
+            cases={case.id: case for case in cases},
+            respondent=respondent,
+        )
+        state = await carry_out(build(), live, AnswerContext.of(setting.arguments))
+    return run.id, state["outcomes"]
+
+
+def responses_of(store: Store, run: str, cases: Cases) -> Iterator[Response]:
+    """Yield one response for each question, in the questions' order."""
+    kept = {one.id: one for one in conversations_of(store, run)}
+    for case in cases:
+        yield _response(case, kept.get(case.id))
+
+
+def _response(case: Case, kept: Conversation | None) -> Response:
+    if kept is None:
+        return Response(case, None, MISSING, "not asked", "", None)
+    about = kept.metadata
+    said = next((turn.content for turn in kept.turns if turn.role == "assistant"), None)
+    return Response(case, said, about["outcome"], about["detail"], about["model"], about["temperature"])

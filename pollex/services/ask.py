@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.roles import Judge
+from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
 from pollex.formats.questionnaires import PAPER, SheetQuestion, questionnaire_at
 from pollex.formats.write import require_format, write_rows
 from pollex.graphs.ask import answered
-from pollex.graphs.context import Progress
-from pollex.graphs.questionnaire.run import Asked, ask_all, sheets_of
+from pollex.graphs.context import ConversationIndex, Progress
+from pollex.graphs.run import RunSettings, carry_out, digest, kept_ids, running
+from pollex.graphs.score.run import PORTION
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import Answer
+from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
 from pollex.services.grade import asker_of, require_model
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
@@ -25,6 +29,9 @@ from pollex.services.plan import CallPlan, Plan, call_plan
 from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
 from pollex.services.roles import dismissed, hire
 from pollex.services.workspace import Workspace, workspace
+from pollex.store.resume import answers_of, step
+from pollex.store.rows import conversation_rows
+from pollex.store.store import Store
 
 SEED = 0
 WHY = "a questionnaire is answered by an LLM"
@@ -39,6 +46,10 @@ COLUMNS = {
 """A row for each option of each question that was answered, with DuckDB's types."""
 
 Row = dict[str, Any]
+Answers = Mapping[str, Answer | Unanswered]
+
+SHEET = "questionnaire"
+"""Name of the step that keeps the questions."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -108,18 +119,18 @@ def ask(
     questions, read = _read(logs, questionnaire, reading, progress)
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "questionnaire": str(questionnaire), "out": out and str(out)}
-        asked, usage = opened.run(_ask(opened, read, questions, one_by_one(model), arguments))
+        (asked, sources), usage = opened.run(_ask(opened, read, questions, one_by_one(model), arguments))
         rows = tuple(_rows(opened, asked, read, questions))
     if out is not None:
         write_rows(out, rows, COLUMNS)
     return AskResult(
-        run=asked.run,
+        run=asked,
         judge=judge,
         out=out,
         questions=tuple(questions),
         texts=len(read),
         rows=rows,
-        sources=asked.outcomes,
+        sources=sources,
         bad_rows=read.bad_rows,
         usage=usage,
     )
@@ -164,7 +175,7 @@ def _read(
 
 async def _ask(
     opened: Workspace, read: Logs, questions: list[SheetQuestion], model: ModelOptions, arguments: Row
-) -> tuple[Asked, Usage | None]:
+) -> tuple[tuple[str, dict[str, int]], Usage | None]:
     async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, SEED)) as staff:
         opened.announce(staff)
         asked = await ask_all(
@@ -177,9 +188,9 @@ async def _ask(
         return asked, Usage.of(staff)
 
 
-def _rows(opened: Workspace, asked: Asked, read: Logs, questions: list[SheetQuestion]) -> Iterator[Row]:
+def _rows(opened: Workspace, asked: str, read: Logs, questions: list[SheetQuestion]) -> Iterator[Row]:
     """Yield a row for each option; the probability of having no answer is missing from their sum."""
-    for conversation, found in sheets_of(opened.store, asked.run, read.conversations):
+    for conversation, found in sheets_of(opened.store, asked, read.conversations):
         for question in questions:
             if not isinstance(answer := found.get(question.id), Answer):
                 continue
@@ -187,3 +198,66 @@ def _rows(opened: Workspace, asked: Asked, read: Logs, questions: list[SheetQues
             for (value, _), probability in zip(question.options, answer.probabilities, strict=False):
                 given = {"option": value, "probability": probability}
                 yield about | given | {"ordinal": question.ordinal, "source": answer.source}
+
+
+async def ask_all(
+    conversations: Sequence[Conversation],
+    questions: Sequence[Question],
+    *,
+    judge: Judge,
+    data_fingerprint: str,
+    setting: RunSettings,
+) -> tuple[str, dict[str, int]]:
+    """Ask all questions about each conversation; return the run, and where the answers come from. See `sheets_of`.
+
+    Raises:
+        ResumeRefused: The run to resume was started with other settings.
+    """
+    from pollex.graphs.questionnaire.graph import AskContext, AskWork, build, source_of  # LangGraph takes a while
+
+    kept = [one.model_dump(mode="json") for one in questions]
+    fingerprint = {"data": data_fingerprint[:12], "questionnaire": digest(kept), "judge": judge.fingerprint}
+    store = setting.store
+    async with running("ask", fingerprint, setting, [judge.name]) as run:
+        known = kept_ids(store, run.id)
+        await store.write(conversation_rows(run.id, [one for one in conversations if one.id not in known]))
+        await store.write_step(run.id, SHEET, {"questions": kept})
+        done = {
+            one.id: found
+            for one, found in sheets_of(store, run.id, conversations)
+            if _settled(found, questions, setting.retry_outcomes)
+        }
+        live = AskWork(
+            **setting.of_run(run.id),
+            stage="ask",
+            total=len(conversations),
+            pending={one.id: None for one in conversations if one.id not in done},
+            outcomes=Counter(source_of(one) for found in done.values() for one in found.values()),
+            fine=frozenset({"logprobs", "sampled", "point"}),
+            workers=[judge.name],
+            shelf=ConversationIndex(conversations),
+            judge=judge,
+            questions=questions,
+        )
+        state = await carry_out(build(), live, AskContext.of(setting.arguments))
+    return run.id, state["outcomes"]
+
+
+def sheets_of(store: Store, run: str, conversations: Sequence[Conversation]) -> Iterator[tuple[Conversation, Answers]]:
+    """Yield each conversation with its answers by question, read in portions."""
+    for start in range(0, len(conversations), PORTION):
+        portion = conversations[start : start + PORTION]
+        answers = answers_of(store, run, ids=[one.id for one in portion])
+        yield from ((one, answers.get(one.id, {})) for one in portion)
+
+
+def asked_in(store: Store, run: str) -> dict[str, Question]:
+    """Return the questions of a run of `ask`, by their ids."""
+    kept = step(store, run, SHEET)
+    found = [Question.model_validate(one) for one in kept["questions"]] if kept else []
+    return {one.id: one for one in found}
+
+
+def _settled(found: Answers, questions: Sequence[Question], retry_outcomes: Collection[Outcome]) -> bool:
+    answers = [found.get(question.id) for question in questions]
+    return all(answer is not None and not retryable(answer, retry_outcomes) for answer in answers)

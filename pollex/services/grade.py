@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pollex.agents.gradings import Grading
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.reference_judge import (
     PlainJudge,
@@ -21,17 +22,16 @@ from pollex.conversations.logs import BadRow
 from pollex.conversations.references import Cases, script_of
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
+from pollex.formats.grade_summary import Summary, Value, summary
 from pollex.formats.grades import COLUMNS, grade_rows, summary_json
 from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans
 from pollex.formats.write import draft_of, require_apart, require_format, require_writable, write_rows
 from pollex.graphs.ask import answered
 from pollex.graphs.context import Progress
-from pollex.graphs.grade.run import Ended, Grading, gradings_of
-from pollex.graphs.grade.run import grade as run_graph
-from pollex.graphs.grade.summary import Summary, Value, summary
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.reports.grades import example, grades_page
+from pollex.services.grade_runs import grade_cases, gradings_of
 from pollex.services.logs import Sources, listed, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
@@ -139,10 +139,10 @@ def grade(
         if any(case.answered_by == judge for case in cases):
             progress.note(f"Note: {judge} grades answers of its own; judges tend to prefer these")
         arguments = {"questions": names_of(questions), "out": out and str(out), "profile": profile.language}
-        ended, usage = opened.run(_grade(opened, cases, profile, model, arguments, plain=options.plain))
-        gradings = tuple(gradings_of(opened.store, ended.run, profile, cases))
+        (graded, outcomes), usage = opened.run(_grade(opened, cases, profile, model, arguments, plain=options.plain))
+        gradings = tuple(gradings_of(opened.store, graded, profile, cases))
     result = GradeResult(
-        run=ended.run,
+        run=graded,
         judge=judge,
         out=out,
         page=page,
@@ -150,7 +150,7 @@ def grade(
         profile=profile,
         value=model.settings.value,
         gradings=gradings,
-        outcomes=ended.counts,
+        outcomes=outcomes,
         bad_rows=tuple(cases.bad_rows),
         usage=usage,
     )
@@ -158,7 +158,7 @@ def grade(
         write_rows(out, result.records(), COLUMNS)
     if page is not None:
         shown = example(profile, gradings)
-        made = grades_page(result.summary, judge=judge, pivot=profile.pivot, run=ended.run, example=shown)
+        made = grades_page(result.summary, judge=judge, pivot=profile.pivot, run=graded, example=shown)
         _write_page(page, made)
     return result
 
@@ -243,11 +243,11 @@ async def _grade(
     arguments: dict[str, Any],
     *,
     plain: bool,
-) -> tuple[Ended, Usage | None]:
+) -> tuple[tuple[str, dict[str, int]], Usage | None]:
     async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, SEED)) as staff:
         opened.announce(staff)
         asker = asker_of(staff, model, opened.store, SEED)
-        ended = await run_graph(
+        ended = await grade_cases(
             cases,
             profile=profile,
             classifier=TaskClassifier(asker, profile),

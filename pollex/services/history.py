@@ -227,9 +227,9 @@ def questions_of(store: Store, run: Run) -> dict[str, Question]:
     """Return the questions of a run by id, if it did not ask about rubrics."""
     if run.command not in ("judge", "grade", "ask"):
         return {}
-    from pollex.graphs.grade import run as grading
-    from pollex.graphs.judge import run as judging  # a tenth of a second, for these runs alone
-    from pollex.graphs.questionnaire import run as asking
+    from pollex.services import ask as asking
+    from pollex.services import grade_runs as grading
+    from pollex.store import votes as judging  # a tenth of a second, for these runs alone
 
     kinds = {"judge": judging.asked_in, "grade": grading.asked_in, "ask": asking.asked_in}
     return kinds[run.command](store, run.id)

@@ -18,6 +18,7 @@ from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.parsing import as_read
 from pollex.agents.llm.rater import LlmRater, Variant, calls_of
+from pollex.agents.task import Task, asked
 from pollex.agents.votes import RUNS, Rule
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
@@ -29,9 +30,9 @@ from pollex.gateway.budget import Budget
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Outcome
 from pollex.graphs.context import Progress
-from pollex.graphs.judge.run import Judged, Task, asked
-from pollex.graphs.judge.run import judge as run_graph
+from pollex.graphs.judge.state import Judged
 from pollex.prompts.domain import DomainProfile, profile_at
+from pollex.services.judge_runs import ask_and_rate
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planner, call_plan
@@ -267,7 +268,9 @@ async def _judge(
             secrets=tuple(secret for each in staff for secret in each.secrets),
             traced=partial(_traced, staff),
         )
-        judged = await run_graph(logs.conversations, ensemble, task, data_fingerprint=logs.fingerprint, setting=setting)
+        judged = await ask_and_rate(
+            logs.conversations, ensemble, task, data_fingerprint=logs.fingerprint, setting=setting
+        )
         return judged, staff
 
 

@@ -14,17 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from pollex.agents.task import Task, persons_question
 from pollex.agents.votes import Rule, all_but_one
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids
-from pollex.graphs.judge.run import PORTION, Task, truth_of, votes_of
-from pollex.graphs.judge.state import persons_question
 from pollex.measures.agreement import alpha
 from pollex.measures.intervals import Figure, share_interval
 from pollex.rubrics.answers import Answer
 from pollex.selection.consensus import Filtered, Point, filtered, first_runs, modes, points, sides
+from pollex.services.judge_runs import truth_of
 from pollex.store.labels import THUMB, VOLUNTARY, Opinion, opinions
 from pollex.store.store import Store
+from pollex.store.votes import PORTION, votes_of
 
 FEWEST = 5
 """Texts that two people must share before anything is said of how they agree."""

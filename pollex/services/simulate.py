@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,8 @@ from pollex.formats.write import require_writable, write_lines
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Outcome
 from pollex.graphs.context import Progress
+from pollex.graphs.run import RunSettings, carry_out, digest, running
 from pollex.graphs.simulate import SIMULATED
-from pollex.graphs.simulate.run import Simulated, dialogues_of
-from pollex.graphs.simulate.run import simulate as run_graph
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.simulate.systems import chosen
 from pollex.rubrics.answers import Unanswered
@@ -32,6 +31,8 @@ from pollex.services.plan import CallPlan, Plan, Planner, call_plan
 from pollex.services.results import Shown, Usage, counted, usage_json
 from pollex.services.roles import dismissed, hire
 from pollex.services.workspace import Workspace, workspace
+from pollex.store.resume import conversations_of
+from pollex.store.store import Store
 
 WHY = "simulating dialogues needs an LLM"
 
@@ -162,9 +163,9 @@ def simulate(
     if out is not None:
         require_writable(out, options.topics)
     with workspace(run, progress) as opened:
-        ended, usage = opened.run(_simulate(opened, scenes, options, model, out))
-        dialogues = tuple(dialogues_of(opened.store, ended.run, scenes))
-    result = SimulateResult(run=ended.run, model=name, out=out, dialogues=dialogues, outcomes=ended.counts, usage=usage)
+        (held, outcomes), usage = opened.run(_simulate(opened, scenes, options, model, out))
+        dialogues = tuple(dialogues_of(opened.store, held, scenes))
+    result = SimulateResult(run=held, model=name, out=out, dialogues=dialogues, outcomes=outcomes, usage=usage)
     if out is not None:
         write_lines(out, result.records())
     return result
@@ -188,13 +189,47 @@ def plan_simulate(options: SimulateOptions, *, run: RunOptions, model: ModelOpti
 
 async def _simulate(
     opened: Workspace, scenes: Sequence[Scene], options: SimulateOptions, model: ModelOptions, out: Path | None
-) -> tuple[Simulated, Usage | None]:
+) -> tuple[tuple[str, dict[str, int]], Usage | None]:
     async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, options.seed)) as staff:
         opened.announce(staff)
         simulator = options.simulator(asker_of(staff, model, opened.store, options.seed))
         arguments = {"topics": str(options.topics), "systems": list(options.systems), "out": out and str(out)}
-        ended = await run_graph(scenes, simulator, opened.setting(arguments, staff))
-        return ended, Usage.of(staff)
+        return await hold(scenes, simulator, opened.setting(arguments, staff)), Usage.of(staff)
+
+
+async def hold(scenes: Sequence[Scene], simulator: Simulator, setting: RunSettings) -> tuple[str, dict[str, int]]:
+    """Hold the dialogues of all scenes; return the run, and how many came to what. `dialogues_of` reads them.
+
+    Raises:
+        ResumeRefused: The run to resume was started with other settings.
+    """
+    from pollex.graphs.simulate.graph import SimulateContext, SimulateWork, build  # LangGraph takes a while
+
+    told = digest([[scene.id, asdict(scene.topic), asdict(scene.persona)] for scene in scenes])
+    fingerprint = {"scenes": told, "simulator": simulator.fingerprint}
+    async with running("simulate", fingerprint, setting, [simulator.name]) as run:
+        kept = dialogues_of(setting.store, run.id, scenes)
+        done = {one.id: one.metadata["outcome"] for one in kept}
+        done = {id_: outcome for id_, outcome in done.items() if outcome not in setting.retry_outcomes}
+        live = SimulateWork(
+            **setting.of_run(run.id),
+            stage="simulate",
+            total=len(scenes),
+            pending={scene.id: None for scene in scenes if scene.id not in done},
+            outcomes=Counter(done.values()),
+            fine=frozenset({SIMULATED}),
+            workers=[simulator.name],
+            scenes={scene.id: scene for scene in scenes},
+            simulator=simulator,
+        )
+        state = await carry_out(build(), live, SimulateContext.of(setting.arguments))
+    return run.id, state["outcomes"]
+
+
+def dialogues_of(store: Store, run: str, scenes: Sequence[Scene]) -> list[Conversation]:
+    """Return the stored dialogues of a run, in the order of the scenes."""
+    kept = {one.id: one for one in conversations_of(store, run)}
+    return [kept[scene.id] for scene in scenes if scene.id in kept]
 
 
 @dataclass

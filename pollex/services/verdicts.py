@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pollex.agents.task import Decided
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow
 from pollex.formats.verdicts import (
@@ -20,10 +21,11 @@ from pollex.formats.verdicts import (
     vote_rows,
 )
 from pollex.formats.write import write_lines, write_rows
-from pollex.graphs.judge.run import Decided, Judged, verdicts_of
+from pollex.graphs.judge.state import Judged
 from pollex.services.precision import Precision, precision_of
 from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
 from pollex.store.store import Store
+from pollex.store.votes import verdicts_of
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def write_verdicts(
         calls: Calls that a run takes of a conversation; None where no model is called.
         variant: Prompt variant of the runs.
     """
-    decided = tuple(verdicts_of(store, judged, conversations))
+    decided = tuple(verdicts_of(store, judged.run, judged.task, judged.rule, conversations))
     pairs = list(zip(conversations, decided, strict=True))
     if files.verdicts:
         write_rows(files.verdicts, (verdict_row(one, judged.task) for one in decided), COLUMNS)

@@ -10,7 +10,7 @@ from pollex.usecases.families import Stored, out_option
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.graphs.judge.run import People
+    from pollex.services.judge_runs import People
     from pollex.services.verdicts import JudgeResult
 
 

@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from pollex.agents.task import Task
 from pollex.agents.votes import Rule, diversity_entropy
-from pollex.graphs.grade.run import kept_gradings
-from pollex.graphs.grade.summary import summary
-from pollex.graphs.judge.run import Task
-from pollex.graphs.judge.waiting import work_of
+from pollex.formats.grade_summary import summary
 from pollex.reports.grades import example, sections
+from pollex.services.grade_runs import kept_gradings
+from pollex.services.judge_runs import work_of
 from pollex.services.precision import Precision, precision_of
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run

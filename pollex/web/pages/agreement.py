@@ -14,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from pollex.agents.task import persons_question
 from pollex.conversations.conversation import Conversation, messages_of
 from pollex.formats.csv_rows import escape_formula
 from pollex.formats.questionnaires import SheetQuestion
-from pollex.graphs.judge.ratings import ratings_of
-from pollex.graphs.judge.state import persons_question
 from pollex.measures.intervals import Figure
+from pollex.services.judge_runs import ratings_of
 from pollex.services.precision import agreement
 from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.resume import conversations_of

@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pollex.graphs.judge.state import persons_question
-from pollex.graphs.judge.waiting import Waiting, waiting_of
+from pollex.agents.task import persons_question
 from pollex.reports.transcript import marked_turns
+from pollex.services.judge_runs import Waiting, waiting_of
 from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run

@@ -16,9 +16,9 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused, ResumeRefused, StoreDamaged
 from pollex.graphs import run as runs
 from pollex.graphs.questionnaire.graph import build
-from pollex.graphs.questionnaire.run import Asked, ask_all
 from pollex.graphs.run import RunSettings, checkpointed, thread_of
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
+from pollex.services.ask import ask_all
 from pollex.store.database import CHECKPOINTS
 from pollex.store.resume import find_run
 from pollex.store.store import Store
@@ -40,7 +40,7 @@ def agreed(_conversation: Conversation, questions: Sequence[Question]) -> list[A
     return [likert(question, 3) for question in questions]
 
 
-async def asked(store: Store, judge: PlainJudge, **setting: Any) -> Asked:
+async def asked(store: Store, judge: PlainJudge, **setting: Any) -> tuple[str, dict[str, int]]:
     settings = RunSettings.of(store, batch=3, **setting)
     return await ask_all(LOG, QUESTIONS, judge=judge, data_fingerprint="d" * 64, setting=settings)
 
@@ -60,7 +60,7 @@ async def test_a_resume_goes_on_at_the_batch_that_was_unfinished_and_asks_only_f
     assert (following, state["batch"], state["done"]) == (("ask_questions",), ["c3", "c4", "c5"], 3)
     judge = PlainJudge(agreed)
     found = await asked(store, judge, resume=True)
-    assert (found.run, found.outcomes) == (run, {"point": 10})
+    assert found == (run, {"point": 10})
     assert "c4" in {id_ for id_, _ in judge.asked}
     assert max(Counter(id_ for id_, _ in judge.asked).values()) == 1
     assert not {id_ for id_, _ in judge.asked} & {"c0", "c1", "c2"}
@@ -68,7 +68,7 @@ async def test_a_resume_goes_on_at_the_batch_that_was_unfinished_and_asks_only_f
 
 async def test_the_state_after_each_node_says_how_far_the_run_is_in_values_of_json(store: Store) -> None:
     found = await asked(store, PlainJudge(agreed))
-    history = await states(store, found.run)
+    history = await states(store, found[0])
     assert [following for following, _ in history] == [
         ("__start__",),
         *[("plan_batch",), ("ask_questions",), ("commit_batch",)] * 4,
@@ -93,11 +93,11 @@ async def test_the_state_after_each_node_says_how_far_the_run_is_in_values_of_js
 
 async def test_what_failed_in_an_ended_run_is_asked_again_by_a_resume_and_counted_once(store: Store) -> None:
     first = await asked(store, PlainJudge(except_for("c7", raises(OSError("gone")))))
-    assert first.outcomes == {"point": 9, "error": 1}
+    assert first[1] == {"point": 9, "error": 1}
     judge = PlainJudge(agreed)
     again = await asked(store, judge, resume=True)
     assert [id_ for id_, _ in judge.asked] == ["c7"]
-    assert (again.run, again.outcomes) == (first.run, {"point": 10})
+    assert again == (first[0], {"point": 10})
 
 
 async def test_checkpoints_of_another_version_or_other_settings_are_refused_in_words(
@@ -126,5 +126,5 @@ async def test_a_run_whose_checkpoints_are_gone_goes_on_by_its_results(store: St
     with sqlite3.connect(store.folder / CHECKPOINTS) as database:
         database.execute("DELETE FROM checkpoints")
     judge = PlainJudge(agreed)
-    assert (await asked(store, judge, resume=True)).outcomes == {"point": 10}
+    assert (await asked(store, judge, resume=True))[1] == {"point": 10}
     assert not {id_ for id_, _ in judge.asked} & {"c0", "c1", "c2"}

@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 
 from pollex.agents.ensemble import Ensemble, Recorded
+from pollex.agents.task import Task, asked
 from pollex.agents.votes import Rule
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.errors import Interrupted, ResumeRefused, WrongUse
-from pollex.graphs.judge.run import Judged, People, Task, answered_by_people, asked, judge, verdicts_of
+from pollex.graphs.judge.state import Judged
 from pollex.graphs.run import RunSettings
 from pollex.rubrics.answers import Answer
+from pollex.services.judge_runs import People, answered_by_people, ask_and_rate
 from pollex.store.resume import answers_of, conversations_of, runs
 from pollex.store.store import Store
+from pollex.store.votes import verdicts_of
 
 QUESTION = asked("Was it done?", ["yes", "no"])
 RUNS = {
@@ -49,7 +52,7 @@ async def judged(
     asked_for = task(**changes)
     ensemble = Ensemble(found, rule=asked_for.rule)
     setting = RunSettings.of(store, **settings)
-    return await judge(log, ensemble, asked_for, data_fingerprint="d" * 64, setting=setting, people=people)
+    return await ask_and_rate(log, ensemble, asked_for, data_fingerprint="d" * 64, setting=setting, people=people)
 
 
 class Somebody:
@@ -117,7 +120,7 @@ async def test_verdicts_and_what_waits_are_those_of_the_votes_the_most_contested
     assert person.asked == [
         {"question": "Was it done?", "options": ["yes", "no"], "conversations": ["split", "five", "few", "mute"]}
     ]
-    decided = {one.verdict.conversation_id: one for one in verdicts_of(store, found, LOG)}
+    decided = {one.verdict.conversation_id: one for one in verdicts_of(store, found.run, found.task, found.rule, LOG)}
     assert {id_: one.rating for id_, one in decided.items()} == {
         **dict.fromkeys(RUNS),
         "sure": "yes",
@@ -136,7 +139,10 @@ async def test_what_a_person_answers_stands_and_the_rest_is_asked_again(store: S
         ["five", "few", "mute"],
         ["five", "mute"],
     ]
-    ratings = {one.verdict.conversation_id: (one.rating, one.person) for one in verdicts_of(store, found, LOG)}
+    ratings = {
+        one.verdict.conversation_id: (one.rating, one.person)
+        for one in verdicts_of(store, found.run, found.task, found.rule, LOG)
+    }
     assert (ratings["split"], ratings["few"], ratings["five"]) == (("no", "no"), ("yes", "yes"), (None, None))
     assert found.counts["by a person"] == 2
 
@@ -153,7 +159,7 @@ async def test_a_run_is_taken_up_for_people_in_another_process_without_its_judge
         found = await answered_by_people(store, "last", RunSettings.of(store), Somebody({"five": "yes", "few": "no"}))
         assert found.waiting == 0
         assert runs(store)[-1].status == "done"
-        decided = list(verdicts_of(store, found, list(conversations_of(store, found.run))))
+        decided = list(verdicts_of(store, found.run, found.task, found.rule, list(conversations_of(store, found.run))))
         assert [one.rating for one in decided] == ["yes", "no", "no", "yes", "no", "no"]
         assert len(runs(store)) == 1
 

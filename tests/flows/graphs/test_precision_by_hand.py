@@ -11,12 +11,13 @@ import pytest
 from web_site import client_of, made_app
 
 from pollex.agents.ensemble import Ensemble, Recorded
+from pollex.agents.task import Task, asked
 from pollex.agents.votes import Rule
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.formats.verdicts import vote_rows
-from pollex.graphs.judge.run import Task, asked, judge
 from pollex.graphs.run import RunSettings
 from pollex.measures.intervals import share_interval
+from pollex.services.judge_runs import ask_and_rate
 from pollex.services.precision import Precision, precision_of
 from pollex.store.rows import label_row
 from pollex.store.store import Store
@@ -50,7 +51,7 @@ async def judged(store: Store, conversations: list[Conversation], rule: Rule, **
     task = Task(QUESTION, rule)
     ensemble = Ensemble(Recorded(runs), rule=rule, **options)
     setting = RunSettings.of(store)
-    found = await judge(conversations, ensemble, task, data_fingerprint="d" * 64, setting=setting)
+    found = await ask_and_rate(conversations, ensemble, task, data_fingerprint="d" * 64, setting=setting)
     rows = list(vote_rows(store, found, conversations, "v2"))
     assert len(rows) == found.asked
     told = [rows[0][name] for name in ("conversation", "run", "answer", "variant", "outcome")]

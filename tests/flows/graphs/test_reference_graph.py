@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 from web_site import client_of, made_app
 
+from pollex.agents.gradings import Grading
 from pollex.agents.llm.reference_judge import PLAIN, TYPE
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.references import Case, Cases, Evidence
 from pollex.errors import ModelUnavailable, ResumeRefused
-from pollex.graphs.grade.run import Grading, answer, grade, gradings_of, responses_of
-from pollex.graphs.grade.summary import summary
+from pollex.formats.grade_summary import summary
 from pollex.graphs.run import RunSettings
 from pollex.prompts.grading.profile import EVIDENCE, ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.services.answer import respond, responses_of
+from pollex.services.grade_runs import grade_cases, gradings_of
 from pollex.store.store import Store
 
 PROFILE = ReferencingProfile.load("english")
@@ -86,7 +88,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 async def graded(
     store: Store, cases: Cases = CASES, judge: Fixed | None = None, plain: Fixed | None = None, **setting: Any
 ) -> list[Grading]:
-    ended = await grade(
+    run, _ = await grade_cases(
         cases,
         profile=PROFILE,
         classifier=Fixed({TYPE: "advice"}),
@@ -94,7 +96,7 @@ async def graded(
         plain=plain,
         setting=RunSettings.of(store, **setting),
     )
-    return list(gradings_of(store, ended.run, PROFILE, cases))
+    return list(gradings_of(store, run, PROFILE, cases))
 
 
 @pytest.mark.parametrize("batch", [1, 2, 7, 100])
@@ -151,10 +153,10 @@ async def test_types_are_asked_for_only_where_no_category_tells_and_something_ca
         )
     )
     classifier = Fixed({TYPE: "advice"})
-    ended = await grade(
+    run, _ = await grade_cases(
         cases, profile=PROFILE, classifier=classifier, judge=Fixed(), plain=None, setting=RunSettings.of(store)
     )
-    found = list(gradings_of(store, ended.run, PROFILE, cases))
+    found = list(gradings_of(store, run, PROFILE, cases))
     assert set(classifier.asked) == {"c1"}
     assert [(one.type, one.type_from) for one in found] == [
         ("logical", "category"),
@@ -171,10 +173,10 @@ async def test_a_type_that_nobody_can_tell_is_flagged(store: Store, told: str) -
     classifier = Fixed(
         {TYPE: "unsure"} if told == "unsure" else {}, breaks={} if told == "unsure" else {"c0": "refused"}
     )
-    ended = await grade(
+    run, _ = await grade_cases(
         cases, profile=PROFILE, classifier=classifier, judge=Fixed(), plain=None, setting=RunSettings.of(store)
     )
-    (found,) = gradings_of(store, ended.run, PROFILE, cases)
+    (found,) = gradings_of(store, run, PROFILE, cases)
     assert (found.type, found.flags, found.outcome) == (None, (f"task type {told}",), "graded")
     assert found.type_from == told
     assert [q.id for q in found.graded] == [*PROFILE.unknown.dimensions, "overall"]
@@ -241,8 +243,8 @@ class Speaker:
 async def answered(
     store: Store, speaker: Speaker, cases: Cases = CASES, **setting: Any
 ) -> list[tuple[str | None, str]]:
-    ended = await answer(cases, respondent=speaker, profile=PROFILE, setting=RunSettings.of(store, **setting))  # type: ignore[arg-type]
-    return [(found.answer, found.outcome) for found in responses_of(store, ended.run, cases)]
+    run, _ = await respond(cases, respondent=speaker, profile=PROFILE, setting=RunSettings.of(store, **setting))  # type: ignore[arg-type]
+    return [(found.answer, found.outcome) for found in responses_of(store, run, cases)]
 
 
 async def test_every_question_is_answered_once_at_the_temperature_of_its_category(store: Store) -> None:

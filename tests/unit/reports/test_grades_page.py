@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from test_learning_page import Reader, loud
 
+from pollex.agents.gradings import Grading
 from pollex.agents.llm.reference_judge import PLAIN, plain_question, questions_for
 from pollex.conversations.references import Case
-from pollex.graphs.grade.run import Grading
-from pollex.graphs.grade.summary import Summary, summary
+from pollex.formats.grade_summary import Summary, summary
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.reports.grades import cumulative_chart, grades_page, steps
 from pollex.rubrics.answers import Answer, Unanswered

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from pollex.agents.gradings import Grading
 from pollex.agents.llm.reference_judge import PLAIN, plain_question
-from pollex.graphs.grade.run import Grading
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.grades import areas, cumulative, mean_grade, paired
 from pollex.measures.intervals import Figure

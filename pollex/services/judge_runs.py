@@ -1,0 +1,223 @@
+"""Runs of `judge`: begin, resume, and continue after people have answered; read what they came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pollex.agents.ensemble import Ensemble, Recorded
+from pollex.agents.task import Task
+from pollex.agents.votes import verdict
+from pollex.conversations.conversation import Conversation, Label
+from pollex.errors import ResumeRefused, WrongUse
+from pollex.graphs.context import ConversationIndex
+from pollex.graphs.judge.state import Judged, JudgeRunState, fit_to_thumbs
+from pollex.graphs.run import RunSettings, carry_out, digest, kept_ids, running
+from pollex.rubrics.answers import Question
+from pollex.store.resume import conversations_of, find_run
+from pollex.store.rows import conversation_rows
+from pollex.store.runs import Run
+from pollex.store.store import Store
+from pollex.store.votes import PORTION, TASK, people_so_far, so_far, task_of, votes_of
+from pollex.text import count
+
+People = Callable[[Mapping[str, Any]], Mapping[str, str]]
+"""Given what the interrupt asks, `question`, `options` and the ids of the `conversations` that wait, the most contested
+first: by id the options that people chose. Empty where nobody answers more now."""
+
+
+async def ask_and_rate(
+    conversations: Sequence[Conversation],
+    ensemble: Ensemble,
+    task: Task,
+    *,
+    data_fingerprint: str,
+    setting: RunSettings,
+    people: People | None = None,
+) -> Judged:
+    """Ask the ensemble about every conversation, and people about those without agreement.
+
+    Args:
+        people: None where nobody can be asked now: the run then waits.
+    """
+    fingerprint = {
+        "data": data_fingerprint[:12],
+        "question": digest(task.question.model_dump(mode="json")),
+        "rule": task.in_words,
+        "stop early": str(ensemble.stop_early),
+        "by": task.by,
+        "judge": ensemble.drawn_from,
+    }
+    roles = [ensemble.name]
+    async with running("judge", fingerprint, setting, roles) as run:
+        known = kept_ids(setting.store, run.id)
+        for start in range(0, len(conversations), PORTION):
+            new = [c for c in conversations[start : start + PORTION] if c.id not in known]
+            await setting.store.write(conversation_rows(run.id, new))
+        await setting.store.write_step(run.id, TASK, task.as_json)
+        return await _judge(run, conversations, ensemble, task, setting, people, roles)
+
+
+async def answered_by_people(store: Store, name: str, setting: RunSettings, people: People | None) -> Judged:
+    """Continue a run that waits for people, from the store; no judge is asked again.
+
+    Raises:
+        WrongUse: There is no such run of `judge`.
+        ResumeRefused: It has conversations that its judge was never asked about.
+    """
+    run = run_named(store, name)
+    task = task_of(store, run.id) if run.command == "judge" else None
+    if task is None:
+        raise WrongUse(f"{run.id} is no run of `pollex judge`", remedy="`pollex runs` lists them")
+    conversations = list(conversations_of(store, run.id))
+    ensemble = Ensemble(Recorded({}), rule=task.rule)
+    tallies, _ = so_far(store, run.id, task, setting.retry_outcomes)
+    if left := sum(c.id not in tallies for c in conversations):
+        remedy = "go on with it first: the same command with LOGS and `--resume`"
+        raise ResumeRefused(
+            f"{count(left, 'conversation was', 'conversations were')} not asked about yet", where=run.id, remedy=remedy
+        )
+    async with running("judge", run.fingerprint, setting, run.roles, run) as again:
+        return await _judge(again, conversations, ensemble, task, setting, people, run.roles, finished=True)
+
+
+def run_named(store: Store, name: str) -> Run:
+    """Return the run whose id begins with `name`; `last` is the last one."""
+    if name != "last":
+        return find_run(store, name)
+    id_ = store.value("SELECT id FROM runs WHERE command = 'judge' ORDER BY number DESC LIMIT 1")
+    if id_ is None:
+        raise WrongUse("there is no run of `pollex judge`", where=str(store.folder), remedy="start one with LOGS")
+    return find_run(store, id_)
+
+
+async def _judge(
+    run: Run,
+    conversations: Sequence[Conversation],
+    ensemble: Ensemble,
+    task: Task,
+    setting: RunSettings,
+    people: People | None,
+    roles: Sequence[str],
+    *,
+    finished: bool = False,
+) -> Judged:
+    from pollex.graphs.judge.graph import JudgeContext, JudgeWork, build  # LangGraph takes a while
+
+    store, shelf = setting.store, ConversationIndex(conversations)
+    tallies, partial = so_far(store, run.id, task, setting.retry_outcomes)
+    if not finished:
+        tallies = {id_: tally for id_, tally in tallies.items() if id_ not in partial}
+    live = JudgeWork(
+        **setting.of_run(run.id),
+        stage="judge",
+        total=len(shelf),
+        pending={id_: None for id_ in shelf if id_ not in tallies},
+        fine=frozenset({"rated", "by a person"}),
+        workers=roles,
+        shelf=shelf,
+        ensemble=ensemble,
+        question=task.question,
+        work=JudgeRunState(task.rule, tallies=tallies, people=people_so_far(store, run.id, task)),
+        known=partial,
+        precision=task.precision,
+        truth=truth_of(conversations),
+    )
+    if not live.pending:  # a run that waits for people goes on after its rule was fitted
+        live.fit()
+    state = await carry_out(build(), live, JudgeContext.of(setting.arguments), people=people and _once(people))
+    found = _judged(run.id, task, live.work, shelf)
+    if "__interrupt__" in state:
+        store.finish(run.id, "partial", roles=roles, result=live.result())
+    return found
+
+
+def _once(people: People) -> People:
+    """Ask until they have no answer, or none that was taken."""
+    before: list[str] = []
+
+    def asked(question: Mapping[str, Any]) -> Mapping[str, str]:
+        nonlocal before
+        same, before = question["conversations"] == before, question["conversations"]
+        return {} if same else dict(people(question))
+
+    return asked
+
+
+def truth_of(conversations: Sequence[Conversation]) -> dict[str, int]:
+    """Return the option that each labeled conversation's thumb stands for, by id."""
+    return {c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE}
+
+
+def _judged(run: str, task: Task, work: JudgeRunState, shelf: ConversationIndex) -> Judged:
+    tallies = [tally for tally in work.tallies.values() if tally.scorable]
+    return Judged(
+        run=run,
+        task=task,
+        rule=work.rule,
+        fitted=work.fitted,
+        unseen=work.unseen,
+        counts=work.counts(shelf),
+        waiting=len(work.waiting()),
+        asked=sum(tally.asked for tally in tallies),
+        planned=work.rule.runs * len(tallies),
+    )
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The cases that a run leaves to people.
+
+    Attributes:
+        conversations: Ids, the most contested first.
+        votes: By conversation, runs that chose each option.
+        taken: By conversation, what people said that the run took up.
+    """
+
+    task: Task
+    conversations: tuple[str, ...]
+    votes: dict[str, tuple[int, ...]]
+    taken: dict[str, str]
+
+
+def waiting_of(store: Store, run: Run) -> Waiting | None:
+    """Return what an ended run waits for, read-only; None if it is no run of `judge`."""
+    found = work_of(store, run)
+    if found is None:
+        return None
+    task, work = found
+    ids = work.waiting()
+    return Waiting(task, tuple(ids), {id_: work.tallies[id_].votes for id_ in ids}, work.people)
+
+
+def work_of(store: Store, run: Run) -> tuple[Task, JudgeRunState] | None:
+    """Return what an ended run was asked, and its votes with the rule that was fitted; None as for `waiting_of`."""
+    task = task_of(store, run.id) if run.command == "judge" else None
+    if task is None:
+        return None
+    tallies, _ = so_far(store, run.id, task, ())
+    work = JudgeRunState(task.rule, tallies=tallies, people=people_so_far(store, run.id, task))
+    if task.precision is not None:
+        conversations = [one for one in conversations_of(store, run.id) if one.id in tallies]
+        fit_to_thumbs(work, ConversationIndex(conversations), truth_of(conversations), task.precision)
+    return task, work
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """The options that an ensemble agreed on, by text."""
+
+    question: Question
+    chosen: dict[str, str]
+
+
+def ratings_of(store: Store, run: Run) -> Ratings | None:
+    """Return what the votes of a run of `judge` agreed on; None if it was never asked anything."""
+    task = task_of(store, run.id)
+    if task is None:
+        return None
+    rows = store.ask(run.id, "SELECT id, text_hash FROM conversations")
+    texts = {str(row["id"]): str(row["text_hash"]) for row in rows}
+    found = {id_: verdict(id_, task.question, votes, task.rule).rating for id_, votes in votes_of(store, run.id, task)}
+    return Ratings(task.question, {texts[id_]: rating for id_, rating in found.items() if rating is not None})
