@@ -27,7 +27,7 @@ class Interview:
     skipped: set[str] = field(default_factory=set)
 
     def __call__(self, asked_of: Mapping[str, Any]) -> Mapping[str, str]:
-        """Ask for one answer, to be stored before the next; see `graphs.judge.run.People`."""
+        """Ask for one answer, to be stored before the next; see `services.judge_runs.People`."""
         self.screen.pause()
         options = asked_of["options"]
         for id_ in asked_of["conversations"]:
