@@ -39,11 +39,11 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
-from pollex.graphs.learn.state import LearnSettings
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import log_losses
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Answer
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.label import embeddings_of
 

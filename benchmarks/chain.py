@@ -37,11 +37,11 @@ from pollex.calibration.thumbs import fitted, probability_positive
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
-from pollex.graphs.learn.results import Learned
-from pollex.graphs.learn.state import LearnSettings
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import auc
 from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.learning.results import Learned
+from pollex.rubrics.learning.settings import LearnSettings
 
 SIGNS = (-1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0)
 OTHERS = 4000

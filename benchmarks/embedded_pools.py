@@ -16,15 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.roles import Roles
+from pollex.agents.roles import Extraction, Roles
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs, positives
 from pollex.conversations.splits import folds, split
 from pollex.graphs.ask import ask_sides
-from pollex.graphs.learn.state import LearnSettings, RunState
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
-from pollex.rubrics.rubric import Polarity, Rubric, with_reasons
+from pollex.rubrics.learning.settings import LearnSettings
+from pollex.rubrics.learning.table import GivenAnswers
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, with_reasons
 from pollex.services.roles import embedded_record, embedded_roles
 
 FOLDS = 5
@@ -90,18 +91,18 @@ async def _judged(logs: Logs, roles: Roles, embedder: Embedder, seed: int) -> Ju
     settings = LearnSettings(seed=seed)
     sides = split(logs.learnable, settings.test_fraction, seed)
     rubrics = await _pool(roles, sides.train, settings.mini_batch)
-    work, rule = RunState(), embedded_record(embedder).value
+    table = GivenAnswers(embedded_record(embedder).options.value)
     await roles.judge.fit(sides.train, rubrics)
     for side in (sides.train, sides.test):
         await roles.judge.prepare(side)
         for conversation in side:
             questions = [Question.about(rubric) for rubric in rubrics]
-            work.take(conversation.id, await ask_sides(roles.judge, conversation, questions), rule)
+            table.take(conversation.id, await ask_sides(roles.judge, conversation, questions))
     return JudgedPool(
-        values=work.matrix(sides.train, rubrics)[0],
+        values=table.matrix(sides.train, rubrics)[0],
         positive=positives(sides.train),
         folds=folds(sides.train, FOLDS, seed),
-        held_out=work.matrix(sides.test, rubrics)[0],
+        held_out=table.matrix(sides.test, rubrics)[0],
         truth=positives(sides.test),
         sat=np.array([rubric.polarity == "sat" for rubric in rubrics]),
         ids=tuple(rubric.id for rubric in rubrics),
@@ -110,19 +111,16 @@ async def _judged(logs: Logs, roles: Roles, embedder: Embedder, seed: int) -> Ju
 
 async def _pool(roles: Roles, training: Sequence[Conversation], batch: int) -> Sequence[Rubric]:
     """Extraction, summaries and deduplication, in the order of the graph and without its records."""
-    work = RunState()
     await roles.extractor.fit(training)
-    for conversation in training:
-        work.extractions[conversation.id] = await roles.extractor.extract(conversation)
+    found = [await roles.extractor.extract(conversation) for conversation in training]
+    reasons = [reason for one in found if isinstance(one, Extraction) for reason in one.reasons]
     kinds: tuple[Polarity, Polarity] = ("sat", "dsat")
-    pools = [await _summarized(roles, work, training, polarity, batch) for polarity in kinds]
+    pools = [await _summarized(roles, [r for r in reasons if r.polarity == kind], kind, batch) for kind in kinds]
     return (await roles.deduplicator.deduplicate([rubric for pool in pools for rubric in pool])).kept
 
 
-async def _summarized(
-    roles: Roles, work: RunState, training: Sequence[Conversation], polarity: Polarity, batch: int
-) -> list[Rubric]:
-    reasons, pool = work.reasons(training, polarity), dict[str, Rubric]()
+async def _summarized(roles: Roles, reasons: Sequence[Reason], polarity: Polarity, batch: int) -> list[Rubric]:
+    pool = dict[str, Rubric]()
     for start in range(0, len(reasons), batch):
         summary = await roles.summarizer.summarize(reasons[start : start + batch], tuple(pool.values()), polarity)
         assert not hasattr(summary, "outcome"), "the embedded summariser always answers"

@@ -25,9 +25,9 @@ from scipy.stats import t as student
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
-from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.headlines import thumbs_explained
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import ChosenRubric, Worth
 from pollex.rubrics.worth import share_of, speaks_against
 

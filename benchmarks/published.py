@@ -31,7 +31,7 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import logs_of
 from pollex.graphs.context import NullProgress
-from pollex.graphs.learn.state import LearnSettings
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.services.learn import learn
 from pollex.services.options import ModelOptions, RunOptions
 

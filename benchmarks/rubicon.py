@@ -38,10 +38,10 @@ from pollex.conversations.splits import split
 from pollex.formats.read_logs import read_logs
 from pollex.graphs import run as running
 from pollex.graphs.learn import run as runs
-from pollex.graphs.learn.results import Learned
-from pollex.graphs.learn.state import LearnSettings
 from pollex.measures.classification import Assessment, assess, auc
 from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.learning.results import Learned
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.roles import embedded_record, embedded_roles
 from pollex.store.store import Store

@@ -38,9 +38,9 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.errors import Interrupted, PollexError
 from pollex.formats.read_logs import read_logs
-from pollex.graphs.learn.state import LearnSettings
 from pollex.measures.classification import assess
 from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import theta_c
 from pollex.selection.policies import ALPHAS, DEFAULT, POLICIES

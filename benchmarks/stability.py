@@ -32,8 +32,8 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_source
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
-from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 

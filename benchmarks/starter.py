@@ -27,8 +27,8 @@ from pollex.conversations.logs import Logs, positives
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import logs_of
 from pollex.graphs.context import NullProgress
-from pollex.graphs.learn.state import LearnSettings
 from pollex.measures.classification import auc
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.starter import StarterRecord

@@ -13,11 +13,11 @@ from pollex.conversations.logs import Logs
 from pollex.gateway.budget import StageUsage
 from pollex.gateway.langchain import ChatModel
 from pollex.graphs.learn import run as runs
-from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.handwritten import read_rubrics
 from pollex.rubrics.judge_settings import JudgeSettings
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import DEFAULT
 from pollex.services.options import ModelOptions

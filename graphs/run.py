@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     AnyGraph = StateGraph[Any, Any, Any, Any]
-    from pollex.graphs.learn.state import LearnSettings
+    from pollex.rubrics.learning.settings import LearnSettings
 
-FORMAT = "2"
+FORMAT = "3"
 """Of states and of nodes' names: a checkpoint of another can't be gone on with."""
 
 

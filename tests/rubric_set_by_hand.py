@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pollex.graphs.learn.results import LabelledScore
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
 from pollex.reports.learning import learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import (
     AlphaRow,
     Baseline,

@@ -14,52 +14,45 @@ LearnGraph = StateGraph[Any, Any, Any, Any]
 
 def build() -> LearnGraph:
     """Build the graph, uncompiled."""
-    graph = extracting()
-    graph.add_node("summarize_sat", nodes.summarize_sat)
+    graph = extracting("summarize_dsat")
     graph.add_node("summarize_dsat", nodes.summarize_dsat)
+    graph.add_node("summarize_sat", nodes.summarize_sat)  # which is shown what the other side has
     graph.add_node("deduplicate", nodes.deduplicate)
     graph.add_node("review_pool", nodes.review_pool)
 
-    graph.add_conditional_edges(
-        "plan_extraction", nodes.then("extract", "summarize_dsat"), ["extract", "summarize_dsat"]
-    )
-    graph.add_edge("summarize_dsat", "summarize_sat")  # which is shown what the other side has
+    graph.add_edge("summarize_dsat", "summarize_sat")
     graph.add_edge("summarize_sat", "deduplicate")
     graph.add_edge("deduplicate", "review_pool")
     return fit_after(graph, "review_pool")
 
 
-def extracting() -> LearnGraph:
-    """Return a graph that extracts reasons batch by batch; what comes after `plan_extraction` is missing."""
+def extracting(*after: str) -> LearnGraph:
+    """Return a graph that extracts reasons batch by batch, then goes on with nodes that are still to be added."""
     graph: LearnGraph = StateGraph(LearnState, context_schema=LearnChoice)
     graph.add_node("fit_extractor", nodes.fit_extractor)
-    graph.add_node("plan_extraction", nodes.plan_extraction)
     graph.add_node("extract", nodes.extract)
     graph.add_edge(START, "fit_extractor")
-    graph.add_edge("fit_extractor", "plan_extraction")
-    graph.add_edge("extract", "plan_extraction")
+    graph.add_edge("fit_extractor", "extract")
+    graph.add_conditional_edges("extract", nodes.more_of("extract", after), ["extract", *after])
     return graph
 
 
 def fit_after(graph: LearnGraph, before: str) -> LearnGraph:
     """Add the nodes that fit a pool of rubrics: `refit`, and `learn`'s second half."""
     graph.add_node("fit_judge", nodes.fit_judge)
-    graph.add_node("plan_pool", nodes.plan_pool)
     graph.add_node("judge_pool", nodes.judge_pool)
     graph.add_node("select", nodes.select)
     graph.add_node("calibrate", nodes.calibrate)
-    graph.add_node("plan_held_out", nodes.plan_held_out)
     graph.add_node("judge_held_out", nodes.judge_held_out)
     graph.add_node("assess", nodes.assess)
 
     graph.add_edge(before, "fit_judge")
-    graph.add_edge("fit_judge", "plan_pool")
-    graph.add_conditional_edges("plan_pool", nodes.then("judge_pool", "select"), ["judge_pool", "select"])
-    graph.add_edge("judge_pool", "plan_pool")
+    graph.add_edge("fit_judge", "judge_pool")
+    graph.add_conditional_edges("judge_pool", nodes.more_of("judge_pool", ["select"]), ["judge_pool", "select"])
     graph.add_edge("select", "calibrate")
-    graph.add_edge("calibrate", "plan_held_out")
-    graph.add_conditional_edges("plan_held_out", nodes.then("judge_held_out", "assess"), ["judge_held_out", "assess"])
-    graph.add_edge("judge_held_out", "plan_held_out")
+    graph.add_edge("calibrate", "judge_held_out")
+    held_out = nodes.more_of("judge_held_out", ["assess"])
+    graph.add_conditional_edges("judge_held_out", held_out, ["judge_held_out", "assess"])
     graph.add_edge("assess", END)
     return graph
 

@@ -11,14 +11,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from pollex.agents.embedded.events.signal import family_of
 from pollex.agents.roles import Extraction, Judge, Roles
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
 from pollex.errors import ResumeRefused, WrongUse
-from pollex.graphs.learn.calibrate import sides_of
-from pollex.graphs.learn.pool import edited_pool
-from pollex.graphs.learn.results import Learned
-from pollex.graphs.learn.state import LearnChoice, LearnContext, LearnSettings, RunState
+from pollex.graphs.learn.state import LearnChoice, LearnContext
 from pollex.graphs.run import (
     FORMAT,
     RunSettings,
@@ -32,6 +30,12 @@ from pollex.graphs.run import (
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.alone import anew_told
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, retryable
+from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.results import Learned
+from pollex.rubrics.learning.settings import LearnSettings
+from pollex.rubrics.learning.table import GivenAnswers
+from pollex.rubrics.learning.thumbs import sides_of
+from pollex.rubrics.pool_rows import edited_pool
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
@@ -45,7 +49,7 @@ if TYPE_CHECKING:
     from pollex.graphs.learn.graph import LearnGraph
 
 
-EARLY = ("extract", "plan_extraction", "summarize_dsat", "summarize_sat", "deduplicate", "review_pool", "fit_judge")
+EARLY = ("extract", "summarize_dsat", "summarize_sat", "deduplicate", "review_pool", "fit_judge")
 """Nodes after which a run can be forked: all answers are asked for after them, and the ledger has the paid ones."""
 
 
@@ -96,9 +100,9 @@ async def learn(
     fingerprint = fingerprint_of(logs, settings=settings, profile=profile, roles=roles.fingerprints)
     if rubrics:
         fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
-    work = RunState(kept=tuple(rubrics))
+    given = {"kept": tuple(rubrics)}
     return await _learn(
-        "learn", logs, work, fingerprint, roles, judge_record, profile, settings, setting, prompts or {}, graph, fork
+        "learn", logs, given, fingerprint, roles, judge_record, profile, settings, setting, prompts or {}, graph, fork
     )
 
 
@@ -136,11 +140,11 @@ async def refit(
     learned = await _learn(
         "refit",
         logs,
-        RunState(
-            kept=rubrics,
-            learned_from=rubric_set.learned_from,
-            model=rubric_set.calibrator.chosen if rubric_set.calibrator else None,
-        ),
+        {
+            "kept": rubrics,
+            "learned_from": rubric_set.learned_from,
+            "model": rubric_set.calibrator.chosen if rubric_set.calibrator else None,
+        },
         fingerprint,
         roles,
         rubric_set.judge,
@@ -201,7 +205,7 @@ def asked(rubric_set: RubricSet, judge: Judge) -> tuple[Rubric, ...]:
 async def _learn(
     command: Literal["learn", "refit"],
     logs: Logs,
-    work: RunState,
+    given: Mapping[str, Any],
     fingerprint: dict[str, str],
     roles: Roles,
     judge_record: JudgeRecord,
@@ -220,24 +224,30 @@ async def _learn(
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
         if begun is not None and fork is not None:
             await _take_over(setting.store, find_run(setting.store, fork.run).id, run.id)
-        work.options = len(SCALES[judge_record.scale])
-        work.extractions = _extracted(setting.store, run.id, setting.retry_outcomes)
+        table = GivenAnswers(judge_record.options.value, len(SCALES[judge_record.scale]))
         for id_, answers in _judged(setting.store, run.id, {c.id for c in sides.judged_train}, setting.retry_outcomes):
-            work.take(id_, answers, judge_record.options.value)
-        live = LearnContext(
-            **setting.of_run(run.id),
-            total=len(judged),
-            workers=sorted(set(roles.names.values())),
+            table.take(id_, answers)
+        material = Material(
             logs=logs,
             training=sides.train,
             held_out=sides.test,
             graded_training=sides.graded_train,
             graded_held_out=sides.graded_test,
-            roles=roles,
-            judge_record=judge_record,
-            profile=profile,
             settings=settings,
-            work=work,
+            judge_record=judge_record,
+            table=table,
+            progress=setting.progress,
+            family_of=family_of,
+            **given,
+        )
+        live = LearnContext(
+            **setting.of_run(run.id),
+            total=len(judged),
+            workers=sorted(set(roles.names.values())),
+            material=material,
+            extractions=_extracted(setting.store, run.id, setting.retry_outcomes),
+            roles=roles,
+            profile=profile,
             prompts=dict(prompts),
             by_id=judged,
             writing="update" if settings.method == "spur" else "summarize",

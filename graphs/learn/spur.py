@@ -14,57 +14,51 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from pollex.graphs.context import resources
 from pollex.graphs.learn.graph import LearnGraph, extracting, fit_after
-from pollex.graphs.learn.nodes import recalled
-from pollex.graphs.learn.pool import row_of
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Polarity, Reason
 
 
-def both_sides(state: LearnState) -> list[str]:
-    """Go on with the next batch; then with both sets."""
-    return ["extract"] if state["batch"] else ["update_sat", "update_dsat"]
-
-
-async def update_sat(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def update_sat(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Revise the set of satisfaction by each batch of reasons."""
-    return await _update("sat", await recalled(state, runtime))
+    return await _update("sat", runtime)
 
 
-async def update_dsat(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def update_dsat(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Revise the set of dissatisfaction by each batch of reasons."""
-    return await _update("dsat", await recalled(state, runtime))
+    return await _update("dsat", runtime)
 
 
-async def _update(polarity: Polarity, context: LearnContext) -> LearnState:
+async def _update(polarity: Polarity, runtime: Runtime[Any]) -> LearnState:
     """Revise a set by batches; each batch may replace any rubric."""
-    updater, most = context.roles.updater, context.settings.budget[polarity == "dsat"]
+    live = await resources(runtime, LearnContext)
+    updater, most = live.roles.updater, live.material.settings.budget[polarity == "dsat"]
     assert updater is not None, "who runs `spur` hires an updater"
 
     async def revised(batch: Sequence[Reason], current: Rubrics) -> Written:
         found = await updater.update(batch, current, polarity, most)
         return found if isinstance(found, Unanswered) else (found.rubrics, found)
 
-    return await write_rubrics(f"update_{polarity}", polarity, context, revised)
+    return await write_rubrics(f"update_{polarity}", polarity, live, revised)
 
 
 async def gather_sets(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Use both sets as the pool: all of it fits the budget and stays."""
-    context = await recalled(state, runtime)
-    pool = [*context.work.pool["sat"], *context.work.pool["dsat"]]
-    return {"kept": [row_of(rubric, context.store.texts) for rubric in pool]}
+    live = await resources(runtime, LearnContext)
+    pool = live.material_at(state).pool
+    return {"kept": live.rows([*pool["sat"], *pool["dsat"]])}
 
 
 def build() -> LearnGraph:
     """Build the graph, uncompiled."""
-    graph = extracting()
+    graph = extracting("update_sat", "update_dsat")
     graph.add_node("update_sat", update_sat)
     graph.add_node("update_dsat", update_dsat)
     graph.add_node("gather_sets", gather_sets)
 
-    graph.add_conditional_edges("plan_extraction", both_sides, ["extract", "update_sat", "update_dsat"])
     graph.add_edge(["update_sat", "update_dsat"], "gather_sets")
     return fit_after(graph, "gather_sets")
 

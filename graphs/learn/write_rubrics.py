@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 from pollex.agents.roles import Revision, Summary
-from pollex.graphs.learn.pool import row_of
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, is_built_in
@@ -19,7 +18,7 @@ Write = Callable[[Sequence[Reason], Rubrics], Awaitable[Written]]
 """Asks a role about a batch of reasons and the rubrics so far."""
 
 
-async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, write: Write) -> LearnState:
+async def write_rubrics(name: str, polarity: Polarity, live: LearnContext, write: Write) -> LearnState:
     """Fill the pool of a polarity.
 
     A batch without an answer changes nothing. Reasons of which a model made nothing are shown again with the next
@@ -28,16 +27,16 @@ async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, wr
     Args:
         name: Name of the step.
     """
-    reasons, size = context.work.reasons(context.training, polarity), context.settings.mini_batch
+    reasons, size = live.reasons(polarity), live.material.settings.mini_batch
     sides = ([one for one in reasons if is_built_in(one.source) is own] for own in (False, True))
     batches = [side[start : start + size] for side in sides for start in range(0, len(side), size)]
-    context.progress.start(name, len(batches))
+    live.progress.start(name, len(batches))
     rubrics: Rubrics = ()
     refused: Counter[str] = Counter()
     left: list[Reason] = []
     for fresh in batches:
         batch = fresh if is_built_in(fresh[0].source) else [*left, *fresh]
-        with context.tracer.span(name, kind="role", inputs=[reason.id for reason in batch]) as span:
+        with live.tracer.span(name, kind="role", inputs=[reason.id for reason in batch]) as span:
             found = await write(batch, rubrics)
             if isinstance(found, Unanswered):
                 span.failed(f"{found.outcome}: {found.detail}")
@@ -47,10 +46,10 @@ async def write_rubrics(name: str, polarity: Polarity, context: LearnContext, wr
                 span.outputs(rubric.id for rubric in answered.rubrics)
                 refused.update(answered.refused)
                 left = unused(batch, answered)[: size // 2] if isinstance(answered, Summary) else []
-        context.progress.advance(name)
+        live.progress.advance(name)
     payload = {"pool": [rubric.model_dump(mode="json") for rubric in rubrics], "refused": dict(refused)}
-    await context.store.write_step(context.run, name, payload)
-    return {"pool": {polarity: [row_of(one, context.store.texts) for one in rubrics]}, "refused": dict(refused)}
+    await live.store.write_step(live.run, name, payload)
+    return {"pool": {polarity: live.rows(rubrics)}, "refused": dict(refused)}
 
 
 def unused(batch: Sequence[Reason], answered: Summary) -> list[Reason]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.context import ConversationIndex
-from pollex.graphs.learn.results import LabelledScore
 from pollex.graphs.run import RunSettings, carry_out, digest, kept_ids, running
 from pollex.rubrics.answers import RETRYABLE, Outcome
+from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.resume import answers_of

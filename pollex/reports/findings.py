@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.graphs.learn.results import LabelledScore
 from pollex.measures.intervals import Figure
 from pollex.reports.numbers import SPACE, known
 from pollex.reports.transcript import MarkedTurn, Piece, marked_turns, pieces_of
 from pollex.rubrics.headlines import headlines, hints_of, sounds_of, sounds_worth, turned
+from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import ChosenRubric, Segment
 from pollex.rubrics.rubric import Polarity, Quote

@@ -9,8 +9,6 @@ from pathlib import Path
 from pollex.agents.embedded.cost import cost_of
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import NOT_RATED
-from pollex.graphs.learn.notes import NO_EVENTS, NOT_THE_MODELS
-from pollex.graphs.learn.results import LabelledScore
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
 from pollex.measures.reliability import bin_predictions
@@ -41,6 +39,8 @@ from pollex.reports.numbers import (
 from pollex.reports.page import REASON, render, short
 from pollex.reports.sparks import scale_over
 from pollex.rubrics.guarantee import in_words
+from pollex.rubrics.learning.notes import NO_EVENTS, NOT_THE_MODELS
+from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.reach import MORE, Reach
 from pollex.rubrics.records import Baseline, WindowRecord

@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from pollex.graphs.learn.results import LabelledScore
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.reports.numbers import known
+from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric_set import RubricSet
 

@@ -20,13 +20,13 @@ from pollex.conversations.splits import check_learnable
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
-from pollex.graphs.learn.results import Learned
 from pollex.graphs.learn.run import refit as run_refit
-from pollex.graphs.learn.state import LearnSettings
 from pollex.measures.classification import auc_difference, auc_of_scores
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 from pollex.rubrics.judge_settings import MOST_IN_A_CALL, JudgeSettings
+from pollex.rubrics.learning.results import Learned
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.netsat import Score, value_of
 from pollex.rubrics.records import LLM, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import DISTILLED

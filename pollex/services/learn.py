@@ -14,14 +14,14 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.graphs.context import Progress
-from pollex.graphs.learn.calibrate import grades_told, require_grades
-from pollex.graphs.learn.results import Learned
 from pollex.graphs.learn.run import Fork
 from pollex.graphs.learn.run import learn as run_learning
 from pollex.graphs.learn.run import refit as run_refit
-from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.rubrics.alone import BY
+from pollex.rubrics.learning.results import Learned
+from pollex.rubrics.learning.settings import LearnSettings
+from pollex.rubrics.learning.thumbs import grades_told, require_grades
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.judging import judging

@@ -10,10 +10,10 @@ from typing import Any
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.formats.write import draft_of
-from pollex.graphs.learn.results import LabelledScore, Learned
 from pollex.reports.findings import named_in
 from pollex.reports.learning import learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.rubrics.learning.results import LabelledScore, Learned
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.lint import lint_rubrics

@@ -34,12 +34,12 @@ from pollex.gateway.outcomes import Failed, Outcome
 from pollex.gateway.tokens import prompt_estimate
 from pollex.graphs.ask import ask_sides
 from pollex.graphs.context import Progress
-from pollex.graphs.learn.calibrate import Sides, sides_of
-from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Question
 from pollex.rubrics.judge_settings import MOST_IN_A_CALL
+from pollex.rubrics.learning.settings import LearnSettings
+from pollex.rubrics.learning.thumbs import Sides, sides_of
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.judging import confirmed, embedding_confirmed, seed_of

@@ -14,10 +14,10 @@ from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
-from pollex.graphs.learn.results import Learned
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import auc_of_scores
 from pollex.measures.intervals import Figure
+from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.starter import (

@@ -11,10 +11,11 @@ from pollex.formats.questionnaires import PAPER
 from pollex.graphs.context import Context, NullProgress
 from pollex.graphs.grade.graph import GradeContext
 from pollex.graphs.judge.graph import JudgeContext
-from pollex.graphs.learn.state import LearnChoice, LearnSettings, budget_of
+from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.questionnaire.graph import AskContext
 from pollex.graphs.score.graph import ScoreContext
 from pollex.graphs.simulate.graph import SimulateContext
+from pollex.rubrics.learning.settings import LearnSettings, budget_of
 from pollex.services import ask as asking
 from pollex.services import grade as grading
 from pollex.services import judge as judging

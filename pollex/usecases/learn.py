@@ -11,8 +11,8 @@ from pollex.usecases.families import AllLabels, Commented, Grouped, Reading, Wri
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.graphs.learn.state import LearnSettings
     from pollex.prompts.domain import DomainProfile
+    from pollex.rubrics.learning.settings import LearnSettings
     from pollex.services.learn_result import LearnResult
     from pollex.services.logs import Data
     from pollex.services.options import ModelOptions
@@ -115,7 +115,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
 
     def as_settings(self, crew: Crew) -> LearnSettings:
         """Return the settings of the run."""
-        from pollex.graphs.learn.state import LearnSettings, budget_of  # what learns is not needed for --help
+        from pollex.rubrics.learning.settings import LearnSettings, budget_of  # what learns is not needed for --help
 
         names = ("test_fraction", "method", "policy", "alpha", "probability", "also", "seed", "mini_batch")
         return LearnSettings(budget=budget_of(self.budget), **self.given(*names))

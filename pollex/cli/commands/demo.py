@@ -57,7 +57,7 @@ def learned_and_scored(
 
     from pollex.cli.output import show_learned, show_scores
     from pollex.formats.fields import ReadOptions
-    from pollex.graphs.learn.state import LearnSettings
+    from pollex.rubrics.learning.settings import LearnSettings
     from pollex.services.learn import learn
     from pollex.services.recorded import RUBRICS
     from pollex.services.score import score

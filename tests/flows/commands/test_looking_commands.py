@@ -78,7 +78,7 @@ def test_a_trace_counts_every_role_call_of_the_run(pollex: Pollex, learnt: Learn
     }
     once = {"fit_extractor", "deduplicate", "fit_judge", "select", "assess"}
     assert {name: inner[name]["count"] for name in once} == dict.fromkeys(once, 1)
-    assert {"plan_extraction", "summarize_sat", "summarize_dsat", "plan_pool", "plan_held_out"} <= inner.keys()
+    assert {"fit_extractor", "summarize_sat", "summarize_dsat", "fit_judge", "select"} <= inner.keys()
     assert not any(branch["errors"] for branch in graph["branches"])
     kept = RubricSet.load(learnt.rubrics).calibrator
     assert kept is not None

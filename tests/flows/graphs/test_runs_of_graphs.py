@@ -23,9 +23,7 @@ from pollex.formats.read_logs import logs_of, read_logs
 from pollex.graphs.learn import run as runs
 from pollex.graphs.learn.graph import build
 from pollex.graphs.learn.graph import graph as learn_graph
-from pollex.graphs.learn.results import Learned
 from pollex.graphs.learn.run import Fork
-from pollex.graphs.learn.state import LearnSettings
 from pollex.graphs.run import RunSettings, checkpointed, state_after, thread_of
 from pollex.graphs.score import run as results
 from pollex.graphs.score import run as score_run
@@ -33,6 +31,8 @@ from pollex.graphs.score.graph import graph as score_graph
 from pollex.graphs.score.run import outcome_counts, scores_of
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.learning.results import Learned
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
+from pollex.agents.llm.pairs import in_turns
 from pollex.agents.roles import Pair, Summary
-from pollex.graphs.learn.pairs import in_turns
 from pollex.graphs.learn.write_rubrics import unused
 from pollex.rubrics.rubric import Quote, Reason, Rubric
 

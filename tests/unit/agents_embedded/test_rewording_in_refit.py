@@ -19,9 +19,9 @@ from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
 from pollex.graphs import run as running
 from pollex.graphs.learn import run as runs
-from pollex.graphs.learn.state import LearnSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.edits import judged_anew
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.store import Store

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rubric_set_by_hand import UNKNOWN, figure, figures, page, plain, rubric, rubric_set, scores, unknown_figures
 
-from pollex.graphs.learn.results import LabelledScore
 from pollex.measures.intervals import Figure
 from pollex.reports.learning import learning_page, written_by
 from pollex.reports.learning_data import MeanAnswer, Skipped
 from pollex.reports.numbers import SPACE
 from pollex.rubrics.guarantee import GuaranteeRecord, SideRecord
+from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.reach import CurvePoint, Reach
 from pollex.rubrics.records import AlphaRow, Baseline, ChosenRubric, JudgeRecord, WindowRecord
 from pollex.rubrics.rubric import Quote, Reason

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pollex.agents.embedded.features import word_features
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.splits import block_ids
 from pollex.measures.arrays import Bools, Floats, Ints
@@ -25,14 +24,18 @@ WORDS, SIGNALS, CONSTANT = "TF-IDF + logistic regression", "signals + logistic r
 class Plain:
     """The plain methods, fitted on training conversations.
 
+    Args:
+        features: All signals of words `[conversation, feature]`, of training conversations and then of the others.
+
     Attributes:
         scores: By method, what it gives training and held-out conversations.
     """
 
-    def __init__(self, training: Sequence[Conversation], positive: Bools, held_out: Sequence[Conversation]) -> None:
+    def __init__(
+        self, training: Sequence[Conversation], positive: Bools, held_out: Sequence[Conversation], features: Floats
+    ) -> None:
         self.training, self.positive, self.held_out = training, positive, held_out
         self._texts = [text_of(c) for c in training], [text_of(c) for c in held_out]
-        features = word_features([*training, *held_out])
         self._features = features[: len(training)], features[len(training) :]
         constant = 1.0 if positive.mean() >= 0.5 else -1.0
         self.scores: dict[str, Scored] = {

@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
-from pollex.graphs.learn.baselines import WORDS, Plain
-from pollex.graphs.learn.select import FOLDS, both_lists, candidates, fully_answered
-from pollex.graphs.learn.state import LearnContext, RunState
-from pollex.graphs.learn.weigh import Candidates
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
 from pollex.measures.reach import learning_curve, mean_correlation, recovered
-from pollex.rubrics.answers import Question
+from pollex.rubrics.learning.baselines import WORDS, Plain
+from pollex.rubrics.learning.choice import FOLDS, both_lists, candidates
+from pollex.rubrics.learning.comparison import FittedThumbs
+from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.weigh import Candidates
 from pollex.rubrics.reach import MORE, CurvePoint, Reach
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
@@ -34,26 +33,9 @@ FEWEST = 5
 SIDES: tuple[Polarity, ...] = ("sat", "dsat")
 
 
-async def answers_of_pool(context: LearnContext) -> Floats | None:
-    """Return the values of the whole pool on held-out conversations; None where that would have to be paid for.
-
-    Returns:
-        `[conversation, rubric]`, those of `fully_answered` and of `candidates`.
-    """
-    judge, work, settings = context.roles.judge, context.work, context.settings
-    if not isinstance(judge, EmbeddedJudge) or not (settings.resamples and work.pool and settings.method == "rubicon"):
-        return None
-    pool, found = candidates(context).rubrics, RunState()
-    questions = [Question.about(rubric, context.judge_record.scale) for rubric in pool]
-    held_out = fully_answered(context, context.held_out, work.chosen)
-    for conversation in held_out:
-        answers = await judge.judge(conversation, questions)
-        found.take(conversation.id, answers, context.judge_record.options.value)
-    return found.matrix(held_out, pool)[0]
-
-
 def reach_of(
-    context: LearnContext,
+    material: Material,
+    fitted: FittedThumbs,
     rubrics: Sequence[ChosenRubric],
     held_out: Sequence[Conversation],
     truth: Bools,
@@ -65,19 +47,20 @@ def reach_of(
 
     Args:
         truth: Labels of held-out conversations `[conversation]`.
-        pool_values: See `answers_of_pool`.
+        pool_values: Of the whole pool `[conversation, rubric]`, those of `GivenAnswers.answered` and of `candidates`;
+            None where they would have to be paid for.
     """
     if not held_out:
         return None
-    work, rng, unit = context.work, np.random.default_rng([context.settings.seed, 6]), block_ids(held_out)
-    values = work.matrix(held_out, work.chosen)[0]
+    table, chosen, unit = material.table, material.chosen, block_ids(held_out)
+    rng = np.random.default_rng([material.settings.seed, 6])
+    values = table.matrix(held_out, chosen)[0]
     leads = np.array([rubric.headlined and rubric.polarity == "dsat" for rubric in rubrics])
-    covered = work.held(held_out, work.chosen)[:, leads].any(axis=1)
-    assert work.thumb_model is not None, "`calibrate` comes before `assess`"
-    good = work.thumb_model.probability(work.probabilities(held_out, work.chosen)) >= 0.5
-    beside = strongest(plain, context)
+    covered = table.held(held_out, chosen)[:, leads].any(axis=1)
+    good = fitted.model.probability(table.probabilities(held_out, chosen)) >= 0.5
+    beside = strongest(plain, material)
     netsat = values.sum(axis=1)
-    curve, more = curve_of(candidates(context), pool_values, netsat, truth, unit, context, selection["alpha"])
+    curve, more = curve_of(candidates(material), pool_values, netsat, truth, unit, material, selection["alpha"])
     return Reach(
         coverage=share_of(int((covered & ~truth).sum()), int((~truth).sum())),
         false_alarms=share_of(int((covered & truth).sum()), int(truth.sum())),
@@ -93,10 +76,10 @@ def reach_of(
     )
 
 
-def strongest(plain: Plain, context: LearnContext) -> str:
+def strongest(plain: Plain, material: Material) -> str:
     """Return the strongest plain method; words where there are too few labels to cross-validate."""
     try:
-        return plain.strongest(folds(plain.training, FOLDS, context.settings.seed))
+        return plain.strongest(folds(plain.training, FOLDS, material.settings.seed))
     except BadLabels:
         return WORDS
 
@@ -107,16 +90,16 @@ def curve_of(
     netsat: Floats,
     truth: Bools,
     unit: Ints,
-    context: LearnContext,
+    material: Material,
     alpha: float,
 ) -> tuple[tuple[CurvePoint, ...], Figure]:
     """Measure the AUC of choices with fewer labels; without a curve, the figure says why."""
     labels = pool.labels
-    if why := why_no_curve(context, pool_values, labels, truth):
+    if why := why_no_curve(material, pool_values, labels, truth):
         return (), Figure(None, n=len(truth), undefined=why)
     assert pool_values is not None, "there is no curve without"
-    rng = np.random.default_rng([context.settings.seed, 7])
-    choose, budget = policy_named(context.settings.policy), both_lists(context.settings.budget, pool.kinds)
+    rng = np.random.default_rng([material.settings.seed, 7])
+    choose, budget = policy_named(material.settings.policy), both_lists(material.settings.budget, pool.kinds)
     scores: dict[int, list[Floats]] = {}
     for share in SHARES:
         for rows in drawn(labels, share, rng):
@@ -128,14 +111,14 @@ def curve_of(
     return tuple(CurvePoint(labels=size, auc=auc) for size, auc in curve.points.items()), curve.more
 
 
-def why_no_curve(context: LearnContext, pool_values: Floats | None, labels: Bools, truth: Bools) -> str:
+def why_no_curve(material: Material, pool_values: Floats | None, labels: Bools, truth: Bools) -> str:
     """Say why there is no curve; empty where there can be one."""
     if pool_values is None:
-        if not context.work.pool:
+        if not material.pool:
             return "rubrics were given, and none were chosen"
-        if context.settings.method == "spur":
+        if material.settings.method == "spur":
             return "SPUR revises one set, and chooses none"
-        if not context.settings.resamples:
+        if not material.settings.resamples:
             return "resampling was left out"
         return "a model would have to be paid for answering the rubrics that were not chosen"
     if SHARES[0] * min(labels.sum(), (~labels).sum()) < FEWEST:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pollex.agents.embedded.events.signal import family_of
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
-from pollex.graphs.learn.state import TEN_A_LIST, LearnSettings
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
+from pollex.rubrics.learning.settings import TEN_A_LIST, LearnSettings
 from pollex.rubrics.records import LIKELY
 from pollex.rubrics.rubric import TONE_KINDS, Rubric
 from pollex.selection.multi_split import (
@@ -111,8 +110,8 @@ class Weighed:
     _known: dict[bytes, tuple[MultiSplit, Narrowed]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, pool: Candidates, settings: LearnSettings) -> Weighed:
-        """Lay out a pool."""
+    def of(cls, pool: Candidates, settings: LearnSettings, family_of: Callable[[str], str]) -> Weighed:
+        """Lay out a pool; families are by the rubrics' sources."""
         rubrics = pool.rubrics
         return cls(
             pool,

@@ -1,4 +1,4 @@
-"""Calibrate."""
+"""Models of thumbs and of grades: compared by cross-validation, then fitted on all training conversations."""
 
 from __future__ import annotations
 

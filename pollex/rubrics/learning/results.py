@@ -1,4 +1,4 @@
-"""Results."""
+"""What a learning run came to."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids
-from pollex.graphs.learn.state import RunState
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.learning.comparison import FittedThumbs
+from pollex.rubrics.learning.material import Material
 from pollex.rubrics.rubric_set import RubricSet
 
 
@@ -51,20 +52,19 @@ class Learned:
     unextracted: Mapping[str, Unanswered]
 
 
-def labelled_scores(
-    work: RunState, training: Sequence[Conversation], held_out: Sequence[Conversation]
-) -> Iterator[LabelledScore]:
+def labelled_scores(material: Material, fitted: FittedThumbs) -> Iterator[LabelledScore]:
     """NetSAT of every labelled conversation, for plots."""
     sides: tuple[tuple[Literal["training", "held_out"], Sequence[Conversation]], ...] = (
-        ("training", training),
-        ("held_out", held_out),
+        ("training", material.training),
+        ("held_out", material.held_out),
     )
+    table = material.table
     for side, conversations in sides:
-        values, answered = work.matrix(conversations, work.chosen)
-        unseen = work.crossfitted if side == "training" else likelihoods(work, conversations)
+        values, answered = table.matrix(conversations, material.chosen)
+        unseen = fitted.crossfitted if side == "training" else fitted.likelihoods(material)
         complete, blocks = np.all(answered, axis=1).tolist(), block_ids(conversations).tolist()
         for c, row, scored, block in zip(conversations, values, complete, blocks, strict=True):
-            failure, positive = work.failures.get(c.id), c.label is Label.POSITIVE
+            failure, positive = table.failures.get(c.id), c.label is Label.POSITIVE
             if scored:
                 yield LabelledScore(c.id, side, positive, float(row.sum()), probability=unseen.get(c.id), block=block)
             else:
@@ -78,20 +78,13 @@ def figures_of(rubrics: RubricSet) -> dict[str, Any]:
     return {name: vars(one) if isinstance(one, Figure) else one for name, one in held_out.items()}
 
 
-def likelihoods(work: RunState, conversations: Sequence[Conversation]) -> dict[str, float]:
-    """P(positive) by conversation."""
-    if work.thumb_model is None or not conversations:
-        return {}
-    found = work.thumb_model.probability(work.probabilities(conversations, work.chosen))
-    return dict(zip((c.id for c in conversations), found.tolist(), strict=True))
-
-
-def mean_answers(work: RunState, conversations: Sequence[Conversation]) -> dict[str, tuple[float | None, float | None]]:
+def mean_answers(material: Material) -> dict[str, tuple[float | None, float | None]]:
     """Return each rubric's mean answer among positive and among negative conversations."""
+    values = material.table.values
 
     def mean(rubric_id: str, label: Label) -> float | None:
-        answers = (work.answers.get(c.id, {}).get(rubric_id) for c in conversations if c.label is label)
-        values = [value for value in answers if value is not None]
-        return sum(values) / len(values) if values else None
+        answers = (values.get(c.id, {}).get(rubric_id) for c in material.training if c.label is label)
+        given = [value for value in answers if value is not None]
+        return sum(given) / len(given) if given else None
 
-    return {r.id: (mean(r.id, Label.POSITIVE), mean(r.id, Label.NEGATIVE)) for r in work.chosen}
+    return {r.id: (mean(r.id, Label.POSITIVE), mean(r.id, Label.NEGATIVE)) for r in material.chosen}

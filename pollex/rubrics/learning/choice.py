@@ -1,8 +1,9 @@
-"""The choice of rubrics: `select` as plain functions of a run's work."""
+"""The choice of rubrics from a pool."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ import numpy as np
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.splits import folds
 from pollex.errors import BadLabels, BadRubrics
-from pollex.graphs.learn.state import LearnContext
-from pollex.graphs.learn.weigh import Candidates, Weighed, families_of
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
-from pollex.rubrics.records import LLM
+from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.table import GivenAnswers
+from pollex.rubrics.learning.weigh import Candidates, Weighed, families_of
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.multi_split import ALPHA
@@ -45,38 +46,38 @@ def both_lists(budget: Budget, kinds: Ints) -> Budget:
     return (*budget, max(budget[0] - sat, 0), max(budget[1] - dsat, 0))
 
 
-def candidates(context: LearnContext) -> Candidates:
+def candidates(material: Material) -> Candidates:
     """Return the candidates that have enough answers.
 
     Raises:
         BadRubrics: No rubric has enough answers.
     """
-    work = context.work
+    table, kept = material.table, material.kept
     rubrics, unjudged = [], {}
-    _, answered = work.matrix(context.training, work.kept)
-    for rubric, share in zip(work.kept, answered.mean(axis=0), strict=True):
+    _, answered = table.matrix(material.training, kept)
+    for rubric, share in zip(kept, answered.mean(axis=0), strict=True):
         if share >= LEAST_ANSWERED:
             rubrics.append(rubric)
         else:
             unjudged[rubric.id] = _out(answered=float(share))
     if not rubrics:
         raise BadRubrics(
-            f"no rubric to choose from: of {len(work.kept)} written, none has answers for half of the log",
+            f"no rubric to choose from: of {len(kept)} written, none has answers for half of the log",
             remedy="see `pollex trace` of this run for what went wrong",
         )
-    conversations = judged_conversations(context, context.training, rubrics)
-    if work.pool and context.judge_record.kind == LLM:  # rubrics that were given all stay
-        rubrics, rare = _without_rare(context, conversations, rubrics)
-        rubrics, twins = _without_twins(context, conversations, rubrics)
+    conversations = table.judged(material.training, rubrics)
+    if material.pool and material.by_model:  # rubrics that were given all stay
+        rubrics, rare = _without_rare(material, conversations, rubrics)
+        rubrics, twins = _without_twins(material, conversations, rubrics)
         unjudged |= rare | twins
-    return Candidates(conversations, rubrics, *work.matrix(conversations, rubrics), unjudged)
+    return Candidates(conversations, rubrics, *table.matrix(conversations, rubrics), unjudged)
 
 
 def _without_rare(
-    context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
 ) -> tuple[list[Rubric], dict[str, Any]]:
     """Remove rubrics with one reason and an occasion that hardly ever comes up."""
-    never = context.work.never
+    never = material.table.never
     kept, rare = [], {}
     for rubric in rubrics:
         share = sum((c.id, rubric.id) not in never for c in conversations) / len(conversations)
@@ -93,10 +94,10 @@ def _without_rare(
 
 
 def _without_twins(
-    context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
 ) -> tuple[list[Rubric], dict[str, Any]]:
     """Remove rubrics answered like another or its opposite; keep the one with more reasons."""
-    values, _ = context.work.matrix(conversations, rubrics)
+    values, _ = material.table.matrix(conversations, rubrics)
     spread = values.std(axis=0)
     standard = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     alike = np.abs(standard.T @ standard) / max(len(values), 1) >= TWINS
@@ -116,63 +117,45 @@ def _out(**why: Any) -> dict[str, Any]:
     return {"loss": None, "beaten_by": None, "stability": None, **why}
 
 
-def judged_conversations(
-    context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
-) -> list[Conversation]:
-    """List conversations with an answer to any of the rubrics."""
-    _, answered = context.work.matrix(conversations, rubrics)
-    return [c for c, row in zip(conversations, answered, strict=True) if row.any()]
-
-
-def fully_answered(
-    context: LearnContext, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
-) -> list[Conversation]:
-    """List conversations with an answer to every rubric, as a score needs."""
-    _, answered = context.work.matrix(conversations, rubrics)
-    return [c for c, row in zip(conversations, answered, strict=True) if row.all()]
-
-
-def count_never(context: LearnContext) -> list[str]:
+def count_never(material: Material) -> tuple[Material, list[str]]:
     """Choose the value of "Never came up" by cross-validation; return notes on it."""
-    work = context.work
-    if not work.never:
-        return []
-    pool = candidates(context)
-    tried: dict[str, tuple[dict[str, float], float | None]] = {}
-    for name, counts in (("neutral", {}), ("its rubric's mean", _means(context, pool))):
-        work.never_counts = counts
-        scores = cross_validated_alpha(context, candidates(context))[2]
-        tried[name] = counts, None if scores is None else auc(np.array(scores), pool.labels)
+    table = material.table
+    if not table.never:
+        return material, []
+    pool = candidates(material)
+    tried: dict[str, tuple[Material, float | None]] = {}
+    for name, counts in (("neutral", {}), ("its rubric's mean", _means(table, pool))):
+        counting = replace(material, table=replace(table, never_counts=counts))
+        scores = cross_validated_alpha(counting, candidates(counting))[2]
+        tried[name] = counting, None if scores is None else auc(np.array(scores), pool.labels)
     best = max(tried, key=lambda name: (tried[name][1] or 0.0, name == "neutral"))
-    work.never_counts = tried[best][0]
-    share = len(work.never) / max(sum(len(each) for each in work.answers.values()), 1)
+    share = len(table.never) / max(sum(len(each) for each in table.values.values()), 1)
     figures = ", ".join(f"{name} {value:.3f}" for name, (_, value) in tried.items() if value is not None)
     by = f"AUC by cross-validation: {figures}" if figures else "too few labels to choose by cross-validation"
-    return [f"“Never came up” ({share:.0%} of answers) counts as {best} ({by})."]
+    return tried[best][0], [f"“Never came up” ({share:.0%} of answers) counts as {best} ({by})."]
 
 
-def _means(context: LearnContext, pool: Candidates) -> dict[str, float]:
+def _means(table: GivenAnswers, pool: Candidates) -> dict[str, float]:
     """Mean value of each rubric where its occasion came up."""
-    work = context.work
     found = {}
     for rubric in pool.rubrics:
         came_up = [
             value
             for c in pool.conversations
-            if (c.id, rubric.id) not in work.never and (value := work.answers[c.id].get(rubric.id)) is not None
+            if (c.id, rubric.id) not in table.never and (value := table.values[c.id].get(rubric.id)) is not None
         ]
         if came_up:
             found[rubric.id] = float(np.mean(came_up))
     return found
 
 
-def choose(context: LearnContext) -> dict[str, Any]:
+def choose(material: Material) -> dict[str, Any]:
     """Choose rubrics on training conversations; return the choice as JSON values."""
-    told = count_never(context)
-    pool, settings = candidates(context), context.settings
+    material, told = count_never(material)
+    pool, settings = candidates(material), material.settings
     hints, shares, p, families = True, None, None, {}
-    if by_evidence(context):
-        weighed, every = Weighed.of(pool, settings), np.ones(len(pool.labels), dtype=bool)
+    if material.by_evidence:
+        weighed, every = Weighed.of(pool, settings, material.family_of), np.ones(len(pool.labels), dtype=bool)
         alpha, table, held_out_scores, hints, notes = weighed.cross_validated(settings)
         found, narrowed = weighed.weigh(every)
         order = weighed.order(every, alpha, hints=hints)
@@ -181,11 +164,11 @@ def choose(context: LearnContext) -> dict[str, Any]:
         families = families_of(weighed, narrowed)
         shares, p = found.chosen, dict(zip(pool.ids, found.p.tolist(), strict=True))
     else:
-        alpha, table, held_out_scores, notes = cross_validated_alpha(context, pool)
+        alpha, table, held_out_scores, notes = cross_validated_alpha(material, pool)
         rng = np.random.default_rng(settings.seed)
         budget = both_lists(settings.budget, pool.kinds)
         chosen = select(pool.values, pool.labels, pool.kinds, pool.ids, budget, alpha, rng, settings.policy)
-        shares = stable_shares(context, pool, alpha)
+        shares = stable_shares(material, pool, alpha)
     notes += told
     if missing := int((~pool.answered).sum()):
         notes.append(
@@ -202,20 +185,20 @@ def choose(context: LearnContext) -> dict[str, Any]:
         "choices": choices(chosen, pool.ids, shares),
         "dropped": dropped(chosen, pool.ids, shares) | pool.unjudged,
         "notes": notes,
-        "never": context.work.never_counts,
+        "never": dict(material.table.never_counts),
     }
 
 
 def chooser(
-    context: LearnContext, pool: Candidates, selection: dict[str, Any]
+    material: Material, pool: Candidates, selection: Mapping[str, Any]
 ) -> Callable[[Bools, np.random.Generator], Ints]:
     """Return the way in which a run chose, for choices by some conversations.
 
     It takes which `[conversation]`, those beyond the pool's own apart, and gives columns.
     """
-    settings, alpha = context.settings, selection["alpha"]
-    if by_evidence(context):
-        weighed = Weighed.of(pool, settings)
+    settings, alpha = material.settings, selection["alpha"]
+    if material.by_evidence:
+        weighed = Weighed.of(pool, settings, material.family_of)
         return lambda rows, _: weighed.order(rows[: len(pool.labels)], alpha, hints=selection["hints"])
     budget = both_lists(settings.budget, pool.kinds)
 
@@ -227,19 +210,14 @@ def chooser(
     return chosen
 
 
-def by_evidence(context: LearnContext) -> bool:
-    """Tell whether labels say which rubrics stay: those of built-in roles, whose answers cost nothing."""
-    return bool(context.work.pool) and context.judge_record.kind != LLM and context.settings.method == "rubicon"
-
-
 def cross_validated_alpha(
-    context: LearnContext, pool: Candidates
+    material: Material, pool: Candidates
 ) -> tuple[float, list[dict[str, Any]], list[float] | None, list[str]]:
     """Choose α by cross-validation.
 
     Returns α, its table, out-of-fold NetSAT, and warnings.
     """
-    settings = context.settings
+    settings = material.settings
     try:
         dealt = folds(pool.conversations, FOLDS, settings.seed)
     except BadLabels as error:
@@ -264,12 +242,12 @@ def cross_validated_alpha(
     return choice.alpha, table, choice.held_out.tolist(), []
 
 
-def stable_shares(context: LearnContext, pool: Candidates, alpha: float) -> Floats | None:
+def stable_shares(material: Material, pool: Candidates, alpha: float) -> Floats | None:
     """Return how often bootstrap resamples choose each rubric [rubric]; None if switched off."""
-    settings = context.settings
+    settings = material.settings
     if not settings.resamples:
         return None
-    context.progress.start("stability", settings.resamples)
+    material.progress.start("stability", settings.resamples)
     return stability(
         pool.values,
         pool.labels,
@@ -280,7 +258,7 @@ def stable_shares(context: LearnContext, pool: Candidates, alpha: float) -> Floa
         np.random.default_rng([settings.seed, 1]),
         policy=settings.policy,
         resamples=settings.resamples,
-        progress=lambda _done, _wanted: context.progress.advance("stability"),
+        progress=lambda _done, _wanted: material.progress.advance("stability"),
     )
 
 

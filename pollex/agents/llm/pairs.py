@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 
 import numpy as np
 
 from pollex.agents.roles import Extraction, Pair
 from pollex.conversations.conversation import Conversation, Label
-from pollex.graphs.learn.state import LearnContext
+from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import is_built_in
 
 
-def matched_pairs(context: LearnContext, most: int) -> tuple[Pair, ...]:
+def matched_pairs(
+    training: Sequence[Conversation], extractions: Mapping[str, Extraction | Unanswered], most: int
+) -> tuple[Pair, ...]:
     """Pair summaries of the nearest conversations with opposite thumbs, each conversation at most once.
 
     A conversation in which the model found no reason is left out: its summary says that nothing shows why.
     """
     summaries = {
         id_: found.summary
-        for id_, found in context.work.extractions.items()
+        for id_, found in extractions.items()
         if isinstance(found, Extraction) and any(not is_built_in(reason.source) for reason in found.reasons)
     }
     up, down = (
-        [c for c in context.training if c.label is label and summaries.get(c.id)]
-        for label in (Label.POSITIVE, Label.NEGATIVE)
+        [c for c in training if c.label is label and summaries.get(c.id)] for label in (Label.POSITIVE, Label.NEGATIVE)
     )
     if not up or not down:
         return ()

@@ -1,0 +1,1 @@
+"""How a pool of rubrics and the answers to it become a rubric set: the choice, its models, its figures."""

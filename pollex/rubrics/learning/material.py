@@ -1,0 +1,72 @@
+"""What rubrics are chosen and fitted by: the two sides of a log, the pool, and the answers to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
+from pollex.rubrics.learning.settings import LearnSettings
+from pollex.rubrics.learning.table import GivenAnswers
+from pollex.rubrics.records import LLM, JudgeRecord
+from pollex.rubrics.rubric import Polarity, Rubric
+
+
+class Stages(Protocol):
+    """Told how far long computations are."""
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        """Begin a stage."""
+
+    def advance(self, stage: str, by: int = 1) -> None:
+        """Count items of a stage as done."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """What a set is made of.
+
+    Attributes:
+        training: Labeled and scorable conversations, ordered by id.
+        held_out: Labeled and scorable conversations, ordered by id; empty when nothing is held out.
+        graded_training: Those with a grade that is no thumb; models of grades alone are fitted to them.
+        graded_held_out: Those on the side that is held out.
+        family_of: Name of the family of a rubric, by its source.
+        learned_from: Text hashes of conversations that the rubrics were learned from in an earlier run. Models of the
+            thumbs can't be compared on these, since the choice of rubrics saw them.
+        model: Name of the model of the probability to take without comparison.
+        pool: By side, the rubrics that were written; empty where rubrics were given.
+        refused: Why batches and texts came to no rubric, and how often.
+        kept: The pool without duplicates, or the rubrics that were given.
+        merged: By duplicate, the rubric that it was merged into.
+    """
+
+    logs: Logs
+    training: tuple[Conversation, ...]
+    held_out: tuple[Conversation, ...]
+    graded_training: tuple[Conversation, ...] = ()
+    graded_held_out: tuple[Conversation, ...] = ()
+    settings: LearnSettings
+    judge_record: JudgeRecord
+    table: GivenAnswers
+    progress: Stages
+    family_of: Callable[[str], str]
+    learned_from: frozenset[str] = frozenset()
+    model: str | None = None
+    pool: Mapping[Polarity, Sequence[Rubric]] = field(default_factory=dict)
+    refused: Mapping[str, int] = field(default_factory=dict)
+    kept: tuple[Rubric, ...] = ()
+    merged: Mapping[str, str] = field(default_factory=dict)
+    chosen: tuple[Rubric, ...] = ()
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a model judges."""
+        return self.judge_record.kind == LLM
+
+    @property
+    def by_evidence(self) -> bool:
+        """Whether labels say which rubrics stay: those of built-in roles, whose answers cost nothing."""
+        return bool(self.pool) and not self.by_model and self.settings.method == "rubicon"

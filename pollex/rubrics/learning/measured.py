@@ -1,0 +1,219 @@
+"""What is measured of a chosen set, beside its scores: one record of the set by each function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import positives
+from pollex.conversations.splits import block_ids
+from pollex.measures.arrays import Bools, Ints
+from pollex.measures.drift import counts_of, edges_of
+from pollex.measures.intervals import Figure
+from pollex.rubrics.alone import alone_of
+from pollex.rubrics.answers import SCALES
+from pollex.rubrics.figures import probability_figures
+from pollex.rubrics.guarantee import GuaranteeRecord
+from pollex.rubrics.learning.comparison import FittedThumbs
+from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.table import GivenAnswers
+from pollex.rubrics.learning.thumbs import grades_of
+from pollex.rubrics.records import (
+    Alone,
+    CalibratorRecord,
+    CandidateRow,
+    CurveRow,
+    DataRecord,
+    GradeRow,
+    JudgedBy,
+    RatingRecord,
+    SignalShare,
+    SpreadRecord,
+    StandingRecord,
+    Worth,
+)
+from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.thumb_model import Floats
+from pollex.rubrics.worth import share_of, signal_share, worth_of
+from pollex.selection.guarantee import guaranteed_window
+from pollex.selection.multi_split import holm, one_sided
+
+
+def spread_of(netsat: Floats) -> SpreadRecord:
+    """Record how NetSAT is spread `[conversation]`."""
+    edges = edges_of(netsat)
+    return SpreadRecord(edges=tuple(edges.tolist()), counts=tuple(counts_of(netsat, edges).astype(int).tolist()))
+
+
+def worths_of(material: Material, held_out: Sequence[Conversation], up: Bools) -> dict[str, Worth]:
+    """Return how each rubric separates held-out conversations, by rubric."""
+    if not held_out:
+        return {}
+    held = material.table.held(held_out, material.chosen)
+    return {rubric.id: worth_of(held[:, i], up) for i, rubric in enumerate(material.chosen)}
+
+
+def signals_beside(material: Material, held_out: Sequence[Conversation]) -> dict[str, tuple[SignalShare, ...]]:
+    """Return how often further signals happened where each rubric held and elsewhere, by rubric."""
+    names = sorted({name for one in held_out for name in one.signals})
+    if not names:
+        return {}
+    held, chosen = material.table.held(held_out, material.chosen), material.chosen
+    rows = {name: np.array([name in one.signals for one in held_out]) for name in names}
+    happened = {name: np.array([one.signals.get(name, False) for one in held_out]) for name in names}
+    return {
+        rubric.id: tuple(signal_share(name, held[rows[name], i], happened[name][rows[name]]) for name in names)
+        for i, rubric in enumerate(chosen)
+    }
+
+
+def standings_of(
+    material: Material,
+    selection: dict[str, Any],
+    training: Sequence[Conversation],
+    held_out: Sequence[Conversation],
+) -> dict[str, StandingRecord]:
+    """Return how far labels bear the chosen rubrics out, by id; empty where no labels could tell.
+
+    The words of a model's rubrics come from the training conversations, so only the held-out ones can prove them.
+    Rubrics that were given have all labels.
+    """
+    chosen = material.chosen
+    if (p := selection.get("p")) is not None:
+        return {r.id: StandingRecord(p=p[r.id], n=len(training), by="halvings") for r in chosen}
+    given = not material.pool
+    asked = [*training, *held_out] if given else held_out
+    up = positives(asked)
+    if not len(up) or up.all() or not up.any():
+        return {}
+    sat = np.array([rubric.polarity == "sat" for rubric in chosen], dtype=bool)
+    adjusted = holm(one_sided(material.table.held(asked, chosen), up, sat)).tolist()
+    by: Literal["all", "held-out"] = "all" if given else "held-out"
+    return {r.id: StandingRecord(p=p, n=len(up), by=by) for r, p in zip(chosen, adjusted, strict=True)}
+
+
+def never_came_up(table: GivenAnswers, training: Sequence[Conversation], rubric: Rubric) -> Figure:
+    """Return the share of answered training conversations in which a rubric's occasion never came up."""
+    answered = [c.id for c in training if rubric.id in table.distributions.get(c.id, {})]
+    return share_of(sum((id_, rubric.id) in table.never for id_ in answered), len(answered))
+
+
+def alone_by_id(material: Material, training: Sequence[Conversation], by: Mapping[str, JudgedBy]) -> dict[str, Alone]:
+    """Return each rubric's figures alone on training conversations, by id; `by` says what each is judged by."""
+    table, options = material.table, SCALES[material.judge_record.scale]
+    values, _ = table.matrix(training, material.chosen)
+    rng, blocks, up = np.random.default_rng([material.settings.seed, 5]), block_ids(training), positives(training)
+    return {
+        rubric.id: alone_of(
+            values[:, i],
+            [table.picked(c.id, rubric.id, options) for c in training],
+            up,
+            by[rubric.id],
+            rng,
+            blocks,
+        )
+        for i, rubric in enumerate(material.chosen)
+    }
+
+
+def guarantee(
+    selection: dict[str, Any],
+    positive: Bools,
+    theta: float,
+    tested: Floats,
+    truth: Bools,
+    blocks: Ints,
+) -> GuaranteeRecord | None:
+    """Compute the window with a guarantee, from out-of-fold scores; None without them."""
+    if selection["held_out_scores"] is None:
+        return None
+    found = guaranteed_window(np.array(selection["held_out_scores"]), positive, theta)
+    return GuaranteeRecord.of(found, theta, tested, truth, blocks)
+
+
+def calibrator_record(
+    material: Material,
+    fitted: FittedThumbs,
+    comparison: dict[str, Any],
+    training: Sequence[Conversation],
+    held_out: Sequence[Conversation],
+) -> tuple[CalibratorRecord, bytes]:
+    """Return the chosen probability model with the figures of both sides, and its arrays."""
+    from pollex.calibration.storage import packed  # scikit-learn comes with it, and takes a second to import
+
+    rng = np.random.default_rng([material.settings.seed, 4])
+    model = fitted.model
+    pack = packed(model.model, model.rating)
+    seen, unseen = comparison["held_out"], model.probability(material.table.probabilities(held_out, material.chosen))
+    positive, truth = positives(training), positives(held_out)
+    share = float(positive.mean())
+    record = CalibratorRecord(
+        chosen=comparison["chosen"],
+        why=comparison.get("why", ""),
+        curve=tuple(CurveRow(**row) for row in comparison.get("curve", ())),
+        compared=tuple(CandidateRow(**row) for row in comparison["compared"]),
+        labels=len(training),
+        training=probability_figures(np.array(seen), positive, share, rng, block_ids(training)) if seen else None,
+        held_out=probability_figures(unseen, truth, share, rng, block_ids(held_out)) if held_out else None,
+        rubrics=model.rubrics,
+        facts={name: value for name, value in pack.facts.items() if name not in ("questionnaire", "beside")},
+        rating=rating_record(material, fitted, comparison, held_out, pack.facts),
+    )
+    return record, pack.arrays
+
+
+def rating_record(
+    material: Material,
+    fitted: FittedThumbs,
+    comparison: dict[str, Any],
+    held_out: Sequence[Conversation],
+    facts: dict[str, Any],
+) -> RatingRecord | None:
+    """Return the model of grades with its figures; None where the labels are no grades."""
+    if (found := comparison.get("grades")) is None:
+        return None
+    from pollex.measures.distributions import Predictions
+    from pollex.measures.distributions import assess as assess_grades
+
+    table, chosen = material.table, material.chosen
+    values = np.array(next(iter(found["scales"].values())))
+    held_out = [*held_out, *table.answered(material.graded_held_out, chosen)]
+    grades, _ = grades_of(held_out, list(found["scales"])[:1])
+    known = np.isin(grades[:, 0], values) if grades.shape[1] else np.zeros(len(held_out), dtype=bool)
+    measured = None
+    if known.any():
+        proba = fitted.model.grades(table.probabilities(held_out, chosen))[known]
+        place = np.searchsorted(values, grades[known, 0])
+        rng, blocks = np.random.default_rng([material.settings.seed, 8]), block_ids(held_out)[known]
+        one = assess_grades(Predictions(proba, place, blocks, tuple(values.tolist())), rng, smooth=False)
+        measured = GradeRow(name=found["chosen"], n=one.n, rmse=one.rmse, pearson=one.pearson)
+    own = {name: value for name, value in facts["beside"].items() if name != "questionnaire"}
+    return RatingRecord(**found, held_out=measured, facts=own)
+
+
+def data_record(material: Material, training: Sequence[Conversation], held_out: Sequence[Conversation]) -> DataRecord:
+    """Describe the data that the set was learned from."""
+    logs, settings = material.logs, material.settings
+    written = bool(material.pool)  # nothing is written where rubrics are given: they are only fitted
+    # One that could not be judged has given its reasons all the same.
+    hashes = tuple(sorted({c.text_hash[:16] for c in (material.training if written else training)}))
+    return DataRecord(
+        fingerprint=logs.fingerprint,
+        conversations=len(logs),
+        positives=logs.counts[Label.POSITIVE],
+        negatives=logs.counts[Label.NEGATIVE],
+        unlabeled=logs.counts[Label.NONE],
+        not_scorable=logs.counts[Label.POSITIVE]
+        + logs.counts[Label.NEGATIVE]
+        - len(material.training)
+        - len(material.held_out),
+        training=len(training),
+        held_out=len(held_out),
+        test_fraction=settings.test_fraction,
+        seed=settings.seed,
+        training_hashes=hashes if written else (),
+        fitted_hashes=() if written else hashes,
+    )
