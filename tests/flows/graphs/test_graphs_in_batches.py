@@ -106,8 +106,8 @@ async def test_checkpoints_of_another_version_or_other_settings_are_refused_in_w
     with pytest.raises(ModelRefused):
         await asked(store, PlainJudge(raises(ModelRefused("the key is wrong"))))
     with monkeypatch.context() as other:
-        other.setattr(runs, "FORMAT", "3")
-        with pytest.raises(ResumeRefused, match="graph: 2 → 3"):
+        other.setattr(runs, "FORMAT", "later")
+        with pytest.raises(ResumeRefused, match="graph: 3 → later"):
             await asked(store, PlainJudge(), resume=True)
     settings = RunSettings.of(store, resume=True)
     with pytest.raises(ResumeRefused, match="data: dddddddddddd → eeeeeeeeeeee"):
