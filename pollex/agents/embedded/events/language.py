@@ -1,6 +1,6 @@
 """The language of a log: which acts are looked for in it, and what needs English.
 
-Rules of English are code (`acts`); other languages have tables (`languages/*.toml`): common words, by which a text is
+English has rules (`acts.toml`); other languages have tables (`languages/*.toml`): common words, by which a text is
 known, stop words, negations, and phrases of acts, in which `*` stands for up to five words.
 """
 
@@ -14,8 +14,7 @@ from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 
-from pollex.agents.embedded.events.acts import ACTS
-from pollex.agents.embedded.events.acts.act import Act, Acts, Rule
+from pollex.agents.embedded.events.acts import ACTS, Act, Acts, Rule
 from pollex.agents.embedded.events.sentences import Move, word_set
 from pollex.conversations.conversation import Conversation
 from pollex.prompts.domain import STOPWORDS
@@ -68,8 +67,7 @@ def _language(path: Path) -> Language:
         common=word_set(table["common"]),
         stop=word_set(table["stop"]) | word_set(table["common"]),
         acts=Acts(
-            Act(one.name, one.party, one.meaning, tuple(_rule(phrase, negations) for phrase in phrases[one.name]))
-            for one in acts
+            Act(one.name, one.party, tuple(_rule(phrase, negations) for phrase in phrases[one.name])) for one in acts
         ),
     )
 

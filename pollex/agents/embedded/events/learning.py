@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded.events.acts import ACTS
 from pollex.agents.embedded.events.evidence import MOST, Evidence, evidence
 from pollex.agents.embedded.events.language import ENGLISH, language_of, needs_english
 from pollex.agents.embedded.events.model import EventModel, EventRubric
@@ -106,12 +105,11 @@ def rubric_of(
 
 
 def leads(event: Event, found: Found, quotes: Sequence[Evidence]) -> bool:
-    """Return whether a rubric may be shown first: proven acts, sure quotes, stable difference."""
+    """Return whether a rubric may be shown first: proven pattern, sure quotes, stable difference."""
     pattern = PATTERNS[event.pattern]
-    proven = pattern.proven and all(ACTS.by_name[act].proven for act in pattern.acts)
     sure = sum(quote.sure >= SURE_QUOTE and quote.named for quote in quotes[:MOST]) >= SURE_QUOTES
     telling = found.expected and (found.within_bound or pattern.side != 0)
-    return proven and sure and telling and not pattern.rate and found.both_halves
+    return pattern.proven and sure and telling and not pattern.rate and found.both_halves
 
 
 __all__ = ["ANYWHERE", "fit", "study"]

@@ -166,10 +166,6 @@ class Move:
     def has(self, *acts: str) -> bool:
         return not self.acts.keys().isdisjoint(acts)
 
-    def first(self, *acts: str) -> Sentence | None:
-        """Return the sentence of the first of these acts that the move does."""
-        return next((self.acts[act] for act in acts if act in self.acts), None)
-
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:

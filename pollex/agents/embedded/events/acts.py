@@ -1,6 +1,7 @@
-"""The definition of an act, and the reader that finds all acts in one pass.
+"""Acts, what one sentence of one party does, and the reader that finds all of them in one pass.
 
-A rule is tried only on sentences that hold one of its cues: most sentences hold few, so one pass costs little.
+A rule is tried only on sentences that hold one of its cues: most sentences hold few, so one pass costs little. The acts
+of English are the rows of `acts.toml`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
-from pollex.agents.embedded.events.sentences import Hit, Move, Sentence
+from pollex.agents.embedded.events.sentences import Hit, Move, Sentence, word_set
+from pollex.agents.embedded.rules import rows
 
 Party = Literal["user", "assistant"]
 Mood = Literal["any", "question", "statement"]
@@ -20,15 +23,7 @@ Mood = Literal["any", "question", "statement"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Words that show an act.
-
-    Attributes:
-        cues: A sentence without any of these words is passed over.
-        pattern: Found in the sentence's lower case; a group named `detail` is kept.
-        sure: From 0 to 1.
-        unless: Words that rule the act out.
-        mood: Whether the sentence has to be a question or a statement.
-    """
+    """Words that show an act; `acts.toml` says what its fields are."""
 
     cues: frozenset[str]
     pattern: re.Pattern[str]
@@ -37,32 +32,15 @@ class Rule:
     mood: Mood = "any"
 
 
-def rule(cues: str, pattern: str, sure: float = 0.9, *, unless: str = "", mood: Mood = "any") -> Rule:
-    """Build a rule from words and regular expressions in verbose-free lower case."""
-    return Rule(frozenset(cues.split()), re.compile(pattern), sure, re.compile(unless) if unless else None, mood)
-
-
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Something that one sentence of one party does.
-
-    Attributes:
-        name: Stored in models; never renamed.
-        party: Who does it.
-        meaning: What the act is, for people.
-        rules: Any of them shows it.
-        after: The other party's move before has one of these acts; empty where any move may stand before.
-        longest: Words of the longest sentence that may do it; 0 for any.
-        proven: Whether its precision on labelled exchanges is at least .9; others never carry a headline.
-    """
+    """Something that one sentence of one party does; `acts.toml` says what its fields are."""
 
     name: str
     party: Party
-    meaning: str
     rules: tuple[Rule, ...]
     after: frozenset[str] = frozenset()
     longest: int = 0
-    proven: bool = True
 
 
 class Acts:
@@ -136,3 +114,15 @@ def hit_of(act: Act, one: Rule, found: re.Match[str], sentence: Sentence) -> Hit
     detail = (found["detail"] or "") if "detail" in one.pattern.groupindex else ""
     start = sentence.start + found.start()
     return Hit(act.name, one.sure, start, sentence.start + found.end(), detail)
+
+
+def _act(name: str, row: dict[str, Any]) -> Act:
+    rules = tuple(_rule(**one) for one in row["rules"])
+    return Act(name, row["party"], rules, word_set(row.get("after", "")), row.get("longest", 0))
+
+
+def _rule(cues: str, pattern: str, sure: float = 0.9, unless: str = "", mood: Mood = "any") -> Rule:
+    return Rule(word_set(cues), re.compile(pattern), sure, re.compile(unless) if unless else None, mood)
+
+
+ACTS = Acts(_act(name, row) for _, name, row in rows(Path(__file__).with_name("acts.toml")))
