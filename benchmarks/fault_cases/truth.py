@@ -18,7 +18,7 @@ from web_site import client_of, judged_run, made_app
 from fault_cases import ROOT, case
 from fault_cases.commands import Rows, bikes, learned, run, written
 from pollex.agents.embedded.events.reading import marked
-from pollex.agents.embedded.evidence import SIGNALS
+from pollex.agents.embedded.signals import SIGNALS
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.store.store import Store
 

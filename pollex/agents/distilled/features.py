@@ -9,8 +9,7 @@ from math import log1p
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.reading import ANYWHERE
 from pollex.agents.embedded.events.topics import Topics
-from pollex.agents.embedded.evidence import SIGNALS
-from pollex.agents.embedded.signals.signal import MEASURES, measured
+from pollex.agents.embedded.signals import MEASURES, SIGNALS, measured
 from pollex.agents.embedded.view import View
 from pollex.conversations.conversation import Conversation
 

@@ -20,9 +20,9 @@ from pollex.agents.embedded.events.language import ENGLISH, language_of, stopwor
 from pollex.agents.embedded.events.model import EventRubric
 from pollex.agents.embedded.events.signal import event_quotes, event_signal, source_of
 from pollex.agents.embedded.events.topics import Topics
-from pollex.agents.embedded.evidence import SIGNALS, phrase_signal, quotes_from
+from pollex.agents.embedded.evidence import phrase_signal, quotes_from
 from pollex.agents.embedded.judge import Scale, separation
-from pollex.agents.embedded.signals.signal import Party, Signal, measured
+from pollex.agents.embedded.signals import SIGNALS, Party, Signal, measured
 from pollex.agents.embedded.view import Flags, Floats, View, views_of
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label

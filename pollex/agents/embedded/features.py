@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.signals import all_signals
-from pollex.agents.embedded.signals.signal import Signal, measured
+from pollex.agents.embedded.signals import SIGNALS, Signal, measured
 from pollex.agents.embedded.view import Floats, View
 from pollex.conversations.conversation import Conversation
 
@@ -18,7 +17,7 @@ VECTORS = frozenset({"user_repeats", "assistant_repeats", "relevance", "irreleva
 
 def word_features(conversations: Sequence[Conversation]) -> Floats:
     """Measure all signals of words `[conversation, 4 × signal]`; see `measured` for the four."""
-    signals = [signal for name, signal in all_signals().items() if name not in VECTORS]
+    signals = [signal for name, signal in SIGNALS.items() if name not in VECTORS]
     rows = [_row(conversation, signals) for conversation in conversations]
     return np.array(rows, dtype=np.float64).reshape(len(rows), -1)
 

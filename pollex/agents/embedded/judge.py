@@ -16,8 +16,8 @@ from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_source
 from pollex.agents.embedded.events.wording import plain_events
-from pollex.agents.embedded.evidence import SIGNALS, evidence_of, party_of, strongest
-from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured, summary
+from pollex.agents.embedded.evidence import evidence_of, party_of, strongest
+from pollex.agents.embedded.signals import MEASURES, SIGNALS, Signal, measured, summary
 from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics

@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.evidence import SIGNALS, strongest
+from pollex.agents.embedded.evidence import strongest
 from pollex.agents.embedded.judge import FARTHEST, FOLDS, MOST_TURNS, deal
-from pollex.agents.embedded.signals.signal import MEASURES, measured
+from pollex.agents.embedded.signals import MEASURES, SIGNALS, measured
 from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse

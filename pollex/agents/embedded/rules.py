@@ -1,4 +1,4 @@
-"""Tables of detectors: `signals.toml`, `events/acts.toml` and `events/patterns.toml`."""
+"""Tables of detectors: signals, acts and patterns."""
 
 from __future__ import annotations
 

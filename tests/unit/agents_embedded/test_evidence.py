@@ -12,7 +12,6 @@ from pollex.agents.checks import located
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import (
     LONGEST_QUOTE,
-    SIGNALS,
     evidence_of,
     excerpt,
     party_of,
@@ -20,6 +19,7 @@ from pollex.agents.embedded.evidence import (
     quotes_from,
     strongest,
 )
+from pollex.agents.embedded.signals import SIGNALS
 from pollex.agents.embedded.view import CUT, View, shortened
 from pollex.rubrics.rubric import Quote, Rubric
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.reading import fired, marked
-from pollex.agents.embedded.evidence import SIGNALS
+from pollex.agents.embedded.signals import SIGNALS
 from pollex.agents.embedded.view import View
 from pollex.formats.read_logs import read_logs
 

@@ -10,9 +10,7 @@ from small_logs import conversation, view
 
 from pollex.agents.checks import refusal
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.evidence import SIGNALS
-from pollex.agents.embedded.signals import user_phrases as user_words
-from pollex.agents.embedded.signals.signal import MEASURES, Signal, measured
+from pollex.agents.embedded.signals import MARKS, MEASURES, SIGNALS, measured
 from pollex.agents.embedded.view import CUT, HEAD, TAIL, View
 
 PATTERNED = [signal for signal in SIGNALS.values() if signal.pattern]
@@ -45,17 +43,8 @@ NASTY = [
 ]
 
 
-def test_the_table_and_its_names_agree() -> None:
-    assert all(name == signal.name for name, signal in SIGNALS.items())
-    modules = sum(len(signals) for signals in listed())
-    assert modules == len(SIGNALS), "two signals have one name"
-
-
-def listed() -> list[list[Signal]]:
-    from importlib import import_module
-
-    rooms = ("user_phrases", "assistant_phrases", "flow", "lengths")
-    return [import_module(f"{user_words.__package__}.{room}").SIGNALS for room in rooms]
+def test_a_signal_has_either_a_pattern_or_a_function_for_its_marks() -> None:
+    assert {name for name, signal in SIGNALS.items() if not signal.pattern} == MARKS.keys()
 
 
 def test_its_statement_is_one_simple_sentence_about_its_party() -> None:

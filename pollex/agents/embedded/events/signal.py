@@ -18,7 +18,7 @@ from pollex.agents.embedded.events.model import EventRubric
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.reading import ANYWHERE, Event
 from pollex.agents.embedded.events.topics import Topic, Topics
-from pollex.agents.embedded.signals.signal import Signal
+from pollex.agents.embedded.signals import Signal
 from pollex.agents.embedded.view import Floats, View
 from pollex.rubrics.rubric import Quote
 

@@ -1,24 +1,23 @@
-"""All patterns, collected from this package's modules that have `PATTERNS` and `find`."""
+"""All patterns: the rows of `patterns.toml`, each found by the `find` of the module that its group is named after."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 
 from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Pattern
+from pollex.agents.embedded.rules import rows
 
 Finder = Callable[[Exchange], Iterator[Firing]]
-MODULES = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-PATTERNS: dict[str, Pattern] = {one.name: one for module in MODULES for one in getattr(module, "PATTERNS", ())}
-FINDERS: list[tuple[frozenset[str], Finder]] = [
-    (frozenset(one.name for one in module.PATTERNS), module.find) for module in MODULES if hasattr(module, "PATTERNS")
-]
-"""What finds which patterns."""
+_ROWS = [(group, Pattern(name, **row)) for group, name, row in rows(Path(__file__).parents[1] / "patterns.toml")]
+PATTERNS = {pattern.name: pattern for _, pattern in _ROWS}
+FINDERS: dict[str, Finder] = {group: import_module(f"{__name__}.{group}").find for group, _ in _ROWS}
 
 
 @lru_cache(maxsize=64)
 def finders_of(patterns: frozenset[str] | None) -> tuple[Finder, ...]:
     """Return what finds some patterns; for None what finds any."""
-    return tuple(find for found, find in FINDERS if patterns is None or not found.isdisjoint(patterns))
+    wanted = {group for group, pattern in _ROWS if patterns is None or pattern.name in patterns}
+    return tuple(find for group, find in FINDERS.items() if group in wanted)

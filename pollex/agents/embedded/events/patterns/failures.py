@@ -5,95 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Pattern
+from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing
 from pollex.agents.embedded.events.sentences import Move, Sentence
 from pollex.agents.embedded.events.values import DATE, TIME, concrete
-
-PATTERNS = (
-    Pattern(
-        "fail_other_taken",
-        "both",
-        +1,
-        "When the assistant can't {deed}, it offers {detail}, and the user takes it.",
-        ("fails", "offers_other", "accepts"),
-        within="failed",
-    ),
-    Pattern(
-        "fail_other_refused",
-        "both",
-        -1,
-        "When the assistant can't {deed}, it offers {detail}, and the user turns that down.",
-        ("fails", "offers_other", "rejects"),
-        within="failed",
-    ),
-    Pattern(
-        "fail_else",
-        "assistant",
-        -1,
-        "After failing to {deed}, the assistant only asks whether there is anything else.",
-        ("fails", "anything_else"),
-        within="failed",
-    ),
-    Pattern(
-        "fail_no_way",
-        "assistant",
-        -1,
-        "The assistant says that it couldn't {deed}, and offers nothing in its place.",
-        ("fails",),
-        within="failed",
-    ),
-    Pattern(
-        "fail_open_choice",
-        "assistant",
-        -1,
-        "When the assistant can't {deed}, it asks for another time or option without naming one.",
-        ("fails", "offers_other"),
-        within="failed",
-    ),
-    Pattern(
-        "fail_left",
-        "both",
-        -1,
-        "The assistant can't {deed}, and the user gives up on it.",
-        ("fails", "leaves", "gives_up"),
-        within="failed",
-    ),
-    Pattern(
-        "fail_user_retries",
-        "both",
-        -1,
-        "After the assistant failed to {deed}, the user has to come up with another try.",
-        ("fails", "changes", "requests"),
-        within="failed",
-    ),
-    Pattern(
-        "fail_again", "assistant", -1, "The assistant fails twice in a row to {deed}.", ("fails",), within="failed"
-    ),
-    Pattern(
-        "fail_confirmed",
-        "assistant",
-        -1,
-        "The assistant has the user confirm all details first, and only then says that it can't {deed}.",
-        ("confirms", "fails"),
-        within="failed",
-    ),
-    Pattern(
-        "recovered",
-        "both",
-        +1,
-        "After a first try to {deed} failed, the assistant makes a second one, and that works.",
-        ("fails", "done"),
-    ),
-    Pattern(
-        "recovered_by_user",
-        "both",
-        0,
-        "After a first try to {deed} failed, the user names another, and that works.",
-        ("fails", "done", "changes"),
-        proven=False,
-    ),
-    Pattern("failed", "assistant", -1, "The assistant can't {deed}.", ("fails",), rate=True),
-)
 
 OTHER_WORDS = re.compile(
     r"\b(?:another|different|other|instead|later|earlier|shorter|longer|alternative|next|available|closest|nearest)\b"

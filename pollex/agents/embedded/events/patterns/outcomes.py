@@ -5,83 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Pattern
+from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing
 from pollex.agents.embedded.events.values import DATE, PRICE, TIME, concrete
-
-PATTERNS = (
-    Pattern(
-        "done_wrong",
-        "both",
-        -1,
-        "The assistant reports that it managed to {deed}, and the user objects.",
-        ("done", "corrects", "complains"),
-    ),
-    Pattern(
-        "done_bare",
-        "assistant",
-        -1,
-        "The assistant reports that it managed to {deed}, and gives neither time, price nor number.",
-        ("done",),
-        rate=True,
-    ),
-    Pattern(
-        "done_asked",
-        "both",
-        +1,
-        "After the assistant managed to {deed}, the user asks for more about it.",
-        ("done", "asks"),
-        within="done",
-        rate=True,
-    ),
-    Pattern(
-        "done_number",
-        "assistant",
-        +1,
-        "The assistant manages to {deed} and gives the reference number.",
-        ("done",),
-        rate=True,
-    ),
-    Pattern("done", "assistant", +1, "The assistant manages to {deed}.", ("done",), rate=True),
-    Pattern(
-        "done_detail",
-        "assistant",
-        +1,
-        "The assistant manages to {deed} and repeats time, date or price of it.",
-        ("done",),
-        within="done",
-    ),
-    Pattern(
-        "done_yes",
-        "both",
-        +1,
-        "The user agrees, and the assistant manages to {deed} at once.",
-        ("accepts", "done"),
-        rate=True,
-    ),
-    Pattern(
-        "confirm_wrong",
-        "both",
-        -1,
-        "The details for {thing} that the assistant reads back are wrong, and the user corrects them.",
-        ("confirms", "corrects"),
-    ),
-    Pattern(
-        "confirm_changed",
-        "both",
-        0,
-        "The user changes the details for {thing} when the assistant reads them back.",
-        ("confirms", "changes"),
-        proven=False,
-    ),
-    Pattern(
-        "confirm_twice",
-        "assistant",
-        -1,
-        "The assistant reads the details for {thing} back twice in a row.",
-        ("confirms",),
-        proven=False,
-    ),
-)
 
 REFERENCE = re.compile(r"\b(?:reference|confirmation|booking|order|tracking) (?:number|code|id|#)|\bref\b")
 

@@ -13,27 +13,12 @@ Who = Literal["assistant", "user", "both"]
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """An event, whatever its object.
-
-    Attributes:
-        name: Stored in models; never renamed.
-        who: Whose doing it is.
-        side: What is expected of it: +1 good, −1 bad, 0 it depends.
-        text: The sentence, with places for words of the log: `{deed}` (book a table), `{thing}` (a restaurant),
-            `{things}` (restaurants), `{bare}` (restaurant) and `{detail}`.
-        acts: The acts that it rests on: their precision is its own.
-        rate: A success or failure and no more: worth counting, nothing to act on.
-        within: The pattern of which this one is a case: it has to tell more than that one.
-        proven: Whether its precision on labelled exchanges of its own is at least .9; others never lead.
-        anywhere: The sentence where the event is of no topic; empty where `text` serves, with the topics that it mostly
-            happens with. For an event whose topic is mostly that of the turns before, and not of the quote.
-    """
+    """An event, whatever its object; `patterns.toml` says what its fields are."""
 
     name: str
     who: Who
     side: int
     text: str
-    acts: tuple[str, ...]
     rate: bool = False
     within: str = ""
     proven: bool = True

@@ -5,53 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Pattern
+from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing
 from pollex.agents.embedded.events.sentences import Move
-
-PATTERNS = (
-    Pattern(
-        "none_dead_end",
-        "assistant",
-        -1,
-        "The assistant finds no {bare} that fits, and proposes no other way.",
-        ("none_found",),
-        within="found_none",
-    ),
-    Pattern(
-        "none_widen",
-        "assistant",
-        -1,
-        "The assistant finds no {bare} that fits, and leaves it to the user to change the search.",
-        ("none_found", "offers_other"),
-        within="found_none",
-    ),
-    Pattern(
-        "none_taken",
-        "both",
-        +1,
-        "When no {bare} fits, the assistant names what there is in its place, and the user takes it.",
-        ("none_found", "offers", "accepts"),
-        within="found_none",
-    ),
-    Pattern(
-        "none_again",
-        "assistant",
-        -1,
-        "The assistant finds no fitting {bare} twice in a row.",
-        ("none_found",),
-        within="found_none",
-    ),
-    Pattern("found_none", "assistant", -1, "The assistant finds no {bare} that fits.", ("none_found",), rate=True),
-    Pattern(
-        "none_left",
-        "both",
-        -1,
-        "The assistant finds no {bare} that fits, and the user drops it.",
-        ("none_found", "leaves", "gives_up"),
-        within="found_none",
-        proven=False,
-    ),
-)
 
 FEATURE = re.compile(
     r"\b(?:does|do|is|are|can|has|have|will|am|if|whether) (?:it|they|this|that|the|there be|i|we|you "

@@ -6,61 +6,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Pattern, Span
+from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Span
 from pollex.agents.embedded.events.sentences import Called, lowered, stem
-
-PATTERNS = (
-    Pattern(
-        "tool_fails_hidden",
-        "assistant",
-        -1,
-        "A call of the tool {detail} fails, and the assistant's reply doesn't say so.",
-        (),
-    ),
-    Pattern(
-        "tool_fails_told",
-        "assistant",
-        0,
-        "A call of the tool {detail} fails, and the assistant tells the user.",
-        ("fails",),
-        proven=False,
-    ),
-    Pattern(
-        "tool_repeated",
-        "assistant",
-        -1,
-        "The assistant calls the tool {detail} three times or more for one request.",
-        (),
-    ),
-    Pattern(
-        "tool_ignored",
-        "assistant",
-        -1,
-        "The tool {detail} returns a result, and the assistant's reply takes up nothing of it.",
-        (),
-    ),
-    Pattern(
-        "tool_again",
-        "assistant",
-        -1,
-        "The assistant calls the tool {detail} again with the same arguments.",
-        (),
-    ),
-    Pattern(
-        "tool_unsaid",
-        "assistant",
-        -1,
-        "The assistant calls the tool {detail} with a value that nobody gave.",
-        (),
-    ),
-    Pattern(
-        "tool_invented",
-        "assistant",
-        -1,
-        "The assistant's reply gives a number that is in no result of the tool {detail}.",
-        (),
-    ),
-)
 
 ERROR = re.compile(
     r"\b(?:error|exception|failed|failure|timed? ?out|traceback|not found|forbidden|unauthorized|bad "

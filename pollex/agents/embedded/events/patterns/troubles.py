@@ -5,50 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Pattern, Span
+from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Span
 from pollex.agents.embedded.events.sentences import Move, Sentence
-
-PATTERNS = (
-    Pattern(
-        "user_repeats",
-        "both",
-        -1,
-        "After the assistant's reply, the user has to repeat the request for {thing}.",
-        ("requests",),
-        anywhere="After the assistant's reply, the user has to ask the same again.",
-    ),
-    Pattern("same_reply", "assistant", -1, "The assistant gives the same reply about {thing} twice.", ()),
-    Pattern(
-        "complained", "both", -1, "After the assistant's reply on {thing}, the user complains about it.", ("complains",)
-    ),
-    Pattern(
-        "contradicted",
-        "both",
-        -1,
-        "The assistant gets something about {thing} wrong, and the user corrects it.",
-        ("corrects",),
-    ),
-    Pattern(
-        "given_up",
-        "both",
-        -1,
-        "After the assistant's reply on {thing}, the user gives up or goes elsewhere.",
-        ("gives_up",),
-    ),
-    Pattern(
-        "took_back", "assistant", -1, "The assistant has to take back what it said about {thing}.", ("takes_back",)
-    ),
-    Pattern(
-        "refused", "assistant", -1, "The assistant says that helping with {thing} is not what it can do.", ("refuses",)
-    ),
-    Pattern(
-        "went_on",
-        "assistant",
-        -1,
-        "The user is done, and the assistant starts on {thing} again.",
-        ("leaves", "asks_back", "proposes", "offers"),
-    ),
-)
 
 COURTESY = frozenset({"anything_else", "says_bye", "thanks", "apologizes"})
 ALIKE = 0.8

@@ -1,4 +1,7 @@
-"""The definition of a signal, and measures of a conversation from marks on its turns."""
+"""Signals, visible in single turns, which may speak for or against a conversation; and measures of it from their marks.
+
+The signals are the rows of `signals.toml`. A row without a pattern has its marks from the function in `MARKS`.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import copysign, log1p
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from pollex.agents.embedded.rules import rows
 from pollex.agents.embedded.view import Floats, Indices, View
+from pollex.agents.embedded.words import likeness
 
 Party = Literal["user", "assistant", "both"]
 _CLASSES = re.compile(r"\\[A-Z]")
@@ -42,9 +48,6 @@ class Signal:
 
 def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0, holds: str = "") -> Signal:
     """Make a signal for turns that match `pattern` (ignoring case).
-
-    Only runs of word characters may repeat without bound in a pattern: anything else can take time that grows with the
-    square of a turn's length.
 
     Args:
         holds: In lower case, what a turn that matches holds: most turns don't, and that is found out quickly.
@@ -94,3 +97,65 @@ def summary(x: Sequence[float]) -> tuple[float, float, float, float]:
         max(x[-2:]),
         (sum(x[-third:]) - sum(x[:third])) / third,
     )
+
+
+def repeats(view: View, party: str) -> Floats:
+    """Likeness of each turn of a party to its most similar earlier one, by words."""
+    out = np.zeros(len(view.texts))
+    out[view.of(party)] = view.earlier_likeness(view.of(party))
+    return out
+
+
+def kept_to(view: View, pairs: Sequence[tuple[int, int]]) -> Floats:
+    """Likeness of the second turn of each pair to the first, by words."""
+    out = np.zeros(len(view.texts))
+    for before, after in pairs:
+        out[after] = likeness(view.terms[before], view.terms[after])
+    return out
+
+
+def unanswered_questions(view: View) -> Floats:
+    """Mark with 1 each question of the user that is answered by a question."""
+    out = np.zeros(len(view.texts))
+    for asked, replied in view.replies:
+        out[asked] = "?" in view.texts[asked] and view.texts[replied].endswith("?")
+    return out
+
+
+def last(view: View, holds: Callable[[int], bool]) -> Floats:
+    """Mark the last turn with 1 if something holds of it."""
+    out, spoken = np.zeros(len(view.texts)), view.places("both")
+    if spoken and holds(spoken[-1]):
+        out[spoken[-1]] = 1
+    return out
+
+
+def length(view: View, party: str, sign: int = 1) -> Floats:
+    """Log of the words in each of a party's turns, or its negative."""
+    out, turns = np.zeros(len(view.texts)), view.of(party)
+    out[turns] = sign * np.log1p(view.words[turns])
+    return out
+
+
+MARKS: dict[str, Callable[[View], Floats]] = {
+    "user_repeats": lambda view: repeats(view, "user"),
+    "assistant_repeats": lambda view: repeats(view, "assistant"),
+    "relevance": lambda view: kept_to(view, view.replies),
+    "irrelevance": lambda view: -kept_to(view, view.replies),
+    "unanswered_question": unanswered_questions,
+    "follow_up": lambda view: kept_to(view, view.followed("assistant", "user")),
+    "user_ends": lambda view: last(view, lambda turn: view.roles[turn] == "user"),
+    "assistant_ends": lambda view: last(view, lambda turn: view.roles[turn] == "assistant"),
+    "open_end": lambda view: last(view, lambda turn: "?" in view.texts[turn][-40:]),
+    "many_turns": lambda view: np.ones(len(view.texts)),
+    "few_turns": lambda view: -np.ones(len(view.texts)),
+    "long_answers": lambda view: length(view, "assistant"),
+    "short_answers": lambda view: length(view, "assistant", -1),
+    "long_messages": lambda view: length(view, "user"),
+    "short_messages": lambda view: length(view, "user", -1),
+}
+
+SIGNALS = {
+    name: words(name, **row) if "pattern" in row else Signal(name, marks=MARKS[name], **row)
+    for _, name, row in rows(Path(__file__).with_name("signals.toml"))
+}
