@@ -50,20 +50,7 @@ EXPORTS = (
         name="Braintrust logs",
         signs=(("root_span_id", "span_attributes", "input"), ("root_span_id", "span_id", "input", "output")),
         read=_span,
-        example=(
-            {
-                "id": "1",
-                "span_id": "s",
-                "root_span_id": "s",
-                "span_attributes": {"type": "task"},
-                "span_parents": None,
-                "metadata": {"session_id": "a"},
-                "scores": {"user_feedback": 1},
-                "input": "Hello",
-                "output": "Good day",
-                "created": "2026-01-01",
-            },
-        ),
+        names="id span_parents metadata scores created",
     ),
     Export(name="Braintrust comments", signs=(("origin.id", "comment"),), read=_comment),
 )

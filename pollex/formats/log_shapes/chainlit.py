@@ -95,28 +95,17 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
         yield Score("message", target, fields["value"], comment=fields.get("comment"))
 
 
-_STEPS = (
-    {"id": "1", "threadId": "a", "type": "user_message", "output": "Hello", "createdAt": "2026-01-01T00:00:00Z"},
-    {
-        "id": "2",
-        "threadId": "a",
-        "type": "assistant_message",
-        "output": "Good day",
-        "createdAt": "2026-01-01T00:00:01Z",
-    },
-)
 EXPORTS = (
     Export(
         name="Chainlit thread",
         signs=(("id", "steps", "userIdentifier"), ("id", "steps", "createdAt", "userId")),
         read=_thread,
-        example=({"id": "a", "userIdentifier": "u", "steps": [_STEPS[0], {**_STEPS[1], "feedback": {"value": 1}}]},),
     ),
     Export(
         name="Chainlit steps",
         signs=(("threadId", "type", "output"),),
         read=_step,
-        example=(_STEPS[0], {**_STEPS[1], "feedback_value": "1"}),
+        names="id createdAt feedback_value",
     ),
     Export(
         name="Chainlit threads",

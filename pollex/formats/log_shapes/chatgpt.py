@@ -69,25 +69,12 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
         )
 
 
-_NODES = {
-    "1": {
-        "parent": None,
-        "message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Hello"]}},
-    },
-    "2": {
-        "parent": "1",
-        "message": {"author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["Good day"]}},
-    },
-}
 EXPORTS = (
     Export(
         name="ChatGPT conversations",
         signs=(("mapping", "current_node"),),
         read=_conversation,
-        example=(
-            {"conversation_id": "a", "mapping": _NODES, "current_node": "2"},
-            {"id": "2", "conversation_id": "a", "rating": "thumbs_up", "content": "{}"},
-        ),
+        names="conversation_id id rating content",
     ),
     Export(name="ChatGPT feedback", signs=(("conversation_id", "rating", "content"),), read=_feedback),
 )

@@ -38,22 +38,11 @@ def _tags(tags: object) -> Fields:
     return inside(tags) or {name: value for name, mark, value in (str(tag).partition(":") for tag in listed) if mark}
 
 
-_EXAMPLE = {
-    "trace_id": "t",
-    "span_id": "s",
-    "parent_id": "undefined",
-    "span_kind": "llm",
-    "start_ns": 1,
-    "tags": ["session_id:a"],
-    "input": {"messages": [{"role": "user", "content": "Hello"}]},
-    "output": {"messages": [{"role": "assistant", "content": "Good day"}]},
-    "evaluation": {"user_feedback": {"value": "up"}},
-}
 EXPORTS = (
     Export(
         name="Datadog spans",
         signs=(("type", "attributes.trace_id", "attributes.span_id", "attributes.span_kind"),),
         read=_span,
-        example=({"id": "1", "type": "span", "attributes": _EXAMPLE},),
+        names="id",
     ),
 )

@@ -66,18 +66,6 @@ EXPORTS = (
         name="Dialogflow CX conversations",
         signs=(("name", "interactions"),),
         read=_conversation,
-        example=(
-            {
-                "name": "conversations/a",
-                "interactions": [
-                    {
-                        "request": {"queryInput": {"text": {"text": "Hello"}}},
-                        "response": {"queryResult": {"responseMessages": [{"text": {"text": ["Good day"]}}]}},
-                        "answerFeedback": {"rating": "THUMBS_UP"},
-                    }
-                ],
-            },
-        ),
     ),
     Export(
         name="Dialogflow CX's table of interactions",

@@ -125,9 +125,7 @@ EXPORTS = (
         name="Dify messages",
         signs=(("conversation_id", "query", "answer", "id"),),
         read=_message,
-        example=(
-            {"id": "1", "conversation_id": "a", "query": "Hello", "answer": "Good day", "feedback": {"rating": "like"}},
-        ),
+        names="feedback",
     ),
     Export(name="Dify steps", signs=(("message_id", "thought", "tool", "observation"),), read=_step),
     Export(name="Dify files", signs=(("message_id", "transfer_method", "type", "belongs_to"),), read=_file),
@@ -136,17 +134,6 @@ EXPORTS = (
         name="Dify feedback export",
         signs=(("feedback_rating", "user_query", "ai_response", "message_id"),),
         read=_feedback,
-        example=(
-            {
-                "feedback_id": "1",
-                "conversation_id": "a",
-                "message_id": "1",
-                "user_query": "Hello",
-                "ai_response": "Good day",
-                "feedback_rating": "👍",
-                "feedback_rating_raw": "like",
-                "feedback_source": "user",
-            },
-        ),
+        names="feedback_id conversation_id feedback_rating_raw feedback_source",
     ),
 )

@@ -11,6 +11,5 @@ READER = replace(
     name="table of exchanges",
     shape="a row an exchange: conversation_id, prompt, response",
     recognises=lambda fields: exchanges.is_exchange(fields) and bool(fields.keys() & exchanges.OWNERS),
-    example=({"conversation_id": "a", "prompt": "Hello", "response": "Good day", "thumbs": "up"},),
     row_is_turn=True,
 )

@@ -74,5 +74,4 @@ READER = Reader(
     shape='a row an exchange, "prompt": "…", "response": "…", also as requests and responses of an interface',
     recognises=lambda fields: is_exchange(fields) and not fields.keys() & OWNERS,
     read=_read,
-    example=({"id": "a", "prompt": "Hello", "response": "Good day", "thumbs": "up"},),
 )

@@ -25,7 +25,7 @@ class Export:
         name: Display name: the tool and the content of the file.
         signs: Sets of keys, each of which marks the format; a dot leads into an object.
         read: The pieces of a row; raises `BadInput` for one that can't be read.
-        example: Rows that make one conversation, labeled positive, with the turns "Hello" and "Good day".
+        names: Further keys that its rows may have, apart by blanks: exports that spell keys otherwise are read by them.
         also: A further condition besides the keys.
         no_words: Whether it is a table beside the conversations, with neither their words nor thumbs.
     """
@@ -33,7 +33,7 @@ class Export:
     name: str
     signs: tuple[tuple[str, ...], ...]
     read: Callable[[Fields], Iterable[Piece]]
-    example: tuple[dict[str, Any], ...] = ()
+    names: str = ""
     also: Callable[[Fields], bool] = field(default=lambda _: True)
     no_words: bool = False
 

@@ -27,14 +27,4 @@ READER = Reader(
     shape='a row a conversation, "contents": [{"role": "user", "parts": [{"text": "…"}]}, …]',
     recognises=_recognises,
     read=_read,
-    example=(
-        {
-            "id": "a",
-            "contents": [
-                {"role": "user", "parts": [{"text": "Hello"}]},
-                {"role": "model", "parts": [{"text": "Good day"}]},
-            ],
-            "thumbs": "up",
-        },
-    ),
 )

@@ -50,14 +50,6 @@ EXPORTS = (
         name="Helicone requests",
         signs=(("request_id", "request_body", "response_body"),),
         read=_request,
-        example=(
-            {
-                "request_id": "1",
-                "request_properties": {"Helicone-Session-Id": "a"},
-                "feedback_rating": True,
-                "request_body": {"messages": [{"role": "user", "content": "Hello"}]},
-                "response_body": {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Good day"}}]},
-            },
-        ),
+        names="request_properties feedback_rating",
     ),
 )

@@ -105,12 +105,6 @@ def _log(fields: Fields) -> Iterator[Piece]:
     raise WrongFile("the log has no samples", remedy="convert the whole log: `inspect log convert --to json`")
 
 
-_SAMPLE = {
-    "id": "a",
-    "epoch": 1,
-    "scores": {"user_feedback": {"value": 1}},
-    "messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}],
-}
 EXPORTS = (
     Export(
         name="Inspect samples",
@@ -120,7 +114,6 @@ EXPORTS = (
             ("id", "epoch", "messages", "attachments"),
         ),
         read=_sample,
-        example=(_SAMPLE,),
     ),
     Export(
         name="Inspect log",
@@ -131,13 +124,6 @@ EXPORTS = (
         name="Scout transcripts",
         signs=(("transcript_id", "messages", "success"), ("transcript_id", "messages", "source_type")),
         read=_transcript,
-        example=(
-            {
-                "transcript_id": "a",
-                "messages": _SAMPLE["messages"],
-                "score": '{"user_feedback": 1}',
-                "success": True,
-            },
-        ),
+        names="score",
     ),
 )

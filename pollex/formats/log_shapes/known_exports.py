@@ -61,7 +61,7 @@ def respelled(fields: Mapping[str, Any]) -> dict[str, Any] | None:
 def _names(export: Export) -> list[str]:
     """List all top-level names of a format."""
     tops = [key.split(".")[0] for sign in export.signs for key in sign]
-    return tops + [name for row in export.example for name in row]
+    return [*tops, *export.names.split()]
 
 
 def nearest(fields: Mapping[str, Any]) -> str:

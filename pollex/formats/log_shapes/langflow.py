@@ -62,7 +62,6 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
         yield Score("message", required(fields, "messageId"), fields["rating"], comment=fields.get("content"))
 
 
-_ASKED = {"id": "1", "timestamp": "2026-01-01 00:00:00", "sender": "User", "session_id": "a", "text": "Hello"}
 _ANSWERED = {"id": "2", "timestamp": "2026-01-01 00:00:01", "sender": "Machine", "session_id": "a", "text": "Good day"}
 EXPORTS = (
     Export(
@@ -72,23 +71,13 @@ EXPORTS = (
             ("session_id", "sender", "sender_name", "text", "timestamp"),
         ),
         read=_langflow,
-        example=({**_ASKED, "properties": {}}, {**_ANSWERED, "properties": {"positive_feedback": True}}),
+        names="id",
     ),
     Export(
         name="Flowise messages",
         signs=(("sessionId", "role", "content", "createdDate"), ("chatId", "role", "content", "createdDate")),
         read=_flowise,
-        example=(
-            {"id": "1", "sessionId": "a", "role": "userMessage", "content": "Hello", "createdDate": "2026-01-01"},
-            {
-                "id": "2",
-                "sessionId": "a",
-                "role": "apiMessage",
-                "content": "Good day",
-                "createdDate": "2026-01-02",
-                "feedback": {"rating": "THUMBS_UP"},
-            },
-        ),
+        names="id feedback",
     ),
     Export(name="Flowise chats", signs=(("id", "sessionId", "memoryType", "messages"),), read=_flowise_chat),
     Export(name="Flowise feedback", signs=(("messageId", "chatflowid", "rating"),), read=_feedback),

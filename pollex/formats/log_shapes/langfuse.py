@@ -165,7 +165,6 @@ def _sent(fields: Fields) -> Iterator[Piece]:
                 yield from _score({"source": "API", **one})
 
 
-_TRACE = {"id": "t", "sessionId": "a", "timestamp": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day"}
 EXPORTS = (
     Export(
         name="Langfuse traces",
@@ -176,7 +175,7 @@ EXPORTS = (
         ),
         also=lambda fields: not fields.keys() & {"traceId", "trace_id"},
         read=_trace,
-        example=({**_TRACE, "bookmarked": False, "public": False, "comments": [], "user-feedback": [1]},),
+        names="id comments user-feedback",
     ),
     Export(
         name="Langfuse observations",
@@ -185,42 +184,13 @@ EXPORTS = (
             ("trace_id", "parent_observation_id", "type", "start_time"),
         ),
         read=_observation,
-        example=(
-            {
-                "id": "o",
-                "traceId": "t",
-                "parentObservationId": None,
-                "type": "SPAN",
-                "sessionId": "a",
-                "startTime": "2026-01-01T00:00:00Z",
-                "input": "Hello",
-                "output": "Good day",
-                "user-feedback": [1],
-            },
-        ),
+        names="id sessionId input output user-feedback",
     ),
     Export(
         name="Langfuse trace download",
         signs=(("observations", "scores"),),
         also=lambda fields: "id" not in fields,
         read=_download,
-        example=(
-            {
-                "observations": [
-                    {
-                        "id": "o",
-                        "traceId": "t",
-                        "parentObservationId": None,
-                        "type": "SPAN",
-                        "sessionId": "a",
-                        "startTime": "2026-01-01T00:00:00Z",
-                        "input": "Hello",
-                        "output": "Good day",
-                    }
-                ],
-                "scores": [{"id": "s", "traceId": "t", "name": "user-feedback", "value": 1, "source": "API"}],
-            },
-        ),
     ),
     Export(
         name="Langfuse scores",

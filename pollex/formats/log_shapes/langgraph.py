@@ -51,12 +51,5 @@ EXPORTS = (
             ("thread_id", "checkpoint_id", "checkpoint.channel_versions"),
         ),
         read=_thread,
-        example=(
-            {
-                "thread_id": "a",
-                "metadata": {"feedback": "up"},
-                "values": {"messages": [{"type": "human", "content": "Hello"}, {"type": "ai", "content": "Good day"}]},
-            },
-        ),
     ),
 )

@@ -118,15 +118,7 @@ EXPORTS = (
         signs=(("inputs", "outputs"),),
         also=lambda fields: "op_name" not in fields,
         read=_run,
-        example=(
-            {
-                "id": "a",
-                "run_type": "chain",
-                "inputs": {"messages": [{"type": "human", "content": "Hello"}]},
-                "outputs": {"output": {"type": "ai", "content": "Good day"}},
-                "feedback_stats": {"thumbs": {"n": 1, "avg": 1.0}},
-            },
-        ),
+        names="id run_type feedback_stats",
     ),
     Export(name="LangSmith threads", signs=(("thread_id", "runs"),), read=_thread),
     Export(

@@ -80,13 +80,12 @@ EXPORTS = (
         signs=(("conversationId", "messages"), ("conversationId", "messagesTree")),
         read=_conversation,
         also=lambda fields: _is_list(fields, "isCreatedByUser"),
-        example=({"conversationId": "a", "messages": _MESSAGES},),
     ),
     Export(
         name="LibreChat messages",
         signs=(("conversationId", "messageId", "isCreatedByUser"),),
         read=_message,
-        example=tuple({"conversationId": "a", **message} for message in _MESSAGES),
+        names="parentMessageId text feedback",
     ),
     Export(
         name="LibreChat conversations without words",

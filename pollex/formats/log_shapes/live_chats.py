@@ -73,11 +73,7 @@ EXPORTS = (
         name="Chatwoot messages",
         signs=(("message_type", "conversation_id", "content", "private"),),
         read=_chatwoot,
-        example=(
-            {"id": 1, "conversation_id": "a", "message_type": 0, "private": False, "content": "Hello"},
-            {"id": 2, "conversation_id": "a", "message_type": 1, "private": False, "content": "Good day"},
-            {"id": 3, "conversation_id": "a", "rating": 5, "feedback_message": "", "contact": {"id": 1}},
-        ),
+        names="id rating feedback_message contact",
     ),
     Export(name="Chatwoot conversations", signs=(("data.payload", "data.meta"),), read=_chatwoot_page),
     Export(name="Chatwoot ratings", signs=(("conversation_id", "rating", "feedback_message"),), read=_chatwoot_rating),

@@ -65,11 +65,4 @@ READER = Reader(
     shape='a row a conversation, "messages": [{"role": "user", "content": "…"}, …]',
     recognises=lambda fields: bool(_candidates(fields)),
     read=_read,
-    example=(
-        {
-            "id": "a",
-            "messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}],
-            "thumbs": "up",
-        },
-    ),
 )

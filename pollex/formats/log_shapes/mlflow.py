@@ -83,21 +83,11 @@ def _row(fields: Fields) -> Iterator[Piece]:
     yield from _trace(trace if isinstance(trace, Mapping) else {"info": fields, "data": fields})
 
 
-def _example() -> dict[str, Any]:
-    attributes = {"mlflow.spanInputs": '{"question": "Hello"}', "mlflow.spanOutputs": '"Good day"'}
-    thumb = {"assessment_name": "user_feedback", "source": {"source_type": "HUMAN"}, "feedback": {"value": True}}
-    return {
-        "info": {"trace_id": "t", "trace_metadata": {SESSION: "a"}, "assessments": [thumb]},
-        "data": {"spans": [{"span_id": "s", "parent_span_id": None, "attributes": attributes}]},
-    }
-
-
 EXPORTS = (
     Export(
         name="MLflow traces",
         signs=(("info.trace_id", "data"), ("info.trace_metadata",), ("info.request_id", "data")),
         read=_trace,
-        example=(_example(),),
     ),
     Export(
         name="MLflow data frame",

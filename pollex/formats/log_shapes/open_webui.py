@@ -135,26 +135,11 @@ EXPORTS = (
         signs=(("data", "meta", "snapshot"), ("data", "meta", "user_id", "version", "type")),
         also=lambda fields: "message_id" in inside(fields.get("meta")),
         read=_feedback,
-        example=(
-            {
-                "data": {"rating": 1},
-                "meta": {"chat_id": "a", "message_id": "m2"},
-                "snapshot": {"chat": {"id": "a", "chat": {"history": _HISTORY}}},
-            },
-        ),
     ),
     Export(
         name="Open WebUI chats",
         signs=(("id", "chat"),),
         also=lambda fields: bool(inside(fields.get("chat")).keys() & {"history", "messages"}),
         read=_chat,
-        example=(
-            {
-                "id": "a",
-                "chat": {
-                    "history": {**_HISTORY, "messages": {"m1": _USER, "m2": {**_ANSWER, "annotation": {"rating": 1}}}}
-                },
-            },
-        ),
     ),
 )

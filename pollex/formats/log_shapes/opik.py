@@ -82,16 +82,7 @@ EXPORTS = (
             ("input", "output", "feedback_scores", "span_count"),
         ),
         read=_trace,
-        example=(
-            {
-                "id": "t",
-                "thread_id": "a",
-                "start_time": "2026-01-01",
-                "input": {"input": "Hello"},
-                "output": {"output": "Good day"},
-                "feedback_scores": [{"name": "User feedback", "value": 1, "source": "ui"}],
-            },
-        ),
+        names="id",
     ),
     Export(
         name="Opik rows of the page",

@@ -170,36 +170,11 @@ def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iter
         yield Score(*(*first, value, name), comment=comment, person=person, at=moment(when), around=tuple(around))
 
 
-def _attribute(name: str, value: str) -> dict[str, Any]:
-    return {"key": name, "value": {"stringValue": value}}
-
-
-def _example() -> dict[str, Any]:
-    message = '[{"role": "%s", "parts": [{"type": "text", "content": "%s"}]}]'
-    ids = {"traceId": "0" * 31 + "1", "spanId": "0" * 15 + "1"}
-    span = {
-        **ids,
-        "startTimeUnixNano": "1",
-        "attributes": [
-            _attribute("gen_ai.conversation.id", "a"),
-            _attribute("gen_ai.input.messages", message % ("user", "Hello")),
-            _attribute("gen_ai.output.messages", message % ("assistant", "Good day")),
-        ],
-    }
-    names = [_attribute("gen_ai.evaluation.name", "user_feedback"), _attribute("gen_ai.evaluation.score.label", "up")]
-    record = {**ids, "eventName": EVALUATION, "attributes": names}
-    return {
-        "resourceSpans": [{"scopeSpans": [{"spans": [span]}]}],
-        "resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}],
-    }
-
-
 EXPORTS = (
     Export(
         name="OpenTelemetry (OTLP JSON)",
         signs=(("resourceSpans",), ("resourceLogs",), ("resource_spans",), ("resource_logs",)),
         read=_read,
-        example=(_example(),),
     ),
     Export(
         name="OpenTelemetry span",

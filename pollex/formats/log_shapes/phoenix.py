@@ -136,21 +136,12 @@ def _is_fine_tuning(fields: Fields) -> bool:
     return set(fields) in ({"messages", "tools"}, {"messages", "ideal"}) and isinstance(fields["messages"], list)
 
 
-_ATTRIBUTES = {"session.id": "a", "input.value": "Hello", "output.value": "Good day"}
 EXPORTS = (
     Export(
         name="Phoenix spans",
         signs=(("context.trace_id", "context.span_id", "span_kind"), ("context.trace_id", "context.span_id", "name")),
         read=_span,
-        example=(
-            {
-                "context": {"trace_id": "t", "span_id": "s"},
-                "span_kind": "CHAIN",
-                "name": "turn",
-                "attributes": {**_ATTRIBUTES},
-            },
-            {"annotator_kind": "HUMAN", "name": "thumbs", "result": {"label": "up"}, "span_id": "s"},
-        ),
+        names="attributes annotator_kind result span_id",
     ),
     Export(
         name="Phoenix annotations",

@@ -33,16 +33,6 @@ EXPORTS = (
         name="Portkey logs",
         signs=(("id", "request", "response", "trace_id", "ai_model"),),
         read=_log,
-        example=(
-            {
-                "id": "1",
-                "trace_id": "a",
-                "ai_model": "m",
-                "created_at": "2026-01-01",
-                "request": {"body": {"messages": [{"role": "user", "content": "Hello"}]}},
-                "response": {"body": {"choices": [{"message": {"role": "assistant", "content": "Good day"}}]}},
-                "feedback": {"value": 1},
-            },
-        ),
+        names="created_at feedback",
     ),
 )

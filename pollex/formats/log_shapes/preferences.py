@@ -97,21 +97,11 @@ EXPORTS = (
         name="pairs of chosen and rejected",
         signs=(("chosen", "rejected"),),
         read=_chosen,
-        example=(
-            {"chosen": "\n\nHuman: Hello\n\nAssistant: Good day", "rejected": "\n\nHuman: Hello\n\nAssistant: What?"},
-        ),
     ),
     Export(
         name="OpenAI preference fine-tuning",
         signs=(("input", "preferred_output", "non_preferred_output"),),
         read=_preferred,
-        example=(
-            {
-                "input": {"messages": [{"role": "user", "content": "Hello"}]},
-                "preferred_output": [{"role": "assistant", "content": "Good day"}],
-                "non_preferred_output": [{"role": "assistant", "content": "What?"}],
-            },
-        ),
     ),
     Export(name="arena battles", signs=(("conversation_a", "conversation_b", "winner"),), read=_arena),
     Export(name="UltraFeedback", signs=(("instruction", "completions"),), read=_ultrafeedback),

@@ -47,25 +47,18 @@ def _slot(sender: str, name: str, value: object) -> Iterator[Score]:
         yield Score("conversation", sender, value, name=name.removesuffix("_value"))
 
 
-_EVENTS = [
-    {"event": "user", "text": "Hello", "timestamp": 1},
-    {"event": "bot", "text": "Good day", "timestamp": 2},
-]
 EXPORTS = (
     Export(
         name="Rasa trackers",
         signs=(("sender_id", "events"),),
         read=_tracker,
-        example=({"sender_id": "a", "events": _EVENTS, "slots": {"feedback_value": "positive"}},),
+        names="slots",
     ),
     Export(name="Rasa's table of events", signs=(("sender_id", "type_name", "data"),), read=_stored),
     Export(
         name="Rasa events",
         signs=(("sender_id", "event", "timestamp"),),
         read=_event,
-        example=tuple(
-            {"sender_id": "a", **event}
-            for event in (*_EVENTS, {"event": "slot", "name": "feedback_value", "value": "positive", "timestamp": 3})
-        ),
+        names="text name value",
     ),
 )

@@ -35,9 +35,8 @@ class Reader:
     Attributes:
         name: For people.
         shape: What a row looks like, for people, on one line.
-        recognises: Whether a row has this shape. No two readers recognise each other's examples.
+        recognises: Whether a row has this shape. No two readers recognise the same row.
         read: None for a row that is no conversation of its own; raises `BadInput` for one that can't be read.
-        example: Rows of the shape that make one conversation.
         row_is_turn: Rows with one conversation id make a conversation together.
     """
 
@@ -45,5 +44,4 @@ class Reader:
     shape: str
     recognises: Callable[[Fields], bool]
     read: Callable[[Fields], Draft | None]
-    example: tuple[dict[str, Any], ...]
     row_is_turn: bool = False

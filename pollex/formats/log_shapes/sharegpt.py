@@ -11,11 +11,4 @@ READER = Reader(
     shape='a row a conversation, "conversations": [{"from": "human", "value": "…"}, …]',
     recognises=lambda fields: is_list_of_turns(fields.get("conversations")),
     read=lambda fields: read_field(fields, "conversations"),
-    example=(
-        {
-            "id": "a",
-            "conversations": [{"from": "human", "value": "Hello"}, {"from": "gpt", "value": "Good day"}],
-            "thumbs": "up",
-        },
-    ),
 )

@@ -61,9 +61,5 @@ READER = Reader(
     shape="a row a turn: conversation_id, turn, role, text",
     recognises=_recognises,
     read=_read,
-    example=(
-        {"conversation_id": "a", "turn": 2, "role": "assistant", "text": "Good day", "thumbs": "up"},
-        {"conversation_id": "a", "turn": 1, "role": "user", "text": "Hello", "thumbs": "up"},
-    ),
     row_is_turn=True,
 )

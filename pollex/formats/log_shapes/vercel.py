@@ -114,24 +114,19 @@ def _is_stored(fields: Fields) -> bool:
     return any(is_usual(value) or as_number(value) for message in messages if (value := _value(message)) is not None)
 
 
-_MESSAGES = [
-    {"id": "1", "role": "user", "parts": [{"type": "text", "text": "Hello"}]},
-    {"id": "2", "role": "assistant", "parts": [{"type": "step-start"}, {"type": "text", "text": "Good day"}]},
-]
-_VOTE = {"chatId": "a", "messageId": "2", "isUpvoted": True}
 EXPORTS = (
     Export(
         name="AI SDK chats",
         signs=(("id", "messages"), ("chatId", "messages"), *((name,) for name in NAMES)),
         also=_is_stored,
         read=_chat,
-        example=({"id": "a", "messages": _MESSAGES, "votes": [_VOTE]},),
+        names="votes",
     ),
     Export(
         name="AI SDK messages",
         signs=(("chatId", "role", "parts", "id"), ("chatId", "role", "content", "id", "createdAt")),
         read=_message,
-        example=(*({**message, "chatId": "a"} for message in _MESSAGES), _VOTE),
+        names="messageId isUpvoted",
     ),
     Export(
         name="AI SDK chats without messages",

@@ -61,18 +61,7 @@ EXPORTS = (
         name="Weave calls",
         signs=(("op_name", "inputs", "output", "trace_id"), ("op_name", "trace_id", "started_at")),
         read=_call,
-        example=(
-            {
-                "id": "1",
-                "trace_id": "t",
-                "op_name": "turn",
-                "thread_id": "a",
-                "started_at": "2026-01-01",
-                "inputs": {"question": "Hello"},
-                "output": "Good day",
-                "summary": {"weave": {"feedback": [{"feedback_type": REACTION, "payload": {"emoji": "👍"}}]}},
-            },
-        ),
+        names="id thread_id summary",
     ),
     Export(name="Weave feedback", signs=(("feedback_type", "payload", "weave_ref"),), read=_feedback),
 )

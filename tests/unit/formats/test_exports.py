@@ -16,7 +16,10 @@ from pollex.formats.log_shapes.exports import Export
 from pollex.formats.log_shapes.known_exports import EXPORTS, export_of, nearest
 from pollex.formats.read_logs import read_logs
 
-with_example = pytest.mark.parametrize("export", [e for e in EXPORTS if e.example], ids=lambda e: e.name)
+EXAMPLES = json.loads(Path(__file__).with_name("examples.json").read_text("utf-8"))
+"""Rows that make one conversation, labelled positive, with the turns “Hello” and “Good day”, by name."""
+
+with_example = pytest.mark.parametrize("export", [e for e in EXPORTS if e.name in EXAMPLES], ids=lambda e: e.name)
 every = pytest.mark.parametrize("export", EXPORTS, ids=lambda e: e.name)
 
 
@@ -32,7 +35,7 @@ def said(logs: Logs) -> list[list[tuple[str, str]]]:
 
 @with_example
 def test_an_export_makes_one_labelled_conversation_of_its_example(export: Export, tmp_path: Path) -> None:
-    logs = logs_from(tmp_path, *export.example, pairs=True)
+    logs = logs_from(tmp_path, *EXAMPLES[export.name], pairs=True)
     assert said(logs)[0] == [("user", "Hello"), ("assistant", "Good day")]
     assert logs.conversations[0].label is Label.POSITIVE
     assert export.name in logs.account.formats
@@ -40,12 +43,12 @@ def test_an_export_makes_one_labelled_conversation_of_its_example(export: Export
 
 @with_example
 def test_an_example_is_told_by_its_keys_whatever_order_they_stand_in(export: Export) -> None:
-    assert export_of(dict(reversed(export.example[0].items()))) is export
+    assert export_of(dict(reversed(EXAMPLES[export.name][0].items()))) is export
 
 
 @every
 def test_an_export_refuses_rather_than_crashes_when_fields_are_of_the_wrong_kind(export: Export) -> None:
-    keys = {key.split(".")[0] for sign in export.signs for key in sign} | {k for row in export.example for k in row}
+    keys = {key.split(".")[0] for sign in export.signs for key in sign} | {*export.names.split()}
     wrongs: tuple[Any, ...] = (7, True, [1], [[]], {"a": {}}, [{"role": []}], "[", '["x"]', [None], None, "x", 0.5)
     for wrong in wrongs:
         row = dict.fromkeys(keys, wrong)
@@ -58,7 +61,9 @@ def test_an_export_refuses_rather_than_crashes_when_fields_are_of_the_wrong_kind
 @with_example
 def test_keys_may_be_spelled_in_another_case(export: Export, tmp_path: Path) -> None:
     signs = {key.split(".")[0] for sign in export.signs for key in sign}
-    rows = [{key.upper() if key in signs else key: value for key, value in row.items()} for row in export.example]
+    rows = [
+        {key.upper() if key in signs else key: value for key, value in row.items()} for row in EXAMPLES[export.name]
+    ]
     try:
         assert said(logs_from(tmp_path, *rows, pairs=True))[0] == [("user", "Hello"), ("assistant", "Good day")]
     except BadInput as error:

@@ -18,6 +18,7 @@ from pollex.formats.log_shapes.shape import Reader
 from pollex.formats.log_shapes.turns import role_of, turns_in
 from pollex.formats.read_logs import read_logs
 
+EXAMPLES = json.loads(Path(__file__).with_name("examples.json").read_text("utf-8"))
 each_reader = pytest.mark.parametrize("reader", READERS, ids=[reader.name for reader in READERS])
 
 
@@ -33,7 +34,7 @@ def said(logs: Logs) -> list[list[tuple[str, str]]]:
 
 @each_reader
 def test_a_reader_makes_one_labelled_conversation_of_its_example(reader: Reader, tmp_path: Path) -> None:
-    logs = logs_from(tmp_path, *reader.example)
+    logs = logs_from(tmp_path, *EXAMPLES[reader.name])
     assert said(logs) == [[("user", "Hello"), ("assistant", "Good day")]]
     assert logs.conversations[0].id == "a"
     assert logs.conversations[0].label is Label.POSITIVE
@@ -41,13 +42,13 @@ def test_a_reader_makes_one_labelled_conversation_of_its_example(reader: Reader,
 
 @each_reader
 def test_no_two_readers_recognise_the_same_example(reader: Reader) -> None:
-    assert [reader_of(row) for row in reader.example] == [reader] * len(reader.example)
+    assert [reader_of(row) for row in EXAMPLES[reader.name]] == [reader] * len(EXAMPLES[reader.name])
 
 
 @each_reader
 def test_a_reader_refuses_rather_than_crashes_when_every_field_is_of_the_wrong_kind(reader: Reader) -> None:
     for wrong in (7, True, [1], [[]], {"a": {}}, [{"role": []}], "[", '["x"]', [{"from": "human"}], [None]):
-        row = dict.fromkeys(reader.example[0], wrong)
+        row = dict.fromkeys(EXAMPLES[reader.name][0], wrong)
         try:
             reader.read(row) if reader.recognises(row) else reader_of(row)
         except BadInput as error:
