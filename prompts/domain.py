@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic.fields import FieldInfo
 
 from pollex.errors import UNREADABLE, WrongUse
 from pollex.text import parse_toml
@@ -38,6 +39,10 @@ class DomainProfile(BaseModel):
         "whether common knowledge may be used; one a line)",
     )
     language: Text = Field(description="In what language shall rubrics be written?")
+    log: dict[Literal["columns", "roles"], dict[str, str | list[str]]] | None = Field(
+        default=None, exclude_if=lambda log: log is None
+    )
+    """Which column of the log is what, and whose turns its names of roles mean; see `formats.mapping`."""
 
     @classmethod
     def load(cls, path: str | Path) -> DomainProfile:
@@ -71,8 +76,13 @@ class DomainProfile(BaseModel):
         """Return the text that `parse` turns back into this profile, each field under its question."""
         return "\n".join(
             f"# {field.description}\n{name} = {toml_value(getattr(self, name))}\n"
-            for name, field in type(self).model_fields.items()
+            for name, field in type(self).questions().items()
         )
+
+    @classmethod
+    def questions(cls) -> dict[str, FieldInfo]:
+        """Return what `pollex domain new` asks for."""
+        return {name: field for name, field in cls.model_fields.items() if field.description}
 
     def values(self) -> dict[str, str]:
         """Return the texts for a prompt's gaps: noun phrases without a full stop."""
@@ -93,6 +103,17 @@ class DomainProfile(BaseModel):
         return tuple(dict.fromkeys(word for word in words if len(word) > 1 and word not in STOPWORDS))
 
 
+def log_of(rubrics: object) -> dict[str, Any]:
+    """Return the table `[log]` of the profile in a rubric set or its file; empty where nothing is said or read."""
+    if isinstance(rubrics, str | Path):
+        try:
+            rubrics = json.loads(Path(rubrics).read_bytes())["domain"]
+        except (OSError, ValueError, TypeError, KeyError):  # whoever loads the set says what is wrong
+            return {}
+        return rubrics.get("log") or {} if isinstance(rubrics, dict) else {}
+    return getattr(getattr(rubrics, "domain", None), "log", None) or {}
+
+
 def profile_at(path: Path | None) -> DomainProfile:
     """Return the domain profile of a file, or the neutral one."""
     return DomainProfile.neutral() if path is None else DomainProfile.load(path)
@@ -110,6 +131,8 @@ def complaint(error: ValidationError) -> str:
 _FAULTS = {
     "missing": "missing",
     "extra_forbidden": "unknown",
+    "literal_error": "unknown",
+    "dict_type": "must be a table",
     "string_too_short": "empty",
     "too_short": "empty",
     "string_too_long": "longer than 2,000 characters",

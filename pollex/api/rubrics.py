@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Literal, TypedDict
 
 from typing_extensions import Unpack
 
 from pollex.conversations.logs import Logs
-from pollex.formats.fields import OnDuplicate, ReadOptions, Redact
+from pollex.formats.fields import OnDuplicate, Redact
 from pollex.reports.learning import learning_page
 from pollex.rubrics import rubric_set
 from pollex.services.exchange import export_texts
 from pollex.services.learn_result import LearnResult
 from pollex.services.logs import Data, logs_given
+from pollex.usecases.families import read_options
 
 PAGE = "page of the run"
 """Where a learned set has what renders its report."""
@@ -51,7 +53,7 @@ def read_logs(sources: Data, **options: Unpack[ReadArguments]) -> Logs:
     Raises:
         BadInput: A file or row can't be read; file, line and remedy are named.
     """
-    return logs_given(sources, ReadOptions(**options))
+    return logs_given(sources, read_options(SimpleNamespace(**options)))
 
 
 class ReadArguments(TypedDict, total=False):
@@ -64,6 +66,8 @@ class ReadArguments(TypedDict, total=False):
     comment_field: str | None
     comments: bool
     messages_field: str | None
+    columns: str | dict[str, str]
+    roles: str | dict[str, str | list[str]]
     positive: str | None
     negative: str | None
     max_bad: int

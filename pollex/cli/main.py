@@ -22,7 +22,7 @@ from pollex.cli.generator import HOME, command_in
 from pollex.cli.help import Group
 from pollex.cli.settings import spelled
 from pollex.cli.streams import outlast
-from pollex.cli.typed import resume_command, secrets_given
+from pollex.cli.typed import command_with, resume_command, secrets_given
 from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexError, WrongUse
 from pollex.gateway.langsmith import tracing_off
 
@@ -153,6 +153,9 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
     error.where = one_line(error.where)
     message = printable(redacted(str(error), secrets_given()), keep_lines=True)
     click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
+    if error.options.keys() & {"columns", "roles"} and all(error.options.values()):
+        command = command_with(as_typed(error.options), [f"--{name}" for name in error.options])
+        click.echo(f"The whole command: {printable(redacted(command, secrets_given()))}", err=True)
     if isinstance(error, Interrupted | LimitReached) and (command := resume_command()):
         click.echo(f"Go on with: {command}", err=True)
     if os.environ.get("POLLEX_DEBUG"):

@@ -21,6 +21,18 @@ def typed_command() -> str:
     return redacted(shlex.join(["pollex", *(a for a in arguments if a != "--resume")]), secrets_given())
 
 
+def command_with(options: str, names: list[str]) -> str:
+    """Return the command that was typed with further options, which take the place of those of their names."""
+    words: list[str] = []
+    for word in sys.argv[1:]:
+        if not (words and words[-1] in names):
+            words.append(word)
+        else:
+            words[-1] = ""
+    kept = [word for word in words if word and word.partition("=")[0] not in names]
+    return f"{shlex.join(['pollex', *kept])} {options}"
+
+
 def resume_command() -> str:
     """Return the command that resumes the run; empty if the verb can't be resumed."""
     typed = typed_command()

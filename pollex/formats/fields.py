@@ -88,7 +88,7 @@ class Picker:
         beside = fields.get((label_name or "").partition(".")[0])
         beside = beside if isinstance(beside, Mapping) else {}
         named = {id_name, label_name, judge_name, group_name, comment_name, tags_name}
-        named_too = (signal_named(signal)[0] for signal in options.signals)
+        named_too = (options.label_field, *(signal_named(signal)[0] for signal in options.signals))
         self._found.update(name for name in (*named, *named_too) if name and look_up(fields, name) is not None)
         return Picked(
             id=_id(look_up(fields, id_name)) if id_name else None,
@@ -150,12 +150,11 @@ class Picker:
         """Remember label names found by another reader."""
         self._found.update(names)
 
-    @property
-    def never_found(self) -> list[str]:
-        """Options that name a field which no row has."""
+    def never_found(self, options: ReadOptions) -> list[str]:
+        """List the options that name a field which no row has."""
         fields = ("id_field", "label_field", "judge_field", "group_field", "comment_field")
-        asked = {name: getattr(self._options, name) for name in fields}
-        signals = [("label_field", signal_named(signal)[0]) for signal in self._options.signals]
+        asked = {name: getattr(options, name) for name in fields}
+        signals = [("label_field", signal_named(signal)[0]) for signal in options.signals]
         return [spelled(**{key: name}) for key, name in (*asked.items(), *signals) if name and name not in self._found]
 
     @property
@@ -325,6 +324,8 @@ class ReadOptions:
         comment_field: What people wrote with the thumb.
         comments: Whether what people wrote is taken up at all.
         messages_field: The list of turns.
+        columns: Which column is which part of a conversation, as pairs; see `mapping`.
+        roles: Whose turns the names of roles mean, as pairs of ours and the log's.
         positive: What counts as positive: a comparison (`>=4`) or spellings separated by commas (`solved,great`).
         negative: Likewise.
         category_field: Of questions: the category of the task, or its type's own name; no path.
@@ -349,6 +350,8 @@ class ReadOptions:
     comment_field: str | None = None
     comments: bool = True
     messages_field: str | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+    roles: tuple[tuple[str, str], ...] = ()
     positive: str | None = None
     negative: str | None = None
     category_field: str | None = None

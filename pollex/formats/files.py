@@ -23,6 +23,7 @@ from pollex.formats.csv_rows import csv_rows
 from pollex.formats.json_rows import Row, json_document, json_lines
 from pollex.formats.packed import copy, unpacked
 from pollex.formats.parquet_rows import parquet_rows
+from pollex.formats.sql_rows import is_query, sql_rows
 from pollex.text import parse_json
 
 STDIN = "-"
@@ -57,6 +58,9 @@ def rows_of(source: str, encoding: str, longest: int | None = None) -> Iterator[
         BadInput: The file can't be opened, decoded, or trusted in any part.
         WrongUse: No such encoding.
     """
+    if is_query(source):
+        yield from sql_rows(source)
+        return
     try:
         with (
             _path_of(source) as path,
@@ -70,6 +74,8 @@ def rows_of(source: str, encoding: str, longest: int | None = None) -> Iterator[
 
 
 def _expanded(source: str) -> list[str]:
+    if is_query(source):
+        return [source]
     path = Path(source)
     if source == STDIN or path.is_fifo():
         return [source]

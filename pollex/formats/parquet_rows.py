@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.json_rows import Row, json_lines
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 BATCH = 64
 """Rows held at once."""
@@ -24,16 +27,23 @@ def parquet_rows(source: str, path: Path) -> Iterator[Row | BadRow]:
     """
     import duckdb  # other formats don't need it
 
+    pattern = glob.escape(str(path.absolute()))  # a path is a pattern, and folders named `a=1` would become columns
     try:
-        for row in json_lines(source, _json_rows(path.absolute())):
-            yield replace(row, fields={n: _filled(v) for n, v in row.fields.items()}) if isinstance(row, Row) else row
+        with duckdb.connect(config={"threads": 1}) as connection:
+            rows = json_rows(connection, "read_parquet(?, hive_partitioning = false)", [pattern])
+            yield from filled_rows(source, rows)
     except (duckdb.Error, UnicodeError) as error:
         said = " ".join(str(error).partition("\nLINE ")[0].split())  # after it comes our own SQL
         raise BadInput(f"can't be read as Parquet: {said:.300}", where=source, remedy="write it again") from error
 
 
+def filled_rows(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
+    """Yield the rows of JSON lines without what is null inside: a column of objects has the keys of all its rows."""
+    for row in json_lines(source, lines):
+        yield replace(row, fields={n: _filled(v) for n, v in row.fields.items()}) if isinstance(row, Row) else row
+
+
 def _filled(value: Any) -> Any:
-    """Leave out what is null inside: a column of objects has the keys of all its rows."""
     if isinstance(value, list):
         return [_filled(one) for one in value]
     if isinstance(value, dict):
@@ -41,14 +51,14 @@ def _filled(value: Any) -> Any:
     return value
 
 
-def _json_rows(path: Path) -> Iterator[str]:
-    import duckdb  # as above
+def json_rows(connection: DuckDBPyConnection, source: str, given: list[str]) -> Iterator[str]:
+    """Yield each row of a table or a query in brackets as a JSON object.
 
-    pattern = glob.escape(str(path))  # a path is a pattern to DuckDB, and folders named like `a=1` would become columns
-    source = "read_parquet(?, hive_partitioning = false)"
-    with duckdb.connect(config={"threads": 1}) as connection:
-        names = {column[0] for column in connection.execute(f"SELECT * FROM {source} LIMIT 0", [pattern]).description}  # noqa: S608
-        row = next(name for name in (f"row_{n}" for n in range(len(names) + 1)) if name not in names)
-        connection.execute(f"SELECT to_json({row})::VARCHAR FROM {source} {row}", [pattern])  # noqa: S608
-        while batch := connection.fetchmany(BATCH):
-            yield from (line for (line,) in batch)
+    Args:
+        given: The values of its question marks.
+    """
+    names = {column[0] for column in connection.execute(f"SELECT * FROM {source} LIMIT 0", given).description}  # noqa: S608
+    row = next(name for name in (f"row_{n}" for n in range(len(names) + 1)) if name not in names)
+    connection.execute(f"SELECT to_json({row})::VARCHAR FROM {source} {row}", given)  # noqa: S608
+    while batch := connection.fetchmany(BATCH):
+        yield from (line for (line,) in batch)

@@ -24,11 +24,13 @@ from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picked, 
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import Row
-from pollex.formats.log_shapes import reader_of
+from pollex.formats.log_shapes import NoShape, reader_of
 from pollex.formats.log_shapes.exports import WrongFile
 from pollex.formats.log_shapes.known_exports import export_of, nearest, respelled
 from pollex.formats.log_shapes.messages import read_field
 from pollex.formats.log_shapes.shape import Draft, Reader
+from pollex.formats.mapping import Mapper
+from pollex.formats.proposal import Strange
 from pollex.formats.tally import CONTENT_ID, Placed, Skipped, Tally, Voted
 from pollex.text import SURROGATES, writable
 
@@ -81,8 +83,8 @@ class Table:
 class Assembler:
     """Makes the conversations of one file."""
 
-    def __init__(self, picker: Picker, options: ReadOptions, joiner: Joiner) -> None:
-        self._joiner = joiner
+    def __init__(self, picker: Picker, options: ReadOptions, joiner: Joiner, strange: Strange) -> None:
+        self._joiner, self._strange = joiner, strange
         self._picker = picker
         self._options = options
         self._tables: dict[str, Table] = {}
@@ -116,7 +118,7 @@ class Assembler:
         try:
             if self._options.messages_field is not None:
                 return self._whole(row, read_field(row.fields, self._options.messages_field))
-            if (export := export_of(row.fields)) is not None:
+            if not self._options.columns and (export := export_of(row.fields)) is not None:
                 self._joiner.take(row, export.name, export.read(row.fields))
                 self._begun = True
                 return None
@@ -135,6 +137,7 @@ class Assembler:
                 return _bad(row, error)
             raise BadInput(error.what, where=row.source, remedy=error.advice) from None
         except BadInput as error:
+            self._strange.note(row, error)
             return _bad(row, error)
 
     def _reader(self, row: Row) -> Reader | None:
@@ -160,7 +163,7 @@ class Assembler:
         """
         id_ = self._picker.id_of_turn(row.fields)
         if id_ is None:
-            raise BadInput("the turn has no conversation id", remedy="name the column that holds it", option="id_field")
+            raise NoShape("the turn has no conversation id", remedy="name the column that holds it", option="id_field")
         table = self._tables.get(id_) or self._tables.setdefault(id_, Table(row.source, row.line))
         try:
             draft = reader.read(row.fields)
@@ -169,6 +172,7 @@ class Assembler:
                 picked = self._picked(draft, TURN_ID_NAMES)
                 table.add(draft, picked, self._feedback(picked, row))
         except BadInput as error:
+            self._strange.note(row, error)
             table.bad = table.bad or _bad(row, error)
 
     def _whole(self, row: Row, draft: Draft) -> Placed:
@@ -435,9 +439,11 @@ def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
 
 
 def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where: str) -> Logs:
+    mapper, strange, asked = Mapper.of(options), Strange(), options
+    options = mapper.options(options)
     picker, tally, redactor = Picker(options), Tally(options), Redactor(options.redact)
     joiner = Joiner(options, tally.owner_of)
-    for item in _items(sources, picker, options, joiner):
+    for item in _items(map(mapper.rows, sources), picker, options, joiner, strange):
         tally.add(redactor.placed(item) if isinstance(item, Placed) else item)
     joiner.account.spellings.update(picker.spellings)
     tally.settle(picker.numbers)
@@ -446,12 +452,15 @@ def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where
     told = [*picker.notes, *unused, *joiner.notes, *joiner.odd.notes]
     logs = replace(tally.logs(told), label_field=picker.label_field, account=joiner.account)
     logs = replace(logs, originals=redactor.originals)
+    mapper.check(where, needed=options.labels_needed)
+    if len(logs.bad_rows) > options.max_bad and (proposal := strange.proposal(options, logs, where)):
+        raise proposal
     logs.check_max_bad(options.max_bad)
     tally.check_clashes()
     if not logs.conversations:
         bad = f", and {describe_bad_rows(logs.bad_rows)}" if logs.bad_rows else ""
         raise BadInput(f"no conversations{bad}", where=where, remedy="check that the file is the one you meant")
-    if missing := picker.never_found:
+    if missing := picker.never_found(asked):
         raise BadInput(f"no row has the field of {missing[0]}", where=where, remedy="check its spelling")
     return logs
 
@@ -475,11 +484,11 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
 
 
 def _items(
-    sources: Iterable[Iterable[Row | BadRow]], picker: Picker, options: ReadOptions, joiner: Joiner
+    sources: Iterable[Iterable[Row | BadRow]], picker: Picker, options: ReadOptions, joiner: Joiner, strange: Strange
 ) -> Iterator[Placed | Skipped | Voted | BadRow]:
     """Yield first what each source says by itself, then what they say together."""
     for rows in sources:
-        yield from Assembler(picker, options, joiner).assemble(rows)
+        yield from Assembler(picker, options, joiner, strange).assemble(rows)
     if not joiner.is_empty:
         yield from joined(joiner, picker, options)
 

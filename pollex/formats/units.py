@@ -19,6 +19,7 @@ from pollex.formats.files import FORMATS, rows_of
 from pollex.formats.json_rows import Row
 from pollex.formats.log_shapes import reader_of
 from pollex.formats.log_shapes.known_exports import export_of
+from pollex.formats.mapping import Mapper
 from pollex.formats.places import Place, places_of
 from pollex.formats.read_logs import read_logs
 
@@ -144,7 +145,8 @@ def _cut(place: Place, options: ReadOptions, piece: int) -> list[Unit]:
 
 def _stands_alone(place: Place, options: ReadOptions) -> bool:
     """Tell by the first rows whether each row is a conversation of its own."""
-    if options.messages_field is not None:
+    mapper = Mapper.of(options)
+    if mapper.options(options).messages_field is not None:
         return True
     with tempfile.TemporaryDirectory() as folder:
         head = Path(folder) / place.name
@@ -158,7 +160,7 @@ def _stands_alone(place: Place, options: ReadOptions) -> bool:
         else:
             head.write_bytes(lines_between(place, 0, 1 << 16))
         rows = list(islice(rows_of(str(head), options.encoding), LOOKED_AT))
-    return all(_alone(row) for row in rows)
+    return all(map(_alone, mapper.rows(rows)))
 
 
 def _alone(row: Row | BadRow) -> bool:

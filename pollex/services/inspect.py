@@ -6,19 +6,25 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from pollex.conversations.conversation import Conversation, Label, messages_of
 from pollex.conversations.logs import Account, Logs
+from pollex.formats.assembly.pieces import moment
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import NEITHER
+from pollex.formats.log_shapes.turn_table import TIME_NAMES
 from pollex.graphs.context import Progress
 from pollex.services.logs import Sources, logs_from
 from pollex.services.results import Shown, bad_rows_json
 
 MOST_READ = 2_000
 """Conversations whose language is told."""
+
+USER_NAMES = ("user_id", "userId", "customer_id", "customerId", "account_id", "kunden_nr", "tenant")
+"""Fields that say whose a conversation is."""
 
 SURE = 0.8
 """Probability from which a language is named."""
@@ -53,6 +59,10 @@ class Inspection(Shown):
         roles: Number of turns by role.
         attached: Number of images, files and so on in the turns, by kind.
         languages: Number of conversations by language of the user's words; empty for too few words.
+        comments: Conversations that somebody wrote a comment or chose a tag for.
+        tools: Number of calls by tool.
+        times: Day of the first and of the last turn; empty where none has a time.
+        group: A field whose values several conversations share, and how many values it has; None where there is none.
         same_text: Conversations whose turns are those of another one.
         examples: A conversation with a thumb up and one with a thumb down, else the first two.
     """
@@ -65,6 +75,10 @@ class Inspection(Shown):
     words: Lengths
     attached: dict[str, int]
     languages: dict[str, int]
+    comments: int
+    tools: dict[str, int]
+    times: tuple[str, ...]
+    group: tuple[str, int] | None
     same_text: int
     examples: tuple[Conversation, ...]
 
@@ -99,6 +113,10 @@ class Inspection(Shown):
             "words": asdict(self.words),
             "attached": self.attached,
             "languages": self.languages,
+            "comments": self.comments,
+            "tools": self.tools,
+            "times": list(self.times),
+            "group": self.group and {"field": self.group[0], "values": self.group[1]},
             "duplicates": {"identical": self.logs.duplicates, "same_text": self.same_text},
             "bad_rows": bad_rows_json(self.logs.bad_rows),
             "notes": list(self.logs.notes),
@@ -129,6 +147,10 @@ def inspect_logs(sources: Sources | Logs, *, reading: ReadOptions, progress: Pro
         words=Lengths.of(sum(len(turn.content.split()) for turn in one.turns) for one in logs),
         attached=dict(marks.most_common()),
         languages=languages_of(islice(logs, MOST_READ)),
+        comments=sum(bool(one.feedback) for one in logs),
+        tools=_ordered(call.name for one in logs for turn in one.turns for call in turn.calls),
+        times=_times(logs),
+        group=_group(logs, reading.group_field),
         same_text=sum(n - 1 for n in hashes.values()),
         examples=_examples(logs),
     )
@@ -156,6 +178,28 @@ def _identifier() -> Callable[[str], str]:
         return str(name) if probability >= SURE and text.strip() else "unsure"
 
     return language
+
+
+def _times(logs: Logs) -> tuple[str, ...]:
+    found = (one.metadata.get(name) for one in logs for name in TIME_NAMES)
+    values = (value for each in found for value in (each if isinstance(each, list) else [each]))
+    said = [at for value in values if value is not None and (at := moment(value)) is not None]
+    return tuple(f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in (min(said), max(said))) if said else ()
+
+
+def _group(logs: Logs, asked: str | None) -> tuple[str, int] | None:
+    """Return the first field of who spoke that several conversations share."""
+    named = {asked or "group": Counter(one.group for one in logs)}
+    named |= {name: Counter(_scalar(one.metadata.get(name)) for one in logs) for name in (() if asked else USER_NAMES)}
+    for name, values in named.items():
+        del values[None]
+        if 1 < len(values) < values.total():
+            return name, len(values)
+    return None
+
+
+def _scalar(value: object) -> str | None:
+    return str(value) if isinstance(value, str | int) and value != "" else None
 
 
 def _ordered(found: Iterable[str]) -> dict[str, int]:

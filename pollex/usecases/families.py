@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -28,6 +29,13 @@ def two_numbers(text: str | tuple[float, float]) -> tuple[float, float]:
     """Return two numbers with a colon between them, such as 0.15:0.60."""
     first, second = (float(part) for part in text.split(":")) if isinstance(text, str) else text
     return first, second
+
+
+def mapped(given: str | Mapping[str, Any] | tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Return pairs of what was given as NAME=VALUE,NAME=VALUE or as a table."""
+    from pollex.formats.mapping import pairs  # what reads is not needed for --help
+
+    return pairs(given)
 
 
 def words(text: str) -> list[str]:
@@ -75,6 +83,18 @@ class Reading:
         metavar="FIELD",
     )
     messages_field: str | None = reading_option("Field of the list of turns.", place="rare", metavar="FIELD")
+    columns: str | dict[str, str] | None = reading_option(
+        "Which column is what: conversation=chat_nr,role=absender,text=nachricht,label=note,time=zeit.",
+        place="rare",
+        metavar="PART=COLUMN,…",
+        parse=mapped,
+    )
+    roles: str | dict[str, str] | None = reading_option(
+        "Whose turns the log's names mean: user=Kunde,assistant=Bot.",
+        place="rare",
+        metavar="ROLE=NAME,…",
+        parse=mapped,
+    )
     positive: str | None = reading_option("Values that are positive: '>=4', or 'solved,great'.", metavar="RULE")
     negative: str | None = reading_option("Values that are negative: '<=2', or 'failed,bad'.", metavar="RULE")
     max_bad: int = opt("Maximum number of malformed rows.", default=0, group="Data", place="rare", metavar="N")
@@ -121,10 +141,24 @@ def read_options(asked: Any) -> ReadOptions:
     from pollex.formats.fields import ReadOptions  # what reads is not needed for --help
 
     found = {one.name: getattr(asked, one.name, None) for one in fields(ReadOptions)}
+    table = log_table(asked)
+    for name in ("columns", "roles"):
+        found[name] = mapped(found[name] or table.get(name, {}))
     if isinstance(found["label_field"], tuple):
         label, *signals = found["label_field"] or (None,)
         found |= {"label_field": label, "signals": tuple(signals)}
     return ReadOptions(**{name: value for name, value in found.items() if value is not None})
+
+
+def log_table(asked: Any) -> Mapping[Any, Any]:
+    """Return the table `[log]` of the domain profile: the one that was given, else that of the rubric set."""
+    from pollex.prompts.domain import DomainProfile, log_of  # pydantic is not needed for --help
+
+    domain, rubrics = getattr(asked, "domain", None), getattr(asked, "rubrics", None)
+    if domain is not None:
+        profile = domain if isinstance(domain, DomainProfile) else DomainProfile.load(domain)
+        return profile.log or {}
+    return log_of(rubrics)
 
 
 @options

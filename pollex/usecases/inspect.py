@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pollex.formats.mapping import written
 from pollex.usecases.families import Commented, Grouped, Judged, Reading
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.conversations.logs import Logs
+    from pollex.prompts.domain import DomainProfile
     from pollex.services.inspect import Inspection
     from pollex.services.logs import Data, Sources
 
@@ -17,23 +21,37 @@ if TYPE_CHECKING:
 class InspectLogs(Commented, Judged, Grouped, Reading, UseCase["Inspection"]):
     """Tell what files hold before anything is learned from them.
 
-    That is formats, fields, labels with their spellings, scores with their sources, roles, lengths, images, languages,
-    duplicates, bad rows by cause, and two conversations as they were read.
+    A sentence each for shapes, roles, the thumb with all its values, what is left out, comments, tools, languages,
+    times, groups and other fields; two conversations as they were read; and the command to learn from them.
 
     \b
     Examples
       pollex inspect logs.jsonl
       pollex inspect export/ --label-field feedback.score --positive 1 --negative 0
       pollex inspect spans.jsonl annotations.jsonl --json
+      pollex inspect tickets.csv --columns conversation=chat_nr,role=absender,text=nachricht --roles user=Kunde
+      pollex inspect 'sqlite:support.db?SELECT * FROM messages'
     """
 
     does = "inspect.inspect_logs"
+    shown_with = ("sources", "given_options")
     sources: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+
+    domain: Path | str | DomainProfile | None = opt(
+        "Domain profile (TOML), whose table [log] says which column is what.", default=None, group="Data"
+    )
 
     @property
     def logs(self) -> tuple[str, ...] | Data:
         """The same as other use cases have."""
         return self.sources
+
+    @property
+    def given_options(self) -> dict[str, object]:
+        """The options of reading that differ from the usual, as they are typed."""
+        names = (one for one in fields(self) if one.name != "sources")
+        given = {one.name: value for one in names if (value := getattr(self, one.name)) not in (one.default, None, ())}
+        return given | {name: written(given[name]) for name in ("columns", "roles") if name in given}
 
     def as_sources(self, crew: Crew) -> Sources | Logs:
         """Return files, or logs."""

@@ -17,7 +17,7 @@ ASKED_BY_DEVELOPERS = PROJECT["project"]["optional-dependencies"]["dev"]
 FOR_BROWSERS = PROJECT["project"]["optional-dependencies"]["browser"]
 FOR_AGENTS = [
     name
-    for extra in ("langchain", "names", "otel", "ray")
+    for extra in ("langchain", "mcp", "names", "otel", "postgres", "ray")
     for name in PROJECT["project"]["optional-dependencies"][extra]
 ]
 DEVELOPERS_FILES = [path for folder in ("benchmarks", "docs", "tests") for path in ROOT.glob(f"{folder}/**/*.py")]

@@ -8,13 +8,13 @@ from verbs import LOGS, counts, verbs
 from pollex.cli.main import pollex
 from pollex.cli.settings import SetOption
 
-MOST = {"learn": 27, "refit": 20, "judge": 19}
-"""Maximum numbers of options; 19 for any other verb."""
+MOST = {"learn": 29, "refit": 22}
+"""Maximum numbers of options; 21 for any other verb."""
 
 
 def test_a_verb_has_few_options() -> None:
     for verb, number in counts().items():
-        assert number <= MOST.get(verb, 19), verb
+        assert number <= MOST.get(verb, 21), verb
 
 
 def test_every_verb_that_reads_logs_says_alike_how_they_are_read() -> None:

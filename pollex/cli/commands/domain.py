@@ -33,7 +33,7 @@ def new(out: Path) -> None:
         raise WrongUse("the file is there already", where=str(out), remedy="give another name", option="out")
     require_writable(out)
     answers: dict[str, object] = {}
-    for name, field in DomainProfile.model_fields.items():
+    for name, field in DomainProfile.questions().items():
         if name in ("expectations", "notes"):
             answers[name] = ask_list(field.description, needed=name == "expectations")
         else:

@@ -18,11 +18,16 @@ READERS: tuple[Reader, ...] = tuple(
 )
 
 
+class NoShape(BadInput):
+    """A row that no reader knows."""
+
+
 def reader_of(fields: Mapping[str, Any]) -> Reader:
     """Return the reader of a row's shape.
 
     Raises:
-        BadInput: No shape fits, or more than one does.
+        NoShape: No shape fits.
+        BadInput: More than one does.
     """
     fitting = [reader for reader in READERS if reader.recognises(fields)]
     if len(fitting) == 1:
@@ -34,4 +39,4 @@ def reader_of(fields: Mapping[str, Any]) -> Reader:
         )
     shapes = "; ".join(f"{reader.name} ({reader.shape})" for reader in READERS)
     have = printable(", ".join(list(fields)[:12]), 200) or "no field"
-    raise BadInput(f"no known shape: the row has {have}", remedy=f"known shapes: {shapes}")
+    raise NoShape(f"no known shape: the row has {have}", remedy=f"known shapes: {shapes}")

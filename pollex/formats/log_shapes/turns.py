@@ -48,14 +48,22 @@ _PLAIN = frozenset({"role", "content"})
 _DECORATION = re.compile(r"((?<!user)(?<!api)(?<!assistant)message(chunk)?$)|[^a-z]")
 
 
+class UnknownRole(BadInput):
+    """A turn by somebody whom no spelling names."""
+
+    def __init__(self, spelling: str) -> None:
+        self.spelling = spelling[:40]
+        known = ", ".join(sorted(ROLES))
+        super().__init__(f"unknown role {self.spelling!r}", remedy=f"rename it to one of: {known}")
+
+
 def role_of(spelling: object) -> Role:
     """Return the role for `human`, `gpt`, `AIMessage` …; raise `BadInput` for unknown ones."""
     if not isinstance(spelling, str):
         raise BadInput(f"a turn's role is {kind_of(spelling)}, not text", remedy="name who speaks: user or assistant")
     role = ROLES.get(spelling) or ROLES.get(_DECORATION.sub("", spelling.strip().casefold()))
     if role is None:
-        known = ", ".join(sorted(ROLES))
-        raise BadInput(f"unknown role {spelling[:40]!r}", remedy=f"rename it to one of: {known}")
+        raise UnknownRole(spelling)
     return role
 
 
@@ -131,7 +139,8 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
         try:
             turns.extend(turns_in(message))
         except BadInput as error:
-            raise BadInput(error.what, where=f"turn {index}", remedy=error.advice) from None
+            error.where = f"turn {index}"
+            raise
     return tuple(turns)
 
 

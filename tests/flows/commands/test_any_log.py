@@ -1,0 +1,62 @@
+"""A log that nobody knows, from the error to the command that learns from it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from types import SimpleNamespace
+
+from small_runs import run_here
+
+from pollex.usecases.families import read_options
+
+PROFILE = """
+assistant = "a bot"
+task = "to find parcels"
+user = "customers"
+ideal_conversation = "It is found."
+expectations = ["It looks."]
+language = "German"
+[log]
+columns = {conversation = "nr", role = "wer", text = "was", label = "note"}
+roles = {user = ["Kunde", "Gast"], assistant = "Bot"}
+"""
+
+
+def log(folder: Path) -> Path:
+    said = ("Kunde", "Wo ist es?"), ("Bot", "Ich sehe nach."), ("Gast", "Gut so.")
+    lines = [f"{n},{who},{what},{'gut' if n else 'schlecht'}" for n in range(2) for who, what in said]
+    path = folder / "chats.csv"
+    path.write_text("\n".join(["nr,wer,was,note", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_the_command_that_the_error_prints_reads_the_log_and_ends_with_the_one_that_learns(tmp_path: Path) -> None:
+    path = log(tmp_path)
+    ended = run_here("inspect", path, "--columns", "text=was")
+    whole = next(line for line in ended.err.splitlines() if line.startswith("The whole command: "))
+    command = shlex.split(whole.partition(": ")[2])
+    assert command[:3] == ["pollex", "inspect", str(path)]
+    assert command.count("--columns") == 1
+    read = run_here(*command[1:])
+    assert "The thumb is 'note': 1 up, 1 down, 0 not rated." in read.out
+    assert read.out.splitlines()[-1] == f"Learn from it: {shlex.join(['pollex', 'learn', *command[2:]])}"
+
+
+def test_what_cannot_be_read_as_pairs_is_refused_with_the_form(tmp_path: Path) -> None:
+    ended = run_here("inspect", log(tmp_path), "--columns", "was")
+    assert (ended.code, "'was' stands alone: write NAME=VALUE" in ended.err) == (2, True)
+
+
+def test_a_domain_profile_and_a_set_learned_with_it_say_how_the_log_is_read(tmp_path: Path) -> None:
+    profile = tmp_path / "domain.toml"
+    profile.write_text(PROFILE, encoding="utf-8")
+    read = run_here("inspect", log(tmp_path), "--domain", profile, "--positive", "gut", "--negative", "schlecht")
+    assert "Roles: user (4), assistant (2)" in read.out
+    assert f"--domain {profile}" in read.out.splitlines()[-1]
+    (tmp_path / "rubrics.json").write_text(json.dumps({"domain": {"log": {"roles": {"user": "Kunde"}}}}), "utf-8")
+    assert read_options(SimpleNamespace(rubrics=tmp_path / "rubrics.json")).roles == (("user", "Kunde"),)
+    assert read_options(SimpleNamespace(rubrics=tmp_path / "none.json")).roles == ()
+    profile.write_text(PROFILE.replace("columns", "colums"), encoding="utf-8")
+    assert "unknown" in run_here("inspect", log(tmp_path), "--domain", profile).err

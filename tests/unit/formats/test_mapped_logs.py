@@ -1,0 +1,149 @@
+"""Logs whose columns and roles have names of their own: what is mapped, what is refused, what is proposed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pollex.conversations.logs import Logs
+from pollex.errors import BadInput, WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.mapping import Pairs, pairs, written
+from pollex.formats.read_logs import read_logs
+
+HEAD = "chat_nr;absender;nachricht;note;zeit"
+COLUMNS = "conversation=chat_nr,role=absender,text=nachricht,label=note,time=zeit"
+ROLES = "user=Kunde,assistant=Bot"
+SIDES: dict[str, Any] = {"positive": "gut", "negative": "schlecht"}
+
+
+def german(folder: Path, head: str = HEAD) -> Path:
+    lines = [head]
+    for n in range(4):
+        note = "gut" if n % 2 else "schlecht"
+        said = (("Kunde", "Wo ist mein Paket?"), ("Bot", "Ich sehe gern nach."), ("Kunde", f"Danke, Nummer {n}."))
+        lines += [f"K-{n};{who};{what};{note};2026-03-0{n + 1}T10:0{m}:00" for m, (who, what) in enumerate(said)]
+    path = folder / "chats.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def read(path: Path, columns: str | Pairs = COLUMNS, roles: str | Pairs = ROLES, **more: Any) -> Logs:
+    return read_logs(path, options=ReadOptions(columns=pairs(columns), roles=pairs(roles), **{**SIDES, **more}))
+
+
+def test_a_mapping_to_a_column_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no row has the column 'Note' of label → give note: columns='label=note'"):
+        read(german(tmp_path), COLUMNS.replace("note", "Note"))
+    with pytest.raises(BadInput, match="'verfasser' of role → give one of chat_nr, absender, nachricht, note, zeit"):
+        read(german(tmp_path), COLUMNS.replace("absender", "verfasser"))
+
+
+def test_two_columns_for_one_part_are_refused_however_they_are_given(tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match="two columns are given for text: 'nachricht' and 'zeit' → give one"):
+        read(german(tmp_path), f"{COLUMNS},text=zeit")
+    with pytest.raises(WrongUse, match="two columns are given for label: 'note' and 'zeit'"):
+        read(german(tmp_path), label_field="zeit")
+    with pytest.raises(WrongUse, match="the column 'note' is given as label and as comment"):
+        read(german(tmp_path), f"{COLUMNS},comment=note")
+    with pytest.raises(WrongUse, match="no part is called 'wer' → parts are conversation, role, text"):
+        read(german(tmp_path), "wer=absender")
+    with pytest.raises(ValueError, match="'absender' stands alone"):
+        pairs("absender")
+
+
+def test_roles_that_nobody_maps_are_all_named_with_what_they_seem_to_be(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"'Kunde' \(8 rows\) → say whose turns they are: roles='user=Kunde'"):
+        read(german(tmp_path), roles="")
+    path = german(tmp_path)
+    path.write_text(path.read_text("utf-8").replace("Bot", "Merkur"), encoding="utf-8")
+    with pytest.raises(BadInput, match=r"'Merkur' \(4 rows\) → .*roles='user=Kunde,assistant=Merkur'"):
+        read(path, roles="user=Kunde")
+
+
+@pytest.mark.parametrize(
+    ("roles", "says"),
+    [
+        ("user=Gast,user=Kunde", "no turn is by 'gast' → check its spelling"),
+        ("chef=Kunde", "no role is called 'chef' → give user, assistant, system or tool: roles='user=Kunde'"),
+        ("user=Kunde,assistant=kunde", "'Kunde' is given two roles"),
+    ],
+)
+def test_roles_that_cannot_be_meant_are_refused(tmp_path: Path, roles: str, says: str) -> None:
+    with pytest.raises((BadInput, WrongUse), match=says):
+        read(german(tmp_path), roles=roles)
+
+
+def test_an_unknown_shape_shows_its_columns_and_proposes_all_that_reads_it(tmp_path: Path) -> None:
+    path = german(tmp_path)
+    with pytest.raises(BadInput, match="its columns are") as told:
+        read_logs(path)
+    assert "chat_nr    K-0 · K-1 · K-2  (conversation?)" in str(told.value)
+    assert "note       schlecht · gut  (label?)" in str(told.value)
+    assert told.value.options == {"columns": COLUMNS, "roles": ROLES, **SIDES}
+    proposed = {name: str(value) for name, value in told.value.options.items()}
+    logs = read(path, proposed["columns"], proposed["roles"])
+    assert [(one.id, one.label.value, [turn.role for turn in one.turns]) for one in logs][:2] == [
+        ("K-0", "negative", ["user", "assistant", "user"]),
+        ("K-1", "positive", ["user", "assistant", "user"]),
+    ]
+
+
+def test_what_is_said_already_stands_in_the_proposal(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="its columns are") as told:
+        read(german(tmp_path), "text=nachricht", roles="")
+    assert told.value.options == {"columns": COLUMNS, "roles": ROLES, **SIDES}
+
+
+def test_columns_are_guessed_by_what_stands_in_them(tmp_path: Path) -> None:
+    path = german(tmp_path, "a;b;c;d;e")
+    with pytest.raises(BadInput, match="its columns are") as told:
+        read_logs(path)
+    assert told.value.options == {"columns": "conversation=a,role=b,text=c,time=e", "roles": ROLES}
+
+
+def test_a_column_of_turns_and_a_pair_of_question_and_answer_are_guessed_too(tmp_path: Path) -> None:
+    turns = [{"wer": "Kunde", "was": "Wo?"}, {"wer": "Bot", "was": "Hier."}]
+    path = tmp_path / "logs.jsonl"
+    path.write_text("".join(json.dumps({"nr": n, "verlauf": turns, "daumen": "up"}) + "\n" for n in range(2)), "utf-8")
+    with pytest.raises(BadInput, match="its columns are") as told:
+        read_logs(path)
+    assert told.value.options == {"columns": "conversation=nr,messages=verlauf,label=daumen"}
+    logs = read(path, "conversation=nr,messages=verlauf,role=wer,text=was,label=daumen", positive=None, negative=None)
+    assert [turn.content for turn in next(iter(logs)).turns] == ["Wo?", "Hier."]
+    path.write_text(json.dumps({"frage": "Wo ist es?", "antwort": "Es ist hier."}) + "\n" * 2, "utf-8")
+    with pytest.raises(BadInput, match="its columns are") as told:
+        read_logs(path)
+    assert told.value.options == {"columns": "user=frage,assistant=antwort"}
+
+
+def test_a_column_in_the_way_of_a_mapped_one_is_kept_under_another_name(tmp_path: Path) -> None:
+    path = tmp_path / "logs.jsonl"
+    row = {"nr": "a", "role": "Verkauf", "wer": "Kunde", "was": "Hallo"}
+    path.write_text(json.dumps(row) + "\n", "utf-8")
+    logs = read(path, "conversation=nr,role=wer,text=was", "user=Kunde", positive=None, negative=None)
+    assert next(iter(logs)).metadata == {"role (column)": "Verkauf"}
+
+
+def test_new_conversations_need_no_labels_and_not_every_role(tmp_path: Path) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text("chat_nr;absender;nachricht\nK-9;Kunde;Hallo\n", "utf-8")
+    logs = read(path, COLUMNS.replace(",time=zeit", ""), labels_needed=False)
+    assert [one.id for one in logs] == ["K-9"]
+
+
+def test_hostile_columns_are_shown_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"a\x1b[31m": "x\u202ey", "$(rm -rf)": "z"}) + "\n", "utf-8")
+    with pytest.raises(BadInput, match="its columns are") as told:
+        read_logs(path)
+    assert "\x1b" not in str(told.value)
+    assert "\u202e" not in str(told.value)
+
+
+def test_pairs_are_written_as_they_are_read() -> None:
+    assert written(pairs(COLUMNS)) == COLUMNS
+    assert pairs({"user": ["Kunde", "Gast"]}) == (("user", "Kunde"), ("user", "Gast"))

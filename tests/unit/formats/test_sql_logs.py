@@ -1,0 +1,150 @@
+"""Logs in databases: read, never written, and nothing fetched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pollex.errors import BadInput, WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.mapping import pairs
+from pollex.formats.read_logs import read_logs
+
+ROWS = [
+    (f"K-{n}", who, what, note)
+    for n, note in enumerate(("gut", "schlecht"))
+    for who, what in (("Kunde", "Wo ist es?"), ("Bot", "Hier, sehen Sie."))
+]
+TABLE = "CREATE TABLE chats(chat_nr TEXT, absender TEXT, nachricht TEXT, note TEXT)"
+OPTIONS = ReadOptions(
+    columns=pairs("conversation=chat_nr,role=absender,text=nachricht,label=note"),
+    roles=pairs("user=Kunde,assistant=Bot"),
+    positive="gut",
+    negative="schlecht",
+)
+DATABASES = ["duckdb", "sqlite", "postgres"]
+ON_DEBIAN = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+ABSENT = "PostgreSQL's server isn't installed: apt-get install postgresql"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of Debian's package on a socket of its own, with a password."""
+    if not ON_DEBIAN:
+        pytest.skip(ABSENT)
+    psycopg = pytest.importorskip("psycopg")
+    folder = Path("/tmp") / f"pollex-postgres-{os.getpid()}"
+    folder.mkdir()
+    as_user: list[str] = []
+    if os.geteuid() == 0:  # it doesn't run as root
+        shutil.chown(folder, "postgres")
+        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+    secret = folder / "secret"
+    secret.write_text("geheim", encoding="utf-8")
+    secret.chmod(0o644)
+    run = [*as_user, str(ON_DEBIAN[-1])]
+    made = ("-D", f"{folder}/data", "-A", "scram-sha-256", "-U", "reader", f"--pwfile={secret}", "--no-sync")
+    subprocess.run([*run, *made], check=True, stdout=subprocess.DEVNULL, cwd="/")
+    control = [*as_user, str(ON_DEBIAN[-1].with_name("pg_ctl")), "-D", f"{folder}/data", "-w"]
+    started = ["-o", f"-k {folder} -c listen_addresses='' -c fsync=off", "-l", f"{folder}/log", "start"]
+    try:
+        subprocess.run([*control, *started], check=True, stdout=subprocess.DEVNULL, cwd="/")
+        with psycopg.connect(host=str(folder), user="reader", password="geheim", dbname="postgres") as connection:
+            connection.execute(TABLE)
+            connection.cursor().executemany("INSERT INTO chats VALUES (%s, %s, %s, %s)", ROWS)
+        yield str(folder)
+    finally:
+        subprocess.run([*control, "-m", "immediate", "stop"], check=False, stdout=subprocess.DEVNULL, cwd="/")
+        shutil.rmtree(folder)
+
+
+def database(kind: str, request: pytest.FixtureRequest) -> str:
+    """Return a source without its query."""
+    folder: Path = request.getfixturevalue("tmp_path")
+    if kind == "duckdb":
+        with duckdb.connect(str(folder / "chats.db")) as connection:
+            connection.execute(TABLE)
+            connection.executemany("INSERT INTO chats VALUES (?, ?, ?, ?)", ROWS)
+    elif kind == "sqlite":
+        with closing(sqlite3.connect(folder / "chats.db")) as connection:
+            connection.execute(TABLE)
+            connection.executemany("INSERT INTO chats VALUES (?, ?, ?, ?)", ROWS)
+            connection.commit()
+    else:
+        patch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
+        for name, value in {"HOST": request.getfixturevalue("server"), "USER": "reader", "PASSWORD": "geheim"}.items():
+            patch.setenv(f"PG{name}", value)
+        return "postgres:postgres"
+    return f"{kind}:{folder / 'chats.db'}"
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("DELETE FROM chats", "not a query that reads: DELETE FROM chats → give one SELECT: .*SELECT …"),
+        ("WITH gone AS (SELECT 1) DELETE FROM chats", "the query can't be run: .* → give one SELECT"),
+        ("SELECT 1; DROP TABLE chats", r"(several statements|can't be run: .*) → give one SELECT"),
+        ("SELECT * FROM chats WHERE note = 'nie'", "returns no rows, .*it has chats .chat_nr, absender, nachricht"),
+        ("SELECT * FROM chat", "the query can't be run: .*chat"),
+        ("", "the query is missing → give .*SELECT …; it has chats .chat_nr"),
+    ],
+)
+def test_what_is_no_query_for_conversations_is_refused(
+    kind: str, query: str, says: str, request: pytest.FixtureRequest
+) -> None:
+    source = database(kind, request)
+    with pytest.raises((BadInput, WrongUse), match=says) as told:
+        read_logs(f"{source}?{query}", options=OPTIONS)
+    assert "geheim" not in str(told.value)
+    assert len(read_logs(f"{source}?SELECT * FROM chats", options=OPTIONS)) == 2
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_a_query_is_read_like_a_file(kind: str, request: pytest.FixtureRequest) -> None:
+    logs = read_logs(f"{database(kind, request)}?SELECT * FROM chats -- all of them;", options=OPTIONS)
+    assert [(one.id, one.label.value) for one in logs] == [("K-0", "positive"), ("K-1", "negative")]
+    assert [turn.role for turn in next(iter(logs)).turns] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("query", ["SELECT * FROM '/etc/passwd'", "SELECT * FROM read_csv('http://example.org/a.csv')"])
+def test_a_query_reaches_nothing_but_its_database(query: str, request: pytest.FixtureRequest) -> None:
+    with pytest.raises(BadInput, match="the query can't be run"):
+        read_logs(f"{database('duckdb', request)}?{query}", options=OPTIONS)
+
+
+def test_extensions_are_never_fetched(request: pytest.FixtureRequest) -> None:
+    with pytest.raises(BadInput, match="the query can't be run"):
+        read_logs(f"{database('duckdb', request)}?SELECT * FROM sqlite_scan('a.db', 'b')", options=OPTIONS)
+
+
+@pytest.mark.parametrize("place", ["//reader:geheim@localhost/postgres", "dbname=a password=geheim"])
+def test_a_password_in_the_source_is_refused_and_not_repeated(place: str) -> None:
+    with pytest.raises(WrongUse, match="PGPASSWORD") as told:
+        read_logs(f"postgres:{place}?SELECT 1", options=OPTIONS)
+    assert "geheim" not in str(told.value)
+
+
+def test_a_wrong_password_is_not_repeated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = database("postgres", request)
+    monkeypatch.setenv("PGPASSWORD", "falsch")
+    with pytest.raises(BadInput, match="password authentication failed") as told:
+        read_logs(f"{source}?SELECT * FROM chats", options=OPTIONS)
+    assert "falsch" not in str(told.value)
+
+
+def test_a_database_that_is_not_there_or_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no such database"):
+        read_logs(f"sqlite:{tmp_path / 'a.db'}?SELECT 1", options=OPTIONS)
+    (tmp_path / "a.db").write_text("this is no database, and long enough" * 40, encoding="utf-8")
+    for kind in ("sqlite", "duckdb"):
+        with pytest.raises(BadInput, match="the query can't be run"):
+            read_logs(f"{kind}:{tmp_path / 'a.db'}?SELECT * FROM a", options=OPTIONS)
