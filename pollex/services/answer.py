@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.services.grade import asker_of, note_cases, profile_for, require_model
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import CallPlan, Plan, call_plan
+from pollex.services.plan import rehearsed
 from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
 from pollex.services.roles import dismissed, hire
 from pollex.services.workspace import Workspace, workspace
@@ -139,7 +138,13 @@ def answer(
     name = require_model(model, "no model to answer")
     if out is not None:
         require_format(out, options.profile, *names_of(questions))
-    profile, cases = _read(questions, options, reading, progress)
+    cases = read_cases(names_of(questions), reading)
+    note_cases(cases, progress)
+    profile = profile_for(options.profile, cases)
+    if run.dry_run:
+        raise rehearsed(
+            model, run, options.seed, lambda plan: _ask_all(cases, profile, _respondent(plan.asker, options))
+        )
     with workspace(run, progress) as opened:
         arguments = {"questions": names_of(questions), "out": out and str(out), "profile": profile.language}
         (asked, outcomes), usage = opened.run(_answer(opened, cases, profile, model, arguments, options))
@@ -158,40 +163,14 @@ def answer(
     return result
 
 
-def plan_answer(
-    questions: Sources,
-    options: AnswerOptions,
-    *,
-    reading: ReadOptions,
-    run: RunOptions,
-    model: ModelOptions,
-    progress: Progress,
-) -> CallPlan:
-    """Plan what `answer` would ask."""
-    require_model(model, "no model to answer")
-    profile, cases = _read(questions, options, reading, progress)
-    plan = Plan.of(model, DomainProfile.neutral(), run, options.seed)
-    respondent = _respondent(plan.asker, options)
-
-    async def ask() -> None:
-        for case in cases:
-            await respondent.respond(case.id, case.question, profile.temperature_of(case.category, case.subcategory))
-
-    asyncio.run(ask())
-    return call_plan(model, plan.planner.table, probed=False)
-
-
-def _read(
-    questions: Sources, options: AnswerOptions, reading: ReadOptions, progress: Progress
-) -> tuple[ReferencingProfile, Cases]:
-    cases = read_cases(names_of(questions), reading)
-    note_cases(cases, progress)
-    return profile_for(options.profile, cases), cases
-
-
 def _respondent(asker: Asker, options: AnswerOptions) -> Respondent:
     settings = asker.settings.but(max_tokens=options.max_tokens)
     return Respondent(replace(asker, settings=settings), options.system)
+
+
+async def _ask_all(cases: Cases, profile: ReferencingProfile, respondent: Respondent) -> None:
+    for case in cases:
+        await respondent.respond(case.id, case.question, profile.temperature_of(case.category, case.subcategory))
 
 
 async def _answer(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retrya
 from pollex.services.grade import asker_of, require_model
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import CallPlan, Plan, call_plan
+from pollex.services.plan import rehearsed
 from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
 from pollex.services.roles import dismissed, hire
 from pollex.services.workspace import Workspace, workspace
@@ -116,7 +115,10 @@ def ask(
     judge = require_model(model, WHY)
     if out is not None:
         require_format(out, *files_of(logs, questionnaire))
-    questions, read = _read(logs, questionnaire, reading, progress)
+    questions = questionnaire_at(questionnaire)  # a word that is wrong in it is told before a long log is read
+    read = logs_from(logs, reading.for_scores(), progress)
+    if run.dry_run:
+        raise rehearsed(one_by_one(model), run, SEED, lambda plan: _rehearse(read, questions, LlmJudge(plan.asker)))
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "questionnaire": str(questionnaire), "out": out and str(out)}
         (asked, sources), usage = opened.run(_ask(opened, read, questions, one_by_one(model), arguments))
@@ -136,29 +138,6 @@ def ask(
     )
 
 
-def plan_ask(
-    logs: Sources | Logs,
-    questionnaire: str | Path = PAPER,
-    *,
-    reading: ReadOptions,
-    run: RunOptions,
-    model: ModelOptions,
-    progress: Progress,
-) -> CallPlan:
-    """Plan the calls of `ask`: one for each question about each conversation."""
-    require_model(model, WHY)
-    questions, read = _read(logs, questionnaire, reading, progress)
-    plan = Plan.of(one_by_one(model), DomainProfile.neutral(), run, SEED)
-    judge, asked = LlmJudge(plan.asker), [one.for_model for one in questions]
-
-    async def rehearse() -> None:
-        for one in read:
-            await answered(judge, one, asked)
-
-    asyncio.run(rehearse())
-    return call_plan(model, plan.planner.table, probed=False)
-
-
 def one_by_one(model: ModelOptions) -> ModelOptions:
     """Return the model asked one question in a call, and told of no domain; nothing is asked beside the questions."""
     changes = {"elicitation": "independent", "canary": False, "straight_lining": False}
@@ -166,11 +145,9 @@ def one_by_one(model: ModelOptions) -> ModelOptions:
     return replace(model, settings=settings)
 
 
-def _read(
-    logs: Sources | Logs, questionnaire: str | Path, reading: ReadOptions, progress: Progress
-) -> tuple[list[SheetQuestion], Logs]:
-    questions = questionnaire_at(questionnaire)  # a word that is wrong in it is told before a long log is read
-    return questions, logs_from(logs, reading.for_scores(), progress)
+async def _rehearse(read: Logs, questions: list[SheetQuestion], judge: LlmJudge) -> None:
+    for one in read:
+        await answered(judge, one, [question.for_model for question in questions])
 
 
 async def _ask(

@@ -26,8 +26,8 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.threshold import Window
 from pollex.services.label_sources import labeled_logs
 from pollex.services.logs import Sources, names_of
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import CallPlan, plan_scoring
+from pollex.services.options import ModelOptions, Planned, RunOptions
+from pollex.services.plan import plan_scoring
 from pollex.services.results import (
     FIGURES,
     Shown,
@@ -127,6 +127,8 @@ def evaluate(
     rubric_set = unedited(rubrics)
     read = labeled_logs(logs, reading, run.store, progress)
     labelled = labelled_in(read, logs)
+    if run.dry_run:
+        raise Planned(plan_scoring(labelled, rubric_set, run, model))
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
         kept = Logs(conversations=tuple(labelled), fingerprint=read.fingerprint)
@@ -149,20 +151,6 @@ def evaluate(
         bad_rows=read.bad_rows,
         usage=usage,
     )
-
-
-def plan_evaluate(
-    logs: Sources | Logs,
-    rubrics: Path | RubricSet,
-    *,
-    reading: ReadOptions,
-    run: RunOptions,
-    model: ModelOptions,
-    progress: Progress,
-) -> CallPlan:
-    """Plan what `evaluate` would ask."""
-    rubric_set = unedited(rubrics)
-    return plan_scoring(labelled_in(labeled_logs(logs, reading, run.store, progress), logs), rubric_set, run, model)
 
 
 def labelled_in(read: Logs, given: object) -> list[Conversation]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +33,7 @@ from pollex.reports.grades import example, grades_page
 from pollex.services.grade_runs import grade_cases, gradings_of
 from pollex.services.logs import Sources, listed, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import CallPlan, Plan, call_plan
+from pollex.services.plan import rehearsed
 from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
 from pollex.services.roles import Workers, dismissed, hire
 from pollex.services.workspace import Workspace, workspace
@@ -135,6 +134,8 @@ def grade(
         require_writable(page, *read_files)
     require_apart(out, page)
     profile, cases = _read(questions, options, reading, progress)
+    if run.dry_run:
+        raise rehearsed(model, run, SEED, lambda plan: _ask_all(cases, profile, plan.asker, plain=options.plain))
     with workspace(run, progress) as opened:
         if any(case.answered_by == judge for case in cases):
             progress.note(f"Note: {judge} grades answers of its own; judges tend to prefer these")
@@ -161,23 +162,6 @@ def grade(
         made = grades_page(result.summary, judge=judge, pivot=profile.pivot, run=graded, example=shown)
         _write_page(page, made)
     return result
-
-
-def plan_grade(
-    questions: Sources,
-    options: GradeOptions,
-    *,
-    reading: ReadOptions,
-    run: RunOptions,
-    model: ModelOptions,
-    progress: Progress,
-) -> CallPlan:
-    """Plan the calls of `grade`; unknown types don't change their number."""
-    require_model(model, "grading against references needs an LLM")
-    profile, cases = _read(questions, options, reading, progress)
-    plan = Plan.of(model, DomainProfile.neutral(), run, SEED)
-    asyncio.run(_ask_all(cases, profile, plan.asker, plain=options.plain))
-    return call_plan(model, plan.planner.table, probed=False)
 
 
 def require_model(model: ModelOptions, why: str) -> str:

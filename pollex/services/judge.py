@@ -34,7 +34,7 @@ from pollex.graphs.judge.state import Judged
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.services.judge_runs import ask_and_rate
 from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.options import ModelOptions, Planned, RunOptions
 from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planner, call_plan
 from pollex.services.results import Usage
 from pollex.services.roles import Workers, embedded_workers, embedder_for, workers
@@ -166,7 +166,13 @@ def judge(
         require_format(votes, *read_files)
         require_apart(out, accepted, votes)
     members, profile = options.members(model), options.profile()
-    task, read = _task_and_logs(logs, options, members, reading, progress)
+    task = options.task(members)
+    read = logs_from(logs, reading, progress)
+    if task.precision is not None and not read.learnable:  # all runs would be paid for, and nothing would pass
+        what = "no conversation has a thumb that τ could be fitted to"
+        raise BadLabels(what, remedy="name their field", option="label_field")
+    if run.dry_run:
+        raise Planned(_plan(read, task, profile, members, options, run, model))
     with workspace(run, progress, read) as opened:
         about = {"question": options.question, "options": list(options.options)}
         arguments = {"logs": names_of(logs)} | about
@@ -182,39 +188,6 @@ def judge(
             bad_rows=read.bad_rows,
             usages=tuple((name, usage) for name, usage in usages if usage is not None),
         )
-
-
-def plan_judge(
-    logs: Sources | Logs,
-    options: JudgeOptions,
-    *,
-    reading: ReadOptions,
-    run: RunOptions,
-    model: ModelOptions,
-    progress: Progress,
-) -> CallPlan:
-    """Plan what the runs would ask of each model."""
-    members, profile = options.members(model), options.profile()
-    task, read = _task_and_logs(logs, options, members, reading, progress)
-    if not members:
-        return NO_CALLS
-    plans = [Plan.of(replace(model, model=name), profile, run, options.seed) for name in members]
-    if options.stop_early:  # which runs are spared depends on what the others answer
-        for plan in plans:
-            plan.planner.certainty = AT_MOST
-    askers = [replace(plan.asker, door=Rehearsal(plan.planner)) for plan in plans]
-    raters = [LlmRater(asker, options.variant, options.instructions_text()) for asker in askers]
-    ensemble = Ensemble(*raters, rule=task.rule)
-
-    async def rehearse() -> None:
-        for one in read:
-            await ensemble.votes(one, [task.question])
-
-    asyncio.run(rehearse())
-    first, *others = (plan.planner.table for plan in plans)
-    return call_plan(
-        replace(model, model=members[0]), first, probed=False, panel=list(zip(members[1:], others, strict=True))
-    )
 
 
 def require_places(out: Path | None, *lines: Path | None, read: Sequence[str | Path | None]) -> None:
@@ -236,15 +209,34 @@ def require_places(out: Path | None, *lines: Path | None, read: Sequence[str | P
     require_apart(out, *lines)
 
 
-def _task_and_logs(
-    logs: Sources | Logs, options: JudgeOptions, members: Sequence[str], reading: ReadOptions, progress: Progress
-) -> tuple[Task, Logs]:
-    task = options.task(members)
-    read = logs_from(logs, reading, progress)
-    if task.precision is not None and not read.learnable:  # all runs would be paid for, and nothing would pass
-        what = "no conversation has a thumb that τ could be fitted to"
-        raise BadLabels(what, remedy="name their field", option="label_field")
-    return task, read
+def _plan(
+    read: Logs,
+    task: Task,
+    profile: DomainProfile,
+    members: Sequence[str],
+    options: JudgeOptions,
+    run: RunOptions,
+    model: ModelOptions,
+) -> CallPlan:
+    """Plan what the runs would ask of each model."""
+    if not members:
+        return NO_CALLS
+    plans = [Plan.of(replace(model, model=name), profile, run, options.seed) for name in members]
+    if options.stop_early:  # which runs are spared depends on what the others answer
+        for plan in plans:
+            plan.planner.certainty = AT_MOST
+    askers = [replace(plan.asker, door=Rehearsal(plan.planner)) for plan in plans]
+    raters = [LlmRater(asker, options.variant, options.instructions_text()) for asker in askers]
+    ensemble = Ensemble(*raters, rule=task.rule)
+
+    async def rehearse() -> None:
+        for one in read:
+            await ensemble.votes(one, [task.question])
+
+    asyncio.run(rehearse())
+    first, *others = (plan.planner.table for plan in plans)
+    panel = list(zip(members[1:], others, strict=True))
+    return call_plan(replace(model, model=members[0]), first, probed=False, panel=panel)
 
 
 async def _judge(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,15 +26,12 @@ from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import CallPlan, plan_scoring
+from pollex.services.options import ModelOptions, Planned, RunOptions
+from pollex.services.plan import plan_scoring
 from pollex.services.results import Shown, Usage, support_json, usage_json
 from pollex.services.roles import embedder_for
 from pollex.services.score import scored_by, unedited
 from pollex.services.workspace import workspace
-
-if TYPE_CHECKING:
-    pass  # scikit-learn comes with it, and takes a second to import
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +119,11 @@ def next_conversations(
         require_format(out, *files_of(rubrics, logs), formats=FORMATS)
     wanted = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
     read = logs_from(logs, reading, progress)
+    asked = to_score(read, rubric_set)
+    if run.dry_run:
+        raise Planned(plan_scoring(asked.conversations, rubric_set, run, model))
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
-        asked = to_score(read, rubric_set)
         scored, usage = opened.run(scored_by(opened, asked, rubric_set, model, arguments, "label"))
         scores = scores_of(opened.store, scored.run, rubric_set, asked.conversations, wanted)
         embedder = embedder_for(opened.store.folder, rubric_set.judge.options.embedding_model)
@@ -142,21 +141,6 @@ def next_conversations(
         bad_rows=read.bad_rows,
         usage=usage,
     )
-
-
-def plan_next(
-    logs: Sources | Logs,
-    rubrics: Path | RubricSet,
-    *,
-    reading: ReadOptions,
-    run: RunOptions,
-    model: ModelOptions,
-    progress: Progress,
-) -> CallPlan:
-    """Plan what `next_conversations` would ask."""
-    rubric_set = unedited(rubrics)
-    read = logs_from(logs, reading, progress)
-    return plan_scoring(to_score(read, rubric_set).conversations, rubric_set, run, model)
 
 
 def to_score(logs: Logs, rubric_set: RubricSet) -> Logs:

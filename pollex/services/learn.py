@@ -30,9 +30,9 @@ from pollex.services.label_sources import labeled_logs
 from pollex.services.learn_result import LearnResult, learned_result
 from pollex.services.logs import Sources, files_of, names_of, say_repeats
 from pollex.services.mixed_roles import with_built_in, with_built_in_judge
-from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.options import ModelOptions, Planned, RunOptions
 from pollex.services.places import require_not_edited, require_places
-from pollex.services.plan import CallPlan, plan_learning, plan_refitting, plan_scoring
+from pollex.services.plan import plan_learning, plan_scoring
 from pollex.services.results import Usage
 from pollex.services.roles import Workers, embedded_workers, workers
 from pollex.services.starter import FEWEST, honest_netsats, stacked, starter_of
@@ -83,49 +83,22 @@ def learn(
     record = None if starter is None else starter_of(starter, model)
     if record is not None:
         settings = replace(settings, minimum=min(settings.minimum, FEWEST))
-    profile, read = _read(logs, domain, settings, reading, run.store, progress)
-    with workspace(run, progress, read) as opened:
-        arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
-        learned, usage = opened.run(_learn(opened, read, model, profile, settings, arguments, given, fork))
-        honest = honest_netsats(opened.store, learned.run)
-    learned = stacked(learned, record, read, honest, run=run, model=model, progress=progress)
-    return learned_result(read, learned, usage, out, run)
-
-
-def plan_learn(
-    logs: Sources | Logs,
-    *,
-    domain: Path | DomainProfile | None,
-    rubrics_from: str | Path | None,
-    settings: LearnSettings,
-    reading: ReadOptions,
-    run: RunOptions,
-    model: ModelOptions,
-    progress: Progress,
-) -> CallPlan:
-    """Plan what `learn` would ask."""
-    given = given_rubrics(rubrics_from, settings, model)
-    profile, read = _read(logs, domain, settings, reading, run.store, progress)
-    return plan_learning(read, settings, profile, run, model, given)
-
-
-def _read(
-    logs: Sources | Logs,
-    domain: Path | DomainProfile | None,
-    settings: LearnSettings,
-    reading: ReadOptions,
-    store: Path,
-    progress: Progress,
-) -> tuple[DomainProfile, Logs]:
     profile = domain if isinstance(domain, DomainProfile) else profile_at(domain)
-    read = labeled_logs(logs, reading, store, progress)
+    read = labeled_logs(logs, reading, run.store, progress)
     check_learnable(read, settings.minimum)
     if settings.others_rated:
         require_grades(read, settings.others_rated)
     if told := grades_told(read):
         progress.note(f"Note: {told}")
     say_repeats(read, progress)
-    return profile, read
+    if run.dry_run:
+        raise Planned(plan_learning(read, settings, profile, run, model, given))
+    with workspace(run, progress, read) as opened:
+        arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
+        learned, usage = opened.run(_learn(opened, read, model, profile, settings, arguments, given, fork))
+        honest = honest_netsats(opened.store, learned.run)
+    learned = stacked(learned, record, read, honest, run=run, model=model, progress=progress)
+    return learned_result(read, learned, usage, out, run)
 
 
 async def _learn(
@@ -188,49 +161,6 @@ def refit(
     """
     if out is not None:
         require_places(out, *files_of(logs))
-    rubric_set, settings, model, read = _to_refit(
-        logs, rubrics, test_fraction, seed, reading, run.store, model, progress
-    )
-    with workspace(run, progress, read) as opened:
-        arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
-        learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments, answers))
-    learned = stacked(learned, rubric_set.starter, read, {}, run=run, model=model, progress=progress)
-    return learned_result(read, learned, usage, out, run)
-
-
-def plan_refit(
-    logs: Sources | Logs,
-    rubrics: Path | RubricSet,
-    *,
-    test_fraction: float | None,
-    seed: int | None,
-    answers: str | None = None,
-    reading: ReadOptions,
-    run: RunOptions,
-    model: ModelOptions,
-    progress: Progress,
-) -> CallPlan:
-    """Plan what `refit` would ask."""
-    rubric_set, settings, model, read = _to_refit(
-        logs, rubrics, test_fraction, seed, reading, run.store, model, progress
-    )
-    if answers is not None:
-        with Store.open(run.store, read_only=True) as store:
-            return plan_scoring(read.learnable, rubric_set, run, model, kept_answers(store, answers, rubric_set))
-    return plan_refitting(read, rubric_set, run, model, settings.seed)
-
-
-def _to_refit(
-    logs: Sources | Logs,
-    rubrics: Path | RubricSet,
-    test_fraction: float | None,
-    seed: int | None,
-    reading: ReadOptions,
-    store: Path,
-    model: ModelOptions,
-    progress: Progress,
-) -> tuple[RubricSet, LearnSettings, ModelOptions, Logs]:
-    """Read what a refit takes."""
     # Arrays are left alone: a new calibrator is fitted.
     rubric_set = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
     settings = LearnSettings(
@@ -238,10 +168,23 @@ def _to_refit(
         seed=rubric_set.data.seed if seed is None else seed,
         minimum=FEWEST if rubric_set.starter else LearnSettings.minimum,
     )
-    read = labeled_logs(logs, reading, store, progress)
+    read = labeled_logs(logs, reading, run.store, progress)
     check_learnable(read, settings.minimum)
     say_repeats(read, progress)
-    return rubric_set, settings, replace(model, settings=model.settings.but(scale=rubric_set.judge.scale)), read
+    model = replace(model, settings=model.settings.but(scale=rubric_set.judge.scale))
+    if run.dry_run:
+        if answers is not None:
+            with Store.open(run.store, read_only=True) as store:
+                kept = kept_answers(store, answers, rubric_set)
+            raise Planned(plan_scoring(read.learnable, rubric_set, run, model, kept))
+        if model.name is None:
+            raise Planned(plan_scoring(read.learnable, rubric_set, run, model))
+        raise Planned(plan_learning(read, settings, rubric_set.domain, run, model, rubric_set.rubrics))
+    with workspace(run, progress, read) as opened:
+        arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
+        learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments, answers))
+    learned = stacked(learned, rubric_set.starter, read, {}, run=run, model=model, progress=progress)
+    return learned_result(read, learned, usage, out, run)
 
 
 async def _refit(

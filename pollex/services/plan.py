@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
-from pathlib import Path
 from typing import Any
 
 from pollex.agents.kept import KeptAnswers, KeptJudge
@@ -24,7 +23,6 @@ from pollex.agents.llm.updater import LlmUpdater
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import PollexError
-from pollex.formats.fields import ReadOptions
 from pollex.gateway.batches.desk import STAGES
 from pollex.gateway.budget import Price, UsageTable
 from pollex.gateway.calls import Call
@@ -33,7 +31,6 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.outcomes import Failed, Outcome
 from pollex.gateway.tokens import prompt_estimate
 from pollex.graphs.ask import ask_sides
-from pollex.graphs.context import Progress
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Question
@@ -43,10 +40,8 @@ from pollex.rubrics.learning.thumbs import Sides, sides_of
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.judging import confirmed, embedding_confirmed, seed_of
-from pollex.services.logs import Sources, logs_from
-from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.options import ModelOptions, Planned, RunOptions
 from pollex.services.results import Usage
-from pollex.services.score import unedited
 from pollex.store.folder import kept_secret
 from pollex.store.store import Store
 
@@ -286,28 +281,6 @@ def plan_scoring(
     return call_plan(model, asyncio.run(plan.fitting(conversations, rubrics.rubrics, kept)), able is not None)
 
 
-def plan_score(
-    logs: Sources | Logs,
-    rubrics: Path | RubricSet,
-    *,
-    reading: ReadOptions,
-    run: RunOptions,
-    model: ModelOptions,
-    progress: Progress,
-) -> CallPlan:
-    """Plan what `score` would ask."""
-    rubric_set = unedited(rubrics)
-    return plan_scoring(logs_from(logs, reading.for_scores(), progress).conversations, rubric_set, run, model)
-
-
-def plan_refitting(logs: Logs, rubrics: RubricSet, run: RunOptions, model: ModelOptions, seed: int) -> CallPlan:
-    """Plan `refit`: judging every labeled conversation on every rubric, on both sides."""
-    if model.name is None:
-        return plan_scoring(logs.learnable, rubrics, run, model)
-    plan = Plan.of(model, rubrics.domain, run, seed)
-    return call_plan(model, asyncio.run(plan.fitting(logs.learnable, rubrics.rubrics)), probed=False)
-
-
 def plan_learning(
     logs: Logs,
     settings: LearnSettings,
@@ -326,6 +299,15 @@ def plan_learning(
     plan = Plan.of(model, profile, run, settings.seed)
     work = plan.fitting(logs.learnable, given) if given else plan.learning(logs, settings)
     return call_plan(model, asyncio.run(work), probed=False)
+
+
+def rehearsed(
+    model: ModelOptions, run: RunOptions, seed: int, work: Callable[[Plan], Coroutine[Any, Any, object]]
+) -> Planned:
+    """Return the end of a dry run: the calls that some work makes of a model that only counts them."""
+    plan = Plan.of(model, DomainProfile.neutral(), run, seed)
+    asyncio.run(work(plan))
+    return Planned(call_plan(model, plan.planner.table, probed=False))
 
 
 def call_plan(

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow, Logs
-from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import RANDOM, VOLUNTARY, GivenLabel
 from pollex.formats.write import require_writable
@@ -34,12 +33,8 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.labeled_sample import Sample, grouped, labels_of, notes_on, sampled
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import CallPlan, plan_score
 from pollex.services.results import Shown
 from pollex.services.score import score, unedited
-
-if TYPE_CHECKING:
-    pass
 
 NO_SCORE = 0.5
 """Probability of a conversation without a score: it tells nothing."""
@@ -228,21 +223,6 @@ def lines_of(found: ShareResult) -> tuple[list[Line], list[Line]]:
         for one, share in found.compared
     ]
     return lines, groups
-
-
-def plan_share(
-    logs: Sources | Logs,
-    rubrics: Path | RubricSet | None = None,
-    *,
-    reading: ReadOptions,
-    run: RunOptions,
-    model: ModelOptions,
-    progress: Progress,
-) -> CallPlan:
-    """Plan what `share` would ask."""
-    if rubrics is None:
-        raise WrongUse("without a rubric set there are no calls to plan", remedy="leave it out", option="dry_run")
-    return plan_score(logs, rubrics, reading=reading, run=run, model=model, progress=progress)
 
 
 def probabilities(

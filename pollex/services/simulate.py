@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,7 +26,7 @@ from pollex.prompts.simulate.systems import chosen
 from pollex.rubrics.answers import Unanswered
 from pollex.services.grade import asker_of, require_model
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import CallPlan, Plan, Planner, call_plan
+from pollex.services.plan import Plan, Planner, rehearsed
 from pollex.services.results import Shown, Usage, counted, usage_json
 from pollex.services.roles import dismissed, hire
 from pollex.services.workspace import Workspace, workspace
@@ -162,6 +161,8 @@ def simulate(
     name, scenes = require_model(model, WHY), options.scenes()
     if out is not None:
         require_writable(out, options.topics)
+    if run.dry_run:
+        raise rehearsed(model, run, options.seed, lambda plan: _rehearse(scenes, options, plan))
     with workspace(run, progress) as opened:
         (held, outcomes), usage = opened.run(_simulate(opened, scenes, options, model, out))
         dialogues = tuple(dialogues_of(opened.store, held, scenes))
@@ -171,20 +172,13 @@ def simulate(
     return result
 
 
-def plan_simulate(options: SimulateOptions, *, run: RunOptions, model: ModelOptions, progress: Progress) -> CallPlan:  # noqa: ARG001
-    """Plan the calls of `simulate`; where turns are taken, as many as there may be."""
-    require_model(model, WHY)
-    scenes, plan = options.scenes(), Plan.of(model, DomainProfile.neutral(), run, options.seed)
+async def _rehearse(scenes: Sequence[Scene], options: SimulateOptions, plan: Plan) -> None:
+    """Hold each dialogue, as long as it may be, with a model that only counts."""
     simulator = options.simulator(replace(plan.asker, door=Rehearsal(plan.planner)))
-
-    async def rehearse() -> None:
-        for scene in scenes:
-            held = await simulator.dialogue(scene)
-            assert not isinstance(held, Unanswered), "the rehearsal answers everything"
-            await simulator.quality(scene, held)
-
-    asyncio.run(rehearse())
-    return call_plan(model, plan.planner.table, probed=False)
+    for scene in scenes:
+        held = await simulator.dialogue(scene)
+        assert not isinstance(held, Unanswered), "the rehearsal answers everything"
+        await simulator.quality(scene, held)
 
 
 async def _simulate(

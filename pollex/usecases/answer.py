@@ -31,7 +31,7 @@ class AnswerQuestions(Questions, UnderTest, UseCase["AnswerResult"]):
       pollex grade questions.jsonl --answers answers.jsonl --model judge-model
     """
 
-    does, plans = "answer.answer", "answer.plan_answer"
+    does, plans = "answer.answer", True
     bundle = "services.answer.AnswerOptions"
     questions: tuple[str, ...] | Sources = opt(kw_only=False, place="argument", metavar="QUESTIONS…")
     out: Path | str | None = out_option("Output file: .jsonl, .csv or .parquet.", typed="answers.jsonl")

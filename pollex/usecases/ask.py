@@ -28,7 +28,7 @@ class AskQuestionnaire(AllLabels, Reading, Grader, UseCase["AskResult"]):
       pollex calibrate fit answers.parquet judgments.csv --out calibrator
     """
 
-    does, plans = "ask.ask", "ask.plan_ask"
+    does, plans = "ask.ask", True
     labels_needed = False
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     questionnaire: str | Path = opt(

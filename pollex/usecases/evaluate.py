@@ -26,6 +26,6 @@ class EvaluateSet(Grouped, AllLabels, ByJudge, UseCase["Evaluation"]):
       pollex evaluate labelled.jsonl --rubrics rubrics.json --json | tail -n 1 | jq .auc
     """
 
-    does, plans = "evaluate.evaluate", "evaluate.plan_evaluate"
+    does, plans = "evaluate.evaluate", True
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")

@@ -31,7 +31,7 @@ class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
       pollex grade graded.csv --profile english --plain --human-field rating --model M2 --out grades.csv
     """
 
-    does, plans = "grade.grade", "grade.plan_grade"
+    does, plans = "grade.grade", True
     bundle = "services.grade.GradeOptions"
     questions: tuple[str, ...] | Sources = opt(kw_only=False, place="argument", metavar="QUESTIONS…")
     answers: Path | str | None = opt(

@@ -39,7 +39,7 @@ class JudgeLogs(AllLabels, Reading, Rater, UseCase["JudgeResult"]):
       pollex review last --out people.jsonl
     """
 
-    does, plans = "judge.judge", "judge.plan_judge"
+    does, plans = "judge.judge", True
     bundle = "services.judge.JudgeOptions"
     shown_with = ("store",)
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")

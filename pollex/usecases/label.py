@@ -33,7 +33,7 @@ class LabelNext(ByJudge, UseCase[Any]):
       pollex label next --calibrator calibrator answers.csv judgments.csv --json
     """
 
-    plans = "label.plan_next"
+    plans = True
     logs: tuple[str, ...] = opt(kw_only=False, place="argument", metavar="LOGS… | ANSWERS [JUDGMENTS]")
     rubrics: Path | None = opt("A rubric set that `pollex learn` wrote.", default=None, group="Rubrics")
     calibrator: Path | None = opt(
@@ -78,7 +78,7 @@ class LabelNext(ByJudge, UseCase[Any]):
         )
 
     def plan(self, crew: Crew) -> Any:
-        """See `services.label.plan_next`; what asks no judge is done at once, as it costs nothing."""
+        """See `UseCase.plan`; what asks no judge is done at once, as it costs nothing."""
         return super().plan(crew) if self.rubrics and self.purpose == "model" else self.carry_out(crew)
 
     def require_one(self) -> None:

@@ -43,7 +43,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
       pollex learn logs.jsonl --resume                     after a kill or Ctrl-C
     """
 
-    does, plans = "learn.learn", "learn.plan_learn"
+    does, plans = "learn.learn", True
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     out: Path | str | None = out_option(typed="rubrics.json")
     domain: Path | str | DomainProfile | None = opt(

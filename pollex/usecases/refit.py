@@ -28,7 +28,7 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
       pollex refit logs.jsonl --rubrics edited.json --out refitted.json
     """
 
-    does, plans = "learn.refit", "learn.plan_refit"
+    does, plans = "learn.refit", True
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     out: Path | str | None = out_option("Output file; default: the rubric set itself.")

@@ -79,7 +79,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
       pollex remedy run … --dry-run                      calls, cost, and the smallest effect that it can find
     """
 
-    does, plans = "remedy.run.remedy", "remedy.run.plan_remedy"
+    does, plans = "remedy.run.remedy", True
     bundle = "services.remedy.sample.RemedyOptions"
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")

@@ -50,7 +50,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
       pollex score 's3://bucket/logs/*.parquet' --rubrics rubrics.json --out s3://bucket/scores/ --engine ray
     """
 
-    does, plans = "score.score", "plan.plan_score"
+    does, plans = "score.score", True
     labels_needed = False
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
@@ -109,7 +109,8 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
 
     def carry_out(self, crew: Crew) -> ScoreResult:
         """See `services.score.score`, and for parts `services.score_parts.score_parts`."""
-        found: ScoreResult = self.call("score_parts.score_parts" if self.into_parts else self.does, crew)
+        in_parts = self.into_parts and not crew.run.dry_run
+        found: ScoreResult = self.call("score_parts.score_parts" if in_parts else self.does, crew)
         return found
 
     def as_cluster(self, crew: Crew) -> Cluster:
@@ -122,4 +123,6 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
         """Return a file, or the name of a folder."""
         if not self.into_parts:
             return self.taken("out")
+        if crew.run.dry_run:
+            return None
         return "scores" if str(self.out) == "scores.parquet" else str(self.out)

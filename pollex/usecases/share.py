@@ -30,7 +30,7 @@ class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
       pollex share logs.jsonl --drawn voluntary --by started:week
     """
 
-    does, plans = "share.share", "share.plan_share"
+    does, plans = "share.share", True
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics | None = opt(
         "A rubric set; its scores narrow the interval.", default=None, kw_only=False, group="Rubrics"

@@ -29,7 +29,7 @@ class SimulateDialogues(Player, UseCase["SimulateResult"]):
       pollex judge dialogues.jsonl --question "Was the task completed?" --model M
     """
 
-    does, plans = "simulate.simulate", "simulate.plan_simulate"
+    does, plans = "simulate.simulate", True
     bundle = "services.simulate.SimulateOptions"
     topics: Path | str = opt("TOML file of topics and personas.", kw_only=False)
     systems: tuple[str, ...] | Sequence[str] = opt(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, dataclass_transform
 
 from pollex.errors import WrongUse
-from pollex.services.options import RunOptions
+from pollex.services.options import Planned, RunOptions
 
 if TYPE_CHECKING:
     from pollex.graphs.context import Progress
@@ -112,7 +112,7 @@ class UseCase(Generic[R_co]):
 
     Attributes:
         does: Module and function of `pollex.services` that does it; its arguments are options by name.
-        plans: The one that counts the calls that it would make.
+        plans: Whether a dry run of it counts the calls that it would make.
         bundle: Class of the service's argument `options`, which is made of several options.
         apart: Whether notes go to standard error: the output is data, or a view that is to stay the same.
         shown_with: Options that the printer needs.
@@ -120,7 +120,7 @@ class UseCase(Generic[R_co]):
 
     verb: ClassVar[str]
     does: ClassVar[str] = ""
-    plans: ClassVar[str] = ""
+    plans: ClassVar[bool] = False
     bundle: ClassVar[str] = ""
     apart: ClassVar[bool] = False
     shown_with: ClassVar[tuple[str, ...]] = ()
@@ -133,12 +133,17 @@ class UseCase(Generic[R_co]):
         """Count the calls that it would make.
 
         Raises:
-            WrongUse: Nothing counts them.
+            WrongUse: Nothing counts them, or there are none.
         """
         if not self.plans:
             what = f"nothing counts the calls of {self.verb} before it runs"
             raise WrongUse(what, remedy="leave it out", option="dry_run")
-        return cast("CallPlan", self.call(self.plans, crew))
+        try:
+            self.carry_out(replace(crew, run=replace(crew.run, dry_run=True)))
+        except Planned as ended:
+            return ended.plan
+        what = f"{self.verb} asks nobody here: there are no calls to count"
+        raise WrongUse(what, remedy="leave it out", option="dry_run")
 
     def call(self, name: str, crew: Crew) -> Any:
         """Call a service with what its arguments name."""

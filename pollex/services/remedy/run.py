@@ -40,7 +40,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.grade import asker_of
 from pollex.services.judging import confirmed, hire_judge, seed_of
 from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.options import ModelOptions, Planned, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
 from pollex.services.remedy.contexts import held_in, target_of, targets
 from pollex.services.remedy.edits import PromptEdit, read_edit
@@ -118,6 +118,8 @@ def remedy(
     if out is not None:
         require_writable(out, *files_of(logs, rubrics, options.prompt, options.edit))
     rubric_set, edit, sample, read = gathered(logs, rubrics, options, reading, run, progress)
+    if run.dry_run:
+        raise Planned(_plan(rubric_set, edit, sample, options, assistant, run, model))
     with workspace(run, progress, read) as opened:
         arguments: dict[str, Any] = {"logs": names_of(logs), "rubrics": names_of(rubrics), "target": options.target}
         arguments |= {"edit": str(options.edit), "out": out and str(out)}
@@ -319,19 +321,16 @@ def notes_on(judge: str, assistant: str, times: int, kappa: Figure | None) -> li
     return found
 
 
-def plan_remedy(
-    logs: Sources | Logs,
-    rubrics: Path | RubricSet,
+def _plan(
+    rubric_set: RubricSet,
+    edit: PromptEdit,
+    sample: ProofSample,
     options: RemedyOptions,
     assistant: AssistantOptions,
-    *,
-    reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
-    progress: Progress,
 ) -> CallPlan:
     """Count the calls of a proof, and say the smallest effect that it can find."""
-    rubric_set, edit, sample, _ = gathered(logs, rubrics, options, reading, run, progress)
     calls = len(sample.contexts) * 2 * REPLIES
     found = smallest_effect(SPREAD, sample.users, bounds_at_equal_steps()[-1])
     notes = [
