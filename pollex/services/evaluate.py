@@ -26,8 +26,8 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.threshold import Window
 from pollex.services.label_sources import labeled_logs
 from pollex.services.logs import Sources, names_of
-from pollex.services.options import ModelOptions, Planned, RunOptions
-from pollex.services.plan import plan_scoring
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import Planned, plan_scoring
 from pollex.services.results import (
     FIGURES,
     Shown,

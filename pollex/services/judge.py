@@ -34,8 +34,8 @@ from pollex.graphs.judge.state import Judged
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.services.judge_runs import ask_and_rate
 from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.options import ModelOptions, Planned, RunOptions
-from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planner, call_plan
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planned, Planner, call_plan
 from pollex.services.results import Usage
 from pollex.services.roles import Workers, embedded_workers, embedder_for, workers
 from pollex.services.verdicts import JudgeResult, VerdictFiles, write_verdicts

@@ -26,8 +26,8 @@ from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.options import ModelOptions, Planned, RunOptions
-from pollex.services.plan import plan_scoring
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import Planned, plan_scoring
 from pollex.services.results import Shown, Usage, support_json, usage_json
 from pollex.services.roles import embedder_for
 from pollex.services.score import scored_by, unedited

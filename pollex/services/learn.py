@@ -30,9 +30,9 @@ from pollex.services.label_sources import labeled_logs
 from pollex.services.learn_result import LearnResult, learned_result
 from pollex.services.logs import Sources, files_of, names_of, say_repeats
 from pollex.services.mixed_roles import with_built_in, with_built_in_judge
-from pollex.services.options import ModelOptions, Planned, RunOptions
+from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import require_not_edited, require_places
-from pollex.services.plan import plan_learning, plan_scoring
+from pollex.services.plan import Planned, plan_learning, plan_scoring
 from pollex.services.results import Usage
 from pollex.services.roles import Workers, embedded_workers, workers
 from pollex.services.starter import FEWEST, honest_netsats, stacked, starter_of

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pollex.gateway.capabilities import Capabilities
     from pollex.gateway.langchain import ChatModel
     from pollex.gateway.recorded import RecordedEndpoint
-    from pollex.services.plan import CallPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,20 +82,12 @@ class ModelOptions:
         return Endpoint(self.model, OPENAI if self.base_url is None else self.base_url, key)
 
 
-class Planned(Exception):
-    """The end of a dry run, where the first call would have been made."""
-
-    def __init__(self, plan: CallPlan) -> None:
-        super().__init__("nothing was asked")
-        self.plan = plan
-
-
 @dataclass(frozen=True)
 class RunOptions:
     """Place and end of a run.
 
     Attributes:
-        dry_run: Count the calls that would be made, and make none: the service ends by `Planned`.
+        dry_run: Count the calls that would be made, and make none: the service ends by `plan.Planned`.
         on_interrupt: Called when a signal asks the run to end; None leaves signals to the caller, as users of Python
             expect.
         typed: The command as it was typed, without `--resume`, which the run keeps; empty where it can't be resumed.

@@ -40,7 +40,7 @@ from pollex.rubrics.learning.thumbs import Sides, sides_of
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.judging import confirmed, embedding_confirmed, seed_of
-from pollex.services.options import ModelOptions, Planned, RunOptions
+from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Usage
 from pollex.store.folder import kept_secret
 from pollex.store.store import Store
@@ -253,6 +253,14 @@ class CallPlan:
     def costs(self) -> dict[str, float]:
         """Return the cost of all models, asked at once and by batch; empty without prices."""
         return costs_of([table for _, table in self.models], self.price)
+
+
+class Planned(Exception):
+    """The end of a dry run, where the first call would have been made."""
+
+    def __init__(self, plan: CallPlan) -> None:
+        super().__init__("nothing was asked")
+        self.plan = plan
 
 
 def costs_of(tables: Sequence[UsageTable], price: Price | None) -> dict[str, float]:

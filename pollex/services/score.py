@@ -31,7 +31,7 @@ from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.exchange import aims_of, require_form, write_requests
 from pollex.services.judging import judging
 from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.options import ModelOptions, Planned, RunOptions
+from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.pieces import Cut, Stream, nothing
 from pollex.services.results import (
     Shown,
@@ -163,7 +163,7 @@ def score(
         require_format(out, *files_of(rubrics, logs))
     read = logs_from(logs, reading.for_scores(), progress)
     if run.dry_run:
-        from pollex.services.plan import plan_scoring  # the roles of a model come with it
+        from pollex.services.plan import Planned, plan_scoring  # the roles of a model come with it
 
         raise Planned(plan_scoring(read.conversations, rubric_set, run, model))
     with exporting(events, rubric_set.rubrics_digest) as emit, workspace(run, progress, read) as opened:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, dataclass_transform
 
 from pollex.errors import WrongUse
-from pollex.services.options import Planned, RunOptions
+from pollex.services.options import RunOptions
 
 if TYPE_CHECKING:
     from pollex.graphs.context import Progress
@@ -138,6 +138,8 @@ class UseCase(Generic[R_co]):
         if not self.plans:
             what = f"nothing counts the calls of {self.verb} before it runs"
             raise WrongUse(what, remedy="leave it out", option="dry_run")
+        from pollex.services.plan import Planned  # the roles of a model come with it
+
         try:
             self.carry_out(replace(crew, run=replace(crew.run, dry_run=True)))
         except Planned as ended:

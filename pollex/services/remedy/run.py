@@ -40,8 +40,8 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.grade import asker_of
 from pollex.services.judging import confirmed, hire_judge, seed_of
 from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.options import ModelOptions, Planned, RunOptions
-from pollex.services.plan import CallPlan, Plan, call_plan
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import CallPlan, Plan, Planned, call_plan
 from pollex.services.remedy.contexts import held_in, target_of, targets
 from pollex.services.remedy.edits import PromptEdit, read_edit
 from pollex.services.remedy.prompt_text import PLACE, PromptText
