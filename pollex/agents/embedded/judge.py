@@ -299,7 +299,7 @@ class Scale:
     def odds(self, measures: Floats) -> Floats:
         """Return the log-odds e of measures [..., measure]."""
         z = np.clip((measures - self.middle) / self.spread, -FARTHEST, FARTHEST)
-        return np.asarray(GAIN * (z @ self.weight))
+        return np.asarray(GAIN * (z * self.weight).sum(axis=-1))
 
     def odds_of(self, measures: Sequence[float]) -> float:
         """Return the log-odds of one conversation's measures, the same whatever is worked out beside it."""
@@ -363,10 +363,10 @@ def learn_scale(measures: Floats, positive: Flags, direction: int, lean: int = 0
     return Scale(rounded(middle), rounded(spread), rounded(np.maximum(0.0, direction * differences)))
 
 
-def separation(measures: Floats, positive: Flags, lean: int = 0) -> tuple[Floats, Floats, Floats]:
+def separation(measures: Floats, positive: Flags, lean: int | Indices = 0) -> tuple[Floats, Floats, Floats]:
     """Return δ, midpoint of the classes and spread, each [..., measure].
 
-    Measures are [conversation, ..., measure].
+    Measures are [conversation, ..., measure], a lean of each thing is [..., 1].
     """
     spread = measures.std(axis=0)
     spread = np.where(spread > 1e-9, spread, 1.0)
@@ -400,6 +400,12 @@ def binomial(p: float, options: int) -> tuple[float, ...]:
     if n == 4:  # nearly always: the same, to the last bit, in a third of the time
         return q**4, 4 * p * q**3, 6 * p**2 * q**2, 4 * p**3 * q, p**4
     return tuple([ways * p**k * q ** (n - k) for k, ways in enumerate(coefficients(n))])
+
+
+def binomials(p: Floats, options: int) -> Floats:
+    """Return `binomial` of many `[…, option]`."""
+    k = np.arange(options)
+    return np.asarray(coefficients(options - 1) * p[..., None] ** k * (1 - p[..., None]) ** (options - 1 - k))
 
 
 assert len(MEASURES) == len(UNSTUDIED.middle)

@@ -56,16 +56,17 @@ class View:
     def reading(self, lexicon: str, topics: Topics) -> Reading:
         """Return the events that happened in it, by the topics of `lexicon`; cached."""
         if lexicon not in self._readings:
-            self._readings[lexicon] = read(self.conversation, topics, self._moves, self._fired)
+            self._readings[lexicon] = read(self.conversation, topics, self.moves, self._fired)
         return self._readings[lexicon]
 
     @cached_property
-    def _moves(self) -> list[Move]:
+    def moves(self) -> list[Move]:
+        """Its moves, with their acts."""
         return marked(self.conversation)
 
     @cached_property
     def _fired(self) -> list[Firing]:
-        return fired(self._moves, self._patterns)
+        return fired(self.moves, self._patterns)
 
     @cached_property
     def vectors(self) -> npt.NDArray[np.float32]:

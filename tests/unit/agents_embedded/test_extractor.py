@@ -11,22 +11,15 @@ import pytest
 from small_logs import bad, conversation, good, small_log
 
 from pollex.agents.checks import located
+from pollex.agents.embedded.clues import Study, contrast, phrases_in, standing_out
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.extractor import (
-    LONGEST_EXAMPLE,
-    Cluster,
-    EmbeddedExtractor,
-    beginning,
-    contrast,
-    mined,
-    phrases_in,
-    phrases_of,
-    standing_out,
-)
-from pollex.agents.embedded.view import views_of
+from pollex.agents.embedded.extractor import EmbeddedExtractor
+from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
-from pollex.rubrics.answers import Unanswered
+from pollex.conversations.logs import positives
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.rubric import Rubric
 
 
 def studied(embedder: Embedder, log: Sequence[Conversation]) -> EmbeddedExtractor:
@@ -136,11 +129,11 @@ def test_what_stands_out_on_one_half_alone_is_not_taken() -> None:
 
 def test_mining_noise_finds_next_to_nothing(embedder: Embedder) -> None:
     """Labels by coin over the same texts: of hundreds of phrases hardly one holds on both halves."""
-    views = views_of(small_log(40), embedder)
-    found = []
+    study, found = Study(small_log(40), embedder), []
+    every = np.ones(len(study.views), dtype=bool)
     for seed in range(10):
-        positive = np.random.default_rng(seed).permutation(np.arange(len(views)) % 2 == 0)
-        found.append(len(mined(views, positive)))
+        positive = np.random.default_rng(seed).permutation(np.arange(len(every)) % 2 == 0)
+        found.append(len(study.mined(positive, every)))
     assert np.mean(found) < 2
 
 
@@ -154,8 +147,7 @@ def test_phrases_are_words_in_a_row_of_one_turn() -> None:
 @pytest.mark.parametrize("texts", [["the", "of"], ["", "!"], ["same", "same"]])
 def test_a_tiny_vocabulary_gives_no_phrases(texts: list[str], embedder: Embedder) -> None:
     log = [conversation(("u", text), ("a", text), id_=str(n)) for n, text in enumerate(texts * 10)]
-    views = views_of(log, embedder)
-    assert phrases_of("user", views, np.arange(len(views)) % 4 < 2) == []
+    assert Study(log, embedder).mined(np.arange(len(log)) % 4 < 2, np.ones(len(log), dtype=bool)) == []
 
 
 def test_a_phrase_of_one_class_is_mined_and_an_injected_one_is_refused(embedder: Embedder) -> None:
@@ -164,19 +156,31 @@ def test_a_phrase_of_one_class_is_mined_and_an_injected_one_is_refused(embedder:
         return conversation(("u", f"case {number}: {said}"), ("a", "noted"), id_=str(number))
 
     positive = np.arange(60) % 2 == 0
-    views = views_of([talk(number, bool(up)) for number, up in enumerate(positive)], embedder)
-    statements = [signal.statement for signal in mined(views, positive)]
+    study = Study([talk(number, bool(up)) for number, up in enumerate(positive)], embedder)
+    statements = [signal.statement for signal in study.mined(positive, np.ones(60, dtype=bool))]
     assert any("flux" in statement or "capacitor" in statement for statement in statements)
     assert not any("<" in statement for statement in statements)
 
 
-def test_a_cluster_is_named_by_a_few_words_of_its_example(embedder: Embedder) -> None:
-    assert beginning("I have booked your table for Maria Jones, phone 555-0100.") == "I have booked your table for…"
-    assert beginning("short\n one") == "short one"
-    assert beginning("x" * 500) == "x" * (LONGEST_EXAMPLE - 1) + "…"
-    center = embedder.embed(["Thank you!"])[0]
-    marks = Cluster("user", center, 0.9, "Thank you!").signal("turns:user:0").marks
-    (seen,) = views_of([conversation(("u", "Thank you!"), ("a", "Thank you!"), ("u", "Bananas."))], embedder)
-    assert marks(seen) == pytest.approx([1, 0, 0], abs=1e-5)
-    (silent,) = views_of([conversation(("a", "Hello."))], Embedder())
-    assert not marks(silent).any()
+def test_what_a_part_of_a_log_teaches_is_what_that_part_alone_would(embedder: Embedder) -> None:
+    """The cross-fitted figures rest on it: nothing of the labels left out reaches the clues or their answers."""
+    log = small_log(40)
+    study, positive, rows = Study(log, embedder), positives(log), np.arange(len(log)) % 5 > 0
+    clues = study.clues(positive, rows)
+    answers = study.answers(clues, positive, rows)
+    turned = np.where(rows, positive, ~positive)
+    again = study.clues(turned, rows)
+    assert [(one.source, one.polarity) for one in again] == [(one.source, one.polarity) for one in clues]
+    assert study.answers(again, turned, rows) == pytest.approx(answers)
+
+
+def test_clues_are_answered_as_the_judge_answers_their_rubrics(embedder: Embedder) -> None:
+    log = sorted(small_log(40), key=lambda c: (c.text_hash, c.id))
+    study, positive, every = Study(log, embedder), positives(log), np.ones(len(log), dtype=bool)
+    clues = study.clues(positive, every)
+    rubrics = [Rubric(id=c.source, text=c.signal.statement, polarity=c.polarity, source=c.source) for c in clues]
+    judge = EmbeddedJudge(embedder)
+    asyncio.run(judge.fit(log, rubrics))
+    questions = [Question.about(one, "likert-domain") for one in rubrics]
+    told = [[a.probabilities for a in asyncio.run(judge.judge(one, questions)) if isinstance(a, Answer)] for one in log]
+    assert study.answers(clues, positive, every) == pytest.approx(np.array(told), abs=1e-4)

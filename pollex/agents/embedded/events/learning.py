@@ -8,15 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.events.evidence import MOST, Evidence, evidence
-from pollex.agents.embedded.events.language import ENGLISH, language_of, needs_english
-from pollex.agents.embedded.events.model import EventModel, EventRubric
+from pollex.agents.embedded.events.model import EventRubric
 from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.reading import ANYWHERE, Event, Reading, marked, read
+from pollex.agents.embedded.events.reading import Event, Reading
 from pollex.agents.embedded.events.segments import topic_table
-from pollex.agents.embedded.events.selection import Found, candidates, chosen, weights
-from pollex.agents.embedded.events.topics import Topics, learn_topics
+from pollex.agents.embedded.events.selection import Found, candidates, chosen
+from pollex.agents.embedded.events.topics import Topics
 from pollex.agents.embedded.events.wording import named_topics, sayable, sentence, told_of
-from pollex.conversations.conversation import Conversation, Label
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -29,34 +27,13 @@ FILL = 0.15
 SURE_QUOTE, SURE_QUOTES = 0.8, 2
 
 
-def study(
-    conversations: Sequence[Conversation],
-    labels: Sequence[Label],
+def fit(
+    readings: Sequence[Reading],
+    up: Bools,
+    topics: Topics,
     rng: np.random.Generator,
     budget: tuple[int, int] = BUDGET,
-) -> EventModel:
-    """Learn which events tell good conversations from bad ones.
-
-    Args:
-        conversations: Those without a label teach topics alone.
-        budget: Rubrics of satisfaction and of dissatisfaction at most.
-    """
-    language = language_of(conversations)
-    if not language:
-        return EventModel(Topics(()), (), left_out=needs_english(conversations))
-    log = [marked(conversation) for conversation in conversations]
-    topics = learn_topics(log) if language == ENGLISH else Topics(())
-    rows = [row for row, label in enumerate(labels) if label is not Label.NONE]
-    readings = [read(conversations[row], topics, log[row]) for row in rows]
-    up = np.array([labels[row] is Label.POSITIVE for row in rows], dtype=bool)
-    if not up.any() or up.all():
-        return EventModel(topics, (), left_out="there are not both thumbs up and thumbs down to learn from")
-    return fit(readings, up, topics, rng, budget)
-
-
-def fit(
-    readings: Sequence[Reading], up: Bools, topics: Topics, rng: np.random.Generator, budget: tuple[int, int]
-) -> EventModel:
+) -> list[EventRubric]:
     """Choose events, and put them into words with their quotes."""
     events = sorted({event for reading in readings for event in reading.seen})
     sure = np.array([[reading.sure(event) for event in events] for reading in readings]).reshape(len(up), len(events))
@@ -72,17 +49,10 @@ def fit(
     rates = {f.column for f in pool if PATTERNS[events[f.column].pattern].rate}
     best = chosen(events, sure, up, [f for f in pool if f.column not in rates], budget)
     best += chosen(events, sure, up, [f for f in pool if f.column in rates], RATES, known=best)
-    columns = [f.column for f in best]
-    w, b = weights(sure[:, columns], up, np.array([f.side for f in best], dtype=float))
-    rubrics = [rubric_of(events[f.column], f, float(w[k]), readings, up, topics) for k, f in enumerate(best)]
-    spread = sure[:, columns].std(axis=0) if columns else np.zeros(0)
-    order = sorted(range(len(best)), key=lambda k: -abs(w[k]) * spread[k])
-    return EventModel(topics, tuple(rubrics[k] for k in order), b)
+    return [rubric_of(events[f.column], f, readings, up, topics) for f in best]
 
 
-def rubric_of(
-    event: Event, found: Found, weight: float, readings: Sequence[Reading], up: Bools, topics: Topics
-) -> EventRubric:
+def rubric_of(event: Event, found: Found, readings: Sequence[Reading], up: Bools, topics: Topics) -> EventRubric:
     """Make a rubric from a chosen event."""
     firings = [(reading.topics[f.move], f.detail) for reading in readings for f in reading.seen.get(event, ())]
     named = named_topics(event, topics, [topic for topic, _ in firings])
@@ -93,13 +63,8 @@ def rubric_of(
         event=event,
         text=sentence(event, topics, told, [detail for _, detail in firings]),
         polarity="sat" if good else "dsat",
-        who=PATTERNS[event.pattern].who,
         named=tuple(named),
-        weight=round(weight, 6),
         headline=leads(event, found, quotes),
-        unexpected=not found.expected,
-        within_bound=found.within_bound,
-        p=found.p,
         quotes=tuple(quotes[:MOST]),
     )
 
@@ -110,6 +75,3 @@ def leads(event: Event, found: Found, quotes: Sequence[Evidence]) -> bool:
     sure = sum(quote.sure >= SURE_QUOTE and quote.named for quote in quotes[:MOST]) >= SURE_QUOTES
     telling = found.expected and (found.within_bound or pattern.side != 0)
     return pattern.proven and sure and telling and not pattern.rate and found.both_halves
-
-
-__all__ = ["ANYWHERE", "fit", "study"]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from planted_german import german_log
 
+from pollex.agents.embedded.clues import Study
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events import study
 from pollex.agents.embedded.events.acts import ACTS
 from pollex.agents.embedded.events.language import (
     ENGLISH,
@@ -20,9 +20,8 @@ from pollex.agents.embedded.events.language import (
     stopwords_of,
 )
 from pollex.agents.embedded.events.reading import marked
-from pollex.agents.embedded.extractor import mined
-from pollex.agents.embedded.view import views_of
 from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.logs import positives
 
 ASKED = {
     "German": "Ich möchte bitte einen Tisch für heute Abend bei Ihnen buchen, geht das noch?",
@@ -89,12 +88,12 @@ def test_english_and_short_texts_are_read_by_the_rules_of_english() -> None:
 
 def test_a_german_log_gets_events_with_german_quotes_and_no_bare_words(embedder: Embedder) -> None:
     log = german_log()
-    found = {one.event.pattern: one for one in study(log, [c.label for c in log], np.random.default_rng(0)).rubrics}
+    study, positive, every = Study(log, embedder), positives(log), np.ones(len(log), dtype=bool)
+    found = {one.event.pattern: one for one in study.events(positive, every)}
     assert {"fail_else", "fail_left", "fail_no_way", "failed"} & found.keys()
     assert {"dsat"} == {one.polarity for name, one in found.items() if name.startswith("fail")}
     assert any("leider nicht buchen" in quote.text for one in found.values() for quote in one.quotes)
-    positive = np.array([c.label == "positive" for c in log])
-    said = [re.findall("“(.*)”", one.statement)[0] for one in mined(views_of(log, embedder), positive, 0, "German")]
+    said = [re.findall("“(.*)”", one.statement)[0] for one in study.mined(positive, every)]
     assert not [words for words in said if words in stopwords_of("German")]
     assert needs_english(log).startswith("The log is in German")
 
@@ -103,5 +102,4 @@ def test_a_log_in_a_language_without_a_table_is_told_what_needs_one_and_gets_no_
     log = [chat(POLISH, "Niestety nie mogę tego zrobić.", "Szkoda.") for _ in range(20)]
     assert language_of(log) == ""
     assert "bare words are left out" in needs_english(log)
-    positive = np.arange(20) < 10
-    assert not [one for one in mined(views_of(log, embedder), positive, 0, "") if one.name.startswith("phrase:")]
+    assert not Study(log, embedder).mined(np.arange(20) < 10, np.ones(20, dtype=bool))

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from planted_bookings import booking_log
 from planted_tools import tool_log
 
-from pollex.agents.embedded.events import EventModel, study
+from pollex.agents.embedded.clues import Study
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.model import EventRubric
 from pollex.agents.embedded.events.nouns import key_nouns
 from pollex.agents.embedded.events.reading import ANYWHERE, Event, marked, read
 from pollex.agents.embedded.events.segments import segments_of
 from pollex.agents.embedded.events.selection import last_within, stratified_half, support
 from pollex.agents.embedded.events.topics import Topic, Topics, told_together
 from pollex.agents.embedded.events.wording import sentence, told_of
-from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.logs import positives
 
 
 @pytest.fixture(scope="module")
@@ -25,29 +26,30 @@ def log() -> list[Conversation]:
 
 
 @pytest.fixture(scope="module")
-def model(log: list[Conversation]) -> EventModel:
+def model(log: list[Conversation]) -> list[EventRubric]:
     return learned(log)
 
 
-def learned(log: list[Conversation], seed: int = 0) -> EventModel:
-    return study(log, [conversation.label for conversation in log], np.random.default_rng(seed))
+def learned(log: list[Conversation], seed: int = 0) -> list[EventRubric]:
+    every = np.ones(len(log), dtype=bool)
+    return Study(log, Embedder(), seed).events(positives(log), every)
 
 
-def test_a_failure_that_is_recovered_speaks_for_a_conversation(model: EventModel) -> None:
-    found = {rubric.event.pattern: rubric for rubric in model.rubrics}
+def test_a_failure_that_is_recovered_speaks_for_a_conversation(model: list[EventRubric]) -> None:
+    found = {rubric.event.pattern: rubric for rubric in model}
     assert found["fail_other_taken"].polarity == "sat"
     assert found["fail_other_taken"].text.startswith("When the assistant can't rent a ")
     assert found["fail_other_taken"].text.endswith("it offers another time, and the user takes it.")
 
 
-def test_a_failure_with_nothing_in_its_place_speaks_against_it(model: EventModel) -> None:
-    bad = {rubric.event.pattern for rubric in model.rubrics if rubric.polarity == "dsat"}
+def test_a_failure_with_nothing_in_its_place_speaks_against_it(model: list[EventRubric]) -> None:
+    bad = {rubric.event.pattern for rubric in model if rubric.polarity == "dsat"}
     assert bad & {"fail_else", "fail_left", "fail_no_way"}
 
 
 def test_calls_made_twice_and_calls_with_what_nobody_said_are_found_and_quoted_with_their_arguments() -> None:
     log = tool_log()
-    found = {rubric.event.pattern: rubric for rubric in learned(log).rubrics}
+    found = {rubric.event.pattern: rubric for rubric in learned(log)}
     assert found["tool_again"].text == "The assistant calls the tool `trains` again with the same arguments."
     assert found["tool_unsaid"].text == "The assistant calls the tool `trains` with a value that nobody gave."
     assert {found[name].polarity for name in ("tool_again", "tool_unsaid")} == {"dsat"}
@@ -56,8 +58,8 @@ def test_calls_made_twice_and_calls_with_what_nobody_said_are_found_and_quoted_w
     assert quote.text == turn.shown == f"[tool call: trains] {turn.calls[0].arguments}"
 
 
-def test_the_objects_of_a_log_are_named_in_its_own_words(model: EventModel) -> None:
-    assert {topic.name for topic in model.topics.topics} >= {"kayak", "cabin", "tandem"}
+def test_the_objects_of_a_log_are_named_in_its_own_words(log: list[Conversation]) -> None:
+    assert {topic.name for topic in Study(log, Embedder()).topics.topics} >= {"kayak", "cabin", "tandem"}
 
 
 def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
@@ -88,9 +90,9 @@ def spoken(user: str, assistant: str) -> Conversation:
     return Conversation(id="1", turns=turns)
 
 
-def test_quotes_and_marks_stand_in_the_turns_that_they_name(model: EventModel, log: list[Conversation]) -> None:
+def test_quotes_and_marks_stand_in_the_turns_that_they_name(model: list[EventRubric], log: list[Conversation]) -> None:
     by_id = {conversation.id: conversation for conversation in log}
-    quotes = [quote for rubric in model.rubrics for quote in rubric.quotes]
+    quotes = [quote for rubric in model for quote in rubric.quotes]
     assert quotes
     for quote in quotes:
         turns = by_id[quote.conversation_id].turns
@@ -100,46 +102,8 @@ def test_quotes_and_marks_stand_in_the_turns_that_they_name(model: EventModel, l
             assert abs(mark.turn - quote.turn) <= 2
 
 
-def test_a_model_that_was_stored_answers_alike(model: EventModel, log: list[Conversation]) -> None:
-    again = EventModel.from_json(json.loads(json.dumps(model.to_json())))
-    assert again.rubrics == model.rubrics
-    first, second = model.answers(log[:10]), again.answers(log[:10])
-    assert np.array_equal(first.sure, second.sure)
-    assert first.evidence == second.evidence
-
-
-def test_answers_have_evidence_where_an_event_happened_and_nowhere_else(
-    model: EventModel, log: list[Conversation]
-) -> None:
-    answers = model.answers(log)
-    assert answers.sure.shape == (len(log), len(model.rubrics))
-    assert [[quote is not None for quote in row] for row in answers.evidence] == (answers.sure > 0).tolist()
-
-
 def test_the_same_seed_learns_the_same(log: list[Conversation]) -> None:
-    assert learned(log).to_json() == learned(log).to_json()
-
-
-def test_thumbs_drawn_by_chance_give_no_headline(log: list[Conversation]) -> None:
-    rng = np.random.default_rng(5)
-    labels = [Label.POSITIVE if up else Label.NEGATIVE for up in rng.random(len(log)) < 0.5]
-    model = study(log, labels, np.random.default_rng(0))
-    assert not [rubric for rubric in model.rubrics if rubric.headline and rubric.within_bound]
-
-
-def test_a_log_in_another_language_is_left_out_with_the_reason() -> None:
-    said = "Chciałbym zarezerwować stolik dla czterech osób, najlepiej przy oknie, jeśli to możliwe, na dziś wieczór."
-    turns = (Turn(role="user", content=said), Turn(role="assistant", content="Oczywiście, na którą godzinę?"))
-    log = [Conversation(id=str(i), turns=turns, label=Label.POSITIVE) for i in range(8)]
-    model = learned(log)
-    assert model.rubrics == ()
-    assert model.left_out.startswith("the log is in none of English, Dutch")
-
-
-def test_thumbs_of_one_kind_teach_nothing_and_the_model_says_so(log: list[Conversation]) -> None:
-    model = learned([conversation for conversation in log if conversation.label is Label.POSITIVE])
-    assert model.rubrics == ()
-    assert "thumbs" in model.left_out
+    assert learned(log) == learned(log)
 
 
 def test_topics_are_segments_with_examples(log: list[Conversation]) -> None:

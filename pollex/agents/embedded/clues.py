@@ -1,0 +1,252 @@
+"""Clues of a labeled log: signals, phrases and events that tell good conversations from bad.
+
+A log is looked at once, and without its labels. What labels say of it can then be asked of any part of it, as often as
+need be: for the set, for each fold of it, and for labels that mean nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from pollex.agents.checks import refusal
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.language import ENGLISH, language_of, stopwords_of
+from pollex.agents.embedded.events.learning import fit
+from pollex.agents.embedded.events.model import EventRubric
+from pollex.agents.embedded.events.signal import event_signal, source_of
+from pollex.agents.embedded.events.topics import Topics, learn_topics
+from pollex.agents.embedded.evidence import phrase_signal
+from pollex.agents.embedded.judge import FOLDS, Scale, binomials, deal, separation
+from pollex.agents.embedded.signals import MEASURES, SIGNALS, Party, Signal, measured
+from pollex.agents.embedded.view import Flags, Floats, View, views_of
+from pollex.conversations.conversation import Conversation
+from pollex.prompts.domain import STOPWORDS
+from pollex.rubrics.answers import LIKERT
+from pollex.rubrics.rubric import Polarity, Rubric, content_id
+
+PARTIES: tuple[Party, Party] = ("user", "assistant")
+PICKED_Z = 2.0
+HELD_Z = 1.645  # one-sided 5 %
+MOST_PHRASES = 8
+LONGEST_PHRASE = 3
+OPTIONS = len(LIKERT)
+MOST_CANDIDATES = 20_000
+
+_WORD = re.compile(r"\w+(?:'\w+)*")
+_FIGURE = re.compile(r"[\d_]")
+
+
+@dataclass(frozen=True)
+class Clue:
+    """A signal that separates the classes of this log, and in which direction.
+
+    Attributes:
+        source: As in `Reason.source`.
+        typical: Mean and standard deviation of its odds among conversations of its own class.
+        event: What the signal is, where it is an event of the domain.
+    """
+
+    source: str
+    signal: Signal
+    polarity: Polarity
+    scale: Scale
+    typical: tuple[float, float]
+    event: EventRubric | None = None
+
+    @property
+    def rubric(self) -> Rubric:
+        """The rubric that asserts it."""
+        text = self.signal.statement
+        return Rubric(
+            id=content_id(self.polarity, text, self.source), text=text, polarity=self.polarity, source=self.source
+        )
+
+    def odds(self, view: View) -> float:
+        return float(self.scale.odds(measured(self.signal.marks(view), view.of(self.signal.party))))
+
+
+class Study:
+    """A log, looked at: all that clues are chosen by, but for the labels.
+
+    Attributes:
+        topics: Of the log.
+    """
+
+    def __init__(self, conversations: Sequence[Conversation], embedder: Embedder, seed: int = 0) -> None:
+        self.conversations = conversations
+        self.views = views_of(conversations, embedder, vectors=False)
+        self.seed = seed
+        self.language = language_of(conversations)
+        english = self.language == ENGLISH
+        self.topics = learn_topics([view.moves for view in self.views]) if english else Topics(())
+        self._measures: dict[str, Floats] = {}
+
+    @cached_property
+    def _phrases(self) -> list[tuple[Party, list[str], Any]]:
+        """Phrases of each party, and which conversations have them `[conversation, phrase]`.
+
+        Those of a language without stop words would be bare words, and are left out.
+        """
+        parties = PARTIES if self.language else ()
+        return [(party, *phrases_of(party, self.views, stopwords_of(self.language))) for party in parties]
+
+    def clues(self, positive: Flags, rows: Flags) -> list[Clue]:
+        """Find what separates some of the conversations, in the direction that separates them more.
+
+        Args:
+            positive: Thumbs up `[conversation]`.
+            rows: Which conversations are looked at `[conversation]`.
+        """
+        up = positive[rows]
+        signals = {f"signal:{name}": signal for name, signal in SIGNALS.items()}
+        signals |= {signal.name: signal for signal in self.mined(positive, rows)}
+        found = [clue_of(name, signal, self.measures(name, signal)[rows], up) for name, signal in signals.items()]
+        for rubric in self.events(positive, rows):
+            source = source_of(rubric, self.topics)
+            signal = event_signal(source, rubric.text)
+            if signal and not refusal(rubric.text):
+                clue = clue_of(source, signal, self.measures(source, signal)[rows], up, rubric.polarity)
+                found.append(replace(clue, event=rubric))
+        return found
+
+    def mined(self, positive: Flags, rows: Flags) -> list[Signal]:
+        """Return signals for phrases that are more frequent in one class of some conversations.
+
+        They quote what users wrote, so they pass the checks of any rubric that was made from conversations.
+        """
+        chosen = [
+            phrase_signal(party, phrases[column])
+            for party, phrases, present in self._phrases
+            for column in telling(present[rows], positive[rows], phrases)
+        ]
+        return [signal for signal in chosen if not refusal(signal.statement)]
+
+    def events(self, positive: Flags, rows: Flags) -> list[EventRubric]:
+        """Learn the events of some conversations; none where detectors don't know the language."""
+        if not self.language:
+            return []
+        readings = [view.reading("", self.topics) for view, here in zip(self.views, rows, strict=True) if here]
+        return fit(readings, positive[rows], self.topics, np.random.default_rng(self.seed))
+
+    def measures(self, source: str, signal: Signal) -> Floats:
+        """Return the measures of a signal `[conversation, measure]`, taken once."""
+        if source not in self._measures:
+            rows = [measured(signal.marks(view), view.of(signal.party)) for view in self.views]
+            self._measures[source] = np.array(rows).reshape(len(rows), len(MEASURES))
+        return self._measures[source]
+
+    def answers(self, clues: Sequence[Clue], positive: Flags, rows: Flags) -> Floats:
+        """Answer clues as the judge does that has learned from some conversations.
+
+        Returns:
+            Probabilities `[conversation, clue, option]`; those of `rows` on scales learned without their own fold.
+        """
+        measures = np.stack([self.measures(clue.source, clue.signal) for clue in clues], axis=1)
+        lean = np.array([clue.signal.lean for clue in clues])[:, None]
+        side = np.array([1.0 if clue.polarity == "sat" else -1.0 for clue in clues])[:, None]
+
+        def odds(learned_from: Flags) -> Floats:
+            apart, middle, spread = separation(measures[learned_from], positive[learned_from], lean)
+            return Scale(middle, spread, np.maximum(0.0, side * apart)).odds(measures)
+
+        fold = np.full(len(rows), -1)
+        fold[rows] = deal(
+            [c.text_hash for c, here in zip(self.conversations, rows, strict=True) if here], positive[rows]
+        )
+        found = odds(rows)
+        for number in range(FOLDS):
+            if (out := fold == number).any():
+                found[out] = odds(rows & ~out)[out]
+        return binomials(1 / (1 + np.exp(-found)), OPTIONS)
+
+
+def clue_of(source: str, signal: Signal, measures: Floats, positive: Flags, known: Polarity | None = None) -> Clue:
+    """Direction (unless `known`), scale and what is typical, from measures [conversation, measure]."""
+    differences, middle, spread = separation(measures, positive, signal.lean)
+    good, bad = np.maximum(0, differences), np.maximum(0, -differences)
+    polarity: Polarity = known or ("sat" if (good**2).sum() >= (bad**2).sum() else "dsat")
+    scale = Scale(middle, spread, good if polarity == "sat" else bad)
+    own = scale.odds(measures[positive if polarity == "sat" else ~positive])
+    return Clue(source, signal, polarity, scale, (float(own.mean()), float(own.std()) or 1.0))
+
+
+def contrast(present: Any, positive: Flags) -> Floats:
+    """Compute z of the difference between the classes in log-odds of presence [conversation, thing].
+
+    Half a conversation is added to each cell. Source: Haldane 1956, doi:10.1111/j.1469-1809.1955.tb01285.x.
+    """
+    yes_good, yes_bad = (side.astype(np.float64) @ present + 0.5 for side in (positive, ~positive))
+    no_good = positive.sum() + 1 - yes_good
+    no_bad = (~positive).sum() + 1 - yes_bad
+    odds = np.log(yes_good / no_good) - np.log(yes_bad / no_bad)
+    return np.asarray(odds / np.sqrt(1 / yes_good + 1 / yes_bad + 1 / no_good + 1 / no_bad))
+
+
+def standing_out(present: Any, positive: Flags) -> Floats:
+    """Compute z for each column; 0 if one half's contrast fails on the other."""
+    halves = [every_second(positive, start) for start in (0, 1)]
+    first, second = (contrast(present[half], positive[half]) for half in halves)
+    held = (np.minimum(first, second) >= HELD_Z) | (np.maximum(first, second) <= -HELD_Z)
+    picked = np.maximum(abs(first), abs(second)) >= PICKED_Z
+    return np.where(held & picked, contrast(present, positive), 0.0)
+
+
+def every_second(positive: Flags, start: int) -> Flags:
+    """Return a mask of every second conversation of each class."""
+    half = np.zeros(len(positive), dtype=bool)
+    for label in (True, False):
+        half[np.flatnonzero(positive == label)[start::2]] = True
+    return half
+
+
+def phrases_of(party: Party, views: Sequence[View], stop: frozenset[str] = STOPWORDS) -> tuple[list[str], Any]:
+    """List the phrases of one party that often occur, and which conversations have them `[conversation, phrase]`."""
+    from sklearn.feature_extraction.text import CountVectorizer  # a second; only `learn` needs it
+
+    said = [[view.texts[turn] for turn in view.of(party)] for view in views]
+    least = max(4, round(0.04 * len(views)))
+    counter = CountVectorizer(
+        analyzer=partial(phrases_in, stop=stop), binary=True, min_df=least, max_features=MOST_CANDIDATES
+    )
+    try:
+        present = counter.fit_transform(said).tocsr()
+    except ValueError:  # no phrase in so many conversations
+        return [], np.zeros((len(views), 0))
+    return list(counter.get_feature_names_out()), present
+
+
+def telling(present: Any, positive: Flags, phrases: Sequence[str]) -> list[int]:
+    """Choose phrases that separate the classes, the clearest first: columns of `present`."""
+    z = standing_out(present, positive)
+    chosen: dict[int, Flags] = {}
+    for column in sorted(np.flatnonzero(z).tolist(), key=lambda i: (-abs(z[i]), phrases[i])):
+        if len(chosen) == MOST_PHRASES:
+            break
+        where = present[:, [column]].toarray()[:, 0].astype(bool)
+        # One of two phrases that stand in the same conversations is enough.
+        if all(overlap(where, other) < 0.5 for other in chosen.values()):
+            chosen[column] = where
+    return list(chosen)
+
+
+def phrases_in(turns: Sequence[str], stop: frozenset[str] = STOPWORDS) -> set[str]:
+    """Collect phrases of up to `LONGEST_PHRASE` words, without digits and not of stopwords alone."""
+    found = set()
+    for turn in turns:
+        words = _WORD.findall(turn.lower())
+        for length in range(1, LONGEST_PHRASE + 1):
+            for phrase in zip(*(words[i:] for i in range(length)), strict=False):
+                if not (stop.issuperset(phrase) or any(map(_FIGURE.search, phrase))):
+                    found.add(" ".join(phrase))
+    return found
+
+
+def overlap(a: Flags, b: Flags) -> float:
+    """Jaccard: conversations with both over conversations with either."""
+    return float((a & b).sum() / max(1, (a | b).sum()))
