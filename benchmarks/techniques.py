@@ -12,7 +12,6 @@ from typing import Literal
 from pollex.conversations.logs import Logs
 from pollex.gateway.budget import StageUsage
 from pollex.gateway.langchain import ChatModel
-from pollex.graphs.learn import run as runs
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.handwritten import read_rubrics
@@ -20,6 +19,7 @@ from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import DEFAULT
+from pollex.services import learn_runs as runs
 from pollex.services.options import ModelOptions
 from pollex.services.roles import dismissed, hire
 from pollex.store.store import Store

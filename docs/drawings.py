@@ -33,7 +33,7 @@ OPENING = """\
 
 `make docs` draws this page from the code. A solid arrow is always taken; of the dotted ones a node chooses.
 
-Graphs are run by the functions of the `run.py` beside each, which begin the run and hold what its nodes work with
+Graphs are run by `pollex/services`, where a run is begun with what its nodes work with
 (store, roles, progress); the context is what the user chose. A batch is asked inside one node. State tells how far a
 run is, and in `learn` what each node came to; it is kept after each node in `checkpoints.sqlite` of the store, where a
 thread is a run: `--resume` goes on from there. What was answered is in the store: a batch done again pays nothing.

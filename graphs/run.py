@@ -110,6 +110,10 @@ class RunSettings:
             "semaphore": asyncio.Semaphore(self.at_once),
         }
 
+    def whole(self, fingerprint: Mapping[str, str]) -> dict[str, str]:
+        """Return a run's fingerprint with what every run has."""
+        return {**fingerprint, "graph": FORMAT} | ({"endpoint": self.place} if self.place else {})
+
     @classmethod
     def of(cls, store: Store, **changes: Any) -> RunSettings:
         """Make a setting without progress and arguments, for use from Python."""
@@ -126,8 +130,7 @@ async def running(
     Args:
         named: The run to go on with, where the user named one.
     """
-    store = setting.store
-    fingerprint = {**fingerprint, "graph": FORMAT} | ({"endpoint": setting.place} if setting.place else {})
+    store, fingerprint = setting.store, setting.whole(fingerprint)
     if named is not None:
         run = named
     elif setting.resume:
@@ -235,11 +238,16 @@ GRAPHS = {
 """Modules by command; those of `score` are not named."""
 
 
+def graph_of(run: Run) -> AnyGraph:
+    """Build the graph of a run."""
+    named = "learn.spur" if run.fingerprint.get("method") == '"spur"' else GRAPHS.get(run.command, "score.graph")
+    graph: AnyGraph = import_module(f"pollex.graphs.{named}").build()
+    return graph
+
+
 async def states_of(store: Store, run: Run) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
     """Return the states of a run after its nodes, the first one first: which nodes had run, and the state."""
-    named = "learn.spur" if run.fingerprint.get("method") == '"spur"' else GRAPHS.get(run.command, "score.graph")
-    graph = import_module(f"pollex.graphs.{named}").build()
-    async with checkpointed(graph, store) as compiled:
+    async with checkpointed(graph_of(run), store) as compiled:
         found = [one async for one in compiled.aget_state_history(thread_of(run.id))][::-1]
     return [(before.next, after.values) for before, after in pairwise(found)]
 
@@ -266,14 +274,12 @@ async def carry_out(
     anew: bool = False,
     people: Callable[[Any], Any] | None = None,
     after: str = "",
-    fork: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Carry a run out, from its last checkpoint on if it has one; return its state.
 
     Args:
         anew: Whether it begins at its first node all the same.
-        after: The node after which a run goes on that has ended, or that is a fork; empty for the first node.
-        fork: The state that a run begins with that has none.
+        after: The node after which a run goes on that has ended; empty for the first node.
         people: Given what an interrupt asks, what it is resumed with; where that is nothing, the run waits.
     """
     if outside := OUTSIDE.get():
@@ -285,8 +291,8 @@ async def carry_out(
     async with checkpointed(graph, live.store) as compiled:
         at = await compiled.aget_state(settings)
         left = set(at.next)
-        if after and not left and (at.values or fork is not None):
-            await compiled.aupdate_state(settings, dict(fork or {}) if not at.values else None, as_node=after)
+        if after and not left and at.values:
+            await compiled.aupdate_state(settings, None, as_node=after)
             left = {after}
         if left and live.pending and not anew:  # its batch is planned again: what nodes had in memory is gone
             await compiled.aupdate_state(settings, None, as_node="commit_batch")

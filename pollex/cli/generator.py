@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -107,6 +108,13 @@ def interview(screen: Screen, *given: Any, **named: Any) -> Any:
     return Interview(screen, *given, **named)
 
 
+def editor(screen: Screen) -> Any:
+    """Have the person at the terminal edit a pool; None where nobody sits at one."""
+    from pollex.cli.interview import PoolEditor  # as above
+
+    return PoolEditor(screen) if sys.stdin.isatty() else None
+
+
 def ended(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     """Carry out what was typed, show its result or print JSON, and return the exit code."""
     context, dry_run = click.get_current_context(), issubclass(kind, Calls) and typed.pop("dry_run")
@@ -116,7 +124,7 @@ def ended(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
         click.confirm(asked.to_confirm, abort=True, err=True)
     run = RunOptions(on_interrupt=announce_stop, typed=typed_command())
     with Screen(as_json=as_json or asked.data, verbose=bool(given.get("verbose")), apart=asked.apart) as screen:
-        crew = Crew(screen, run, partial(interview, screen))
+        crew = Crew(screen, run, partial(interview, screen), editor(screen))
         result = asked.plan(crew) if dry_run else asked.carry_out(crew)
     if dry_run and (system := given.get("system")) and VALUES in context.meta:
         result = replace(result, notes=(preset_told(context, system), *result.notes))

@@ -1,4 +1,4 @@
-"""An interview on the terminal about what a run of `judge` left in doubt."""
+"""People at the terminal: an interview about what a run of `judge` left in doubt, and the pool of `learn` to edit."""
 
 from __future__ import annotations
 
@@ -57,11 +57,70 @@ class Interview:
         self.screen.say(asked_of["question"])
 
     def _said(self, options: Sequence[str]) -> str:
-        # The run's own handler would only be heeded after the next Enter: until then the loop waits for this line.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        try:
-            return str(click.prompt(" / ".join(options), default="", show_default=False, err=True)).strip()
-        except click.Abort:  # the end of input, or Ctrl-C
-            return "q"
-        finally:
-            signal.signal(signal.SIGINT, before)
+        return prompted(" / ".join(options))
+
+
+HOW = """\
+3 5            take out rubrics 3 and 5
+4: WORDS       give rubric 4 other words
++ sat WORDS    add a rubric of satisfaction (dsat: of dissatisfaction)
+Enter          go on with the pool as it stands; q leaves it for later"""
+
+
+@dataclass
+class PoolEditor:
+    """Has the person at the terminal edit a pool; see `services.pool_review.People`."""
+
+    screen: Screen
+    rows: list[dict[str, Any]] | None = None
+
+    def __call__(self, asked: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+        """Return the rows as they are to be; None to leave them for later."""
+        self.screen.pause()
+        if self.rows is None or "refused" not in asked:
+            self.rows = [dict(row) for row in asked["pool"]]
+        else:
+            self.screen.say(f"Not taken: {asked['refused']}")
+        self._show(self.rows)
+        while said := prompted("Pool"):
+            if said == "q":
+                return None
+            if (changed := edited(self.rows, said)) is None:
+                self.screen.say(HOW)
+            else:
+                self.rows = changed
+                self._show(changed)
+        return self.rows
+
+    def _show(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.screen.say()
+        for number, row in enumerate(rows, start=1):
+            self.screen.say(f"{number:3} {row['polarity']:4} {row['text']}")
+        self.screen.say(f"{HOW.splitlines()[-1]}; ? tells how to change it.")
+
+
+def edited(rows: Sequence[dict[str, Any]], said: str) -> list[dict[str, Any]] | None:
+    """Return rows with an edit that was typed; None where it is none."""
+    number, colon, words = said.partition(":")
+    if colon and number.strip().isdigit() and 1 <= int(number) <= len(rows):
+        return [row | {"text": words.strip()} if n == int(number) else row for n, row in enumerate(rows, start=1)]
+    sign, _, rest = said.partition(" ")
+    side, _, words = rest.partition(" ")
+    if sign == "+" and side in ("sat", "dsat"):
+        return [*rows, {"id": "", "text": words.strip(), "polarity": side}]
+    numbers = said.replace(",", " ").split()
+    if all(one.isdigit() and 1 <= int(one) <= len(rows) for one in numbers):
+        return [row for n, row in enumerate(rows, start=1) if str(n) not in numbers]
+    return None
+
+
+def prompted(words: str) -> str:
+    """Return a line that a person types; `q` at the end of input and for Ctrl-C."""
+    # The run's own handler would only be heeded after the next Enter: until then the loop waits for this line.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return str(click.prompt(words, default="", show_default=False, err=True)).strip()
+    except click.Abort:  # the end of input, or Ctrl-C
+        return "q"
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -31,20 +31,25 @@ def edited_pool(rows: object, known: Sequence[Rubric]) -> tuple[Rubric, ...]:
     if not isinstance(rows, list) or not rows:
         raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
     by_id, seen = {rubric.id: rubric for rubric in known}, dict[str, str]()
-    if len(stayed := {row["id"]: row for row in rows if _stays(row, by_id)}) == len(rows):
-        return tuple(by_id[id_] for id_ in stayed)
+    by_words = {(words_of(rubric.text), rubric.polarity): rubric for rubric in known}
+    if len(stayed := {row["id"]: by_id[row["id"]] for row in rows if _stays(row, by_id)}) == len(rows):
+        return tuple(stayed.values())
     kept = []
     for number, row in enumerate(rows, start=1):
         text, side = _read(row, f"rubric {number}")
         if (other := seen.setdefault(text.casefold(), side)) != side:
             raise BadRubrics(f"{text!r} is both {other} and {side}", where=f"rubric {number}", remedy=REMEDY)
         made = Rubric(id=content_id("rubric", side, text), text=text, polarity=side)
-        kept.append(by_id[row["id"]] if _stays(row, by_id) else made)
-    twice = [one for number, one in enumerate(kept) if one.id in {other.id for other in kept[:number]}]
-    twice += [kept[n] for n in range(len(kept)) if kept[n].text.casefold() in {k.text.casefold() for k in kept[:n]}]
-    if twice:
-        raise BadRubrics(f"{twice[0].text!r} stands there twice", remedy=REMEDY)
+        kept.append(by_words.get((text, side), made))
+    words = [one.text.casefold() for one in kept]
+    if twice := [one.text for number, one in enumerate(kept) if words[number] in words[:number]]:
+        raise BadRubrics(f"{twice[0]!r} stands there twice", remedy=REMEDY)
     return tuple(kept)
+
+
+def words_of(text: str) -> str:
+    """Return a text with single spaces."""
+    return " ".join(text.split())
 
 
 def _stays(row: object, by_id: Mapping[str, Rubric]) -> bool:
@@ -53,13 +58,16 @@ def _stays(row: object, by_id: Mapping[str, Rubric]) -> bool:
     return (
         before is not None
         and isinstance(row, Mapping)
-        and before.text == row.get("text")
-        and (before.polarity == row.get("polarity"))
+        and (before.text, before.polarity)
+        == (
+            row.get("text"),
+            row.get("polarity"),
+        )
     )
 
 
 def _read(row: object, where: str) -> tuple[str, Polarity]:
-    text = " ".join(str(row.get("text") or "").split()) if isinstance(row, Mapping) else ""
+    text = words_of(str(row.get("text") or "")) if isinstance(row, Mapping) else ""
     if not isinstance(row, Mapping) or not text:
         raise BadRubrics("a rubric without text", where=where, remedy=REMEDY)
     if (side := row.get("polarity")) not in get_args(Polarity):

@@ -20,7 +20,6 @@ from pollex.conversations.splits import check_learnable
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
-from pollex.graphs.learn.run import refit as run_refit
 from pollex.measures.classification import auc_difference, auc_of_scores
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
@@ -33,6 +32,7 @@ from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.distill_figures import CascadeRow, Fidelity, Hard, cascade_rows, fidelity_of, log_loss
 from pollex.services.judging import embeds_with, judging
+from pollex.services.learn_runs import refit as run_refit
 from pollex.services.logs import Sources, files_of, logs_from, names_of, say_repeats
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import require_not_edited, require_places

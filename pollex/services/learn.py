@@ -14,9 +14,6 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.graphs.context import Progress
-from pollex.graphs.learn.run import Fork
-from pollex.graphs.learn.run import learn as run_learning
-from pollex.graphs.learn.run import refit as run_refit
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.rubrics.alone import BY
 from pollex.rubrics.learning.results import Learned
@@ -28,11 +25,14 @@ from pollex.services.judging import judging
 from pollex.services.kept_answers import judging_the_rest, kept_answers
 from pollex.services.label_sources import labeled_logs
 from pollex.services.learn_result import LearnResult, learned_result
+from pollex.services.learn_runs import learn as run_learning
+from pollex.services.learn_runs import refit as run_refit
 from pollex.services.logs import Sources, files_of, names_of, say_repeats
 from pollex.services.mixed_roles import with_built_in, with_built_in_judge
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import require_not_edited, require_places
 from pollex.services.plan import Planned, plan_learning, plan_scoring
+from pollex.services.pool_review import ENDING, Fork, People, PoolWaits, pool_in, rows_of, written_pool
 from pollex.services.results import Usage
 from pollex.services.roles import Workers, embedded_workers, workers
 from pollex.services.starter import FEWEST, honest_netsats, stacked, starter_of
@@ -49,6 +49,8 @@ def learn(
     settings: LearnSettings,
     starter: Path | RubricSet | None = None,
     start: str | None = None,
+    review: bool = False,
+    people: People | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -61,14 +63,18 @@ def learn(
         rubrics_from: A file of rubrics written by hand, or the name of a bundled set: all are fitted, none learned.
         start: A run and one of its nodes, `learn-3:deduplicate`, to go on from: nothing before is done again, and
             `rubrics_from` is the pool as it is to be.
+        review: Whether the run waits for people at the pool: `people` where there are any, else an edited file, which
+            is beside `out` or `rubrics_from` when it is resumed.
         starter: A set that was learned elsewhere; both give the probability. Two labels of each class are enough then.
 
     Raises:
         BadLabels: One class is missing or too small.
+        PoolWaits: The run waits for people; the pool is written beside `out`.
         WrongUse: The starter is judged by another judge; something that takes a model is asked for without one; rubrics
             are given and to be learned; or a rubric set that a person edited would be overwritten.
     """
-    given = given_rubrics(rubrics_from, settings, model)
+    pool = _pool_file(rubrics_from, out, run, review=review and start is None)
+    given = () if pool else given_rubrics(rubrics_from, settings, model)
     fork = None
     if start is not None:
         named, colon, node = start.rpartition(":")
@@ -76,7 +82,7 @@ def learn(
             raise WrongUse(
                 f"{start!r} names no node", remedy="give a run and a node, learn-3:deduplicate", option="from"
             )
-        fork, given = Fork(named, node, given), ()
+        fork, given = Fork(named, node, rows_of(given)), ()
     if out is not None:
         require_places(out, *files_of(domain, rubrics_from, logs))
         require_not_edited(out)
@@ -95,10 +101,34 @@ def learn(
         raise Planned(plan_learning(read, settings, profile, run, model, given))
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
-        learned, usage = opened.run(_learn(opened, read, model, profile, settings, arguments, given, fork))
+        edited = pool_in(pool) if pool and pool.exists() and run.resume else None
+        asked = (lambda _pool: edited) if edited else people
+        try:
+            learned, usage = opened.run(
+                _learn(opened, read, model, profile, settings, arguments, given, fork, review, asked)
+            )
+        except PoolWaits as waits:
+            if pool:
+                written_pool(pool, waits.run, waits.pool)
+                waits.where, waits.remedy = str(pool), "edit the file, or the pool in `pollex serve`"
+            raise
         honest = honest_netsats(opened.store, learned.run)
     learned = stacked(learned, record, read, honest, run=run, model=model, progress=progress)
     return learned_result(read, learned, usage, out, run)
+
+
+def _pool_file(rubrics_from: str | Path | None, out: Path | None, run: RunOptions, *, review: bool) -> Path | None:
+    """Return the file that people edit the pool in; None where it isn't theirs to edit.
+
+    Raises:
+        WrongUse: Rubrics are given for a run that has no pool yet.
+    """
+    if not review:
+        return None
+    if rubrics_from is not None and not run.resume:
+        what = "rubrics that are given have no pool to wait at"
+        raise WrongUse(what, remedy="leave one of these out", option={"review": None, "rubrics_from": None})
+    return Path(rubrics_from) if rubrics_from else out and out.with_suffix(ENDING)
 
 
 async def _learn(
@@ -110,6 +140,8 @@ async def _learn(
     arguments: dict[str, Any],
     given: Sequence[Rubric],
     fork: Fork | None,
+    review: bool,
+    people: People | None,
 ) -> tuple[Learned, Usage | None]:
     async with workers(model, profile, opened.store, settings.seed) as staff:
         if not given and settings.method != "spur":
@@ -128,6 +160,8 @@ async def _learn(
             prompts=staff.prompts,
             rubrics=given,
             fork=fork,
+            review=review,
+            people=people,
         )
         return learned, Usage.of(staff)
 

@@ -11,7 +11,6 @@ import contextvars
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import Any
 
 from langgraph.graph import StateGraph
@@ -21,7 +20,6 @@ from pollex.graphs.context import Resources, held
 from pollex.graphs.grade.graph import build as build_grade
 from pollex.graphs.judge.graph import build as build_judge
 from pollex.graphs.learn.graph import build as build_learn
-from pollex.graphs.learn.state import LearnContext
 from pollex.graphs.questionnaire.graph import build as build_ask
 from pollex.graphs.run import OUTSIDE
 from pollex.graphs.score.graph import build as build_score
@@ -55,8 +53,6 @@ class Session:
     async def _wait(self, live: Resources) -> dict[str, Any]:
         """Hold the run's resources until its graph has ended; return its last update."""
         self._ended = asyncio.get_running_loop().create_future()
-        if isinstance(live, LearnContext):
-            live = replace(live, review=self._context.review)
         with held(self._thread, live):
             self._ready.set_result(asyncio.get_running_loop())
             return await self._ended

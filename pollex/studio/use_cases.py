@@ -38,7 +38,7 @@ def learn(given: LearnChoice) -> None:
     settings = LearnSettings(test_fraction=given.test_fraction, budget=budget_of(given.budget or None), seed=given.seed)
     domain = Path(given.domain) if given.domain else None
     about: dict[str, Any] = {"out": None, "domain": domain, "rubrics_from": None, "settings": settings}
-    learning.learn(given.logs, **about, reading=ReadOptions(), **common(given))
+    learning.learn(given.logs, **about, review=given.review, reading=ReadOptions(), **common(given))
 
 
 def score(given: ScoreContext) -> None:

@@ -40,6 +40,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
       pollex learn logs.jsonl --as rubicon --model NAME --dry-run
       pollex learn logs.jsonl --starter other.json         few labels, and a set from another product
       pollex learn logs.jsonl --from learn-3:deduplicate --rubrics-from pool.toml
+      pollex learn logs.jsonl --review pool                edit the rubrics before they are judged
       pollex learn logs.jsonl --resume                     after a kill or Ctrl-C
     """
 
@@ -65,6 +66,12 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         flag="from",
         metavar="RUN:NODE",
         group="Rubrics",
+    )
+    review: Literal["pool"] | None = opt(
+        "Wait for you at the pool: at the terminal, or with a file that you edit and --resume.",
+        default=None,
+        group="Rubrics",
+        door="terminal",
     )
     starter: Path | Rubrics | None = opt(
         "A rubric set learned elsewhere: with few labels, both together predict better.", default=None, metavar="SET"
@@ -112,6 +119,14 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
     def as_rubrics_from(self, crew: Crew) -> str | Path | None:
         """Return rubrics that are fitted and not learned."""
         return self.rubrics if self.rubrics_from is None else self.rubrics_from
+
+    def as_review(self, crew: Crew) -> bool:
+        """Return whether the run waits for people at the pool."""
+        return self.review == "pool"
+
+    def as_people(self, crew: Crew) -> Any:
+        """Return who edits the pool now; None if nobody sits at the terminal."""
+        return crew.editor
 
     def as_settings(self, crew: Crew) -> LearnSettings:
         """Return the settings of the run."""

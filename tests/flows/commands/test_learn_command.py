@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import re
@@ -11,7 +12,10 @@ import pytest
 from small_log import row, same_but_for_time, small_log, write_log
 from small_runs import Learnt, Pollex
 
+from pollex.cli.interview import PoolEditor
+from pollex.cli.session import Screen
 from pollex.reports.learning import caveats
+from pollex.rubrics.handwritten import read_rubrics
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import POLICIES
 from pollex.store.resume import runs
@@ -249,3 +253,48 @@ def test_rubrics_by_hand_are_told_how_they_are_judged_and_which_of_them_tell_not
     assert ways == dict(zip((text for text, _ in by_hand), ("words", "event", "likeness"), strict=True))
     assert all(found and found.auc.n == 24 and found.share.n == 24 for found in alone.values())
     assert "is answered “" in ended.out
+
+
+def test_a_run_waits_at_its_pool_for_an_edited_file_and_refuses_a_wrong_one_while_it_waits_on(
+    pollex: Pollex, tmp_path: Path, store: Path
+) -> None:
+    log = write_log(tmp_path / "log.jsonl", small_log())
+    asked = ("learn", log, "--out", "mine.json", "--store", store, "--review", "pool")
+    ended = pollex(*asked)
+    pool = tmp_path / "mine.pool.toml"
+    assert ended.code == 130
+    assert "waits for you at its pool" in ended.err
+    assert "--review pool --resume" in ended.err
+    before = read_rubrics(pool)
+    first, *others = pool.read_text("utf-8").split("[[rubrics]]")[1:]
+    for wrong, why in (("", "Field required"), (f"[[rubrics]]{first}" * 2, "occurs twice")):
+        pool.write_text(wrong, encoding="utf-8")
+        assert why in pollex(*asked, "--resume").err
+        assert not (tmp_path / "mine.json").exists()
+    own = "The assistant says when it will be back."
+    rest = "".join(f"[[rubrics]]{one}" for one in others)
+    pool.write_text(f'{rest}\n[[rubrics]]\ntext = "{own}"\npolarity = "sat"\n', encoding="utf-8")
+    assert pollex(*asked, "--resume").code in (0, 3)
+    found = RubricSet.load(tmp_path / "mine.json")
+    known = {one.text for one in (*found.rubrics, *found.dropped)}
+    assert before[0].text not in known
+    assert {own, *(one.text for one in before[1:])} <= known
+    assert any(one.reason_ids for one in found.rubrics), "those that stayed keep their reasons"
+
+
+def test_a_pool_is_edited_at_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = [{"id": str(n), "text": f"Text {n}.", "polarity": "sat", "reasons": 1, "quote": ""} for n in range(1, 4)]
+    lines = "what\n2 9\n1\n1: Other words.\n+ dsat My own.\n\nq\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    with Screen() as screen:
+        editor = PoolEditor(screen)
+        rows = editor({"pool": pool})
+        assert [(row["id"], row["text"], row["polarity"]) for row in rows or ()] == [
+            ("2", "Other words.", "sat"),
+            ("3", "Text 3.", "sat"),
+            ("", "My own.", "dsat"),
+        ]
+        assert editor({"pool": pool, "refused": "'My own.' stands there twice"}) is None, "q leaves it for later"
+    shown = capsys.readouterr()
+    assert "take out rubrics 3 and 5" in shown.out
+    assert "Not taken: 'My own.' stands there twice" in shown.out

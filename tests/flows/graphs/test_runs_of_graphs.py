@@ -20,10 +20,8 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.errors import BadRubrics, ModelRefused, PollexError, WrongUse
 from pollex.formats.read_logs import logs_of, read_logs
-from pollex.graphs.learn import run as runs
 from pollex.graphs.learn.graph import build
 from pollex.graphs.learn.graph import graph as learn_graph
-from pollex.graphs.learn.run import Fork
 from pollex.graphs.run import RunSettings, checkpointed, state_after, thread_of
 from pollex.graphs.score import run as results
 from pollex.graphs.score import run as score_run
@@ -36,6 +34,8 @@ from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services import learn_runs as runs
+from pollex.services.pool_review import Fork, rows_of
 from pollex.services.roles import embedded_record, embedded_roles
 from pollex.store.resume import find_run
 from pollex.store.rows import answer_rows, score_row
@@ -408,7 +408,7 @@ async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summari
     everything = [c.id for c in logs]
     nobody = staff(embedder, PlainJudge(), OddExtractor(inner, [], everything))  # an extraction would stop the run
     own = Rubric(id="", text="The assistant says when it will be back.", polarity="sat")
-    forked = await learn(logs, nobody, kept, record, fork=Fork(first.run, "deduplicate", (*pool[1:], own)))
+    forked = await learn(logs, nobody, kept, record, fork=Fork(first.run, "deduplicate", rows_of([*pool[1:], own])))
     after = await state_after(kept, find_run(kept, forked.run), "assess")
     assert after["parent"] == f"{first.run}:deduplicate"
     assert [row["text"] for row in after["kept"]] == [*(one.text for one in pool[1:]), own.text]
@@ -438,7 +438,7 @@ async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(
     first = await learn(logs, roles, kept, record)
     rubrics = tuple(Rubric(id="", text=text, polarity=side) for text, side in changed.pop("rubrics", []))
     with pytest.raises(PollexError, match=words):
-        await learn(logs, roles, kept, record, fork=Fork(first.run, node, rubrics), **changed)
+        await learn(logs, roles, kept, record, fork=Fork(first.run, node, rows_of(rubrics)), **changed)
     assert find_run(kept, "last").id == first.run
 
 

@@ -1,4 +1,4 @@
-"""Runs of `learn` and `refit`: each with its context, begun or resumed in the store.
+"""Runs of `learn` and `refit`: each with what its nodes work with, begun or resumed in the store.
 
 A graph is imported when it is to run: LangGraph takes a third of a second to import, which reading logs or results
 does not need. Runs of the other graphs do the same.
@@ -8,25 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.agents.embedded.events.signal import family_of
 from pollex.agents.roles import Extraction, Judge, Roles
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
-from pollex.errors import ResumeRefused, WrongUse
+from pollex.errors import WrongUse
 from pollex.graphs.learn.state import LearnChoice, LearnContext
-from pollex.graphs.run import (
-    FORMAT,
-    RunSettings,
-    carry_out,
-    digest,
-    fingerprint_of,
-    keep_conversations,
-    running,
-    state_after,
-)
+from pollex.graphs.run import RunSettings, carry_out, digest, fingerprint_of, keep_conversations, running
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.alone import anew_told
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, retryable
@@ -35,31 +26,16 @@ from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.learning.thumbs import sides_of
-from pollex.rubrics.pool_rows import edited_pool
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import DEFAULT, POLICIES
-from pollex.store.resume import answers_of, extractions_of, find_run, step
-from pollex.store.rows import extraction_rows
-from pollex.store.runs import differences
+from pollex.services.pool_review import Fork, People, PoolWaits, forked, until_taken
+from pollex.store.resume import answers_of, extractions_of, step
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
     from pollex.graphs.learn.graph import LearnGraph
-
-
-EARLY = ("extract", "summarize_dsat", "summarize_sat", "deduplicate", "review_pool", "fit_judge")
-"""Nodes after which a run can be forked: all answers are asked for after them, and the ledger has the paid ones."""
-
-
-@dataclass(frozen=True)
-class Fork:
-    """A run that another goes on from, after one of its nodes; with another pool where one is given."""
-
-    run: str
-    node: str
-    rubrics: tuple[Rubric, ...] = ()
 
 
 async def learn(
@@ -73,14 +49,19 @@ async def learn(
     prompts: Mapping[str, str] | None = None,
     rubrics: Sequence[Rubric] = (),
     fork: Fork | None = None,
+    review: bool = False,
+    people: People | None = None,
 ) -> Learned:
     """Learn a rubric set from labeled conversations.
 
     Args:
         fork: A run whose extractions and pool are taken over; nothing before its node is done again.
+        review: Whether the run waits for people at the pool; see `PoolWaits`.
+        people: Given the pool, return it as it is to be; None where nobody can be asked now.
         rubrics: Rubrics written by hand: none are learned then, and all of these are judged and fitted.
 
     Raises:
+        PoolWaits: The run waits for people.
         WrongUse: SPUR was asked for without an updater.
         BadLabels: One class is missing or too small, or can't be split.
         ResumeRefused: The run to resume was started with other settings.
@@ -101,8 +82,9 @@ async def learn(
     if rubrics:
         fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
     given = {"kept": tuple(rubrics)}
+    whom = (fork, review, people)
     return await _learn(
-        "learn", logs, given, fingerprint, roles, judge_record, profile, settings, setting, prompts or {}, graph, fork
+        "learn", logs, given, fingerprint, roles, judge_record, profile, settings, setting, prompts or {}, graph, *whom
     )
 
 
@@ -215,15 +197,19 @@ async def _learn(
     prompts: Mapping[str, str],
     graph: LearnGraph,
     fork: Fork | None = None,
+    review: bool = False,
+    people: People | None = None,
 ) -> Learned:
     check_learnable(logs, settings.minimum)
     sides = sides_of(logs, settings.test_fraction, settings.seed)
     judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
-    begun = None if fork is None else await _forked(setting.store, fork, fingerprint)
-    async with running(command, fingerprint, setting, sorted(set(roles.names.values()))) as run:
+    begun = (
+        None
+        if fork is None or setting.resume
+        else await forked(setting.store, fork, setting.arguments, setting.whole(fingerprint))
+    )
+    async with running(command, fingerprint, setting, sorted(set(roles.names.values())), begun) as run:
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
-        if begun is not None and fork is not None:
-            await _take_over(setting.store, find_run(setting.store, fork.run).id, run.id)
         table = GivenAnswers(judge_record.options.value, len(SCALES[judge_record.scale]))
         for id_, answers in _judged(setting.store, run.id, {c.id for c in sides.judged_train}, setting.retry_outcomes):
             table.take(id_, answers)
@@ -251,55 +237,15 @@ async def _learn(
             prompts=dict(prompts),
             by_id=judged,
             writing="update" if settings.method == "spur" else "summarize",
+            review=review,
         )
-        await carry_out(
-            graph,
-            live,
-            LearnChoice.of(setting.arguments),
-            after=fork.node if fork else "calibrate",
-            fork=begun and begun | {"run": run.id},
+        state = await carry_out(
+            graph, live, LearnChoice.of(setting.arguments), after="calibrate", people=people and until_taken(people)
         )
+        if "__interrupt__" in state:
+            raise PoolWaits(run.id, state["kept"])
         learned: Learned = live.result[0]
     return learned
-
-
-async def _forked(store: Store, fork: Fork, fingerprint: Mapping[str, str]) -> dict[str, Any]:
-    """Return the state that a fork begins with.
-
-    Raises:
-        BadRubrics: The edited pool has a duplicate, an empty or a contradictory rubric.
-        ResumeRefused: The run was started by another version or with other settings; the message says with what.
-        WrongUse: There is no such run or node, or the node comes too late.
-    """
-    parent = find_run(store, fork.run)
-    before = {name: value for name, value in parent.fingerprint.items() if name != "endpoint"}
-    if changed := differences(before, {**fingerprint, "graph": FORMAT}):
-        what = f"{parent.id} was started with other settings ({'; '.join(changed)})"
-        raise ResumeRefused(what, where=str(store.folder), remedy="fork it with the settings it was started with")
-    if fork.node not in EARLY:
-        raise WrongUse(f"no run can be forked after {fork.node!r}", remedy=f"name one of {', '.join(EARLY)}")
-    state = await state_after(store, parent, fork.node)
-    if fork.rubrics:
-        if "kept" not in state:
-            raise WrongUse(f"there is no pool after {fork.node!r}", remedy="fork after deduplicate to edit it")
-        ids = {(row["text"], row["polarity"]): row["id"] for row in state["kept"]}
-        rows = [
-            {"id": ids.get((one.text, one.polarity), ""), "text": one.text, "polarity": one.polarity}
-            for one in fork.rubrics
-        ]
-        edited_pool(rows, [])
-        state = {**state, "kept": rows}
-    return {**state, "run": "", "parent": f"{parent.id}:{fork.node}"}
-
-
-async def _take_over(store: Store, parent: str, run: str) -> None:
-    """Copy what the nodes of another run kept: extractions, and the pool as it was written."""
-    for id_, found in extractions_of(store, parent).items():
-        store.put(extraction_rows(run, id_, found))
-    for name in ("summarize_sat", "summarize_dsat", "deduplicate"):
-        if (kept := step(store, parent, name)) is not None:
-            await store.write_step(run, name, kept)
-    await store.settle()
 
 
 def _extracted(store: Store, run: str, retry_outcomes: Collection[Outcome]) -> dict[str, Extraction | Unanswered]:

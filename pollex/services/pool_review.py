@@ -1,0 +1,155 @@
+"""The pool of rubrics in people's hands: where a run waits for them, and where another run goes on with their edit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pollex.errors import Interrupted, ResumeRefused, WrongUse
+from pollex.graphs.run import FORMAT, checkpointed, graph_of, state_after, thread_of, versions
+from pollex.prompts.domain import toml_value
+from pollex.rubrics.handwritten import read_rubrics
+from pollex.rubrics.pool_rows import Row, edited_pool
+from pollex.rubrics.rubric import Rubric
+from pollex.store.resume import extractions_of, find_run, step
+from pollex.store.rows import extraction_rows
+from pollex.store.runs import Run, differences
+from pollex.store.store import Store
+from pollex.text import count
+
+EARLY = ("extract", "summarize_dsat", "summarize_sat", "deduplicate", "review_pool", "fit_judge")
+"""Nodes after which a run can be forked: all answers are asked for after them, and the ledger has the paid ones."""
+ENDING = ".pool.toml"
+HEAD = """\
+# The pool of {run}. Change text and polarity (sat or dsat), take rubrics out, add others.
+# Then go on with --resume: this file is the pool as it is to be.
+"""
+
+People = Callable[[Mapping[str, Any]], Sequence[Row] | None]
+"""Given the rows of a `pool`, and why the last answer was `refused`, the rows as they are to be."""
+
+
+class PoolWaits(Interrupted):
+    """A run waits for people at its pool."""
+
+    def __init__(self, run: str, pool: Sequence[Row]) -> None:
+        super().__init__(
+            f"{run} waits for you at its pool of {count(len(pool), 'rubric')}", remedy="edit it in `pollex serve`"
+        )
+        self.run, self.pool = run, pool
+
+
+@dataclass(frozen=True)
+class Fork:
+    """A run that another goes on from, after one of its nodes; with another pool where rows of one are given."""
+
+    run: str
+    node: str
+    pool: Sequence[Row] = ()
+
+
+def until_taken(people: People) -> People:
+    """Ask until they give nothing."""
+    return lambda asked: list(people(asked) or ()) or None
+
+
+def written_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
+    """Write a pool where people edit it; see `pool_in`."""
+    lines = [HEAD.format(run=run)]
+    for row in pool:
+        lines += ["[[rubrics]]", f"text = {toml_value(row['text'])}", f"polarity = {toml_value(row['polarity'])}"]
+        lines += [f"# {count(row['reasons'], 'reason')}", f"# {toml_value(row['quote'])}", ""]
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def pool_in(path: Path) -> list[Row]:
+    """Return the rows of an edited file.
+
+    Raises:
+        BadRubrics: It can't be read, or a rubric of it is wrong.
+    """
+    return matched(rows_of(read_rubrics(path)), [])
+
+
+def rows_of(rubrics: Sequence[Rubric]) -> list[Row]:
+    """Return rubrics that people wrote as rows of a pool."""
+    return [{"id": "", "text": one.text, "polarity": one.polarity} for one in rubrics]
+
+
+def matched(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
+    """Return edited rows; one that says what a rubric of the pool says is that rubric, with its reasons.
+
+    Raises:
+        BadRubrics: One is a duplicate, empty, or the reverse of another; or none is left.
+    """
+    edited_pool(list(rows), [])
+    known = {(row["text"], row["polarity"]): row for row in before}
+    return [known.get((row["text"], row["polarity"]), {**row, "id": ""}) for row in rows]
+
+
+async def waiting_pool(store: Store, run: Run) -> list[Row]:
+    """Return the pool at which a run waits for people; nothing where it doesn't."""
+    async with checkpointed(graph_of(run), store) as compiled:
+        found = await compiled.aget_state(thread_of(run.id))
+    return found.values["kept"] if any(task.interrupts for task in found.tasks) and "kept" in found.values else []
+
+
+async def take_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
+    """Have a run that waits go on with these rows when it is resumed.
+
+    Raises:
+        BadRubrics: As for `matched`; the run waits on.
+        WrongUse: It doesn't wait.
+    """
+    if not (before := await waiting_pool(store, run)):
+        raise WrongUse(f"{run.id} doesn't wait at its pool", remedy="go on with it, or fork it to change the pool")
+    told = {"kept": matched(rows, before), "reviewed": True}
+    async with checkpointed(graph_of(run), store) as compiled:
+        await compiled.aupdate_state(thread_of(run.id), told, as_node="review_pool")
+
+
+async def forked(
+    store: Store, fork: Fork, arguments: Mapping[str, Any] | None = None, fingerprint: Mapping[str, str] | None = None
+) -> Run:
+    """Begin a run that goes on from another's state when it is resumed: what was paid for before is taken over.
+
+    Args:
+        arguments: Of the new run; those of the other if None. So is its fingerprint, which must be the same.
+
+    Raises:
+        BadRubrics: The edited pool has a duplicate, an empty or a contradictory rubric.
+        ResumeRefused: The run was started by another version or with other settings; the message says with what.
+        WrongUse: There is no such run or node, or the node comes too late.
+    """
+    parent = find_run(store, fork.run)
+    wanted = parent.fingerprint | {"graph": FORMAT} if fingerprint is None else dict(fingerprint)
+    if changed := differences(*({**one, "endpoint": ""} for one in (parent.fingerprint, wanted))):
+        what = f"{parent.id} was started with other settings ({'; '.join(changed)})"
+        raise ResumeRefused(what, where=str(store.folder), remedy="fork it with the settings it was started with")
+    if parent.command != "learn" or fork.node not in EARLY:
+        raise WrongUse(f"no run can be forked after {fork.node!r}", remedy=f"name one of {', '.join(EARLY)}")
+    state = await state_after(store, parent, fork.node)
+    if fork.pool:
+        if "kept" not in state:
+            raise WrongUse(f"there is no pool after {fork.node!r}", remedy="fork after deduplicate to edit it")
+        state = {**state, "kept": matched(fork.pool, state["kept"])}
+    given = parent.arguments if arguments is None else arguments
+    run = store.begin("learn", arguments=given, fingerprint=wanted, versions=versions())
+    await _take_over(store, parent.id, run.id)
+    state |= {"run": run.id, "parent": f"{parent.id}:{fork.node}"}
+    async with checkpointed(graph_of(run), store) as compiled:
+        await compiled.aupdate_state(thread_of(run.id), state, as_node=fork.node)
+    store.finish(run.id, "interrupted")
+    return run
+
+
+async def _take_over(store: Store, parent: str, run: str) -> None:
+    """Copy what the nodes of another run kept: extractions, and the pool as it was written."""
+    for id_, found in extractions_of(store, parent).items():
+        store.put(extraction_rows(run, id_, found))
+    for name in ("summarize_sat", "summarize_dsat", "deduplicate"):
+        if (kept := step(store, parent, name)) is not None:
+            await store.write_step(run, name, kept)
+    await store.settle()
