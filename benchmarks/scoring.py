@@ -30,8 +30,7 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from pollex.agents.embedded.embedder import Encoder
-from pollex.agents.embedded.encoders import MiniLM, SentenceTransformersEncoder, model_folder
+from pollex.agents.embedded.embedder import Encoder, MiniLM, SentenceTransformersEncoder, model_folder
 from pollex.conversations.conversation import Conversation, Label
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import write_scores

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pollex.agents.embedded import NAME
-from pollex.agents.embedded.encoders import WEIGHTS_SHA256, MiniLM
+from pollex.agents.embedded.embedder import WEIGHTS_SHA256, MiniLM
 from pollex.errors import PollexError
 from pollex.gateway.langsmith import tracing_off
 from pollex.graphs.context import Progress

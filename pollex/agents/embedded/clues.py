@@ -18,7 +18,7 @@ from pollex.agents.checks import refusal
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.language import ENGLISH, language_of, stopwords_of
 from pollex.agents.embedded.events.learning import fit
-from pollex.agents.embedded.events.model import EventRubric
+from pollex.agents.embedded.events.reading import EventRubric
 from pollex.agents.embedded.events.signal import event_signal, source_of
 from pollex.agents.embedded.events.topics import Topics, learn_topics
 from pollex.agents.embedded.evidence import phrase_signal

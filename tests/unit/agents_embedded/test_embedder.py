@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pollex.agents.embedded.embedder import CacheFile, Embedder, key_of, packed, unpacked
-from pollex.agents.embedded.encoders import check_weights, model_folder
+from pollex.agents.embedded.embedder import CacheFile, Embedder, check_weights, key_of, model_folder, packed, unpacked
 from pollex.errors import ModelUnavailable, PollexError
 
 VECTORS = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]], dtype=np.float32)

@@ -8,8 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.encoders import BATCH_TOKENS, MiniLM, SentenceTransformersEncoder, batches, model_folder
+from pollex.agents.embedded.embedder import (
+    BATCH_TOKENS,
+    Embedder,
+    MiniLM,
+    SentenceTransformersEncoder,
+    batches,
+    model_folder,
+)
 
 SAMPLES = [
     "",

@@ -3,52 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import NamedTuple
 
-from pollex.agents.embedded.events.patterns.pattern import Firing, Span
+from pollex.agents.embedded.events.patterns.pattern import Firing
 from pollex.agents.embedded.events.reading import Event, Reading
 from pollex.agents.embedded.events.topics import Topics
+from pollex.rubrics.rubric import Quote
 
 MOST = 3
+SURE = 0.8
+"""A less sure quote proves nothing to a reader."""
+
 IN_WINDOW, IN_QUOTE, ON_SIDE, LENGTHY, FEW_WORDS = 0.15, 0.05, 0.1, 0.0002, 0.1
 SHORT = 4
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """One quote.
+class Evidence(NamedTuple):
+    """A quote of an event.
 
     Attributes:
-        turn: Of the quote.
-        text: The quote, verbatim.
-        start: Of the quote in the turn's text.
-        marks: The words that decided, in this or a neighboring turn.
-        sure: Of the detector, from 0 to 1.
+        worth: Its rank among others.
         named: Whether an object of the rubric is named within two turns before and one after.
+        sure: Of the detector, from 0 to 1.
     """
 
-    conversation_id: str
-    turn: int
-    start: int
-    end: int
-    text: str
-    marks: tuple[Span, ...]
-    sure: float
+    worth: float
+    quote: Quote
     named: bool
-
-    @property
-    def marked(self) -> tuple[tuple[int, int], ...]:
-        """The marks that stand in the quote, as positions in its text."""
-        inside = (mark for mark in self.marks if mark.turn == self.turn and self.start <= mark.start < self.end)
-        return tuple(sorted({(mark.start - self.start, min(mark.end, self.end) - self.start) for mark in inside}))
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> Evidence:
-        return cls(**{**stored, "marks": tuple(Span(**mark) for mark in stored["marks"])})
+    sure: float
 
 
 def evidence(
@@ -62,26 +44,27 @@ def evidence(
     """
     ranked = []
     for row, reading in enumerate(readings):
-        own = [best_quote(reading, firing, named, topics) for firing in reading.seen.get(event, ())]
+        own = [_quoted(reading, firing, named, topics) for firing in reading.seen.get(event, ())]
         if own:
-            worth, quote = max(own, key=lambda pair: pair[0])
+            best = max(own, key=lambda one: one.worth)
             bonus = ON_SIDE if side is not None and side[row] else 0.0
-            ranked.append((worth + bonus, quote))
-    ranked.sort(key=lambda pair: (-pair[0], pair[1].conversation_id))
-    return [quote for _, quote in ranked]
+            ranked.append(best._replace(worth=best.worth + bonus))
+    return sorted(ranked, key=lambda one: (-one.worth, one.quote.conversation_id))
 
 
-def best_quote(reading: Reading, firing: Firing, named: Sequence[int], topics: Topics) -> tuple[float, Evidence]:
-    """Return a firing as a quote, with its rank."""
+def _quoted(reading: Reading, firing: Firing, named: Sequence[int], topics: Topics) -> Evidence:
     span = firing.quote
     text = reading.conversation.turns[span.turn].part(span.start, span.end)
-    first, last = max(0, firing.move - 2), firing.move + 2
-    window = reading.moves[first:last]
+    window = reading.moves[max(0, firing.move - 2) : firing.move + 2]
     here = not named or (reading.topics[firing.move] in named and topics.named(window, named))
     own = topics.named([reading.moves[firing.move]], named)
     worth = firing.sure + IN_WINDOW * here + IN_QUOTE * own - LENGTHY * len(text)
     worth -= FEW_WORDS * (len(text.split()) < SHORT)
     if named and reading.topics[firing.move] not in named:
         worth -= 1
-    found = Evidence(reading.conversation.id, span.turn, span.start, span.end, text, firing.marks, firing.sure, here)
-    return worth, found
+    inside = (mark for mark in firing.marks if mark.turn == span.turn and span.start <= mark.start < span.end)
+    marks = sorted({(mark.start - span.start, min(mark.end, span.end) - span.start) for mark in inside})
+    quote = Quote(
+        conversation_id=reading.conversation.id, turn=span.turn, text=text, marks=tuple(marks), sure=firing.sure
+    )
+    return Evidence(worth, quote, here, firing.sure)

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded.events.evidence import MOST, Evidence, evidence
-from pollex.agents.embedded.events.model import EventRubric
+from pollex.agents.embedded.events.evidence import MOST, SURE, Evidence, evidence
 from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.reading import Event, Reading
+from pollex.agents.embedded.events.reading import Event, EventRubric, Reading
 from pollex.agents.embedded.events.segments import topic_table
 from pollex.agents.embedded.events.selection import Found, candidates, chosen
 from pollex.agents.embedded.events.topics import Topics
@@ -24,7 +23,7 @@ RATES = (4, 4)
 """Successes that are only successes: they count for the score, and are no rubrics to act on."""
 FILL = 0.15
 """Events beyond the bounded rate may fill the budget up to this p: they count, and are not headlined."""
-SURE_QUOTE, SURE_QUOTES = 0.8, 2
+SURE_QUOTES = 2
 
 
 def fit(
@@ -58,20 +57,20 @@ def rubric_of(event: Event, found: Found, readings: Sequence[Reading], up: Bools
     named = named_topics(event, topics, [topic for topic, _ in firings])
     told = [told_of(reading, firing, topics) for reading in readings for firing in reading.seen.get(event, ())]
     good = found.side > 0
-    quotes = evidence(event, readings, named, topics, [bool(label) == good for label in up])
+    quotes = evidence(event, readings, named, topics, [bool(label) == good for label in up])[:MOST]
     return EventRubric(
         event=event,
         text=sentence(event, topics, told, [detail for _, detail in firings]),
         polarity="sat" if good else "dsat",
         named=tuple(named),
         headline=leads(event, found, quotes),
-        quotes=tuple(quotes[:MOST]),
+        quotes=tuple(one.quote for one in quotes),
     )
 
 
 def leads(event: Event, found: Found, quotes: Sequence[Evidence]) -> bool:
     """Return whether a rubric may be shown first: proven pattern, sure quotes, stable difference."""
     pattern = PATTERNS[event.pattern]
-    sure = sum(quote.sure >= SURE_QUOTE and quote.named for quote in quotes[:MOST]) >= SURE_QUOTES
+    sure = sum(one.sure >= SURE and one.named for one in quotes) >= SURE_QUOTES
     telling = found.expected and (found.within_bound or pattern.side != 0)
     return pattern.proven and sure and telling and not pattern.rate and found.both_halves

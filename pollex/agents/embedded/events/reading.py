@@ -10,6 +10,7 @@ from pollex.agents.embedded.events.patterns.pattern import Firing, exchanges
 from pollex.agents.embedded.events.sentences import Move, moves_of
 from pollex.agents.embedded.events.topics import Topics
 from pollex.conversations.conversation import Conversation
+from pollex.rubrics.rubric import Polarity, Quote
 
 ANYWHERE = -1
 """In place of a topic: whatever it is about."""
@@ -28,6 +29,25 @@ class Event:
     pattern: str
     topic: int = ANYWHERE
     detail: str = ""
+
+
+@dataclass(frozen=True)
+class EventRubric:
+    """An event that became a rubric.
+
+    Attributes:
+        text: In plain words.
+        named: Topics that the sentence names.
+        headline: Whether it leads: unmistakable quotes, proven detectors, something to act on.
+        quotes: The best first.
+    """
+
+    event: Event
+    text: str
+    polarity: Polarity
+    named: tuple[int, ...]
+    headline: bool
+    quotes: tuple[Quote, ...]
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.embedded.events.evidence import Evidence, best_quote, evidence
-from pollex.agents.embedded.events.model import EventRubric
+from pollex.agents.embedded.events.evidence import SURE, evidence
 from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.reading import ANYWHERE, Event
+from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric
 from pollex.agents.embedded.events.topics import Topic, Topics
 from pollex.agents.embedded.signals import Signal
 from pollex.agents.embedded.view import Floats, View
 from pollex.rubrics.rubric import Quote
 
 KINDS = ("event", "rate")
-SURE = 0.8
-"""A less sure quote proves nothing to a reader."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +31,6 @@ class EventSource:
     event: Event
     topics: Topics
     lexicon: str
-
-    def quotes(self, view: View) -> list[Evidence]:
-        """Quote all occurrences in a conversation, the surest first."""
-        reading = view.reading(self.lexicon, self.topics)
-        named = () if self.event.topic == ANYWHERE else (self.event.topic,)
-        found = [best_quote(reading, firing, named, self.topics) for firing in reading.seen.get(self.event, ())]
-        return [quote for _, quote in sorted(found, key=lambda pair: -pair[0])]
 
 
 def source_of(rubric: EventRubric, topics: Topics) -> str:
@@ -131,12 +121,5 @@ def event_signal(source: str, statement: str) -> Signal | None:
 
 def event_quotes(view: View, rubric: EventRubric, topics: Topics) -> tuple[Quote, ...]:
     """Quote the evidence of a rubric in one conversation; none if it is unsure."""
-    reading = view.reading("", topics)
-    return tuple(
-        Quote(conversation_id=one.conversation_id, turn=one.turn, text=one.text, marks=one.marked, sure=one.sure)
-        for one in evidence(rubric.event, [reading], rubric.named, topics)
-        if one.named and one.sure >= SURE
-    )
-
-
-__all__ = ["EventSource", "event_quotes", "event_signal", "event_source", "family_of", "source_of"]
+    found = evidence(rubric.event, [view.reading("", topics)], rubric.named, topics)
+    return tuple(one.quote for one in found if one.named and one.sure >= SURE)

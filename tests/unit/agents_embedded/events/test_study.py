@@ -9,9 +9,8 @@ from planted_tools import tool_log
 
 from pollex.agents.embedded.clues import Study
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.model import EventRubric
 from pollex.agents.embedded.events.nouns import key_nouns
-from pollex.agents.embedded.events.reading import ANYWHERE, Event, marked, read
+from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, marked, read
 from pollex.agents.embedded.events.segments import segments_of
 from pollex.agents.embedded.events.selection import last_within, stratified_half, support
 from pollex.agents.embedded.events.topics import Topic, Topics, told_together
@@ -96,10 +95,9 @@ def test_quotes_and_marks_stand_in_the_turns_that_they_name(model: list[EventRub
     assert quotes
     for quote in quotes:
         turns = by_id[quote.conversation_id].turns
-        assert turns[quote.turn].content[quote.start : quote.end] == quote.text
-        for mark in quote.marks:
-            assert turns[mark.turn].content[mark.start : mark.end].strip()
-            assert abs(mark.turn - quote.turn) <= 2
+        assert quote.text in turns[quote.turn].content
+        assert quote.marks
+        assert all(quote.text[start:end].strip() for start, end in quote.marks)
 
 
 def test_the_same_seed_learns_the_same(log: list[Conversation]) -> None:
