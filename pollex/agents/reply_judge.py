@@ -55,9 +55,7 @@ class ModelReplyJudge:
     @classmethod
     def of(cls, judge: LlmJudge) -> ModelReplyJudge:
         """Return a model's judge of replies."""
-        made = LlmJudge(judge.asker)
-        made.elicitation = OnReply(judge.asker)
-        return cls(made)
+        return cls(LlmJudge(judge.asker, OnReply(judge.asker)))
 
     @property
     def name(self) -> str:

@@ -251,10 +251,19 @@ def llm_workers(
 ) -> Workers:
     """Build all four roles on a model."""
     from pollex.agents.llm.asker import Asker  # the client behind it takes a second to import
-    from pollex.agents.llm.roles import build_llm_roles
+    from pollex.agents.llm.deduplicator import LlmDeduplicator
+    from pollex.agents.llm.extractor import LlmExtractor
+    from pollex.agents.llm.judge import LlmJudge
+    from pollex.agents.llm.summarizer import LlmSummarizer
 
     settings = options.settings.but(seed=seed, place=gateway.endpoint.shown, capabilities=capabilities)
-    roles = Roles(*build_llm_roles(Asker(gateway, capabilities, profile, settings, salt), embedder))
+    asker = Asker(gateway, capabilities, profile, settings, salt)
+    roles = Roles(
+        extractor=LlmExtractor(asker),
+        summarizer=LlmSummarizer(asker),
+        deduplicator=LlmDeduplicator(asker, embedder),
+        judge=LlmJudge(asker),
+    )
     return Workers(
         roles=roles,
         record=JudgeRecord(kind=LLM, name=capabilities.model, fingerprint=roles.judge.fingerprint, options=settings),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from functools import cached_property
+from typing import Any, Protocol
 
 from pollex.agents.llm.parsing import object_in
 from pollex.conversations.conversation import Conversation
@@ -19,9 +20,9 @@ from pollex.prompts.data_boundary import conversation as items_of
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.messages import Layout, messages
 from pollex.prompts.prompt import Prompt, load
-from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.judge_settings import CALLS, JudgeSettings
-from pollex.rubrics.rubric import Polarity
+from pollex.rubrics.rubric import Polarity, Rubric
 
 VERSION = "1"
 """Changes when the same model answer would be read differently."""
@@ -124,8 +125,15 @@ class Asker:
         outcome = await self.door.ask(call)
         return await self.door.ask(call.longer()) if isinstance(outcome, Truncated) else outcome
 
-    async def read(self, call: Call, fields: Mapping[str, type], judge: str) -> dict[str, Any] | Unanswered:
-        """Ask for a JSON object with typed `fields`; ask once more if it is missing."""
+    async def value(
+        self, prompt: Prompt, items: Sequence[Item], values: Mapping[str, str], fields: Mapping[str, type], **rest: Any
+    ) -> dict[str, Any] | Unanswered:
+        """Ask for a JSON object with typed `fields`; ask once more if it is missing.
+
+        Args:
+            rest: As in `call`, with the items and values.
+        """
+        call = self.call(prompt, items, values, **rest)
         for attempt in range(2):
             outcome = await self.ask(replace(call, replicate=call.replicate + attempt))
             if not isinstance(outcome, Completed):
@@ -133,7 +141,7 @@ class Asker:
             block = object_in(outcome.text)
             if block and all(isinstance(block.value.get(name), kind) for name, kind in fields.items()):
                 return block.value
-        return failure(outcome, judge)
+        return failure(outcome, judge_id(self.name, prompt))
 
     def fingerprint(self, *prompts: Prompt, **settings: Any) -> str:
         """Hash the settings that affect a role's results, except the salt."""
@@ -150,34 +158,67 @@ class Asker:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
 
 
-class PolarRole:
-    """Base of roles that have a prompt for each polarity.
+class Role:
+    """Base of roles on a model.
 
     Args:
-        task: What the prompts' names begin with.
-        paper: Whether RUBICON's paper's own are wanted, where there are any.
-
-    Attributes:
-        told: What a prompt of either polarity is told of its polarity.
+        prompts: All that the role asks.
+        facts: What else its results depend on, beside what every call does.
     """
 
-    told: ClassVar[dict[Polarity, dict[str, str]]] = {
-        "sat": {"feeling": "satisfied", "thumb": "up"},
-        "dsat": {"feeling": "dissatisfied", "thumb": "down"},
-    }
-
-    def __init__(self, asker: Asker, task: str, *, paper: bool = False) -> None:
+    def __init__(self, asker: Asker, prompts: Iterable[Prompt], **facts: Any) -> None:
         self.asker = asker
-        kinds: tuple[Polarity, ...] = ("sat", "dsat")
-        self.prompts = {kind: load(f"{task}_{'paper' if paper else kind}") for kind in kinds}
+        self._prompts, self._facts = prompts, facts
 
     @property
     def name(self) -> str:
+        """The model's name."""
         return self.asker.name
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        return self.asker.fingerprint(*self.prompts.values())
+        """See `Agent`."""
+        return self.asker.fingerprint(*self._prompts, **self._facts)
+
+
+class JudgeRole(Role):
+    """Base of judges on a model: they learn nothing, and read each conversation by itself."""
+
+    @property
+    def learned(self) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
+
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+        """Do nothing: a model answers by what is in its prompt."""
+
+    def understood(self, rubric: Rubric) -> Rubric:
+        """Return the rubric itself: a model reads its text."""
+        return rubric
+
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Do nothing: calls about different conversations share nothing."""
+
+
+def polar(task: str, *, paper: bool = False) -> dict[Polarity, Prompt]:
+    """Load the prompts of a task, one for each polarity.
+
+    Args:
+        paper: Whether RUBICON's paper's own is wanted, which is one for both.
+    """
+    return {kind: load(f"{task}_{'paper' if paper else kind}") for kind in TOLD}
+
+
+TOLD: dict[Polarity, dict[str, str]] = {
+    "sat": {"feeling": "satisfied", "thumb": "up"},
+    "dsat": {"feeling": "dissatisfied", "thumb": "down"},
+}
+"""What a prompt of either polarity is told of its polarity."""
+
+
+def not_scorable(questions: Sequence[Question], why: str, judge: str) -> list[Answer | Unanswered]:
+    """Return unanswered questions: there is nothing to judge."""
+    return [Unanswered(question_id=one.id, outcome="not_scorable", detail=why, judge=judge) for one in questions]
 
 
 def turns_as_items(conversation: Conversation) -> list[Item]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.deduplicator import connected, merge
-from pollex.agents.llm.asker import Asker, judge_id
+from pollex.agents.llm.asker import Asker, Role
 from pollex.agents.llm.parsing import numbers
 from pollex.agents.roles import Deduplication
 from pollex.prompts.prompt import load
@@ -33,7 +33,7 @@ class Embedder(Protocol):
         """Embed texts as vectors [text, width]."""
 
 
-class LlmDeduplicator:
+class LlmDeduplicator(Role):
     """Removes rubrics that the model finds equivalent to another, keeping the best supported.
 
     A built-in rubric is shown beside one of the model's that has nearly its words, never beside another built-in one.
@@ -45,19 +45,11 @@ class LlmDeduplicator:
     """
 
     def __init__(self, asker: Asker, embedder: Embedder) -> None:
-        self.asker = asker
         self.embedder = embedder
         self.prompt = load("deduplicate")
+        cosines = {name: f"{cosine:.6f}" for name, cosine in asker.settings.facts(["near", "alike"]).items()}
+        super().__init__(asker, [self.prompt], embedder=embedder.identity, **cosines)
         self.tally: Counter[str] = Counter()
-
-    @property
-    def name(self) -> str:
-        return self.asker.name
-
-    @property
-    def fingerprint(self) -> str:
-        cosines = {name: f"{cosine:.6f}" for name, cosine in self.asker.settings.facts(["near", "alike"]).items()}
-        return self.asker.fingerprint(self.prompt, embedder=self.embedder.identity, **cosines)
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Return the kept rubrics in their order, with the reasons of those merged into them."""
@@ -84,8 +76,7 @@ class LlmDeduplicator:
     async def _alike(self, group: Sequence[Rubric]) -> tuple[list[list[Rubric]], list[list[Rubric]]]:
         """Return sets of one side with the same meaning, and pairs of opposite meaning."""
         items = [{"i": i, "rubric": rubric.text} for i, rubric in enumerate(group, 1)]
-        call = self.asker.call(self.prompt, items, {}, stage="deduplicate", item=group[0].id)
-        value = await self.asker.read(call, {"same": list}, judge_id(self.name, self.prompt))
+        value = await self.asker.value(self.prompt, items, {}, {"same": list}, stage="deduplicate", item=group[0].id)
         if isinstance(value, Unanswered):
             self.tally[value.outcome] += 1
             return self._of_both(group), []

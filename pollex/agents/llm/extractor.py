@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.agents.checks import copies, located, normalized, words, words_of
-from pollex.agents.llm.asker import Asker, PolarRole, judge_id, said_of_it, source_of, turns_as_items
+from pollex.agents.llm.asker import TOLD, Asker, Role, polar, said_of_it, source_of, turns_as_items
 from pollex.agents.llm.parsing import entries
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
@@ -20,7 +20,7 @@ COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"
 _POLARITIES: dict[Label, Polarity] = {Label.POSITIVE: "sat", Label.NEGATIVE: "dsat"}
 
 
-class LlmExtractor(PolarRole):
+class LlmExtractor(Role):
     """Finds why a labelled conversation was good or bad.
 
     Attributes:
@@ -30,12 +30,9 @@ class LlmExtractor(PolarRole):
 
     def __init__(self, asker: Asker) -> None:
         self.paper = asker.settings.prompts == "paper"
-        super().__init__(asker, "extract", paper=self.paper)
+        self.prompts = polar("extract", paper=self.paper)
+        super().__init__(asker, self.prompts.values(), **asker.settings.facts(["reasons"]))
         self.tally: Counter[str] = Counter()
-
-    @property
-    def fingerprint(self) -> str:
-        return self.asker.fingerprint(*self.prompts.values(), **self.asker.settings.facts(["reasons"]))
 
     async def fit(self, training: Sequence[Conversation]) -> None:
         """Do nothing: each conversation is read by itself."""
@@ -46,11 +43,10 @@ class LlmExtractor(PolarRole):
         if polarity is None or conversation.not_scorable:
             why = conversation.not_scorable or "no label"
             return Unanswered(question_id="", outcome="not_scorable", detail=why, judge=self.name)
-        prompt = self.prompts[polarity]
-        values = {"most": COUNTS[self.asker.settings.reasons - 1], **self.told[polarity]}
+        values = {"most": COUNTS[self.asker.settings.reasons - 1], **TOLD[polarity]}
         items = [*turns_as_items(conversation), *said_of_it(conversation)]
-        call = self.asker.call(prompt, items, values, stage="extract", item=conversation.id)
-        value = await self.asker.read(call, {"summary": str, "reasons": list}, judge_id(self.name, prompt))
+        fields, about = {"summary": str, "reasons": list}, {"stage": "extract", "item": conversation.id}
+        value = await self.asker.value(self.prompts[polarity], items, values, fields, **about)
         return value if isinstance(value, Unanswered) else self._extraction(conversation, polarity, value)
 
     def _extraction(self, conversation: Conversation, polarity: Polarity, value: dict[str, Any]) -> Extraction:

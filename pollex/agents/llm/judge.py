@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Self
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import Asker, JudgeRole, not_scorable
 from pollex.agents.llm.attention_checks import straight_lined, suspect
 from pollex.agents.llm.batched import Batched
 from pollex.agents.llm.independent import Independent
@@ -16,60 +15,40 @@ from pollex.agents.llm.sampling import again, pooled
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.judge_settings import JUDGMENTS
-from pollex.rubrics.rubric import Rubric
 
 Answers = list[Answer | Unanswered]
 Elicitation = Batched | Independent
 ELICITATIONS: dict[str, type[Elicitation]] = {"batched": Batched, "independent": Independent}
 
 
-class LlmJudge:
+class LlmJudge(JudgeRole):
     """Answers questions about conversations, as distributions where the endpoint lets it.
+
+    Args:
+        elicitation: How they are asked; None for what the settings say.
 
     Raises:
         ModelRefused: Log-probabilities are required, and the endpoint gives none.
     """
 
-    def __init__(self, asker: Asker) -> None:
-        self.asker = asker
-        self.elicitation: Elicitation = ELICITATIONS[asker.settings.elicitation](asker)
+    def __init__(self, asker: Asker, elicitation: Elicitation | None = None) -> None:
+        self.elicitation = elicitation or ELICITATIONS[asker.settings.elicitation](asker)
+        super().__init__(asker, [self.elicitation.prompt], **asker.settings.facts(JUDGMENTS))
         self.replicates = asker.replicates
-
-    @property
-    def name(self) -> str:
-        return self.asker.name
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return self.asker.fingerprint(self.elicitation.prompt, **self.asker.settings.facts(JUDGMENTS))
 
     @property
     def tally(self) -> Counter[str]:
         """Corrections and omissions so far, by cause."""
         return self.elicitation.tally
 
-    @property
-    def learned(self) -> Mapping[str, Any]:
-        return {}
-
     def again(self, replicate: int) -> Self:
         """See `agents.ensemble.Repeatable`."""
         return type(self)(again(self.asker, replicate, self.replicates))
 
-    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Do nothing: a model answers on the scale in its prompt."""
-
-    def understood(self, rubric: Rubric) -> Rubric:
-        """Return the rubric itself: a model reads its text."""
-        return rubric
-
-    async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Do nothing: calls about different conversations share nothing."""
-
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in order; make no call for an unscorable conversation."""
         if why := conversation.not_scorable:
-            return [self._unscorable(question, why) for question in questions]
+            return not_scorable(questions, why, self.elicitation.judge)
         samples = await asyncio.gather(*(self._sample(conversation, questions, r) for r in range(self.replicates)))
         if self.replicates == 1:
             return samples[0]
@@ -84,7 +63,3 @@ class LlmJudge:
             return answers
         self.tally["straight-lined"] += 1
         return suspect(answers, why)
-
-    def _unscorable(self, question: Question, why: str) -> Unanswered:
-        judge = self.elicitation.judge
-        return Unanswered(question_id=question.id, outcome="not_scorable", detail=why, judge=judge)

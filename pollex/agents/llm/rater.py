@@ -15,12 +15,11 @@ Symposium.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import Any, Literal, Self, get_args
+from typing import Literal, Self, get_args
 
-from pollex.agents.llm.asker import Asker, failure, judge_id, turns_as_items
+from pollex.agents.llm.asker import Asker, JudgeRole, failure, judge_id, not_scorable, turns_as_items
 from pollex.agents.llm.parsing import chosen, object_in
 from pollex.agents.llm.sampling import again, point
 from pollex.conversations.conversation import Conversation
@@ -32,7 +31,6 @@ from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import listed, rating_schema
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import Rubric
 
 Variant = Literal["v0", "v1", "v2", "v3", "v4"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
@@ -42,7 +40,7 @@ END_STATES = BLOCKS[2:]
 """Those that show what calls before have described."""
 
 
-class LlmRater:
+class LlmRater(JudgeRole):
     """A judge for questions of any options; see the module.
 
     Args:
@@ -52,45 +50,23 @@ class LlmRater:
     def __init__(self, asker: Asker, variant: Variant = "v4", instructions: str = "") -> None:
         if variant not in VARIANTS:
             raise WrongUse(f"no prompt variant {variant!r}", remedy=f"choose from {', '.join(VARIANTS)}")
-        self.asker, self.variant = asker, variant
+        self.variant = variant
         self.instructions = instructions.strip() or instructions_of(asker.profile)
         self.prompt = load("rate")
         self.blocks = blocks_of(variant)
         self.states = {name: load(f"end_state_{name}") for name in END_STATES if name in self.blocks}
-
-    @property
-    def name(self) -> str:
-        return self.asker.name
-
-    @cached_property
-    def fingerprint(self) -> str:
-        prompts = [self.prompt, *self.states.values()]
-        settings = {"variant": self.variant, "temperature": self.asker.settings.temperature}
-        return self.asker.fingerprint(*prompts, **settings, instructions=self.instructions)
-
-    @property
-    def learned(self) -> Mapping[str, Any]:
-        return {}
+        facts = {"variant": variant, "temperature": asker.settings.temperature, "instructions": self.instructions}
+        super().__init__(asker, [self.prompt, *self.states.values()], **facts)
 
     def again(self, replicate: int) -> Self:
         """See `agents.ensemble.Repeatable`."""
         return type(self)(again(self.asker, replicate), self.variant, self.instructions)
 
-    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Do nothing: the instructions are in the prompt."""
-
-    def understood(self, rubric: Rubric) -> Rubric:
-        """Return the rubric itself: a model reads its text."""
-        return rubric
-
-    async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Do nothing: calls about different conversations share nothing."""
-
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Answer each question; the end states are described once for all of them."""
         judge = judge_id(self.name, self.prompt)
         if why := conversation.not_scorable:
-            return [Unanswered(question_id=q.id, outcome="not_scorable", detail=why, judge=judge) for q in questions]
+            return not_scorable(questions, why, judge)
         described = await self._described(conversation)
         if isinstance(described, Unanswered):
             return [described.model_copy(update={"question_id": question.id}) for question in questions]
@@ -98,18 +74,12 @@ class LlmRater:
 
     async def _described(self, conversation: Conversation) -> list[Item] | Unanswered:
         """Describe the end states that the variant uses, as data; a failure if one fails."""
-        calls = {
-            name: self.asker.call(prompt, turns_as_items(conversation), {}, stage="describe", item=conversation.id)
-            for name, prompt in self.states.items()
-        }
+        turns, about = turns_as_items(conversation), {"stage": "describe", "item": conversation.id}
         found = await asyncio.gather(
-            *(
-                self.asker.read(call, {name: str}, judge_id(self.name, self.states[name]))
-                for name, call in calls.items()
-            )
+            *(self.asker.value(prompt, turns, {}, {name: str}, **about) for name, prompt in self.states.items())
         )
         items: list[Item] = []
-        for name, state in zip(calls, found, strict=True):
+        for name, state in zip(self.states, found, strict=True):
             if isinstance(state, Unanswered):
                 return state
             items.append({"end_state": name, "text": state[name]})

@@ -6,11 +6,9 @@ Source: Liu et al. 2024, "AlignBench: Benchmarking Chinese Alignment of Large La
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Sequence
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.asker import Asker, JudgeRole, not_scorable
 from pollex.agents.llm.questionnaire import Answers, Mixed, text_question
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.references import Case
@@ -24,10 +22,8 @@ from pollex.prompts.grading.profile import (
     ReferencingProfile,
     prompt,
 )
-from pollex.prompts.prompt import Prompt
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 from pollex.rubrics.judge_settings import JUDGMENTS
-from pollex.rubrics.rubric import Rubric
 
 CONSISTENT, CONTRADICTS = "consistent", "contradicts"
 EVIDENCE_SAYS = (CONSISTENT, UNSURE, CONTRADICTS)
@@ -36,52 +32,16 @@ EVIDENCE_SAYS = (CONSISTENT, UNSURE, CONTRADICTS)
 PLAIN, TYPE = "plain", "type"
 
 
-class _OnModel:
-    """Base of judges on a model that learn nothing."""
+class _Grader(JudgeRole):
+    """Base of judges that ask one or two questionnaires by a profile."""
 
-    def __init__(self, asker: Asker, profile: ReferencingProfile, asked: Mixed) -> None:
-        self.asker, self.profile, self.asked = asker, profile, asked
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.asker.name
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """See `Agent`."""
-        settings = self.asker.settings.facts(JUDGMENTS)
-        return self.asker.fingerprint(*self.prompts, referencing=self.profile.fingerprint, **settings)
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        """Prompts of the judge."""
-        return (self.asked.prompt,)
-
-    @property
-    def learned(self) -> Mapping[str, Any]:
-        """Nothing."""
-        return {}
-
-    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Do nothing: a model answers on the scale in its prompt."""
-
-    def understood(self, rubric: Rubric) -> Rubric:
-        """Return the rubric itself: a model reads its text."""
-        return rubric
-
-    async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Do nothing: calls about different conversations share nothing."""
-
-    def _none(self, questions: Sequence[Question], why: str) -> Answers:
-        """Return unanswered questions, without a call, if there is nothing to judge."""
-        return [
-            Unanswered(question_id=question.id, outcome="not_scorable", detail=why, judge=self.asked.judge)
-            for question in questions
-        ]
+    def __init__(self, asker: Asker, profile: ReferencingProfile, *asked: Mixed) -> None:
+        facts = asker.settings.facts(JUDGMENTS)
+        super().__init__(asker, [one.prompt for one in asked], referencing=profile.fingerprint, **facts)
+        self.profile, self.asked = profile, asked[0]
 
 
-class ReferenceJudge(_OnModel):
+class ReferenceJudge(_Grader):
     """Grades a conversation's answer against the reference in its metadata; see `conversations.references.Case`.
 
     Whether the reference agrees with its evidence is asked in a call of its own, which doesn't show the answer: so that
@@ -92,19 +52,14 @@ class ReferenceJudge(_OnModel):
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
         words = profile.words
         values = {"task": words.task, "rules": profile.rule_lines(), "steps": words.steps}
-        super().__init__(asker, profile, Mixed(asker, prompt("grade_reference"), values, "grade"))
         self.check = Mixed(asker, prompt("check_evidence"), {"task": words.evidence_task}, "check_evidence")
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        """See `_OnModel`."""
-        return self.asked.prompt, self.check.prompt
+        super().__init__(asker, profile, Mixed(asker, prompt("grade_reference"), values, "grade"), self.check)
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in order; make no call without answer or reference."""
         case = Case.of(conversation)
         if why := unanswered(case) or ("" if case.reference else "no reference"):
-            return self._none(questions, why)
+            return not_scorable(questions, why, self.asked.judge)
         *known, answer = material(case)
         checks = [question for question in questions if question.id == EVIDENCE]
         grades = [question for question in questions if question.id != EVIDENCE]
@@ -116,7 +71,7 @@ class ReferenceJudge(_OnModel):
         return believed(questions, [by_id[question.id] for question in questions])
 
 
-class PlainJudge(_OnModel):
+class PlainJudge(_Grader):
     """Grades a conversation's answer with neither reference nor rules: the general judge, to compare with."""
 
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
@@ -127,12 +82,12 @@ class PlainJudge(_OnModel):
         """Answer each question, in the questions' order."""
         case = Case.of(conversation)
         if why := unanswered(case):
-            return self._none(questions, why)
+            return not_scorable(questions, why, self.asked.judge)
         data: list[Item] = [{"part": "question", "text": case.question}, {"part": "answer", "text": case.answer}]
         return await self.asked.answers(conversation.id, data, questions)
 
 
-class TaskClassifier(_OnModel):
+class TaskClassifier(_Grader):
     """Tells what type of task a conversation's question sets; it sees nothing but the question."""
 
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:

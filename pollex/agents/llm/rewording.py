@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pollex.agents.llm.asker import Asker, judge_id
+from pollex.agents.llm.asker import Asker
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.lint import marks_on_words
@@ -26,8 +26,7 @@ async def reworded(
     for start in range(0, len(rubrics), MOST):
         asked = rubrics[start : start + MOST]
         items = [{"i": i, "rubric": one.text, "marks": list(marks[one.id])} for i, one in enumerate(asked, 1)]
-        call = asker.call(prompt, items, {}, stage="reword", item=asked[0].id)
-        value = await asker.read(call, {"better": list}, judge_id(asker.name, prompt))
+        value = await asker.value(prompt, items, {}, {"better": list}, stage="reword", item=asked[0].id)
         if isinstance(value, Unanswered):
             return value
         for row in value["better"]:

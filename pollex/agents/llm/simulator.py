@@ -207,7 +207,7 @@ class Simulator:
         self, name: str, scene: Scene, items: Sequence[Item], fields: dict[str, type], **settings: Any
     ) -> dict[str, Any] | Unanswered:
         given: dict[str, Any] = {"stage": f"simulate_{name}", "item": scene.id, "temperature": TEMPERATURE} | settings
-        return await self.asker.read(self.asker.call(prompt(name), items, {}, **given), fields, self.name)
+        return await self.asker.value(prompt(name), items, {}, fields, **given)
 
 
 def _numbered(passages: Sequence[Passage]) -> list[Item]:

@@ -7,23 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.agents.checks import normalized, refusal, words
-from pollex.agents.llm.asker import Asker, PolarRole, judge_id, source_of
+from pollex.agents.llm.asker import TOLD, Asker, Role, polar, source_of
 from pollex.agents.llm.parsing import entries, numbers
 from pollex.agents.roles import Pair, Summary
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id, with_reasons
 
 
-class LlmSummarizer(PolarRole):
+class LlmSummarizer(Role):
     """Turns reasons into rubrics; the reasons of one polarity at a time, known rubrics shown."""
 
     def __init__(self, asker: Asker) -> None:
         self.paper = asker.settings.prompts == "paper"
-        super().__init__(asker, "summarize", paper=self.paper)
-
-    @property
-    def fingerprint(self) -> str:
-        return self.asker.fingerprint(*self.prompts.values(), new_rubrics=self.asker.settings.new_rubrics)
+        self.prompts = polar("summarize", paper=self.paper)
+        super().__init__(asker, self.prompts.values(), new_rubrics=asker.settings.new_rubrics)
 
     async def summarize(
         self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity, pairs: Sequence[Pair] = ()
@@ -38,9 +35,8 @@ class LlmSummarizer(PolarRole):
         if not self.paper:
             items += [{"other_side": i, "rubric": rubric.text} for i, rubric in enumerate(others, 1)]
             items += [{"pair": i, **pair.model_dump()} for i, pair in enumerate(pairs, 1)]
-        values = {"most": str(self.asker.settings.new_rubrics), **self.told[polarity]}
-        call = self.asker.call(prompt, items, values, stage="summarize", item=polarity)
-        value = await self.asker.read(call, {"rubrics": list}, judge_id(self.name, prompt))
+        values = {"most": str(self.asker.settings.new_rubrics), **TOLD[polarity]}
+        value = await self.asker.value(prompt, items, values, {"rubrics": list}, stage="summarize", item=polarity)
         if isinstance(value, Unanswered):
             return value
         batch = _Batch(reasons, known, source_of(prompt), polarity)

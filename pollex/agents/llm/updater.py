@@ -11,18 +11,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.agents.checks import normalized, refusal, words
-from pollex.agents.llm.asker import Asker, PolarRole, judge_id, source_of
+from pollex.agents.llm.asker import Asker, Role, polar, source_of
 from pollex.agents.llm.parsing import entries, numbers
 from pollex.agents.roles import Revision
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Quote, Reason, Rubric, content_id, with_reasons
 
 
-class LlmUpdater(PolarRole):
+class LlmUpdater(Role):
     """Revises a set of rubrics by a batch of reasons; omitted rubrics are dropped."""
 
     def __init__(self, asker: Asker) -> None:
-        super().__init__(asker, "spur")
+        self.prompts = polar("spur")
+        super().__init__(asker, self.prompts.values())
 
     async def update(
         self, reasons: Sequence[Reason], current: Sequence[Rubric], polarity: Polarity, most: int
@@ -33,8 +34,8 @@ class LlmUpdater(PolarRole):
             return Revision(rubrics=tuple(current)[:most])
         items: list[dict[str, Any]] = [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(current, 1)]
         items += [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
-        call = self.asker.call(prompt, items, {"most": str(most)}, stage="update", item=polarity)
-        value = await self.asker.read(call, {"revised": list}, judge_id(self.name, prompt))
+        values, about = {"most": str(most)}, {"stage": "update", "item": polarity}
+        value = await self.asker.value(prompt, items, values, {"revised": list}, **about)
         if isinstance(value, Unanswered):
             return value
         revision = _Revising(reasons, current, polarity, source_of(prompt))

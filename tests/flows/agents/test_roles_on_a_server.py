@@ -15,8 +15,11 @@ from protocol_server.answers import truth
 from scripted import TALK, questions, rubric
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.roles import LlmRoles, build_llm_roles
-from pollex.agents.roles import Extraction, Summary
+from pollex.agents.llm.deduplicator import LlmDeduplicator
+from pollex.agents.llm.extractor import LlmExtractor
+from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.summarizer import LlmSummarizer
+from pollex.agents.roles import Extraction, Roles, Summary
 from pollex.gateway.calls import Call
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
@@ -56,17 +59,16 @@ class Witness:
 @asynccontextmanager
 async def roles_at(
     server: ProtocolServer, ledger: MemoryLedger | None = None, **options: Any
-) -> AsyncIterator[tuple[LlmRoles, Witness]]:
+) -> AsyncIterator[tuple[Roles, Witness]]:
     """Roles without canaries, which the server doesn't know how to answer."""
     endpoint = Endpoint("m", server.url, "key")
     settings = JudgeSettings(**({"canary": False, "straight_lining": False} | options))
     async with Gateway(endpoint, ledger or MemoryLedger()) as gateway:
         witness = Witness(gateway)
         capabilities = await probe(endpoint)
-        yield (
-            build_llm_roles(Asker(witness, capabilities, DomainProfile.neutral(), settings, b"salt"), Constant()),
-            witness,
-        )
+        asker = Asker(witness, capabilities, DomainProfile.neutral(), settings, b"salt")
+        extractor, summarizer = LlmExtractor(asker), LlmSummarizer(asker)
+        yield Roles(extractor, summarizer, LlmDeduplicator(asker, Constant()), LlmJudge(asker)), witness
 
 
 def likert(question_place: int, call: Call) -> list[float]:
@@ -133,9 +135,9 @@ async def test_all_roles_work_on_an_endpoint_that_obeys_schemas() -> None:
             made = await roles.summarizer.summarize(found.reasons, [], "sat")
             assert isinstance(made, Summary)
             assert (await roles.deduplicator.deduplicate([rubric("one"), rubric("two")])).kept
-            names = {role.name for role in roles}
+            names = set(roles.names.values())
             assert names == {"m"}
-            assert len({role.fingerprint for role in roles}) == 4
+            assert len(set(roles.fingerprints.values())) == 4
 
 
 async def test_a_conversation_that_does_not_fit_the_window_is_said_not_to() -> None:

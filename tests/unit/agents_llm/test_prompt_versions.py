@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from scripted import Scripted, asker
 
+from pollex.agents.llm.batched import Batched
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
 from pollex.errors import ResumeRefused
@@ -16,8 +17,9 @@ from pollex.store.store import Store
 
 
 def test_a_resume_with_another_prompt_is_refused_and_says_whose(tmp_path: Path) -> None:
-    judge, other = LlmJudge(asker(Scripted())), LlmJudge(asker(Scripted()))
-    other.elicitation.prompt = replace(other.elicitation.prompt, version="another")
+    judge, changed = LlmJudge(asker(Scripted())), Batched(asker(Scripted()))
+    changed.prompt = replace(changed.prompt, version="another")
+    other = LlmJudge(asker(Scripted()), changed)
     before, now = {"judge": judge.fingerprint}, {"judge": other.fingerprint}
     with Store.open(tmp_path) as store:
         begun = store.begin("score", arguments={}, fingerprint=before, versions={})
