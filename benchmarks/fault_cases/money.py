@@ -170,19 +170,19 @@ def four_processes(folder: Path) -> str:
 def damage(folder: Path) -> str:
     """See `case`."""
     with Store.open(folder / "s") as store:
-        store.transact(lambda connection: connection.execute("INSERT INTO views VALUES ('v', 't', 'mine', 'q', 0)"))
+        store.transact(lambda connection: connection.execute("INSERT INTO chosen VALUES ('q', 'h', 'c', 't')"))
         store.transact(lambda connection: connection.execute("INSERT INTO annotators (id, name) VALUES ('a', 'Ann')"))
         try:
-            store.rows("SELECT * FROM views WHERE id = ?", ["\ud800"])
+            store.rows("SELECT * FROM chosen WHERE queue = ?", ["\ud800"])
         except StoreDamaged as error:
             raise AssertionError(f"a bad request is called damage: {error}") from error
         except (PollexError, ValueError):
             pass
     told = rebuild(folder / "s")
     with Store.open(folder / "s") as store:
-        kept = [store.value("SELECT count(*) FROM views"), store.value("SELECT count(*) FROM annotators")]
+        kept = [store.value("SELECT count(*) FROM chosen"), store.value("SELECT count(*) FROM annotators")]
     assert kept == [1, 1], told
-    return "a view and a guest's link are there after the rebuild"
+    return "a chosen conversation and a guest's link are there after the rebuild"
 
 
 @case("3.7", "two prompts that always get 503 hold nobody while others are answered")
