@@ -1,6 +1,6 @@
 """A prompt: text with named gaps and optional blocks, schema, and version.
 
-A prompt is one Markdown file. Between `+++` lines stand, in TOML, what it is for, its `variables` and its `blocks`.
+A prompt is one Markdown file. Between `+++` lines stand, in TOML, what it is for, its stage, `variables` and `blocks`.
 Then come `# system` (the rules, before the data), `# closing` (the task, after the data) and `# schema` (JSON). In a
 text `{name}` is a gap and `{name?}…{/name}` a block that may be left out; no other brace is allowed.
 
@@ -54,6 +54,9 @@ class Prompt:
 
     Attributes:
         purpose: One sentence for people; not sent.
+        stage: What its calls are for, in the usage table: the name, unless it says another.
+        written: Tokens of an answer, about; 0 where that depends on the number of questions.
+        apart: Whether no other call waits for its answer, so that it may go into a provider's batch.
         sections: `system` and `closing`, taken apart.
         schema: JSON schema of the answer.
         version: Twelve hex digits: hash of texts and schema.
@@ -61,6 +64,9 @@ class Prompt:
 
     name: str
     purpose: str
+    stage: str
+    written: int
+    apart: bool
     variables: frozenset[str]
     blocks: frozenset[str]
     sections: Mapping[str, tuple[Part, ...]]
@@ -106,6 +112,9 @@ def parse(name: str, text: str) -> Prompt:
     prompt = Prompt(
         name=name,
         purpose=head["purpose"],
+        stage=head.get("stage", name),
+        written=head.get("written", 0),
+        apart=head.get("apart", False),
         variables=frozenset(head["variables"]),
         blocks=frozenset(head["blocks"]),
         sections=sections,

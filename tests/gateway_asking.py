@@ -23,7 +23,9 @@ SCHEMA = {"type": "object", "properties": {"why": {"type": "string"}, "answer": 
 def question(number: int = 0, **settings: Any) -> Call:
     """The call with that number."""
     messages = [{"role": "user", "content": f"Question {number}: was the user content?"}]
-    return Call(**{"messages": messages, "schema": SCHEMA, "stage": "judge", "item": str(number), **settings})
+    return Call(
+        **{"messages": messages, "schema": SCHEMA, "stage": "judge", "item": str(number), "apart": True, **settings}
+    )
 
 
 def gateway(url: str, ledger: Ledger | None = None, **limits: Any) -> Gateway:

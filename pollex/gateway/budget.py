@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from pollex.errors import LimitReached, WrongUse
-from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Outcome, Usage
-from pollex.gateway.tokens import prompt_estimate
 
 _DOUBT = 30
 """First pauses of an outage: time for six calls, as pauses double."""
@@ -27,6 +24,7 @@ class StageUsage:
         prompt: Tokens read, of the calls that were counted.
         completion: Tokens written, of the calls that were counted.
         uncounted: Calls sent whose tokens the endpoint didn't count.
+        apart: Whether these calls may go into batches.
         batched: Prompt and completion tokens, of these, that were charged at the price of batches.
         outcomes: How many of each kind; they sum to `asked` in a table of what was used.
     """
@@ -37,6 +35,7 @@ class StageUsage:
     prompt: int = 0
     completion: int = 0
     uncounted: int = 0
+    apart: bool = False
     batched: tuple[int, int] = (0, 0)
     outcomes: Counter[str] = field(default_factory=Counter)
 
@@ -80,15 +79,6 @@ class UsageTable:
         for row in self.stages.values():
             total += row
         return total
-
-    def plan(self, calls: Iterable[Call], *, completion: int) -> None:
-        """Add calls that would be sent, at an estimated number of tokens to write each."""
-        for call in calls:
-            row = self.stage(call.stage)
-            row.asked += 1
-            row.sent += 1
-            row.prompt += prompt_estimate(call.messages)
-            row.completion += completion
 
     def settle(self, stage: str, outcome: Outcome) -> None:
         """Add a call that came to an outcome."""

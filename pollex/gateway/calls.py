@@ -30,6 +30,8 @@ class Call:
         replicate: Number of the sample where the same is asked several times.
         stage: What the call is for, in the usage table. Not part of the key.
         item: Id of what the call is about, in traces. Not part of the key.
+        written: Tokens of the answer, about, for plans; 0 where nobody says. Not part of the key.
+        apart: Whether no other call waits for the answer, so that it may go into a batch. Not part of the key.
         on_text: Gets the text so far while an OpenAI-compatible endpoint writes it. Not part of the key; a reply that
             is already known comes at once, without it.
     """
@@ -47,6 +49,8 @@ class Call:
     replicate: int = 0
     stage: str = ""
     item: str = ""
+    written: int = 0
+    apart: bool = False
     on_text: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
 
     def longer(self, factor: int = 2) -> Call:

@@ -23,7 +23,6 @@ from pollex.agents.llm.updater import LlmUpdater
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import PollexError
-from pollex.gateway.batches.desk import STAGES
 from pollex.gateway.budget import Price, UsageTable
 from pollex.gateway.calls import Call
 from pollex.gateway.capabilities import Capabilities
@@ -50,24 +49,6 @@ EXACT, AT_MOST = "planned", "at most"
 
 KINDS: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
 
-WRITTEN = {
-    "extract": 350,
-    "summarize": 500,
-    "update": 500,
-    "deduplicate": 60,
-    "describe": 90,
-    "answer": 500,
-    "classify": 60,
-    "check_evidence": 60,
-    "grade_plainly": 150,
-    "simulate_whole": 700,
-    "simulate_user": 40,
-    "simulate_assistant": 150,
-    "simulate_query": 15,
-    "simulate_quality": 20,
-}
-"""Tokens written in a call, about."""
-
 WRITTEN_AN_ANSWER = 45
 """Tokens of one answer in a judging call: a short sentence, turns, the option."""
 
@@ -91,7 +72,7 @@ class Planner:
     async def ask(self, call: Call) -> Outcome:
         """See `agents.llm.asker.ModelClient`."""
         row = self.table.stage(call.stage)
-        row.asked += self.times
+        row.asked, row.apart = row.asked + self.times, call.apart
         row.outcomes[self.certainty] += self.times
         if self.times == 1 and self.known(self.endpoint.request(call).key):
             row.known += 1
@@ -116,7 +97,7 @@ def written(call: Call) -> int:
     if call.max_tokens == 1:
         return 1
     if call.stage not in ("judge", "grade"):
-        return WRITTEN.get(call.stage, 0)
+        return call.written
     return WRITTEN_AN_ANSWER * max(1, len((call.schema or {}).get("properties", {})))
 
 
@@ -203,7 +184,7 @@ class Plan:
     async def _deduplication(self, rubrics: int) -> None:
         """Plan a call for every two rubrics, or, with built-in ones, for each: groups are disjoint."""
         items = [{"i": number, "rubric": _rubric(number, "sat").text} for number in (1, 2)]
-        call = self.asker.call(load("deduplicate"), items, {}, stage="deduplicate")
+        call = self.asker.call(load("deduplicate"), items, {})
         with self.planner.estimating(rubrics // (2 if BUILT_IN in self.asker.settings.without else 1)):
             await self.planner.ask(call)
 
@@ -265,11 +246,11 @@ class Planned(Exception):
 
 def costs_of(tables: Sequence[UsageTable], price: Price | None) -> dict[str, float]:
     """Return the cost at once and by batch; empty where it is unknown."""
-    rows = [(name, row) for table in tables for name, row in table.stages.items()]
-    if price is None or not rows or any(row.uncounted for _, row in rows):
+    rows = [row for table in tables for row in table.stages.values()]
+    if price is None or not rows or any(row.uncounted for row in rows):
         return {}
-    at_once = sum(price.cost(row.prompt, row.completion) for _, row in rows)
-    batched = sum(price.cost(row.prompt, row.completion) for name, row in rows if name in STAGES)
+    at_once = sum(price.cost(row.prompt, row.completion) for row in rows)
+    batched = sum(price.cost(row.prompt, row.completion) for row in rows if row.apart)
     return {"at_once": at_once, "by_batch": at_once - price.discount * batched}
 
 

@@ -112,11 +112,12 @@ class Asker:
             items: The data.
             values: For the prompt's gaps, beside the profile's.
             schema: The answer's, where it isn't the prompt's own.
-            settings: Fields of `Call`: `stage` and `item`, and what differs from a deterministic answer.
+            settings: Fields of `Call`: `item`, and what differs from a deterministic answer.
         """
         schema = prompt.schema if schema is None else schema
         said = messages(prompt, {**self.profile.values(), **values}, items, self.layout(without), schema=schema)
-        defaults = {"temperature": 0.0, "seed": self.settings.seed, "max_tokens": self.settings.max_tokens}
+        about: dict[str, Any] = {"stage": prompt.stage, "written": prompt.written, "apart": prompt.apart}
+        defaults = {"temperature": 0.0, "seed": self.settings.seed, "max_tokens": self.settings.max_tokens, **about}
         call = Call(messages=said, schema=schema or None, schema_name=prompt.name, **(defaults | settings))
         return self.capabilities.fit(call)
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pollex.agents.llm.asker import Asker, failure, judge_id, turns_as_items
 from pollex.agents.llm.attention_checks import Canary, canary, suspect
 from pollex.agents.llm.numbered_answers import Sheet
-from pollex.agents.llm.parsing import numbers
-from pollex.agents.llm.sampling import point, unlisted
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed
@@ -76,7 +74,12 @@ class Batched:
         self.tally["unknown answers"] += sheet.unknown
         places = [place for place in range(1, count + 1) if probe is None or place != probe.place]
         pairs = list(zip(questions, places, strict=True))
-        answers = [self._answer(sheet, place, question, conversation) for question, place in pairs]
+        require, turns = self.asker.settings.require == "logprobs", len(conversation.turns)
+        answers = [
+            sheet.answer(place, question, self.judge, require_logprobs=require, turns=turns)
+            for question, place in pairs
+        ]
+        self.tally["never came up"] += sum(isinstance(one, Answer) and one.never_came_up for one in answers)
         missing = [question for question, place in pairs if sheet.missing(place)]
         why = "" if probe is None or len(missing) == len(questions) else self._caught(sheet, probe)
         return suspect(answers, why) if why else answers, missing
@@ -97,7 +100,6 @@ class Batched:
                 **meaning(spelled if questions[0].rubric else ()),
             },
             schema=batch_schema(self.prompt.schema, len(texts), labels),
-            stage="judge",
             item=conversation.id,
             top_logprobs=self.asker.capabilities.logprobs or None,
             **self.asker.sampling(replicate),
@@ -119,26 +121,3 @@ class Batched:
         self.tally["failed canaries"] += 1
         said = "nothing" if option is None else sheet.spellings[-1][option]
         return f"the canary was answered wrong: {said} to {probe.text}"
-
-    def _answer(self, sheet: Sheet, place: int, question: Question, conversation: Conversation) -> Answer | Unanswered:
-        option = sheet.chosen(place)
-        if option is None:
-            detail = sheet.fault(place)
-            return Unanswered(question_id=question.id, outcome="unparsable", detail=detail, judge=self.judge)
-        probabilities = sheet.probabilities(place)
-        if probabilities is None and self.asker.settings.require == "logprobs":
-            return unlisted(question, self.judge)
-        entry, options = sheet.entry(place), len(question.options)
-        listed_alone = (probabilities or ())[:options]
-        if option == options:
-            self.tally["never came up"] += 1
-            listed_alone = (0.0,) * options
-        return Answer(
-            question_id=question.id,
-            probabilities=listed_alone or point(option, options),
-            chosen=option,
-            source="logprobs" if probabilities else "point",
-            justification=str(entry.get("why") or ""),
-            turns=tuple(sorted({turn for turn in numbers(entry.get("turns")) if 0 <= turn < len(conversation.turns)})),
-            judge=self.judge,
-        )

@@ -76,7 +76,7 @@ class LlmDeduplicator(Role):
     async def _alike(self, group: Sequence[Rubric]) -> tuple[list[list[Rubric]], list[list[Rubric]]]:
         """Return sets of one side with the same meaning, and pairs of opposite meaning."""
         items = [{"i": i, "rubric": rubric.text} for i, rubric in enumerate(group, 1)]
-        value = await self.asker.value(self.prompt, items, {}, {"same": list}, stage="deduplicate", item=group[0].id)
+        value = await self.asker.value(self.prompt, items, {}, {"same": list}, item=group[0].id)
         if isinstance(value, Unanswered):
             self.tally[value.outcome] += 1
             return self._of_both(group), []

@@ -45,8 +45,8 @@ class LlmExtractor(Role):
             return Unanswered(question_id="", outcome="not_scorable", detail=why, judge=self.name)
         values = {"most": COUNTS[self.asker.settings.reasons - 1], **TOLD[polarity]}
         items = [*turns_as_items(conversation), *said_of_it(conversation)]
-        fields, about = {"summary": str, "reasons": list}, {"stage": "extract", "item": conversation.id}
-        value = await self.asker.value(self.prompts[polarity], items, values, fields, **about)
+        fields = {"summary": str, "reasons": list}
+        value = await self.asker.value(self.prompts[polarity], items, values, fields, item=conversation.id)
         return value if isinstance(value, Unanswered) else self._extraction(conversation, polarity, value)
 
     def _extraction(self, conversation: Conversation, polarity: Polarity, value: dict[str, Any]) -> Extraction:

@@ -97,7 +97,6 @@ class Independent:
                 **({"middle": NEVER_CAME_UP} if question.may_never else {}),
             },
             without=frozenset() if question.rubric else frozenset({"statement"}),
-            stage="judge",
             item=conversation.id,
             top_logprobs=logprobs or None,
             **settings,

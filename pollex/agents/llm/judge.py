@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from typing import Self
@@ -11,7 +10,7 @@ from pollex.agents.llm.asker import Asker, JudgeRole, not_scorable
 from pollex.agents.llm.attention_checks import straight_lined, suspect
 from pollex.agents.llm.batched import Batched
 from pollex.agents.llm.independent import Independent
-from pollex.agents.llm.sampling import again, pooled
+from pollex.agents.llm.sampling import again, sampled
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.judge_settings import JUDGMENTS
@@ -49,12 +48,7 @@ class LlmJudge(JudgeRole):
         """Answer each question, in order; make no call for an unscorable conversation."""
         if why := conversation.not_scorable:
             return not_scorable(questions, why, self.elicitation.judge)
-        samples = await asyncio.gather(*(self._sample(conversation, questions, r) for r in range(self.replicates)))
-        if self.replicates == 1:
-            return samples[0]
-        return [
-            pooled(answers, len(q.options)) for q, answers in zip(questions, zip(*samples, strict=True), strict=True)
-        ]
+        return await sampled(questions, self.replicates, lambda r: self._sample(conversation, questions, r))
 
     async def _sample(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
         answers = await self.elicitation.answers(conversation, questions, replicate)

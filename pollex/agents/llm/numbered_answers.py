@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pollex.agents.llm.parsing import CONFLICT, chosen, object_in
+from pollex.agents.llm.parsing import CONFLICT, chosen, numbers, object_in
+from pollex.agents.llm.sampling import point, unlisted
 from pollex.gateway.json_in_text import Block, value_spans
 from pollex.gateway.logprobs import Tokens
 from pollex.gateway.outcomes import Completed
+from pollex.rubrics.answers import Answer, Question, Unanswered
 
 
 @dataclass
@@ -78,6 +80,34 @@ class Sheet:
         written = [json.dumps(label, ensure_ascii=False)[1:-1] for label in match[1]]
         found = self.tokens.distribution(span[0], written)
         return found.probabilities if found and any(found.probabilities) else None
+
+    def answer(
+        self, place: int, question: Question, judge: str, *, require_logprobs: bool, turns: int = 0
+    ) -> Answer | Unanswered:
+        """Read the answer at `place`.
+
+        Args:
+            require_logprobs: Whether an answer without them is none.
+            turns: How many turns there are to name.
+        """
+        option = self.chosen(place)
+        if option is None:
+            detail = self.fault(place)
+            return Unanswered(question_id=question.id, outcome="unparsable", detail=detail, judge=judge)
+        probabilities = self.probabilities(place)
+        if probabilities is None and require_logprobs:
+            return unlisted(question, judge)
+        entry, options = self.entry(place), len(question.options)
+        listed = (0.0,) * options if option == options else (probabilities or ())[:options]  # it never came up
+        return Answer(
+            question_id=question.id,
+            probabilities=listed or point(option, options),
+            chosen=option,
+            source="logprobs" if probabilities else "point",
+            justification=str(entry.get("why") or ""),
+            turns=tuple(sorted({turn for turn in numbers(entry.get("turns")) if 0 <= turn < turns})),
+            judge=judge,
+        )
 
     def _match(self, place: int) -> tuple[int, Sequence[str]] | None:
         """Return the option chosen at `place`, and the spelling that names it."""

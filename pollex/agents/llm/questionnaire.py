@@ -5,14 +5,13 @@ A question with one option asks for a text: it is written before all numbers, un
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pollex.agents.llm.asker import Asker, failure, judge_id
 from pollex.agents.llm.numbered_answers import Sheet
-from pollex.agents.llm.sampling import point, pooled, unlisted
+from pollex.agents.llm.sampling import sampled
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed
 from pollex.prompts.data_boundary import Item, escaped
@@ -50,13 +49,11 @@ class Mixed:
 
     Attributes:
         values: For the prompt's other gaps.
-        stage: In the usage table.
     """
 
     asker: Asker
     prompt: Prompt
     values: Mapping[str, str]
-    stage: str
 
     @property
     def judge(self) -> str:
@@ -67,13 +64,7 @@ class Mixed:
         """Answer each question, in their order; make no call if there are none."""
         if not questions:
             return []
-        replicates = self.asker.replicates
-        samples = await asyncio.gather(*(self._sample(item, data, questions, r) for r in range(replicates)))
-        if replicates == 1:
-            return samples[0]
-        return [
-            pooled(answers, len(q.options)) for q, answers in zip(questions, zip(*samples, strict=True), strict=True)
-        ]
+        return await sampled(questions, self.asker.replicates, lambda r: self._sample(item, data, questions, r))
 
     async def _sample(self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int) -> Answers:
         """Answer in one call; ask once more for questions that the answer left out."""
@@ -96,9 +87,10 @@ class Mixed:
         numbered = [question for question in questions if not is_text(question)]
         read = Values.of(outcome, [], len(numbered))
         answers = {question.id: self._text(read, question) for question in questions if is_text(question)}
+        require = self.asker.settings.require == "logprobs"
         for place, question in enumerate(numbered, 1):
             sheet = replace(read, spellings=self._spellings(question))
-            answers[question.id] = self._answer(sheet, place, question)
+            answers[question.id] = sheet.answer(place, question, self.judge, require_logprobs=require)
         missing = [question for place, question in enumerate(numbered, 1) if read.missing(place)]
         texts = [question for question in questions if is_text(question)] if len(missing) == len(numbered) else []
         return [answers[question.id] for question in questions], [*texts, *missing]
@@ -125,7 +117,6 @@ class Mixed:
             data,
             {**self.values, "items": listed(texts, spellings)},
             schema=schema_of(spellings, [question.id for question in questions if is_text(question)]),
-            stage=self.stage,
             item=item,
             top_logprobs=self.asker.capabilities.logprobs or None,
             **self.asker.sampling(replicate),
@@ -135,24 +126,6 @@ class Mixed:
         """Return the spellings of the options, as listed; with log-probabilities first padded."""
         texts = [option.text for option in question.options]
         return [padded(texts), texts] if self.asker.capabilities.logprobs else [texts]
-
-    def _answer(self, sheet: Sheet, place: int, question: Question) -> Answer | Unanswered:
-        option = sheet.chosen(place)
-        if option is None:
-            return Unanswered(
-                question_id=question.id, outcome="unparsable", detail=sheet.fault(place), judge=self.judge
-            )
-        probabilities = sheet.probabilities(place)
-        if probabilities is None and self.asker.settings.require == "logprobs":
-            return unlisted(question, self.judge)
-        return Answer(
-            question_id=question.id,
-            probabilities=probabilities or point(option, len(question.options)),
-            chosen=option,
-            source="logprobs" if probabilities else "point",
-            justification=str(sheet.entry(place).get("why") or ""),
-            judge=self.judge,
-        )
 
 
 def text_question(id_: str, text: str) -> Question:

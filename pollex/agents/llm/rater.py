@@ -74,9 +74,9 @@ class LlmRater(JudgeRole):
 
     async def _described(self, conversation: Conversation) -> list[Item] | Unanswered:
         """Describe the end states that the variant uses, as data; a failure if one fails."""
-        turns, about = turns_as_items(conversation), {"stage": "describe", "item": conversation.id}
+        turns, item = turns_as_items(conversation), conversation.id
         found = await asyncio.gather(
-            *(self.asker.value(prompt, turns, {}, {name: str}, **about) for name, prompt in self.states.items())
+            *(self.asker.value(prompt, turns, {}, {name: str}, item=item) for name, prompt in self.states.items())
         )
         items: list[Item] = []
         for name, state in zip(self.states, found, strict=True):
@@ -120,7 +120,6 @@ class LlmRater(JudgeRole):
             values,
             schema=rating_schema(self.prompt.schema, options),
             without=frozenset(BLOCKS) - frozenset(self.blocks),
-            stage="judge",
             item=conversation.id,
         )
 

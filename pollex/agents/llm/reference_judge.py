@@ -52,8 +52,8 @@ class ReferenceJudge(_Grader):
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
         words = profile.words
         values = {"task": words.task, "rules": profile.rule_lines(), "steps": words.steps}
-        self.check = Mixed(asker, prompt("check_evidence"), {"task": words.evidence_task}, "check_evidence")
-        super().__init__(asker, profile, Mixed(asker, prompt("grade_reference"), values, "grade"), self.check)
+        self.check = Mixed(asker, prompt("check_evidence"), {"task": words.evidence_task})
+        super().__init__(asker, profile, Mixed(asker, prompt("grade_reference"), values), self.check)
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in order; make no call without answer or reference."""
@@ -76,7 +76,7 @@ class PlainJudge(_Grader):
 
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
         values = {"task": profile.words.plain_task, "steps": profile.words.plain_steps}
-        super().__init__(asker, profile, Mixed(asker, prompt("grade_plain"), values, "grade_plainly"))
+        super().__init__(asker, profile, Mixed(asker, prompt("grade_plain"), values))
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in the questions' order."""
@@ -92,7 +92,7 @@ class TaskClassifier(_Grader):
 
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
         values = {"task": profile.words.classify}
-        super().__init__(asker, profile, Mixed(asker, prompt("classify_task"), values, "classify"))
+        super().__init__(asker, profile, Mixed(asker, prompt("classify_task"), values))
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in the questions' order."""

@@ -7,6 +7,9 @@ from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed
 from pollex.rubrics.answers import Unanswered
 
+WRITTEN = 500
+"""Tokens of an answer, about."""
+
 _THOUGHTS_BEGIN, _THOUGHTS_END = "<think>", "</think>"
 
 
@@ -39,6 +42,8 @@ class Respondent:
             seed=self.asker.settings.seed,
             max_tokens=self.asker.settings.max_tokens,
             stage="answer",
+            written=WRITTEN,
+            apart=True,
             item=item,
         )
         return self.asker.capabilities.fit(call)

@@ -26,7 +26,7 @@ async def reworded(
     for start in range(0, len(rubrics), MOST):
         asked = rubrics[start : start + MOST]
         items = [{"i": i, "rubric": one.text, "marks": list(marks[one.id])} for i, one in enumerate(asked, 1)]
-        value = await asker.value(prompt, items, {}, {"better": list}, stage="reword", item=asked[0].id)
+        value = await asker.value(prompt, items, {}, {"better": list}, item=asked[0].id)
         if isinstance(value, Unanswered):
             return value
         for row in value["better"]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pollex.agents.llm.asker import Asker, ModelClient
@@ -37,6 +38,16 @@ def pooled(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Una
     return next(answer for answer in answers if answer.chosen == most).model_copy(
         update={"probabilities": shares, "source": "sampled"}
     )
+
+
+async def sampled(
+    questions: Sequence[Question], replicates: int, ask: Callable[[int], Awaitable[Sequence[Answer | Unanswered]]]
+) -> list[Answer | Unanswered]:
+    """Ask questions so many times, at once, and combine the samples of each; see `pooled`."""
+    samples = await asyncio.gather(*(ask(replicate) for replicate in range(replicates)))
+    if replicates == 1:
+        return list(samples[0])
+    return [pooled(answers, len(q.options)) for q, answers in zip(questions, zip(*samples, strict=True), strict=True)]
 
 
 def unlisted(question: Question, judge: str) -> Unanswered:

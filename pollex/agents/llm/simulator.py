@@ -206,7 +206,7 @@ class Simulator:
     async def _ask(
         self, name: str, scene: Scene, items: Sequence[Item], fields: dict[str, type], **settings: Any
     ) -> dict[str, Any] | Unanswered:
-        given: dict[str, Any] = {"stage": f"simulate_{name}", "item": scene.id, "temperature": TEMPERATURE} | settings
+        given: dict[str, Any] = {"item": scene.id, "temperature": TEMPERATURE} | settings
         return await self.asker.value(prompt(name), items, {}, fields, **given)
 
 

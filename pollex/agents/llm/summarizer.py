@@ -36,7 +36,7 @@ class LlmSummarizer(Role):
             items += [{"other_side": i, "rubric": rubric.text} for i, rubric in enumerate(others, 1)]
             items += [{"pair": i, **pair.model_dump()} for i, pair in enumerate(pairs, 1)]
         values = {"most": str(self.asker.settings.new_rubrics), **TOLD[polarity]}
-        value = await self.asker.value(prompt, items, values, {"rubrics": list}, stage="summarize", item=polarity)
+        value = await self.asker.value(prompt, items, values, {"rubrics": list}, item=polarity)
         if isinstance(value, Unanswered):
             return value
         batch = _Batch(reasons, known, source_of(prompt), polarity)

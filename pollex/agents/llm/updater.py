@@ -34,8 +34,7 @@ class LlmUpdater(Role):
             return Revision(rubrics=tuple(current)[:most])
         items: list[dict[str, Any]] = [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(current, 1)]
         items += [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
-        values, about = {"most": str(most)}, {"stage": "update", "item": polarity}
-        value = await self.asker.value(prompt, items, values, {"revised": list}, **about)
+        value = await self.asker.value(prompt, items, {"most": str(most)}, {"revised": list}, item=polarity)
         if isinstance(value, Unanswered):
             return value
         revision = _Revising(reasons, current, polarity, source_of(prompt))

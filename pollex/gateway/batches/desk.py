@@ -37,9 +37,6 @@ from pollex.gateway.redaction import without
 from pollex.gateway.responses import read_usage
 from pollex.gateway.tokens import prompt_estimate
 
-STAGES = frozenset({"extract", "judge", "grade", "grade_plainly", "classify", "check_evidence", "answer"})
-"""Calls that don't wait for each other; all others are asked at once."""
-
 LOOK_AGAIN = 2.0
 """Seconds before a batch whose creation is in doubt is looked for a second time."""
 
@@ -128,7 +125,7 @@ class Desk:
 
     def takes(self, request: Request) -> bool:
         """Return whether a call is asked by batch, or was."""
-        return request.key in self._pending or (bool(self.to) and request.call.stage in STAGES)
+        return request.key in self._pending or (bool(self.to) and request.call.apart)
 
     def busy(self) -> bool:
         """Return whether calls are asked at once just now."""

@@ -289,7 +289,7 @@ async def test_a_large_batch_is_split_as_the_provider_wants(
 
 async def test_what_waits_for_others_is_asked_at_once(server: ProtocolServer, tmp_path: Path) -> None:
     command = Command(server.url, tmp_path, "openai")
-    outcomes = await command([question(0, stage="summarize"), question(1)])
+    outcomes = await command([question(0, stage="summarize", apart=False), question(1)])
     assert [type(outcome) for outcome in outcomes] == [Completed, AnswersPending]
 
 
