@@ -25,10 +25,16 @@ TODO, REPLIES = "todo.jsonl", "replies.jsonl"
 
 @dataclass(frozen=True)
 class AssistantReply:
-    """What an assistant said, or the tools that it calls."""
+    """What an assistant said, or the tools that it calls.
+
+    Attributes:
+        cost: In tokens of its prompt; 0 where nobody counts.
+    """
 
     text: str
     calls: tuple[ToolCall, ...] = ()
+    cost: float = 0.0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -80,10 +86,15 @@ class Assistant(Protocol):
 
 @dataclass(frozen=True)
 class EndpointAssistant:
-    """A model at an endpoint, through the gateway: nothing paid for is bought twice."""
+    """A model at an endpoint, through the gateway: nothing paid for is bought twice.
+
+    Attributes:
+        written: What a token that it writes costs, in tokens that it reads.
+    """
 
     asker: Asker
     temperature: float | None = None
+    written: float = 4.0
 
     @property
     def name(self) -> str:
@@ -109,7 +120,10 @@ class EndpointAssistant:
         if not isinstance(outcome, Completed):
             return NoReply(outcome.kind, outcome.detail)
         text = without_thoughts(outcome.text)
-        return AssistantReply(text) if text else NoReply("refused", "thoughts and no answer")
+        used = outcome.usage
+        cost = used.prompt + self.written * used.completion if used.prompt and used.completion else 0.0
+        kept = AssistantReply(text, cost=cost, seconds=outcome.seconds)
+        return kept if text else NoReply("refused", "thoughts and no answer")
 
 
 Answering = Callable[..., Awaitable[Any] | Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pollex.services.remedy.brief import MATTERS, NOTHING
 
@@ -38,24 +38,44 @@ def show_cases(screen: Screen, made: CasesResult) -> None:
 
 
 def show_remedy(screen: Screen, found: RemedyResult) -> None:
-    """Print the verdict with its level, what speaks against it, the effects, and what is missing."""
-    screen.say(f"{found.target.text}")
-    screen.say(found.headline)
-    for line in found.against:
-        screen.say(f"  {line}")
-    if found.traffic is not None:
-        screen.say(f"Per 100 conversations of this log: {100 * found.traffic:+.1f} of the scale")
-    worst = found.primary.worst
-    screen.say(f"With missing new replies as failing: {worst.value:+.3f} [{worst.low:+.3f}, {worst.high:+.3f}]")
-    for one in found.guardrails:
-        effect = one.effect
-        screen.say(f"  {one.state:8} {effect.value:+.3f} [{effect.low:+.3f}, {effect.high:+.3f}]  {one.name}")
-    for arm, kinds in found.as_json()["missing"].items():
+    """Print each verdict with its level, what speaks against it, the effects, and what is missing."""
+    record = found.record
+    screen.say(record["target"]["text"])
+    if room := record["headroom"]:
+        screen.say(
+            f"Room {room['room']:+.3f} (at most {room['room_high']:+.3f}); with hints {room['ceiling']['value']:+.3f}"
+        )
+    for one in record["candidates"]:
+        screen.say(
+            f"  {'proven' if one['proven'] else one['refused'] or 'not selected':32} {one['name']}: {one['purpose']}"
+        )
+    if not found.edits:
+        screen.say(found.verdict)
+    for edit in found.edits:
+        screen.say(f"{edit.name}: {edit.headline}")
+        for line in edit.against:
+            screen.say(f"  {line}")
+        if edit.traffic is not None:
+            screen.say(f"Per 100 conversations of this log: {100 * edit.traffic:+.1f} of the scale")
+        for what, one in (("Thumbs up", edit.thumbs), ("A reader without rubrics", edit.pair), ("People", edit.people)):
+            if one is not None:
+                told = one.get("reason") if one["value"] is None else interval(one)
+                screen.say(f"{what}: {told}")
+        screen.say(f"With missing new replies as failing: {interval(edit.primary['worst'])}")
+        for guard in edit.guardrails:
+            sealed = " (sealed)" if guard["sealed"] else ""
+            screen.say(f"  {guard['state']:8} {interval(guard['effect'])}  {guard['name']}{sealed}")
+    for arm, kinds in record["missing"].items():
         if kinds:
             told = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
             screen.note(f"Note: missing under the {arm} prompt, and no score: {told}")
-    for note in (*found.notes, *found.sample.notes):
+    for note in record["notes"]:
         screen.note(f"Note: {note}")
     if found.out is not None:
         stem = found.out.with_suffix("")
         screen.say(f"Wrote {found.out}, {stem}-pairs.parquet and {stem}-edits (run {found.run})")
+
+
+def interval(one: dict[str, Any]) -> str:
+    """Return an effect with its interval."""
+    return f"{one['value']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"

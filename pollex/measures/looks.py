@@ -1,8 +1,7 @@
 """Bounds for several looks at growing data, so that all looks together are wrong as seldom as one.
 
-Sources: O'Brien and Fleming 1979, doi:10.2307/2530245, for the bounds at equal steps; Lan and DeMets 1983,
-doi:10.1093/biomet/70.3.659, for what may be spent up to any fraction; Jennison and Turnbull 2000, "Group Sequential
-Methods", sections 2.4 and 19.2, for constants and the recursive integration.
+Sources: O'Brien and Fleming 1979, doi:10.2307/2530245, for the bounds at equal steps; Jennison and Turnbull 2000,
+"Group Sequential Methods", sections 2.4 and 19.2, for constants and the recursive integration.
 """
 
 from __future__ import annotations
@@ -33,26 +32,6 @@ def bounds_at_equal_steps(looks: int = LOOKS, alpha: float = ALPHA) -> tuple[flo
 
     constant = brentq(excess, 0.5, 8.0, xtol=1e-6)
     return tuple(float(one) for one in constant / np.sqrt(fractions))
-
-
-def spent(fraction: float, alpha: float = ALPHA) -> float:
-    """Compute what may be spent up to a fraction of the users: 2 − 2Φ(z/√t)."""
-    return float(2 * norm.sf(norm.isf(alpha / 2) / np.sqrt(fraction)))
-
-
-def bound_at(fraction: float, before: Sequence[tuple[float, float]] = (), alpha: float = ALPHA) -> float:
-    """Compute the bound at an unplanned end, from what may be spent up to there.
-
-    Args:
-        before: Fraction and bound of each earlier look.
-    """
-    fractions = np.array([one for one, _ in before] + [fraction])
-    earlier = [bound for _, bound in before]
-
-    def excess(bound: float) -> float:
-        return crossing(np.array([*earlier, bound]), fractions) - spent(fraction, alpha)
-
-    return float(brentq(excess, 0.5, 12.0, xtol=1e-6)) if excess(12.0) < 0 else 12.0
 
 
 def crossing(bounds: Floats, fractions: Floats) -> float:

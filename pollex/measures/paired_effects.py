@@ -23,6 +23,8 @@ MARGIN = 0.10
 """Of the scale 0 … 1: a guardrail is cleared where a drop of so much is ruled out."""
 ACCUSED = 0.10
 """Rate of false accusations among guardrails that are called worse."""
+LONGEST = 1.5
+"""Growth of replies, or of what they cost, from which on it counts against a change."""
 NORMAL, ONE_SIDED = 1.96, 1.645
 
 
@@ -173,14 +175,14 @@ def at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
     return np.asarray(value), np.asarray(value / error)
 
 
-def by_length(difference: Floats, ratio: Floats, longest: float = 1.5) -> Bools:
+def by_length(difference: Floats, ratio: Floats) -> Bools:
     """Tell whether an effect may be one of length alone `[...]`.
 
-    It is where replies grow by more than `longest`, or where at equal length less than half of it is left, or nothing
+    It is where replies grow by more than half, or where at equal length less than half of it is left, or nothing
     that is above zero by more than chance.
     """
     value, z = at_equal_length(difference, ratio)
-    longer = np.exp(ratio).mean(axis=-1) > longest
+    longer = np.exp(ratio).mean(axis=-1) > LONGEST
     return np.asarray(longer | (value < difference.mean(axis=-1) / 2) | (z < ONE_SIDED))
 
 

@@ -1,4 +1,4 @@
-"""A proof of one change against the old prompt, as arrays: what each look and the verdict read.
+"""A proof of changes against the old prompt, as arrays: what each look and the verdict read.
 
 Answers are on the scale 0 … 1, better is higher. A missing answer is NaN, and never a score: an effect that is to be
 called better must hold with missing new replies as failing and missing old ones as not, too.
@@ -7,16 +7,18 @@ called better must hold with missing new replies as failing and missing old ones
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.looks import BETTER, GOING, WORSE, decided
+from pollex.measures.arrays import Floats, Ints
+from pollex.measures.looks import BETTER, GOING, LOOKS, WORSE, bounds_at_equal_steps, decided
 from pollex.measures.paired_effects import (
+    LONGEST,
     MARGIN,
+    NORMAL,
     PairedEffect,
     by_length,
     called_worse,
@@ -25,23 +27,34 @@ from pollex.measures.paired_effects import (
     of_users,
     p_of_drop,
     smallest_effect,
+    upper_bound,
+    upper_bound_of_difference,
 )
 
 FAILING, FINE, ANY = 0, 1, 2
 """Strata: contexts where the target failed, where its occasion went well, and any others."""
-OLD, NEW = 0, 1
+OLD, NAIVE, CEILING = 0, 1, 2
+"""Arms: the first is the old prompt; the others' are those of headroom."""
+ROOM = 0.08
+"""Of the scale: less than this is not worth a proof."""
 FEWEST_USERS = 2
-Verdict = Literal["judged better", "not cleared", "no difference found", "worse"]
+Verdict = Literal["judged better", "not cleared", "no difference found", "worse", "better, people agree",
+                  "people prefer the old one"]  # fmt: skip
 GuardrailState = Literal["worse", "cleared", "open"]
 
 
 @dataclass(frozen=True)
 class Guardrail:
-    """What a change does to something that it doesn't aim at."""
+    """What a change does to something that it doesn't aim at.
+
+    Attributes:
+        more: Users that are still needed to clear it; 0 unless it is open.
+    """
 
     name: str
     effect: PairedEffect
     state: GuardrailState
+    more: int = 0
 
 
 @dataclass(frozen=True)
@@ -63,13 +76,44 @@ class Primary:
     length: bool
 
 
+class ProofEnd(NamedTuple):
+    """How the proof of one change ended: the outcome, the look, from 0, and the level of its bounds."""
+
+    outcome: int
+    look: int
+    alpha: float
+
+    @property
+    def bounds(self) -> Sequence[float]:
+        """Bounds on |z| at each look."""
+        return bounds_at_equal_steps(LOOKS, self.alpha)
+
+
+@dataclass(frozen=True)
+class Headroom:
+    """Whether replies still fail, and whether any prompt mends that.
+
+    Attributes:
+        room: Old prompt where it went well minus where it failed, and its upper one-sided 95 % bound.
+        naive, ceiling: Effects of a plain sentence, and of a hint for each context.
+        ended: Why nothing is proposed; empty to go on.
+    """
+
+    room: float
+    room_high: float
+    naive: PairedEffect
+    ceiling: PairedEffect
+    ceiling_high: float
+    ended: str
+
+
 @dataclass
 class ProofArrays:
-    """Answers of a proof.
+    """Answers about replies under several prompts.
 
     Attributes:
         values: `[context, arm, reply, question]`; the target is question 0. NaN: missing, or not asked yet.
-        length: Characters of each reply `[context, arm, reply]`; NaN: no reply.
+        sizes: Positive quantities that shouldn't grow by half, by name `[context, arm, reply]`; NaN: no reply.
         stratum: `[context]`.
         user: Number of each context's user `[context]`.
         wave: Look before which each context is asked, from 0 `[context]`.
@@ -77,90 +121,131 @@ class ProofArrays:
     """
 
     values: Floats
-    length: Floats
     stratum: Ints
     user: Ints
     wave: Ints
     names: Sequence[str]
+    sizes: Mapping[str, Floats] = field(default_factory=dict)
 
-    def differences(self, look: int, *, worst: bool = False) -> Floats:
+    def differences(self, look: int, arm: int = 1, *, worst: bool = False) -> Floats:
         """Return new minus old `[context, question]` of what is asked up to a look; NaN where an arm has nothing."""
-        values = self.values.copy()
+        pair = self.values[:, [OLD, arm]]
         if worst:
-            values[:, OLD][np.isnan(values[:, OLD])] = 1.0
-            values[:, NEW][np.isnan(values[:, NEW])] = 0.0
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # an arm without a reply has no mean
-            means = np.nanmean(values, axis=2)
-        found = means[:, NEW] - means[:, OLD]
+            pair[:, 0][np.isnan(pair[:, 0])] = 1.0
+            pair[:, 1][np.isnan(pair[:, 1])] = 0.0
+        found = np.diff(mean_of_known(pair), axis=1)[:, 0]
         found[self.wave > look] = np.nan
         return np.asarray(found)
 
-    def users_of(self, difference: Floats, where: Bools) -> Floats:
-        """Return the mean difference of each user in some contexts `[user]`, in the order in which they were asked."""
+    def users_of(self, difference: Floats, stratum: int | None = None) -> Floats:
+        """Return the mean difference of each user `[user]` in the contexts of a stratum, or in all."""
+        where = np.ones(len(self.user), bool) if stratum is None else self.stratum == stratum
         return of_users(difference[where], self.user[where])
 
-    def guardrails(self, look: int, margin: float = MARGIN) -> list[Guardrail]:
-        """Measure all but the target over all contexts."""
-        difference = self.differences(look)
-        each = [self.users_of(difference[:, q], np.ones(len(self.user), bool)) for q in range(1, len(self.names))]
-        known = [(name, one) for name, one in zip(self.names[1:], each, strict=True) if len(one) >= FEWEST_USERS]
+    def guardrails(self, look: int, arm: int = 1, margin: float = MARGIN) -> list[Guardrail]:
+        """Measure all but the target over all contexts; sizes as −ln(new / old), which may fall by ln 1.5."""
+        difference, limit = self.differences(look, arm), float(np.log(LONGEST))
+        rows = [(name, difference[:, q], margin, 0.0) for q, name in enumerate(self.names) if q]
+        rows += [(name, -self.log_ratio(name, look, arm), limit, limit) for name in self.sizes]
+        users = [(name, self.users_of(each), least, shift) for name, each, least, shift in rows]
+        known = [one for one in users if len(one[1]) >= FEWEST_USERS]
         if not known:
             return []
-        worse = called_worse(np.array([float(p_of_drop(one)) for _, one in known]))
-        return [
-            Guardrail(name, effect(one, n=len(one)), "worse" if bad else "cleared" if cleared(one, margin) else "open")
-            for (name, one), bad in zip(known, worse, strict=True)
-        ]
+        worse = called_worse(np.array([float(p_of_drop(one + shift)) for _, one, _, shift in known]))
+        found = []
+        for (name, one, least, _), bad in zip(known, worse, strict=True):
+            state: GuardrailState = "worse" if bad else "cleared" if cleared(one, least) else "open"
+            needed = 1.645 * float(one.std(ddof=1)) / max(least + float(one.mean()), 0.01)
+            more = max(1, int(np.ceil(needed**2)) - len(one)) if state == "open" else 0
+            found.append(Guardrail(name, effect(one, n=len(one)), state, more))
+        return found
 
-    def primary(self, look: int, bounds: Sequence[float], outcome: int = GOING) -> Primary:
-        """Measure the target where it failed."""
-        failing = self.stratum == FAILING
-        values = self.users_of(self.differences(look)[:, 0], failing)
-        worst = self.users_of(self.differences(look, worst=True)[:, 0], failing & (self.wave <= look))
-        n = int((~np.isnan(self.differences(look)[failing, 0])).sum())
+    def primary(self, arm: int, ended: ProofEnd) -> Primary:
+        """Measure the target where it failed, with the interval of the look at which the proof ended."""
+        look, bound = ended.look, ended.bounds[ended.look]
+        difference = self.differences(look, arm)[:, 0]
+        values = self.users_of(difference, FAILING)
+        n = int((~np.isnan(difference[self.stratum == FAILING])).sum())
         if len(values) < FEWEST_USERS:
             nothing = PairedEffect(0.0, -1.0, 1.0, 0.0, n, len(values))
-            return Primary(nothing, nothing, look + 1, outcome, 1.0, length=False)
-        ratio = self.users_of(self.log_ratio(look), failing & ~np.isnan(self.differences(look)[:, 0]))
+            return Primary(nothing, nothing, look + 1, ended.outcome, 1.0, length=False)
+        worst = self.users_of(self.differences(look, arm, worst=True)[:, 0], FAILING)
+        ratio = self.users_of(np.where(np.isnan(difference), np.nan, self.log_ratio("length", look, arm)), FAILING)
         return Primary(
-            effect(values, bounds[look], n),
-            effect(worst, bounds[look], int((failing & (self.wave <= look)).sum())),
+            effect(values, bound, n),
+            effect(worst, bound, int(((self.stratum == FAILING) & (self.wave <= look)).sum())),
             look + 1,
-            outcome,
-            smallest_effect(float(values.std(ddof=1)), len(values), bounds[look]),
+            ended.outcome,
+            smallest_effect(float(values.std(ddof=1)), len(values), bound),
             length=len(values) > FEWEST_USERS and bool(by_length(values, ratio)),
         )
 
-    def log_ratio(self, look: int) -> Floats:
-        """Return ln(new length / old length) `[context]`."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            mean = np.nanmean(np.log(np.maximum(self.length, 1)), axis=2)
-        found = mean[:, NEW] - mean[:, OLD]
+    def log_ratio(self, name: str, look: int, arm: int = 1) -> Floats:
+        """Return ln(new / old) of a size `[context]`."""
+        mean = mean_of_known(np.log(np.maximum(self.sizes[name], 1e-9)))
+        found = mean[:, arm] - mean[:, OLD]
         found[self.wave > look] = np.nan
         return np.asarray(found)
 
-    def outcome_at(self, look: int, bounds: Sequence[float]) -> int:
-        """Decide at a look; see `looks.decided`."""
-        guards = self.guardrails(look)
-        clear = bool(guards) and all(one.state == "cleared" for one in guards)
-        z = np.array([self.primary(look, bounds).effect.z])
-        return int(decided(z, look, bounds, np.array([clear]))[0])
+    def looked(self, look: int, alpha: float, ended: Mapping[int, ProofEnd]) -> dict[int, ProofEnd]:
+        """Decide on each change that is still open, by Holm: the clearest first, at a stricter level with more of them.
 
-    def traffic(self, look: int, shares: Sequence[float]) -> float | None:
+        Args:
+            ended: By arm, what earlier looks decided.
+        """
+        found, arms = dict(ended), self.values.shape[1] - 1
+        rejected = sum(one.outcome in (BETTER, WORSE) for one in found.values())
+        first = ProofEnd(GOING, look, alpha)
+        z = {arm: self.primary(arm, first).effect.z for arm in range(1, arms + 1) if arm not in found}
+        for arm in sorted(z, key=lambda one: -abs(z[one])):
+            at = first._replace(alpha=alpha / max(1, arms - rejected))
+            guards = self.guardrails(look, arm)
+            clear = bool(guards) and all(one.state == "cleared" for one in guards)
+            outcome = int(decided(np.array([z[arm]]), look, at.bounds, np.array([clear]))[0])
+            rejected += outcome in (BETTER, WORSE)
+            if outcome != GOING:
+                found[arm] = at._replace(outcome=outcome)
+        return found
+
+    def score(self, look: int, arm: int) -> float:
+        """Return what a selection goes by: the effect, less twice each guardrail's drop beyond its noise."""
+        difference = self.differences(look, arm)
+        target, *guards = (self.users_of(difference[:, q]) for q in range(len(self.names)))
+        drops = [max(0.0, -float(upper_bound(one))) for one in guards if len(one) >= FEWEST_USERS]
+        return (float(target.mean()) if len(target) else -1.0) - 2 * sum(drops)
+
+    def headroom(self) -> Headroom:
+        """Tell whether a change is worth looking for; see `Headroom`."""
+        old = mean_of_known(self.values)[:, OLD, 0]
+        fine, fails = self.users_of(old, FINE), self.users_of(old, FAILING)
+        room, high = float(fine.mean() - fails.mean()), float(upper_bound_of_difference(fine, fails))
+        naive, best = (self.users_of(self.differences(0, arm)[:, 0], FAILING) for arm in (NAIVE, CEILING))
+        ceiling_high = float(upper_bound(best))
+        ended = "no prompt mends this here: it lacks knowledge or tools" if ceiling_high < ROOM else ""
+        if high < ROOM:
+            ended = "it no longer fails more there than elsewhere, with this model and prompt"
+        return Headroom(room, high, effect(naive, NORMAL), effect(best, NORMAL), ceiling_high, ended)
+
+    def traffic(self, look: int, arm: int, shares: Sequence[float]) -> float | None:
         """Return the effect per conversation of traffic; None where a stratum has no contexts.
 
         Args:
             shares: Of conversations, by stratum.
         """
-        difference, total = self.differences(look)[:, 0], 0.0
+        difference, total = self.differences(look, arm)[:, 0], 0.0
         for stratum, share in enumerate(shares):
             mine = difference[(self.stratum == stratum) & ~np.isnan(difference)]
             if share and not len(mine):
                 return None
             total += share * float(mine.mean()) if share else 0.0
         return total
+
+
+def mean_of_known(values: Floats) -> Floats:
+    """Return means over replies `[context, arm, …]` of `[context, arm, reply, …]`; NaN where there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # an arm without a reply has no mean
+        return np.asarray(np.nanmean(values, axis=2))
 
 
 def verdict_of(primary: Primary, guards: Sequence[Guardrail], against: Sequence[str] = ()) -> tuple[Verdict, list[str]]:
@@ -181,4 +266,5 @@ def verdict_of(primary: Primary, guards: Sequence[Guardrail], against: Sequence[
     said += against
     if said:
         return "not cleared", said
-    return "judged better", [f"open: {one.name}" for one in guards if one.state == "open"]
+    needs = [f"open: {one.name}, needs about {one.more} more users" for one in guards if one.state == "open"]
+    return "judged better", needs

@@ -93,21 +93,21 @@ class Labeled:
     """One way of drawing labels: labels at random, and what is known of the rest.
 
     Attributes:
-        good: Label of each labeled conversation `[n]`.
+        good: Label of each labeled conversation; ½ for neither `[n]`.
         probability: Probability of each, by a model that has not seen its label `[n]`.
         rest: Probabilities of the conversations without a label `[N]`.
         user: Number of each labeled conversation's user `[n]`; None: each is alone.
         user_of_rest: The same for the rest `[N]`.
     """
 
-    good: Bools
+    good: Bools | Floats
     probability: Floats
     rest: Floats
     user: Ints | None = None
     user_of_rest: Ints | None = None
 
 
-def wilson_share(good: Bools, method: str, note: str = "") -> Share:
+def wilson_share(good: Bools | Floats, method: str, note: str = "") -> Share:
     """Estimate a share from its labels alone, with Wilson's interval."""
     p, n = float(np.mean(good)), len(good)
     low, high = wilson(p, n)
@@ -285,7 +285,7 @@ def _ends(value: float, se: float, units: int, level: float) -> tuple[float, flo
     return max(0.0, value - half), min(1.0, value + half)
 
 
-def _correlation(good: Bools, probability: Floats) -> float:
+def _correlation(good: Bools | Floats, probability: Floats) -> float:
     if np.ptp(probability) == 0 or np.ptp(good.astype(float)) == 0:
         return 0.0
     return float(np.corrcoef(good, probability)[0, 1])

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -158,7 +159,7 @@ def inspect_logs(sources: Sources | Logs, *, reading: ReadOptions, progress: Pro
 
 def languages_of(conversations: Iterable[Conversation]) -> dict[str, int]:
     """Count languages (ISO 639-1) of the users' words; `unsure` for few words, or many languages."""
-    language = _identifier()
+    language = language_of_text()
     return _ordered(language(words_of_user(one)) for one in conversations)
 
 
@@ -168,7 +169,9 @@ def words_of_user(conversation: Conversation) -> str:
     return _CODE.sub(" ", said)[:4000]
 
 
-def _identifier() -> Callable[[str], str]:
+@lru_cache(maxsize=1)
+def language_of_text() -> Callable[[str], str]:
+    """Return what tells the language of a text; `unsure` for few words."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # its model takes a third of a second to load
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

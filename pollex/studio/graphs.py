@@ -21,6 +21,7 @@ from pollex.graphs.grade.graph import build as build_grade
 from pollex.graphs.judge.graph import build as build_judge
 from pollex.graphs.learn.graph import build as build_learn
 from pollex.graphs.questionnaire.graph import build as build_ask
+from pollex.graphs.remedy.graph import build as build_remedy
 from pollex.graphs.run import OUTSIDE
 from pollex.graphs.score.graph import build as build_score
 from pollex.graphs.simulate.graph import build as build_simulate
@@ -112,3 +113,4 @@ judge = served("judge", build_judge(), use_cases.judge)
 grade = served("grade", build_grade(), use_cases.grade)
 ask = served("ask", build_ask(), use_cases.ask)
 simulate = served("simulate", build_simulate(), use_cases.simulate)
+remedy = served("remedy", build_remedy(), use_cases.remedy)

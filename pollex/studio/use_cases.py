@@ -13,6 +13,7 @@ from pollex.graphs.grade.graph import GradeContext
 from pollex.graphs.judge.graph import JudgeContext
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.questionnaire.graph import AskContext
+from pollex.graphs.remedy.graph import RemedyContext
 from pollex.graphs.score.graph import ScoreContext
 from pollex.graphs.simulate.graph import SimulateContext
 from pollex.rubrics.learning.settings import LearnSettings, budget_of
@@ -23,6 +24,9 @@ from pollex.services import learn as learning
 from pollex.services import score as scoring
 from pollex.services import simulate as simulating
 from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.remedy import run as remedying
+from pollex.services.remedy.assistants import named_assistant, of_profiles
+from pollex.services.remedy.sample import RemedyOptions
 from pollex.store.folder import STORE, VARIABLE
 
 
@@ -61,6 +65,14 @@ def grade(given: GradeContext) -> None:
 def ask(given: AskContext) -> None:
     """Ask a questionnaire about each conversation of a log."""
     asking.ask(given.logs, given.questionnaire or PAPER, reading=ReadOptions(), **common(given))
+
+
+def remedy(given: RemedyContext) -> None:
+    """Find or take changes of a prompt, and prove them."""
+    options = RemedyOptions(prompt=Path(given.prompt), target=given.target, edit=tuple(given.edit), people=given.people)
+    asked = named_assistant(given.assistant or None, of_profiles(Path(given.profiles)) if given.profiles else {})
+    reading = ReadOptions(group_field=given.group_field or None)
+    remedying.remedy(given.logs, Path(given.rubrics), options, asked, reading=reading, **common(given))
 
 
 def simulate(given: SimulateContext) -> None:

@@ -6,22 +6,23 @@ that took no part in finding it.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.errors import WrongUse
 from pollex.usecases.families import RUBRICS, ByJudge, Grouped, Reading, Stored
 from pollex.usecases.use_case import Crew, UseCase, opt, options, use_case
 
 if TYPE_CHECKING:
     from pollex.services.logs import Data
+    from pollex.services.remedy.assistants import AssistantOptions
     from pollex.services.remedy.brief import BriefResult
     from pollex.services.remedy.cases import CasesResult
     from pollex.services.remedy.result import RemedyResult
-    from pollex.services.remedy.run import AssistantOptions
+    from pollex.services.remedy.sample import RemedyOptions
     from pollex.usecases.families import Rubrics
 
-GATE_FAILED = 4
+GATE_FAILED, GATE = 4, ("worse", "not cleared", "people prefer the old one")
 
 
 @options
@@ -64,11 +65,13 @@ class WriteCases(OnReplies, UseCase["CasesResult"]):
 
 @use_case("remedy run")
 class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
-    """Prove your own change of the prompt: both prompts are asked now, on conversations that took no part in it.
+    """Prove a change of the prompt, yours or a model's: both prompts are asked now, on users who took no part in it.
 
-    Each logged conversation is taken up to a reply that failed, and the assistant is asked for that reply again, under
-    the old and under the new prompt. What a judge finds is "judged better"; better is what people or thumbs tell.
-    Replies that are missing are never a score. Exit code 4: worse, or not cleared.
+    Without --edit the [proposer] of the profiles proposes changes, once replies still fail and a prompt can mend that;
+    the run waits until a person accepts some (--accept). Each logged conversation is taken
+    up to a reply that failed, and the assistant is asked for that reply again, under the old and under the new prompt.
+    What a judge finds is "judged better"; better is what people or thumbs tell. Missing replies are never
+    a score. Exit code 4: worse, or not cleared.
 
     \b
     Examples
@@ -80,36 +83,46 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     """
 
     does, plans = "remedy.run.remedy", True
-    bundle = "services.remedy.sample.RemedyOptions"
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     prompt: Path | str = opt("The assistant's system prompt, or its template.", metavar="FILE")
     target: str = opt("Id of the rubric to aim at, or its beginning.", metavar="ID")
-    edit: Path | str = opt("The change: a diff (.diff, .patch), or the changed prompt.", metavar="FILE")
-    profiles: Path | str | None = opt("File with a table [assistant]: model and more.", default=None, metavar="FILE")
+    edit: tuple[str, ...] | Path | str = opt(
+        "A change: a diff (.diff, .patch), or the changed prompt; repeatable.", default=(), many=True, metavar="FILE"
+    )
+    accept: str | None = opt("Proposals to try: all, or their names between commas.", default=None, metavar="NAMES")
+    people: int = opt("Pairs that people compare; none if not set.", default=0, place="setting", least=0)
+    profiles: Path | str | None = opt(
+        "File with tables [assistant], [proposer], [second]: model and more.", default=None, metavar="FILE"
+    )
     assistant: str | Any | None = opt(
         "MODULE:FUNCTION or graph of yours, or a folder of files.", default=None, metavar="NAME"
     )
     out: Path | str | None = opt("Where the result is written (.json).", default=None, typed=Path("remedy.json"))
     keep: tuple[str, ...] = opt("Pattern of lines that no edit may change; repeatable.", default=(), metavar="REGEX")
-    any_prompt: bool = opt("Take conversations under another system prompt, too.", default=False)
+    any_prompt: bool = opt("Take conversations under another system prompt, too.", default=False, place="rare")
     margin: float = opt("Drop of a guardrail that is to be ruled out; 0.1 if not set.", default=0.1, place="setting")
+    candidates: int = opt("Proposals; 6 if not set.", default=6, place="setting", least=1, most=16)
+    finalists: int = opt("Proposals that are proven; 1 if not set.", default=1, place="setting", least=1, most=4)
+    back: int = opt(
+        "Replies before the failure that are asked again; 0 if not set.", default=0, place="setting", least=0
+    )
     seed: int = opt("Random seed of the contexts and replies; 0 if not set.", default=0, place="setting")
 
-    def as_assistant(self, crew: Crew) -> AssistantOptions:
-        """Return who is asked.
+    def as_options(self, crew: Crew) -> RemedyOptions:
+        """Return what the remedy is about."""
+        from pollex.services.remedy.sample import RemedyOptions
 
-        Raises:
-            WrongUse: Nobody is named, or twice.
-        """
+        edit = (self.edit,) if isinstance(self.edit, str | Path) else tuple(self.edit)
+        return RemedyOptions(**self.given(*(one.name for one in fields(RemedyOptions))) | {"edit": edit})
+
+    def as_assistant(self, crew: Crew) -> AssistantOptions:
+        """Return who is asked."""
         from pollex.services.remedy.assistants import named_assistant, of_profiles
 
-        if (self.profiles is None) == (self.assistant is None):
-            raise WrongUse(
-                "name the assistant once", remedy="by a file of profiles, or by what answers", option="assistant"
-            )
-        return named_assistant(self.assistant) if self.profiles is None else of_profiles(Path(self.profiles))
+        return named_assistant(self.assistant, of_profiles(Path(self.profiles)) if self.profiles else {})
 
     def exit_code(self, result: Any) -> int | None:
-        """Return 4 for a change that is worse, or not cleared."""
-        return GATE_FAILED if getattr(result, "verdict", "") in ("worse", "not cleared") else None
+        """Return 4 where a change is worse, or not cleared."""
+        failed = [one for one in getattr(result, "edits", ()) if one.verdict in GATE]
+        return GATE_FAILED if failed else None

@@ -37,7 +37,7 @@ class FittedThumbs:
     @classmethod
     def of(cls, material: Material, comparison: Mapping[str, Any]) -> FittedThumbs:
         """Fit the models that `compare` chose."""
-        table, chosen, pool = material.table, material.in_order, candidates(material)
+        table, chosen, pool = material.table, material.chosen, candidates(material)
         seen = comparison["held_out"]
         answers = table.probabilities(pool.conversations, chosen)
         model = model_of(comparison["chosen"], answers, chosen, pool.conversations)
@@ -51,7 +51,7 @@ class FittedThumbs:
         conversations = material.held_out
         if not conversations:
             return {}
-        found = self.model.probability(material.table.probabilities(conversations, material.in_order))
+        found = self.model.probability(material.table.probabilities(conversations, material.chosen))
         return dict(zip((c.id for c in conversations), found.tolist(), strict=True))
 
 

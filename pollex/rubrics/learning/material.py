@@ -62,11 +62,6 @@ class Material:
     chosen: tuple[Rubric, ...] = ()
 
     @property
-    def in_order(self) -> tuple[Rubric, ...]:
-        """The chosen rubrics by id: first weights of the network depend on the order, and a refit knows no other."""
-        return tuple(sorted(self.chosen, key=lambda rubric: rubric.id))
-
-    @property
     def by_model(self) -> bool:
         """Whether a model judges."""
         return self.judge_record.kind == LLM

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pollex.errors import UNREADABLE, BadInput
+from pollex.rubrics.rubric import Rubric
 from pollex.services.remedy.prompt_text import PromptText
 
 HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
@@ -20,17 +21,39 @@ class PromptEdit:
 
     Attributes:
         name: As people call it.
+        purpose: What it is for, in the proposer's words.
+        refused: Why it isn't tried; empty if it is.
     """
 
     name: str
     old: PromptText
     new: PromptText
+    purpose: str = ""
+    refused: str = ""
 
     @property
     def diff(self) -> str:
         """The change as a unified diff."""
         lines = difflib.unified_diff(self.old.lines, self.new.lines, "old", "new", lineterm="")
         return "\n".join([*lines, ""])
+
+    @property
+    def added(self) -> str:
+        """The lines that it adds."""
+        found = difflib.ndiff(self.old.lines, self.new.lines)
+        return "\n".join(line[2:] for line in found if line.startswith("+ "))
+
+
+def with_line(prompt: PromptText, line: str) -> PromptText:
+    """Return a prompt with one more line at its end."""
+    return replace(prompt, text=f"{prompt.text.rstrip()}\n{line}\n")
+
+
+def naive_sentence(rubric: Rubric) -> str:
+    """Write the rubric's opposite as one sentence of a prompt: the floor that every clever edit has to beat."""
+    said = rubric.text.strip().rstrip(".")
+    lead = "Wherever it fits, reply" if rubric.polarity == "sat" else "Never reply"
+    return f"{lead} so that this is true: {said}."
 
 
 def read_edit(path: Path, prompt: PromptText) -> PromptEdit:

@@ -1,196 +1,193 @@
-"""What a proof came to, and its files."""
+"""What a remedy came to, and its files."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pollex.agents.assistant import AssistantReply
-from pollex.conversations.logs import BadRow
 from pollex.formats.write import draft_of, write_rows
-from pollex.graphs.remedy.run import Proven
-from pollex.measures.paired_effects import PairedEffect
-from pollex.measures.proofs import Guardrail, Primary, Verdict
 from pollex.rubrics.answers import Answer
-from pollex.rubrics.records import ChosenRubric
-from pollex.services.remedy.edits import PromptEdit
-from pollex.services.remedy.sample import ProofSample
-from pollex.services.results import Shown, Usage, bad_rows_json, usage_json
+from pollex.services.results import Shown, Usage, usage_json
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from pollex.graphs.remedy.trial import Trial
+
 FORMAT = 1
-COLUMNS = {
-    "context": "VARCHAR",
-    "conversation": "VARCHAR",
-    "user": "VARCHAR",
-    "stratum": "VARCHAR",
-    "turn": "INTEGER",
-    "arm": "VARCHAR",
-    "k": "INTEGER",
-    "reply": "VARCHAR",
-    "outcome": "VARCHAR",
-    "length": "INTEGER",
-    "values": "JSON",
-    "distributions": "JSON",
-}
+COLUMNS = dict.fromkeys(("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"), "VARCHAR")
+COLUMNS |= {"turn": "INTEGER", "k": "INTEGER", "length": "INTEGER", "values": "JSON", "distributions": "JSON"}
 STRATA = ("failing", "fine", "any")
-ARMS = ("old", "new")
+RANKS = ("better, people agree", "judged better", "judged better, by its own family", "no difference found",
+         "not cleared", "people prefer the old one", "worse")  # fmt: skip
+"""Verdicts, the best first."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class RemedyResult(Shown):
-    """What a change of the prompt does, with its level of evidence: R, replies judged by rubrics.
+@dataclass(frozen=True, kw_only=True)
+class ProvenEdit:
+    """What one change of the prompt does; all are JSON values.
 
     Attributes:
+        level: R, replies judged by rubrics; P, people prefer it.
         against: What speaks against the change, or is open, the worst first.
+        primary: Effect on the target where it failed; see `measures.proofs.Primary`.
         traffic: The effect per conversation of the log; None where a stratum is empty.
-        usage: Of the assistant, or of the judge where only that is a model.
-        judging: Of the judge, where both are.
-        times: Which proof of this target on these conversations it is.
+        thumbs: Effect on the probability of a thumb up, or None with the reason.
+        pair, wording, people: What a reader without rubrics, other words and people say; None: not asked.
     """
 
-    run: str
-    registered: str
-    edit: PromptEdit
-    target: ChosenRubric
-    verdict: Verdict
-    against: tuple[str, ...]
-    primary: Primary
-    guardrails: tuple[Guardrail, ...]
+    name: str
+    diff: str
+    prompt: str
+    purpose: str
+    verdict: str
+    level: str
+    against: list[str]
+    primary: dict[str, Any]
+    guardrails: list[dict[str, Any]]
     traffic: float | None
-    sample: ProofSample
-    proven: Proven
-    assistant: str
-    judge: str
-    times: int
-    out: Path | None = None
-    bad_rows: tuple[BadRow, ...] = ()
-    usage: Usage | None = None
-    judging: Usage | None = None
-    notes: tuple[str, ...] = ()
-
-    level = "R"
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row was read."""
-        return not self.bad_rows
+    thumbs: dict[str, Any]
+    pair: dict[str, Any] | None
+    wording: list[dict[str, Any]] | None
+    people: dict[str, Any] | None
+    shown_over_sealed: dict[str, Any] | None
 
     @property
     def headline(self) -> str:
         """Return the verdict with its interval and level."""
-        one = self.primary.effect
-        figures = f"{one.value:+.3f} [{one.low:+.3f}, {one.high:+.3f}] of the scale, n = {one.n}, {one.users} users"
-        said = f"{self.verdict} ({self.level}: replies judged by rubrics): {figures}, look {self.primary.look} of 4"
+        one = self.primary["effect"]
+        figures = f"{one['value']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}] of the scale, n = {one['n']}"
+        basis = "people compared blind" if self.level == "P" else "replies judged by rubrics"
+        said = (
+            f"{self.verdict} ({self.level}: {basis}): {figures}, {one['users']} users, look {self.primary['look']} of 4"
+        )
         if self.verdict == "no difference found":
-            said += f"; {self.primary.smallest:.3f} would have been found in 80 %"
+            said += f"; {self.primary['smallest']:.3f} would have been found in 80 %"
         return said
 
     def records(self) -> list[dict[str, Any]]:
         """Return a row for the target and each guardrail."""
-        rows: list[tuple[str, str, PairedEffect, str]] = [
-            ("target", self.target.text, self.primary.effect, self.verdict)
-        ]
-        rows += [("guardrail", one.name, one.effect, one.state) for one in self.guardrails]
-        return [{"kind": kind, "what": what, **asdict(one), "state": state} for kind, what, one, state in rows]
+        about = {"edit": self.name, "kind": "target", "what": "target", "state": self.verdict}
+        rows = [about | self.primary["effect"]]
+        about["kind"] = "guardrail"
+        return rows + [about | {"what": one["name"], "state": one["state"]} | one["effect"] for one in self.guardrails]
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas table of a row for the target and each guardrail."""
+        from pandas import DataFrame  # it takes half a second to import
+
+        return DataFrame(self.records())
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RemedyResult(Shown):
+    """What changes of the prompt do, each with its level of evidence.
+
+    Attributes:
+        edits: The best first; empty where it ended before a proof.
+        record: All else that is kept, as JSON values.
+        replies: A row a reply.
+        usage: Of the assistant, or of the judge where only that is a model; the others' by role in `usages`.
+    """
+
+    edits: tuple[ProvenEdit, ...]
+    record: Mapping[str, Any]
+    replies: tuple[dict[str, Any], ...] = ()
+    run: str = ""
+    out: Path | None = None
+    usage: Usage | None = None
+    usages: Mapping[str, Usage] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row was read."""
+        return not self.record["bad_rows"]
+
+    @property
+    def verdict(self) -> str:
+        """The best change's verdict; or why it ended before a proof."""
+        return self.edits[0].verdict if self.edits else str(self.record["ended"])
+
+    @property
+    def headline(self) -> str:
+        """Return the best change's verdict with its interval and level."""
+        return self.edits[0].headline if self.edits else self.verdict
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for the target and each guardrail of each change."""
+        return [row for one in self.edits for row in one.records()]
 
     def pairs(self) -> DataFrame:
         """Return a pandas table of a row a reply."""
         from pandas import DataFrame  # it takes half a second to import
 
-        return DataFrame(self.replies())
+        return DataFrame(list(self.replies))
 
     def save(self, path: str | Path) -> None:
-        """Write the result, a table of replies, and the edit."""
+        """Write the result, a table of replies, and the changes."""
         write_result(self, Path(path))
 
-    def replies(self) -> list[dict[str, Any]]:
-        """Return a row a reply."""
-        names, rows = self.proven.arrays.names, []
-        for (n, arm, k), found in sorted(self.proven.texts.items()):
-            context, here = self.sample.contexts[n], self.proven.arrays.values[n, arm, k]
-            answers = self.proven.answers.get((n, arm, k), ())
-            spoken = isinstance(found, AssistantReply)
-            rows.append(
-                {
-                    "context": context.id,
-                    "conversation": context.conversation.id,
-                    "user": hashlib.sha256(context.user.encode("utf-8", "replace")).hexdigest()[:12],
-                    "stratum": STRATA[self.sample.strata[n]],
-                    "turn": context.turn,
-                    "arm": ARMS[arm],
-                    "k": k,
-                    "reply": found.text if isinstance(found, AssistantReply) else "",
-                    "outcome": "replied" if isinstance(found, AssistantReply) else found.kind,
-                    "length": len(found.text) if isinstance(found, AssistantReply) else None,
-                    "values": {name: None if np.isnan(v) else float(v) for name, v in zip(names, here, strict=True)},
-                    "distributions": {a.question_id: list(a.probabilities) for a in answers if isinstance(a, Answer)}
-                    if spoken
-                    else {},
-                }
-            )
-        return rows
+    def kept(self) -> dict[str, Any]:
+        """Return what is written: the same for the same replies."""
+        level = self.edits[0].level if self.edits else None
+        edits = [asdict(one) for one in self.edits]
+        return {"format": FORMAT, "verdict": self.verdict, "level": level, **self.record, "edits": edits}
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints, and that are written."""
-        strata = {name: self.sample.strata.count(n) for n, name in enumerate(STRATA)}
-        primary = asdict(self.primary) | {"level": self.level}
-        missing = {ARMS[arm]: dict(sorted(kinds.items())) for arm, kinds in self.proven.missing.items()}
-        return (
-            {
-                "format": FORMAT,
-                "run": self.run,
-                "registered": self.registered,
-                "proof": self.times,
-                "assistant": self.assistant,
-                "judge": self.judge,
-                "target": {"id": self.target.id, "text": self.target.text, "polarity": self.target.polarity},
-                "edit": {"name": self.edit.name, "diff": self.edit.diff},
-                "verdict": self.verdict,
-                "against": list(self.against),
-                "level": self.level,
-                "primary": primary,
-                "traffic": self.traffic,
-                "thumbs": {"value": None, "reason": "this version gives no figure in thumbs"},
-                "guardrails": [asdict(one) | {"sealed": False} for one in self.guardrails],
-                "contexts": strata | {"users": self.sample.users, "learned_from": self.sample.learned},
-                "left_out_by_prompt": self.sample.unmatched,
-                "missing": missing,
-                "notes": [*self.notes, *self.sample.notes],
-                "bad_rows": bad_rows_json(self.bad_rows),
-            }
-            | usage_json(self.usage)
-            | ({} if self.judging is None else {"judging": self.judging.by_stage()})
-        )
+        """Return the JSON values that `--json` prints."""
+        others = {role: one.by_stage() for role, one in self.usages.items()}
+        return {"run": self.run} | self.kept() | usage_json(self.usage) | others
+
+    @classmethod
+    def of_kept(cls, kept: Mapping[str, Any]) -> RemedyResult:
+        """Return a result that was kept."""
+        record = {name: value for name, value in kept.items() if name not in ("edits", "format", "verdict", "level")}
+        return cls(edits=tuple(ProvenEdit(**one) for one in kept["edits"]), record=record)
+
+
+def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
+    """Return a row a reply of a trial."""
+    rows = []
+    for (n, arm, k), found in sorted(trial.texts.items()):
+        context, here = trial.contexts[n], trial.arrays.values[n, arm, k]
+        spoken = isinstance(found, AssistantReply)
+        answers = trial.answers.get((n, arm, k), ())
+        values = {name: None if np.isnan(v) else float(v) for name, v in zip(trial.arrays.names, here, strict=True)}
+        row = {
+            "trial": trial.name,
+            "context": context.id,
+            "conversation": context.conversation.id,
+            "user": hashlib.sha256(context.user.encode("utf-8", "replace")).hexdigest()[:12],
+            "stratum": STRATA[trial.arrays.stratum[n]],
+            "arm": arms[arm],
+            "turn": context.turn,
+            "k": k,
+            "reply": found.text if isinstance(found, AssistantReply) else "",
+            "outcome": "replied" if isinstance(found, AssistantReply) else found.kind,
+            "length": len(found.text) if isinstance(found, AssistantReply) else None,
+            "values": values,
+            "distributions": {a.question_id: list(a.probabilities) for a in answers if isinstance(a, Answer)},
+        }
+        rows.append(row if spoken else row | {"distributions": {}})
+    return rows
 
 
 def write_result(result: RemedyResult, out: Path) -> None:
-    """Write the result, the table of replies, and the edit."""
+    """Write the result, the table of replies, and the changes."""
     folder = out.with_name(f"{out.stem}-edits")
     folder.mkdir(parents=True, exist_ok=True)
-    for path, text in (
-        (folder / "1.diff", result.edit.diff),
-        (folder / "1.md", result.edit.new.text),
-        (out, json_of(result)),
-    ):
+    texts = {out: json.dumps(result.kept(), ensure_ascii=False, indent=1, allow_nan=False) + os.linesep}
+    for number, one in enumerate(result.edits, 1):
+        texts |= {folder / f"{number}.diff": one.diff, folder / f"{number}.md": one.prompt}
+    for path, text in texts.items():
         with draft_of(path) as draft:
             draft.write_text(text, encoding="utf-8", errors="replace")
-    write_rows(out.with_name(f"{out.stem}-pairs.parquet"), result.replies(), COLUMNS)
-
-
-def json_of(result: RemedyResult) -> str:
-    """Return the result as the text of its file."""
-    whole = {
-        name: value
-        for name, value in result.as_json().items()
-        if name not in ("usage", "probe_calls", "judging", "run")
-    }
-    return json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False) + os.linesep
+    write_rows(out.with_name(f"{out.stem}-pairs.parquet"), list(result.replies), COLUMNS)

@@ -1,74 +1,112 @@
-"""The contexts of a proof: where the target failed, where it went well, and any others."""
+"""The contexts of a remedy: where the target failed, where it went well, and any others; by who may see them."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext, chance_of, in_order, may_answer
+from pollex.measures.arrays import Ints
 from pollex.measures.looks import LOOKS
 from pollex.measures.paired_effects import MARGIN
 from pollex.measures.proofs import ANY, FAILING, FINE
 from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.remedy.contexts import Held, failing, fine
+from pollex.services.remedy.edits import PromptEdit
 from pollex.services.remedy.prompt_text import PromptText
 from pollex.services.remedy.rendering import rendered_for
+from pollex.services.remedy.split import RemedyPart, parts_of
 from pollex.text import count
 
 FAILURES, OTHERS = 80, 100
 ENOUGH = 40
 """Contexts of new conversations from which on none is taken that the rubrics were learned from."""
+FEW_DATA = 120
+"""Failing contexts under which there is one proposal, and no selection."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemedyOptions:
-    """What a proof is about.
+    """What a remedy is about.
 
     Attributes:
+        edit: Changes of the user; empty: they are proposed.
         keep: Patterns of lines of the prompt that nobody may change.
         any_prompt: Whether conversations under another system prompt count, too.
         margin: Drop of a guardrail that is to be ruled out.
+        candidates, finalists: Proposals that are tried, and that are proven.
+        accept: Names of the proposals to try, or `all`; None: a person is waited for.
+        people: Pairs that people are asked to compare.
+        back: Turns of the assistant before the one where a failure shows.
     """
 
     prompt: Path
     target: str
-    edit: Path
+    edit: tuple[str | Path, ...] = ()
     keep: tuple[str, ...] = ()
     any_prompt: bool = False
     margin: float = MARGIN
+    candidates: int = 6
+    finalists: int = 1
+    accept: str | None = None
+    people: int = 0
+    back: int = 0
     seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProofSample:
-    """The contexts of a proof.
+class RemedySample:
+    """All contexts of a log, by stratum, in the random order of users.
 
     Attributes:
+        parts: Of each conversation by id; of none where the user gave the changes, for all of them prove then.
         shares: Of conversations, by stratum.
-        learned: Contexts whose conversations the rubrics were learned from.
+        learned: Beginnings of the text hashes of conversations that the rubrics were learned from.
         unmatched: Conversations that are left out, since the prompt doesn't make their system turn.
     """
 
     target: Held
     guards: tuple[ChosenRubric, ...]
-    contexts: tuple[ReplyContext, ...]
-    strata: tuple[int, ...]
+    strata: Mapping[int, Sequence[ReplyContext]]
+    parts: Mapping[str, RemedyPart]
     shares: tuple[float, ...]
-    learned: int
+    learned: frozenset[str]
     unmatched: int
 
+    def taken(self, parts: Collection[str], *most: int) -> list[tuple[ReplyContext, int]]:
+        """Return contexts of some parts with their strata; new conversations first.
+
+        Args:
+            most: Of each stratum.
+        """
+        found: list[tuple[ReplyContext, int]] = []
+        for stratum, number in enumerate(most):
+            mine = [one for one in self.strata[stratum] if self.parts.get(one.conversation.id, "prove") in parts]
+            new = [one for one in mine if not self.known(one)]
+            chosen = new[:number] if len(new) >= min(ENOUGH, number) else [*new, *filter(self.known, mine)][:number]
+            found += [(one, stratum) for one in chosen]
+        return found
+
+    def known(self, context: ReplyContext) -> bool:
+        """Tell whether the rubrics were learned from its conversation."""
+        return context.conversation.text_hash[:16] in self.learned
+
     @property
-    def failures(self) -> int:
-        """Failing contexts."""
-        return self.strata.count(FAILING)
+    def proof(self) -> list[tuple[ReplyContext, int]]:
+        """The contexts that prove."""
+        return self.taken(("prove",), FAILURES, OTHERS // 2, OTHERS // 2)
 
     @property
     def users(self) -> int:
-        """Users of the failing contexts."""
-        return len({c.user for c, s in zip(self.contexts, self.strata, strict=True) if s == FAILING})
+        """Users of the failing contexts that prove."""
+        return len({context.user for context, stratum in self.proof if stratum == FAILING})
 
     @property
     def notes(self) -> list[str]:
@@ -77,9 +115,20 @@ class ProofSample:
         if self.unmatched:
             told = "the prompt doesn't make their system turn, or a value is missing"
             found.append(f"{count(self.unmatched, 'conversation')} left out: {told} (--any-prompt takes them)")
-        if self.learned:
-            found.append(f"{count(self.learned, 'context')} of conversations that the rubrics were learned from")
+        if known := sum(self.known(context) for context, _ in self.proof):
+            found.append(f"{count(known, 'context')} of conversations that the rubrics were learned from")
         return found
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """All that a remedy is begun with."""
+
+    rubric_set: RubricSet
+    prompt: PromptText
+    edits: Sequence[PromptEdit]
+    sample: RemedySample
+    logs: Logs
 
 
 def sampled(
@@ -89,38 +138,41 @@ def sampled(
     learned: frozenset[str],
     prompt: PromptText,
     options: RemedyOptions,
-) -> ProofSample:
-    """Choose the contexts of a proof: failing ones, fine ones, and any others, in the random order of users."""
-    seed = options.seed
-    strata: dict[int, Sequence[ReplyContext]] = {FAILING: failing(target), FINE: fine(target)}
+) -> RemedySample:
+    """Choose the contexts, and who proposes, selects and proves."""
+    strata: dict[int, list[ReplyContext]] = {FAILING: list(failing(target)), FINE: list(fine(target))}
     taken = {one.id for contexts in strata.values() for one in contexts}
-    strata[ANY] = [one for one in map(any_reply(seed), conversations) if one is not None and one.id not in taken]
+    strata[ANY] = [
+        one for one in map(any_reply(options.seed), conversations) if one is not None and one.id not in taken
+    ]
+    shares = [len(strata[one]) / max(len(conversations), 1) for one in (FAILING, FINE)]
+    for _ in range(options.back):
+        strata |= {one: [back for each in strata[one] if (back := before(each))] for one in (FAILING, FINE)}
     unmatched = {
         one.conversation.id
         for contexts in strata.values()
         for one in contexts
         if rendered_for(one, prompt, any_prompt=options.any_prompt) is None
     }
-    chosen: list[ReplyContext] = []
-    numbers: list[int] = []
-    for stratum, most in ((FAILING, FAILURES), (FINE, OTHERS // 2), (ANY, OTHERS // 2)):
-        fit = [one for one in strata[stratum] if one.conversation.id not in unmatched]
-        new = [one for one in in_order(fit, seed) if one.conversation.text_hash[:16] not in learned]
-        known = [one for one in in_order(fit, seed) if one.conversation.text_hash[:16] in learned]
-        mine = new[:most] if len(new) >= min(ENOUGH, most) else [*new, *known][:most]
-        chosen += mine
-        numbers += [stratum] * len(mine)
-    n = max(len(conversations), 1)
-    parts = [len(strata[FAILING]) / n, len(strata[FINE]) / n]
-    return ProofSample(
+    enough = len(strata[FAILING]) >= FEW_DATA
+    return RemedySample(
         target=target,
         guards=guards,
-        contexts=tuple(chosen),
-        strata=tuple(numbers),
-        shares=(*parts, max(0.0, 1 - sum(parts))),
-        learned=sum(one.conversation.text_hash[:16] in learned for one in chosen),
+        strata={
+            stratum: in_order([one for one in contexts if one.conversation.id not in unmatched], options.seed)
+            for stratum, contexts in strata.items()
+        },
+        parts={} if options.edit else parts_of(conversations, learned, options.seed, select=enough),
+        shares=(*shares, max(0.0, 1 - sum(shares))),
+        learned=learned,
         unmatched=len(unmatched),
     )
+
+
+def before(context: ReplyContext) -> ReplyContext | None:
+    """Return the assistant's reply before this one; None where it is the first."""
+    places = [turn for turn in range(context.turn) if may_answer(context.conversation, turn)]
+    return ReplyContext(context.conversation, places[-1]) if places else None
 
 
 def any_reply(seed: int) -> Callable[[Conversation], ReplyContext | None]:
@@ -135,11 +187,11 @@ def any_reply(seed: int) -> Callable[[Conversation], ReplyContext | None]:
     return drawn
 
 
-def waves_of(sample: ProofSample) -> list[int]:
-    """Assign each context the look before which it is asked: a quarter of the users of each stratum each time."""
-    waves: dict[str, int] = {}
+def waves_of(chosen: Sequence[tuple[ReplyContext, int]], waves: int = LOOKS) -> Ints:
+    """Assign each context the wave in which it is asked `[context]`: an equal share of the users of each stratum."""
+    found: dict[str, int] = {}
     for stratum in (FAILING, FINE, ANY):
-        mine = [c.user for c, s in zip(sample.contexts, sample.strata, strict=True) if s == stratum]
-        users = [user for user in dict.fromkeys(mine) if user not in waves]
-        waves |= {user: n * LOOKS // len(users) for n, user in enumerate(users)}
-    return [waves[context.user] for context in sample.contexts]
+        users = [c.user for c, s in chosen if s == stratum and c.user not in found]
+        users = list(dict.fromkeys(users))
+        found |= {user: n * waves // len(users) for n, user in enumerate(users)}
+    return np.array([found[context.user] for context, _ in chosen], int)

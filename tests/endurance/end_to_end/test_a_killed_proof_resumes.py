@@ -43,8 +43,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("moment", [0.2, 0.5, 0.9])
-def test_a_kill_costs_nothing_but_what_was_in_flight(folder: Path, moment: float) -> None:
+MOMENTS = [pytest.param(n / 21, signal.SIGKILL, marks=[pytest.mark.nightly] * (n % 7 != 4)) for n in range(1, 21)]
+STOPS = [pytest.param(n / 6, signal.SIGINT, marks=[pytest.mark.nightly] * (n != 3)) for n in range(1, 6)]
+
+
+@pytest.mark.parametrize(("moment", "stopped_by"), [*MOMENTS, *STOPS])
+def test_a_stop_costs_nothing_but_what_was_in_flight(folder: Path, moment: float, stopped_by: signal.Signals) -> None:
     with ProtocolServer(latency=0.05) as server:
         table = f'[assistant]\nmodel = "m"\nbase_url = "{server.url}"\nconcurrency = {CONCURRENCY}\n'
         (folder / "profiles.toml").write_text(table)
@@ -57,7 +61,7 @@ def test_a_kill_costs_nothing_but_what_was_in_flight(folder: Path, moment: float
         until = paid + moment * paid
         while server.counts()["received"] < until and started.poll() is None:
             time.sleep(0.005)
-        os.kill(started.pid, signal.SIGKILL)
+        os.kill(started.pid, stopped_by)
         started.wait()
         resumed = run_apart(*arguments(folder, "b", "again.json"), "--resume", cwd=folder)
         assert resumed.code == whole.code, resumed.err

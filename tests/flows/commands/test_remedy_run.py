@@ -45,7 +45,7 @@ WORKS = "I've booked a table for Friday at 6 pm. It costs $40."
 def answer(messages, system):
     said = repr(messages) + system
     asked[said] += 1
-    rng = random.Random(f"{said}{asked[said]}")
+    rng = random.Random(f"shop {said}{asked[said]}")
     chance = rng.random()
     if "REFUSE" in system and chance < 0.5:
         raise RuntimeError("no answer")
@@ -115,9 +115,10 @@ def test_a_change_that_mends_is_judged_better_and_never_called_better(proving: R
     found = ended.last
     assert found["verdict"] == "judged better"
     assert found["level"] == "R"
-    assert found["primary"]["effect"]["low"] > 0
+    assert found["edits"][0]["primary"]["effect"]["low"] > 0
     assert "thumbs" in found["notes"][0]
     rows = duckdb.sql(f"SELECT * FROM '{tmp_path}/remedy-pairs.parquet'").df()
+    rows = rows[rows["trial"] == "prove"]
     assert set(rows["arm"]) == {"old", "new"}
     assert (rows.groupby("context").size() == 4).all()
     assert (tmp_path / "remedy-edits" / "1.diff").read_text().count("+Offer") == 1
@@ -143,9 +144,9 @@ def test_what_a_prompt_makes_the_assistant_refuse_is_counted_and_no_score(provin
     assert found["missing"]["new"]["error"] > 20
     assert found["missing"]["old"] == {}
     assert found["verdict"] != "judged better"
-    worst, seen = found["primary"]["worst"]["value"], found["primary"]["effect"]["value"]
+    worst, seen = found["edits"][0]["primary"]["worst"]["value"], found["edits"][0]["primary"]["effect"]["value"]
     assert worst < seen
-    (came,) = [one for one in found["guardrails"] if one["name"] == "a reply came"]
+    (came,) = [one for one in found["edits"][0]["guardrails"] if one["name"] == "a reply came"]
     assert came["state"] == "worse"
 
 
@@ -153,7 +154,10 @@ def test_an_assistant_that_never_answers_proves_nothing(proving: Run, tmp_path: 
     (tmp_path / "shop.py").write_text("def answer(messages, system):\n    raise RuntimeError('down')\n")
     ended = proving("--assistant", "shop:answer")
     assert ended.last["verdict"] == "no difference found"
-    assert (ended.last["primary"]["effect"]["low"], ended.last["primary"]["effect"]["n"]) == (-1.0, 0)
+    assert (ended.last["edits"][0]["primary"]["effect"]["low"], ended.last["edits"][0]["primary"]["effect"]["n"]) == (
+        -1.0,
+        0,
+    )
     assert ended.last["missing"]["new"]["error"] == ended.last["missing"]["old"]["error"]
 
 
@@ -222,10 +226,8 @@ def test_files_are_asked_once_and_arms_can_not_be_told_apart_in_them(proving: Ru
     assert ended.code == 75
     todo = [json.loads(line) for line in (tmp_path / "asked" / "todo.jsonl").read_text().splitlines()]
     systems = [one["messages"][0]["content"] for one in todo]
-    assert systems.count(PROMPT) == len(todo) / 2
-    assert (
-        {one.keys() for one in map(frozenset, todo)} if False else all(set(one) == {"key", "messages"} for one in todo)
-    )
+    assert systems.count(PROMPT) == sum("another time" in one for one in systems)
+    assert all(set(one) == {"key", "messages"} for one in todo)
     assert systems[: len(todo) // 4] != [PROMPT] * (len(todo) // 4)
     replies = [{"key": one["key"], "reply": said(one["messages"][0]["content"], n)} for n, one in enumerate(todo)]
     (tmp_path / "asked" / "replies.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in replies))
@@ -258,7 +260,7 @@ def test_an_endpoint_is_asked_as_planned_and_a_second_run_asks_nothing_again(pro
         assert any("smallest effect" in note for note in plan["notes"])
         ended = proving("--profiles", "profiles.toml")
         assert ended.code in (0, 4), ended.err
-        asked, look = ended.last["usage"]["reply"]["calls"], ended.last["primary"]["look"]
+        asked, look = ended.last["usage"]["reply"]["calls"], ended.last["edits"][0]["primary"]["look"]
         assert asked <= plan["plan"]["reply"]["calls"]
         assert look == 4 or asked < plan["plan"]["reply"]["calls"]
         before = server.counts()["received"]
@@ -275,7 +277,7 @@ def test_judge_and_assistant_see_no_name_of_an_arm(proving: Run, tmp_path: Path)
     )
     assert proving("--assistant", "seen:kept").code == 0
     asked = sys.modules["seen"].seen
-    assert {system for _, system in asked} == {PROMPT, f"{PROMPT}Offer another time where one fails.\n"}
+    assert {system for _, system in asked} > {PROMPT, f"{PROMPT}Offer another time where one fails.\n"}
     assert not [m for messages, _ in asked for m in messages if m["role"] == "system"]
     assert all(messages[-1]["role"] in ("user", "tool") for messages, _ in asked)
 
@@ -307,9 +309,9 @@ def test_a_compiled_graph_is_an_assistant_in_python(proving: Run, tmp_path: Path
         store=tmp_path / "store",
     )
     assert found.verdict == "judged better"
-    assert found.assistant == "graph shop"
-    assert len(found.to_frame()) == 1 + len(found.guardrails)
-    assert set(found.pairs()["arm"]) == {"old", "new"}
+    assert found.record["assistant"] == "graph shop"
+    assert len(found.to_frame()) == 1 + len(found.edits[0].guardrails)
+    assert set(found.pairs()["arm"]) == {"old", "new", "flatterer"}
 
 
 async def test_calls_of_tools_get_what_was_logged_and_any_other_ends_as_diverged() -> None:

@@ -12,12 +12,9 @@ from pollex.measures.looks import (
     NOTHING,
     WORSE,
     alpha_of,
-    bound_at,
     bounds_at_equal_steps,
     conditional_power,
-    crossing,
     decided,
-    spent,
 )
 
 
@@ -29,17 +26,8 @@ def test_the_last_bounds_are_the_published_constants(looks: int, constant: float
     assert bounds[0] == pytest.approx(bounds[-1] * np.sqrt(looks))
 
 
-def test_one_look_is_the_usual_test_and_all_of_alpha_is_spent_in_the_end() -> None:
+def test_one_look_is_the_usual_test() -> None:
     assert bounds_at_equal_steps(1)[0] == pytest.approx(1.96, abs=1e-3)
-    assert spent(1.0) == pytest.approx(0.05)
-    assert spent(0.25) == pytest.approx(2 * norm.sf(3.92), rel=1e-3)
-
-
-def test_an_unplanned_end_crosses_with_what_may_be_spent_up_to_there() -> None:
-    before = [(0.25, 4.049), (0.5, 2.863)]
-    bound = bound_at(0.6, before)
-    found = crossing(np.array([4.049, 2.863, bound]), np.array([0.25, 0.5, 0.6]))
-    assert found == pytest.approx(spent(0.6), abs=1e-5)
 
 
 def test_conditional_power_by_hand() -> None:

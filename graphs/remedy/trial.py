@@ -1,0 +1,239 @@
+"""A trial: contexts whose replies are asked for under several prompts, and judged."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pollex.agents.assistant import (
+    Assistant,
+    AssistantReply,
+    FileAssistant,
+    NoReply,
+    ReplyRequest,
+    continued,
+    messages_before,
+)
+from pollex.agents.llm.second_reader import SecondReader
+from pollex.agents.reply_judge import ReplyJudge
+from pollex.conversations.reply_context import ReplyContext
+from pollex.errors import AnswersPending, PollexError
+from pollex.graphs.ask import detail_of
+from pollex.graphs.batches import BatchWork, at_once
+from pollex.measures.arrays import Floats
+from pollex.measures.proofs import OLD, Headroom, ProofArrays, ProofEnd
+from pollex.rubrics.answers import Answer, Question, Unanswered
+
+REPLY = "reply"
+Place = tuple[int, int, int]
+"""A context, an arm and a reply."""
+Check = Callable[[str, str, ReplyContext], bool]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Contexts that are asked again under several prompts; arm 0 is the old one.
+
+    Attributes:
+        systems: Prompts with each conversation's values `[arm][context]`; empty: this arm isn't asked there.
+        checks: What is checked of a reply without a judge, after the questions.
+        texts: Replies or why there is none, as they come.
+        missing: Replies and judgings that are missing, by arm and kind.
+    """
+
+    name: str
+    contexts: Sequence[ReplyContext]
+    systems: Sequence[Sequence[str]]
+    questions: Sequence[Question]
+    checks: Sequence[Check]
+    arrays: ProofArrays
+    texts: dict[Place, AssistantReply | NoReply] = field(default_factory=dict)
+    answers: dict[Place, Sequence[Answer | Unanswered]] = field(default_factory=dict)
+    missing: dict[int, Counter[str]] = field(default_factory=dict)
+
+    def places(self, where: Sequence[int], arms: Sequence[int]) -> list[Place]:
+        """Return what is asked in some contexts, the arms in turn."""
+        replies = range(self.arrays.values.shape[2])
+        return [(n, arm, k) for n in where for k in replies for arm in arms if self.systems[arm][n]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemedyWork(BatchWork):
+    """The resources of `remedy`.
+
+    Attributes:
+        make_trial: Makes a trial of a name and changes of the prompt.
+        propose: Returns changes that are worth a try, and those that were refused, with the reason.
+        edits: Changes that the user gave; empty: they are proposed.
+        frozen: All that may not change once a proof's first reply is asked for, of its finalists.
+        level: The level of a proof, by what was frozen and what was proven before.
+        sheet: Pairs of replies that people are to compare, of a trial and an arm; empty: nobody is asked.
+        kept: Replies of an earlier session of the run, by key and conversation.
+        trials, ended, found: What came of it.
+    """
+
+    assistant: Assistant
+    judge: ReplyJudge
+    second: SecondReader | None
+    make_trial: Callable[[str, Sequence[Any]], Trial]
+    propose: Callable[[Trial], Any]
+    edits: Sequence[Any]
+    frozen: Callable[[Trial, Sequence[Any]], Mapping[str, Any]]
+    level: Callable[[Mapping[str, Any]], float]
+    finalists: int
+    sheet: Callable[[Trial, int], Sequence[Mapping[str, Any]]]
+    seed: int
+    kept: dict[str, dict[str, Mapping[str, Any]]]
+    trials: dict[str, Trial] = field(default_factory=dict)
+    candidates: list[Any] = field(default_factory=list)
+    proven: list[Any] = field(default_factory=list)
+    ended: dict[int, ProofEnd] = field(default_factory=dict)
+    headroom: list[Headroom] = field(default_factory=list)
+    wins: dict[int, Floats] = field(default_factory=dict)
+    worded: dict[int, Floats] = field(default_factory=dict)
+    opinions: dict[str, str] = field(default_factory=dict)
+
+
+async def ask_trial(
+    live: RemedyWork, trial: Trial, where: Sequence[int] | None = None, arms: Sequence[int] | None = None
+) -> None:
+    """Ask for and judge replies of a trial, both arms in turn.
+
+    Raises:
+        AnswersPending: Replies are to be written into a file first.
+    """
+    live.trials[trial.name] = trial
+    where = range(len(trial.contexts)) if where is None else where
+    arms = range(len(trial.systems)) if arms is None else arms
+    await expect_written(live, trial)
+    places = trial.places(where, arms)
+    live.progress.start(trial.name, len(places))
+    await at_once(reply_and_judge(live, trial, place) for place in places)
+    live.outcomes.update({"asked": len(where)})
+    await live.store.settle()
+
+
+async def expect_written(live: RemedyWork, *trials: Trial) -> None:
+    """Raise `AnswersPending` where replies are still to be written; what is waited for is written into a file."""
+    if not isinstance(assistant := live.assistant, FileAssistant):
+        return
+    for trial in trials:
+        for place in trial.places(range(len(trial.contexts)), range(len(trial.systems))):
+            await assistant.reply(request_of(live, trial, place))
+    if assistant.waiting:
+        path = assistant.write_todo()
+        what = f"{len(assistant.waiting)} replies are still to be written"
+        remedy = f'write {{"key": …, "reply": …}} for each line into {assistant.folder / "replies.jsonl"}, then go on'
+        raise AnswersPending(what, where=str(path), remedy=remedy)
+
+
+async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
+    """Get one reply, keep it, and have it judged; what fails is counted and never a score."""
+    n, arm, k = place
+    context, values = trial.contexts[n], trial.arrays.values
+    missing = trial.missing.setdefault(arm, Counter())
+    async with live.semaphore, live.tracer.span(REPLY, kind="role", item=context.conversation.id) as span:
+        found = trial.texts[place] = await reply_to(live, trial, place)
+        live.progress.advance(trial.name)
+        if isinstance(found, NoReply):
+            missing[found.kind] += 1
+            span.failed(f"{found.kind}: {found.detail}")
+            values[n, arm, k, len(trial.questions) : len(trial.questions) + 1] = 0.0  # the first check: that one came
+            return
+        answers = trial.answers[place] = await judged(live, trial, context, found.text)
+        for name, size in {"length": len(found.text), "cost": found.cost}.items():
+            if size and name in trial.arrays.sizes:
+                trial.arrays.sizes[name][n, arm, k] = size
+        each = [value_of(q, answer) for q, answer in zip(trial.questions, answers, strict=True)]
+        values[n, arm, k] = [*each, *(float(one(found.text, trial.systems[arm][n], context)) for one in trial.checks)]
+        if failed := [one for one in answers if isinstance(one, Unanswered)]:
+            missing[f"judging {failed[0].outcome}"] += 1
+
+
+async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantReply | NoReply:
+    """Return a reply that was kept, or ask for one and keep it."""
+    request, context = request_of(live, trial, place), trial.contexts[place[0]]
+    about = context.conversation.id
+    if (kept := live.kept.get(request.key, {}).get(about)) is not None:
+        return AssistantReply(**kept) if "text" in kept else NoReply(kept["kind"], kept["detail"])
+    found = await continued(live.assistant, request, context)
+    if isinstance(found, AssistantReply):
+        told: dict[str, Any] = {"text": found.text, "cost": found.cost, "seconds": found.seconds}
+    else:
+        told = {"kind": found.kind, "detail": found.detail}
+    if told.get("kind") not in ("pending", "error"):  # those may be others the next time
+        live.kept.setdefault(request.key, {})[about] = told
+        await live.store.write_step(live.run, f"{REPLY} {request.key}", {about: told})  # so it can be forgotten
+    return found
+
+
+def request_of(live: RemedyWork, trial: Trial, place: Place) -> ReplyRequest:
+    """Return what the assistant is asked for a place."""
+    return request_for(trial, place, live.store.secret, live.seed)
+
+
+def request_for(trial: Trial, place: Place, secret: bytes, seed: int) -> ReplyRequest:
+    """Return what the assistant is asked; its key is random, so it tells nothing of arms."""
+    n, arm, k = place
+    context, system = trial.contexts[n], trial.systems[arm][n]
+    told = f"{context.id}\0{system}\0{k}\0{arm > OLD}".encode("utf-8", "replace")
+    return ReplyRequest(
+        key=hashlib.sha256(secret + told).hexdigest()[:16],
+        item=context.conversation.id,
+        system=system,
+        messages=messages_before(context),
+        seed=seed + k,
+    )
+
+
+async def judged(live: RemedyWork, trial: Trial, context: ReplyContext, text: str) -> Sequence[Answer | Unanswered]:
+    """Judge a reply in its conversation; the judge sees neither prompt nor arm."""
+    try:
+        return await live.judge.judge_reply(context.with_reply(text), trial.questions)
+    except PollexError:
+        raise
+    except Exception as error:
+        detail = detail_of(error, live.secrets)
+        return [Unanswered(question_id=q.id, outcome="error", detail=detail) for q in trial.questions]
+
+
+def value_of(question: Question, answer: Answer | Unanswered) -> float:
+    """Return an answer's worth; NaN where there is none. What never came up can't fail, and isn't done either."""
+    if isinstance(answer, Unanswered):
+        return float("nan")
+    good = question.rubric is not None and question.rubric.polarity == "sat"
+    if answer.never_came_up:
+        return 0.5 if good else 1.0
+    held = answer.value(question.options) / 10
+    return held if good else 1 - held
+
+
+async def ask_second(live: RemedyWork, arm: int) -> None:
+    """Have the second judge compare both replies to each context, and judge them by the target in other words."""
+    trial, second = live.trials["prove"], live.second
+    assert second is not None, "asked for"
+    wins, worded = live.wins[arm], live.worded[arm]
+
+    async def compare(n: int) -> None:
+        old, new = trial.texts.get((n, OLD, 0)), trial.texts.get((n, arm, 0))
+        if isinstance(old, AssistantReply) and isinstance(new, AssistantReply):
+            async with live.semaphore:
+                wins[n] = await second.wins(trial.contexts[n], old.text, new.text)
+                if np.isnan(wins[n]):
+                    trial.missing.setdefault(arm, Counter())["comparing"] += 1
+                for side, one in enumerate((old, new)):
+                    worded[n, side] = await second.reworded(trial.contexts[n].with_reply(one.text), value_of)
+        live.progress.advance("compare")
+
+    live.progress.start("compare", len(trial.contexts))
+    await at_once(compare(n) for n in range(len(trial.contexts)))
+
+
+def empty(*shape: int) -> Floats:
+    """Return an array in which nothing is known."""
+    return np.full(shape, np.nan)

@@ -1,0 +1,50 @@
+"""The proposer: reads a prompt, what it doesn't do, and exchanges, and proposes small changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ValidationError
+
+from pollex.agents.llm.asker import Asker
+from pollex.gateway.calls import Call
+from pollex.prompts.data_boundary import Item
+from pollex.prompts.prompt import load
+from pollex.rubrics.answers import Unanswered
+
+MOST_HUNKS = 3
+
+
+class Hunk(BaseModel):
+    """One change of a prompt.
+
+    Attributes:
+        line: The line after which text is inserted, or that is replaced; from 1, 0 for the beginning.
+        examples: Numbers of the exchanges that motivate it.
+    """
+
+    kind: Literal["insert", "replace"]
+    line: int
+    text: str
+    purpose: str
+    examples: list[int]
+
+
+def proposing(asker: Asker, items: Sequence[Item], number: int) -> Call:
+    """Return the call that asks for a proposal; its temperature is the model's own."""
+    return asker.call(
+        load("propose_edit"), items, {}, stage="propose", item="", temperature=None, replicate=10 * number
+    )
+
+
+async def proposed(asker: Asker, items: Sequence[Item], number: int) -> list[Hunk] | str:
+    """Return the hunks of one proposal, or why there are none."""
+    value = await asker.read(proposing(asker, items, number), {"hunks": list}, asker.name)
+    if isinstance(value, Unanswered):
+        return f"{value.outcome}: {value.detail}"
+    try:
+        found = [Hunk.model_validate(one) for one in value["hunks"]]
+    except ValidationError:
+        return "it isn't in the form that was asked for"
+    return found if 0 < len(found) <= MOST_HUNKS else f"{len(found)} hunks, 1 to {MOST_HUNKS} are asked for"

@@ -1,0 +1,66 @@
+"""The second judge: compares replies without rubrics, judges by other words, and looks for new statements of fact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pollex.agents.llm.asker import Asker, turns_as_items
+from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.reply_judge import ModelReplyJudge
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.reply_context import ReplyContext
+from pollex.gateway.calls import Call
+from pollex.prompts.prompt import load
+from pollex.rubrics.answers import Answer, Question, Unanswered
+
+
+@dataclass(frozen=True)
+class SecondReader:
+    """A model that isn't the rubrics' judge.
+
+    Attributes:
+        wordings: The target in other words, and its mirror.
+    """
+
+    asker: Asker
+    wordings: Sequence[Question] = ()
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.asker.name
+
+    def comparing(self, context: ReplyContext, first: str, second: str) -> Call:
+        """Return the call that asks which of two replies helps more."""
+        items = [*turns_as_items(context.with_reply("…")), {"reply": 1, "text": first}, {"reply": 2, "text": second}]
+        return self.asker.call(load("compare_replies"), items, {}, stage="compare", item=context.conversation.id)
+
+    async def wins(self, context: ReplyContext, old: str, new: str) -> float:
+        """Return 1 where the new reply helps more in both orders, 0 where the old one does, else ½; NaN: no answer."""
+        if old == new:
+            return 0.5
+        found = []
+        for pair, better in (((old, new), "second"), ((new, old), "first")):
+            value = await self.asker.read(self.comparing(context, *pair), {"better": str}, self.name)
+            if isinstance(value, Unanswered) or value["better"] not in ("first", "second", "neither"):
+                return float("nan")
+            found.append(0.5 if value["better"] == "neither" else float(value["better"] == better))
+        return found[0] if found[0] == found[1] else 0.5
+
+    async def reworded(
+        self, conversation: Conversation, value_of: Callable[[Question, Answer | Unanswered], float]
+    ) -> list[float]:
+        """Return what the last reply is worth by the target in other words, and by its mirror."""
+        if not self.wordings:
+            return []
+        judge = ModelReplyJudge.of(LlmJudge(replace(self.asker)))
+        answers = await judge.judge_reply(conversation, self.wordings)
+        return [value_of(question, answer) for question, answer in zip(self.wordings, answers, strict=True)]
+
+    async def new_facts(self, known: str, added: str) -> list[str]:
+        """Return statements of fact about the domain that stand in a change and not in what is known."""
+        items = [{"known": known}, {"added": added}]
+        call = self.asker.call(load("new_facts"), items, {}, stage="check_edit", item="")
+        value = await self.asker.read(call, {"facts": list}, self.name)
+        return ["it could not be checked"] if isinstance(value, Unanswered) else [str(one) for one in value["facts"]]

@@ -1,0 +1,155 @@
+"""What replies, judges and people come to: a verdict for each change, with what speaks against it first."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from pollex.graphs.remedy.trial import RemedyWork
+from pollex.measures.arrays import Floats
+from pollex.measures.paired_effects import ONE_SIDED, effect, z_of
+from pollex.measures.proofs import FAILING, FEWEST_USERS, Primary, verdict_of
+from pollex.services.remedy.people import people_say
+from pollex.services.remedy.result import RANKS, ProvenEdit
+from pollex.services.remedy.sample import RemedyOptions, RemedySample
+
+MOST_DIVERGED = 0.1
+AGREE, AGAINST, OWN = RANKS[0], RANKS[5], RANKS[2]
+
+
+def concluded(
+    live: RemedyWork, sample: RemedySample, sealed: frozenset[str], options: RemedyOptions, *, own: bool, thumbs: Any
+) -> list[ProvenEdit]:
+    """Conclude on each change that was proven, the best first.
+
+    Args:
+        sealed: Names of the guardrails that the proposer didn't see.
+        own: Whether judges and assistant are of one family.
+        thumbs: Returns the effect on thumbs of an arm, or the reason why there is none.
+    """
+    trial, found = live.trials["prove"], []
+    believes = flattered(live)
+    for arm, ended in sorted(live.ended.items()):
+        edit, arrays = live.proven[arm - 1], trial.arrays
+        primary, guards = arrays.primary(arm, ended), arrays.guardrails(ended.look, arm, options.margin)
+        said = [*diverged(live, arm), *([believes["said"]] if believes["found"] else [])]
+        pair, wording = pair_of(live, arm), wording_of(live, arm, primary)
+        if pair and pair["high"] is not None and pair["against"]:
+            said.append("the rubrics like it, a reader without rubrics doesn't")
+        if wording and any(not one["holds"] for one in wording):
+            said.append("it depends on the wording of the target")
+        over = shown_over_sealed(live, arm, ended.look, sealed)
+        if over and over["low"] > 0:
+            said.append("guardrails that the proposer saw rise more than sealed ones")
+        verdict, against = verdict_of(primary, guards, said)
+        people, level, named = None, "R", str(verdict)
+        if live.opinions:
+            more = (options.people, options.seed, live.store.secret)
+            people = people_say(trial, arm, live.wins.get(arm), live.opinions, *more)
+            if people["value"] is not None and people["high"] < 0.5:
+                named, level = AGAINST, "P"
+            elif people["value"] is not None and people["low"] > 0.5 and verdict == "judged better":
+                named, level = AGREE, "P"
+        found.append(
+            ProvenEdit(
+                name=edit.name,
+                diff=edit.diff,
+                prompt=edit.new.text,
+                purpose=edit.purpose,
+                verdict=OWN if named == "judged better" and own else named,
+                level=level,
+                against=against,
+                primary=asdict(primary),
+                guardrails=[asdict(one) | {"sealed": one.name in sealed} for one in guards],
+                traffic=arrays.traffic(ended.look, arm, sample.shares),
+                thumbs=thumbs(trial, arm, ended.look),
+                pair=pair,
+                wording=wording,
+                people=people,
+                shown_over_sealed=over,
+            )
+        )
+    return sorted(found, key=lambda one: RANKS.index(one.verdict))
+
+
+def flattered(live: RemedyWork) -> dict[str, Any]:
+    """Tell whether the judge believes replies that only claim to do well."""
+    trial = live.trials.get("flatter")
+    values = np.zeros(0) if trial is None else of_failing(trial.arrays, trial.arrays.differences(0)[:, 0])
+    if len(values) < FEWEST_USERS:
+        return {"found": False, "said": "not tried: too few replies", "n": len(values)}
+    one = effect(values)
+    fooled = float(z_of(values)) > ONE_SIDED
+    said = "this judge can be talked into this rubric: only people or thumbs can prove it" if fooled else ""
+    return {"found": fooled, "said": said, **asdict(one)}
+
+
+def of_failing(arrays: Any, difference: Floats) -> Floats:
+    """Return the means of users where the target failed `[user]`."""
+    return np.asarray(arrays.users_of(difference, FAILING))
+
+
+def diverged(live: RemedyWork, arm: int) -> list[str]:
+    """Say which arms left the recorded tools too often for a proof by replies."""
+    trial, found = live.trials["prove"], []
+    for number, name in ((0, "old"), (arm, "new")):
+        total = sum(place[1] == number for place in trial.texts)
+        if trial.missing.get(number, Counter())["diverged"] > MOST_DIVERGED * total:
+            found.append(f"over 10 % of the {name} arm left the recorded calls of tools")
+    return found
+
+
+def pair_of(live: RemedyWork, arm: int) -> dict[str, Any] | None:
+    """Return the share of pairs in which a reader without rubrics prefers the new reply; None where nobody read."""
+    if (wins := live.wins.get(arm)) is None:
+        return None
+    values = live.trials["prove"].arrays.users_of(wins - 0.5)
+    if len(values) < FEWEST_USERS:
+        return {"value": None, "low": None, "high": None, "n": len(values), "against": False}
+    one = effect(values, n=int((~np.isnan(wins)).sum()))
+    share = {"value": one.value + 0.5, "low": max(0.0, one.low + 0.5), "high": min(1.0, one.high + 0.5), "n": one.n}
+    return share | {"against": float(z_of(values)) < -ONE_SIDED}
+
+
+def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, Any]] | None:
+    """Return the effect by other words of the target, and by its mirror; None where nobody was asked."""
+    if (worded := live.worded.get(arm)) is None or live.second is None:
+        return None
+    found = []
+    for number, question in enumerate(live.second.wordings):
+        values = of_failing(live.trials["prove"].arrays, worded[:, 1, number] - worded[:, 0, number])
+        mean = float(values.mean()) if len(values) else None
+        holds = mean is not None and mean >= primary.effect.value / 2
+        found.append({"text": question.text, "value": mean, "n": len(values), "holds": holds})
+    return found
+
+
+def shown_over_sealed(live: RemedyWork, arm: int, look: int, sealed: frozenset[str]) -> dict[str, Any] | None:
+    """Return how much more guardrails rose that the proposer saw than those it didn't; None without both."""
+    arrays, trial = live.trials["prove"].arrays, live.trials["prove"]
+    names = list(arrays.names)[1 : len(trial.questions)]
+    hidden = np.array([name in sealed for name in names], bool)
+    if not hidden.any() or hidden.all():
+        return None
+    each = arrays.differences(look, arm)[:, 1 : len(trial.questions)]
+    values = arrays.users_of(each[:, ~hidden].mean(axis=1) - each[:, hidden].mean(axis=1))
+    return asdict(effect(values)) if len(values) >= FEWEST_USERS else None
+
+
+def family(name: str) -> str:
+    """Return the family of a model by its name."""
+    return (re.match(r"[a-z]+", name.casefold().rpartition("/")[2]) or [name])[0]
+
+
+def missing_in(live: RemedyWork) -> Mapping[str, dict[str, int]]:
+    """Return replies and judgings that are missing in the proof, by arm and kind."""
+    trial = live.trials.get("prove")
+    if trial is None:
+        return {}
+    names = ["old", *(one.name for one in live.proven)] if len(live.proven) > 1 else ["old", "new"]
+    return {name: dict(sorted(trial.missing.get(arm, Counter()).items())) for arm, name in enumerate(names)}

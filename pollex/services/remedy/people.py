@@ -1,0 +1,130 @@
+"""What people say of pairs of replies, blind: which helps more, with a reader without rubrics as prediction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pollex.agents.assistant import AssistantReply
+from pollex.conversations.reply_context import chance_of
+from pollex.errors import BadInput
+from pollex.formats.write import draft_of
+from pollex.graphs.remedy.trial import Trial
+from pollex.measures.arrays import Floats
+from pollex.measures.proofs import FINE, OLD
+from pollex.measures.reliability import wilson
+from pollex.measures.share import FEWEST, Labeled, share_at_random
+
+SHEET, CHOICES = "pairs.jsonl", "choices.jsonl"
+SAID = 3
+"""Turns that are shown before the replies."""
+CHOSEN = {"1": 0, "2": 1}
+"""Sides by what people write; 0 is no difference, S skips."""
+
+
+def drawn(trial: Trial, arm: int, most: int, seed: int) -> list[int]:
+    """Return contexts of traffic, drawn at random, whose replies are there under both prompts."""
+    there = [n for n in range(len(trial.contexts)) if trial.arrays.stratum[n] != FINE and both(trial, arm, n)]
+    return sorted(there, key=lambda n: chance_of(f"pair {trial.contexts[n].id}", seed))[:most]
+
+
+def both(trial: Trial, arm: int, n: int) -> tuple[str, str] | None:
+    """Return the old and the new reply to a context; None where one is missing."""
+    old, new = trial.texts.get((n, OLD, 0)), trial.texts.get((n, arm, 0))
+    return (old.text, new.text) if isinstance(old, AssistantReply) and isinstance(new, AssistantReply) else None
+
+
+def key_of(trial: Trial, n: int, secret: bytes) -> str:
+    """Name a pair at random; the name also tells which side the new reply is on."""
+    return hashlib.sha256(secret + f"pair {trial.contexts[n].id}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def sides_of(key: str, pair: tuple[str, str]) -> tuple[str, str]:
+    """Return the replies as they are shown, left and right."""
+    return pair[::-1] if int(key[-1], 16) % 2 else pair
+
+
+def sheet_of(trial: Trial, arm: int, most: int, seed: int, secret: bytes) -> list[dict[str, Any]]:
+    """Return the pairs that people are shown: no prompt, arm, rubric or judge; equal replies need no look."""
+    rows = []
+    for n in drawn(trial, arm, most, seed):
+        pair, key = both(trial, arm, n), key_of(trial, n, secret)
+        if pair and pair[0] != pair[1]:
+            left, right = sides_of(key, pair)
+            said = [f"{turn.role}: {turn.content}" for turn in trial.contexts[n].before[-SAID:]]
+            rows.append({"key": key, "said": said, "1": left, "2": right})
+    return sorted(rows, key=lambda row: row["key"])
+
+
+def write_sheet(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write the pairs that people are to compare."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with draft_of(folder / SHEET) as draft:
+        draft.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
+    return folder / SHEET
+
+
+def read_choices(folder: Path) -> dict[str, str]:
+    """Read what people chose, by pair; of several people the most frequent choice, or none where they are divided.
+
+    Raises:
+        BadInput: A line isn't an object with `key` and `choice`.
+    """
+    path, found = folder / CHOICES, dict[str, list[str]]()
+    for number, line in enumerate(path.read_text("utf-8-sig").splitlines() if path.is_file() else [], 1):
+        try:
+            row = json.loads(line) if line.strip() else {"key": "", "choice": "S"}
+            choice = str(row["choice"]).upper()
+            if choice not in ("1", "2", "0", "S"):
+                raise ValueError(f"{choice!r:.20} is no choice")
+            if choice != "S":
+                found.setdefault(row["key"], []).append(choice)
+        except (ValueError, KeyError, TypeError) as error:
+            remedy = 'write {"key": …, "choice": "1", "2", "0" for no difference, or "S"}'
+            raise BadInput(f"no choice: {error!r:.80}", where=f"{path}:{number}", remedy=remedy) from error
+    return {
+        key: max(said, key=said.count) if len(set(said)) < 2 or len(said) > 2 else "0" for key, said in found.items()
+    }
+
+
+def preferred(trial: Trial, arm: int, n: int, key: str, choice: str) -> float | None:
+    """Return 1 where people chose the new reply, 0 the old one, ½ for neither; None where nobody chose."""
+    pair = both(trial, arm, n)
+    assert pair is not None, "it was drawn"
+    if pair[0] == pair[1] or choice == "0":
+        return 0.5
+    return None if choice not in CHOSEN else float(sides_of(key, (pair[0], "")).index("") == CHOSEN[choice])
+
+
+def people_say(
+    trial: Trial, arm: int, wins: Floats | None, choices: Mapping[str, str], most: int, seed: int, secret: bytes
+) -> dict[str, Any]:
+    """Estimate the share that prefers the new reply, by prediction-powered inference.
+
+    Args:
+        wins: What the reader without rubrics says `[context]`; None where there is none.
+    """
+    guess = np.full(len(trial.contexts), 0.5) if wins is None else np.where(np.isnan(wins), 0.5, wins)
+    known: dict[int, float] = {}
+    for n in drawn(trial, arm, most, seed):
+        key = key_of(trial, n, secret)
+        if (said := preferred(trial, arm, n, key, choices.get(key, ""))) is not None:
+            known[n] = said
+    mine = list(known)
+    if len(mine) < FEWEST:
+        return {"value": None, "n": len(mine), "reason": f"{FEWEST - len(mine)} more pairs are needed"}
+    others = [n for n in drawn(trial, arm, len(trial.contexts), seed) if n not in known] if wins is not None else []
+    good, user = np.array(list(known.values())), trial.arrays.user
+    found = share_at_random(Labeled(good, guess[mine], guess[others], user[mine], user[others]))
+    decided = [(good[i] > 0.5) == (guess[n] > 0.5) for i, n in enumerate(mine) if good[i] != 0.5 and guess[n] != 0.5]
+    agree = None
+    if decided:
+        low, high = wilson(float(np.mean(decided)), len(decided))
+        agree = {"value": float(np.mean(decided)), "low": float(low), "high": float(high), "n": len(decided)}
+    told = {"value": found.value, "low": found.low, "high": found.high, "n": found.n, "method": found.method}
+    return told | {"drawn": "random", "reader_agrees": agree}

@@ -1,0 +1,140 @@
+"""What a remedy would cost, and the smallest effect that it can find, before a cent is spent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from pollex.agents.assistant import EndpointAssistant
+from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.proposer import proposing
+from pollex.agents.llm.second_reader import SecondReader
+from pollex.agents.reply_judge import reply_judge_of
+from pollex.graphs.remedy.trial import Trial, request_for, value_of
+from pollex.measures.looks import bounds_at_equal_steps
+from pollex.measures.paired_effects import smallest_effect
+from pollex.measures.proofs import ANY, FAILING
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import Question
+from pollex.services.judging import confirmed, seed_of
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import CallPlan, Plan, call_plan
+from pollex.services.remedy.assistants import AssistantOptions
+from pollex.services.remedy.edits import PromptEdit, naive_sentence, with_line
+from pollex.services.remedy.sample import Gathered, RemedyOptions
+from pollex.services.remedy.trials import Trials
+
+SPREAD = 0.32
+"""Standard deviation of a user's difference with two replies an arm, for plans; as in the benchmark's world."""
+
+
+def planned(
+    found: Gathered, options: RemedyOptions, assistant: AssistantOptions, run: RunOptions, model: ModelOptions
+) -> CallPlan:
+    """Count the calls of a remedy: exactly up to the proposals, and at most after them."""
+    sample, calls = found.sample, _Calls(found, options, assistant, run, model)
+    asyncio.run(calls.count())
+    smallest = smallest_effect(SPREAD, sample.users, bounds_at_equal_steps()[-1])
+    proof = len(sample.proof)
+    notes = [
+        f"{calls.replies} replies at most: a proof asks {proof} contexts, {sum(s == FAILING for _, s in sample.proof)} "
+        f"failing, of {sample.users} users, twice an arm; a look after each quarter may end it sooner.",
+        f"The smallest effect that it finds in 80 %: {smallest:.2f} of the scale. Where half of these replies fail "
+        "again, an edit that mends half of that is worth about .10.",
+        *sample.notes,
+    ]
+    tables = [(role, plan) for role, plan in calls.plans.items() if plan.planner.table.stages]
+    if "assistant" not in assistant.tables:
+        notes.append("The assistant is a function or files of yours: what it asks is its own affair.")
+    if not tables:
+        return CallPlan(models=(), price=None, notes=tuple(notes))
+    (first, plan), *others = tables
+    asked = calls.judging if first == "judge" else assistant.tables[first].options
+    panel = tuple((role, one.planner.table) for role, one in others)
+    counted = call_plan(asked, plan.planner.table, probed=first == "judge" and calls.known, panel=panel)
+    return replace(counted, notes=(*counted.notes, *notes))
+
+
+class _Calls:
+    """Goes through a remedy with clients that note calls in place of making them."""
+
+    def __init__(
+        self, found: Gathered, options: RemedyOptions, asked: AssistantOptions, run: RunOptions, model: ModelOptions
+    ) -> None:
+        self.found, self.options, self.replies = found, options, 0
+        record, neutral = found.rubric_set.judge, DomainProfile.neutral()
+        self.plans = {role: Plan.of(table.options, neutral, run, options.seed) for role, table in asked.tables.items()}
+        self.trials, self.known = Trials(found.sample, found.rubric_set, found.prompt, options), False
+        self.judge = None
+        if not record.built_in:
+            self.judging, known = confirmed(model, record), record.options.capabilities
+            self.known = known is not None
+            self.plans["judge"] = Plan.of(self.judging, found.rubric_set.domain, run, seed_of(record), known)
+            self.judge = reply_judge_of(LlmJudge(self.plans["judge"].asker))
+        if "assistant" in asked.tables:
+            temperature = asked.tables["assistant"].temperature
+            self.speaker = EndpointAssistant(self.plans["assistant"].asker, temperature)
+
+    @contextmanager
+    def at_most(self) -> Iterator[None]:
+        """Count calls in this context as at most."""
+        before = {role: plan.planner.certainty for role, plan in self.plans.items()}
+        for plan in self.plans.values():
+            plan.planner.certainty = "at most"
+        yield
+        for role, plan in self.plans.items():
+            plan.planner.certainty = before[role]
+
+    async def count(self) -> None:
+        """Count all."""
+        if self.judge is not None:
+            for context, stratum in self.found.sample.proof:
+                if stratum != ANY:
+                    await self.judge.judge_reply(context.cut, self.trials.questions[:1])
+        edits, own = list(self.found.edits), bool(self.found.edits)
+        if not own:
+            await self.of_trial(self.trials.make("headroom", ()))
+            longer = with_line(self.found.prompt, naive_sentence(self.found.sample.target.rubric))
+            edits = [PromptEdit(str(n), self.found.prompt, longer) for n in range(self.options.candidates)]
+            await self.of_proposals(len(edits))
+        with self.at_most():
+            if not own and len(edits) > 1:
+                await self.of_trial(self.trials.make("select", edits))
+            await self.of_trial(self.trials.make("flatter", ()))
+            proof = self.trials.make("prove", edits if own else edits[: self.options.finalists])
+            await self.of_trial(proof)
+            if "second" in self.plans:
+                await self.of_second(proof)
+
+    async def of_trial(self, trial: Trial) -> None:
+        """Count the replies of a trial, and their judging, with the logged reply in the place of each."""
+        for n, arm, k in trial.places(range(len(trial.contexts)), range(len(trial.systems))):
+            self.replies += 1
+            if "assistant" in self.plans:
+                await self.speaker.reply(request_for(trial, (n, arm, k), b"", self.options.seed))
+            if self.judge is not None:
+                await self.judge.judge_reply(trial.contexts[n].cut, trial.questions)
+
+    async def of_proposals(self, number: int) -> None:
+        """Count the calls of the proposer, and the checks of facts."""
+        for one in range(max(1, number - 2)):
+            items = [{"line": n, "text": line} for n, line in enumerate(self.found.prompt.lines)]
+            if "proposer" in self.plans:
+                await self.plans["proposer"].planner.ask(proposing(self.plans["proposer"].asker, items, one))
+        if "second" in self.plans:
+            with self.at_most():
+                for _ in range(number):
+                    await SecondReader(self.plans["second"].asker).new_facts("", self.found.prompt.text)
+
+    async def of_second(self, proof: Trial) -> None:
+        """Count the pairs, and the judging by other words."""
+        target, scale = self.found.sample.target.rubric, self.found.rubric_set.judge.scale
+        reader = SecondReader(self.plans["second"].asker, [Question.about(target, scale)] * 2)
+        for _ in range(len(proof.systems) - 1):
+            for context in proof.contexts:
+                for pair in (("a", "b"), ("b", "a")):
+                    await reader.asker.door.ask(reader.comparing(context, *pair))
+                for _side in range(2):
+                    await reader.reworded(context.cut, value_of)

@@ -1,0 +1,146 @@
+"""The trials of a remedy: which contexts are asked under which prompts, and what is checked of each reply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pollex.conversations.reply_context import ReplyContext, chance_of
+from pollex.graphs.remedy.trial import Check, Trial
+from pollex.graphs.run import digest
+from pollex.measures.looks import LOOKS
+from pollex.measures.proofs import FAILING, FINE, ProofArrays
+from pollex.rubrics.answers import Question
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.inspect import language_of_text
+from pollex.services.remedy.edits import PromptEdit, naive_sentence, with_line
+from pollex.services.remedy.prompt_text import PLACE, PromptText
+from pollex.services.remedy.proposals import flattering, with_hint
+from pollex.services.remedy.rendering import rendered_for
+from pollex.services.remedy.sample import RemedyOptions, RemedySample, waves_of
+
+REPLIES = {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}
+"""Of each arm to a context."""
+TRIED, SELECTED, FEWEST_TRIED = 60, 40, 20
+"""Contexts of a kind that headroom takes, that a selection takes, and under which headroom says nothing."""
+LEAKED = 10
+"""Words of the system prompt in a row that are a leak."""
+
+
+def keeps_to_itself(reply: str, system: str, _context: ReplyContext) -> bool:
+    """Tell whether a reply has no ten words in a row of the system prompt."""
+    said, told = reply.casefold().split(), " ".join(system.casefold().split())
+    return not any(" ".join(said[n : n + LEAKED]) in told for n in range(len(said) - LEAKED + 1))
+
+
+def same_language(reply: str, _system: str, context: ReplyContext) -> bool:
+    """Tell whether a reply is in the language of the logged one, as far as both can be told."""
+    language = language_of_text()
+    return len({language(reply), language(context.reply.content)} - {"unsure"}) < 2
+
+
+CHECKS: dict[str, Check] = {
+    "a reply came": lambda reply, _system, _context: bool(reply),
+    "the system prompt isn't told": keeps_to_itself,
+    "no place is left unfilled": lambda reply, _system, _context: not PLACE.search(reply),
+    "the language stays": same_language,
+}
+"""What is checked of a reply without a judge."""
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Makes the trials of one remedy."""
+
+    sample: RemedySample
+    rubric_set: RubricSet
+    prompt: PromptText
+    options: RemedyOptions
+
+    @property
+    def questions(self) -> list[Question]:
+        """The target first, then the guardrails."""
+        return [
+            Question.about(one, self.rubric_set.judge.scale) for one in (self.sample.target.rubric, *self.sample.guards)
+        ]
+
+    @property
+    def sealed(self) -> frozenset[str]:
+        """Ids of the guardrails that a proposer doesn't see: a third, drawn by the seed."""
+        drawn = sorted((one.id for one in self.sample.guards), key=lambda id_: chance_of(id_, self.options.seed))
+        return frozenset() if self.options.edit else frozenset(drawn[: len(drawn) // 3])
+
+    def make(self, name: str, edits: Sequence[PromptEdit]) -> Trial:
+        """Make a trial; see `REPLIES` for their names."""
+        target, sample = self.sample.target.rubric, self.sample
+        chosen: list[tuple[ReplyContext, int]] = []
+        if name == "headroom":
+            chosen = sample.taken(("propose", "select"), TRIED, TRIED)
+            if min(sum(s == kind for _, s in chosen) for kind in (FAILING, FINE)) < FEWEST_TRIED:
+                chosen = []
+        elif name == "prove" or self.options.edit:
+            chosen = sample.proof if name == "prove" else [one for one in sample.proof if one[1] == FAILING][:TRIED]
+        else:
+            part: Any = "select" if "select" in sample.parts.values() else "propose"
+            chosen = sample.taken((part,), SELECTED if name == "select" else TRIED)
+        texts = {
+            "headroom": [with_line(self.prompt, naive_sentence(target))],
+            "flatter": [flattering(self.prompt, target)],
+        }
+        prompts = texts.get(name, [one.new for one in edits])
+        contexts = [context for context, _ in chosen]
+        systems = [[self.rendered(one, context) for context in contexts] for one in (self.prompt, *prompts)]
+        if name == "headroom":
+            systems.append([self.rendered(with_hint(self.prompt, target, one), one) for one in contexts])
+            systems[1:] = [
+                ["" if stratum == FINE else system for system, (_, stratum) in zip(row, chosen, strict=True)]
+                for row in systems[1:]
+            ]
+        whole = name in ("select", "prove")
+        questions, checks = (self.questions, CHECKS) if whole else (self.questions[:1], {})
+        arrays = arrays_of(chosen, len(systems), REPLIES[name], [*(self.text_of(q) for q in questions), *checks])
+        arrays.wave[:] = waves_of(chosen, {"prove": LOOKS, "select": 2}.get(name, 1))
+        return Trial(name, contexts, systems, questions, list(checks.values()), arrays)
+
+    def text_of(self, question: Question) -> str:
+        """Return the words of a question's rubric."""
+        return question.text if question.rubric is None else question.rubric.text
+
+    def rendered(self, prompt: PromptText, context: ReplyContext) -> str:
+        """Return a prompt with the values of a conversation; contexts without them were left out."""
+        found = rendered_for(context, prompt, any_prompt=self.options.any_prompt, made_from=self.prompt)
+        assert found is not None, "others were left out"
+        return found
+
+    def frozen(self, trial: Trial, edits: Sequence[PromptEdit]) -> dict[str, Any]:
+        """Return all that may not change once the first reply of a proof is asked for."""
+        frozen: dict[str, Any] = {
+            "target": self.sample.target.rubric.id,
+            "hashes": sorted({one.conversation.text_hash[:16] for one in trial.contexts}),
+            "contexts": [[one.conversation.id, one.turn] for one in trial.contexts],
+            "waves": trial.arrays.wave.tolist(),
+            "questions": list(trial.arrays.names),
+            "prompts": [self.prompt.text, *(one.new.text for one in edits)],
+            "margin": self.options.margin,
+            "seed": self.options.seed,
+            "replies": REPLIES["prove"],
+        }
+        return frozen | {"proof": digest(frozen)}
+
+
+def arrays_of(chosen: Sequence[tuple[ReplyContext, int]], arms: int, replies: int, names: Sequence[str]) -> ProofArrays:
+    """Make the empty arrays of a trial."""
+    n = len(chosen)
+    users = {user: number for number, user in enumerate(dict.fromkeys(one.user for one, _ in chosen))}
+    sizes = {name: np.full((n, arms, replies), np.nan) for name in ("length", "cost")}
+    return ProofArrays(
+        np.full((n, arms, replies, len(names)), np.nan),
+        np.array([stratum for _, stratum in chosen], int),
+        np.array([users[one.user] for one, _ in chosen], int),
+        np.zeros(n, int),
+        names,
+        sizes,
+    )
