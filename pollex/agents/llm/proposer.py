@@ -8,7 +8,6 @@ from typing import Literal
 from pydantic import BaseModel, ValidationError
 
 from pollex.agents.llm.asker import Asker
-from pollex.gateway.calls import Call
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Unanswered
@@ -31,16 +30,10 @@ class Hunk(BaseModel):
     examples: list[int]
 
 
-def proposing(asker: Asker, items: Sequence[Item], number: int) -> Call:
-    """Return the call that asks for a proposal; its temperature is the model's own."""
-    return asker.call(
-        load("propose_edit"), items, {}, stage="propose", item="", temperature=None, replicate=10 * number
-    )
-
-
 async def proposed(asker: Asker, items: Sequence[Item], number: int) -> list[Hunk] | str:
-    """Return the hunks of one proposal, or why there are none."""
-    value = await asker.read(proposing(asker, items, number), {"hunks": list}, asker.name)
+    """Return the hunks of one proposal, at the model's own temperature, or why there are none."""
+    asked = {"stage": "propose", "item": "", "temperature": None, "replicate": 10 * number}
+    value = await asker.value(load("propose_edit"), items, {}, {"hunks": list}, **asked)
     if isinstance(value, Unanswered):
         return f"{value.outcome}: {value.detail}"
     try:

@@ -10,7 +10,6 @@ from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.reply_judge import ModelReplyJudge
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.reply_context import ReplyContext
-from pollex.gateway.calls import Call
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
@@ -31,18 +30,15 @@ class SecondReader:
         """The model's name."""
         return self.asker.name
 
-    def comparing(self, context: ReplyContext, first: str, second: str) -> Call:
-        """Return the call that asks which of two replies helps more."""
-        items = [*turns_as_items(context.with_reply("…")), {"reply": 1, "text": first}, {"reply": 2, "text": second}]
-        return self.asker.call(load("compare_replies"), items, {}, stage="compare", item=context.conversation.id)
-
     async def wins(self, context: ReplyContext, old: str, new: str) -> float:
         """Return 1 where the new reply helps more in both orders, 0 where the old one does, else ½; NaN: no answer."""
         if old == new:
             return 0.5
-        found = []
+        found, said = [], turns_as_items(context.with_reply("…"))
         for pair, better in (((old, new), "second"), ((new, old), "first")):
-            value = await self.asker.read(self.comparing(context, *pair), {"better": str}, self.name)
+            items = [*said, {"reply": 1, "text": pair[0]}, {"reply": 2, "text": pair[1]}]
+            asked = {"stage": "compare", "item": context.conversation.id}
+            value = await self.asker.value(load("compare_replies"), items, {}, {"better": str}, **asked)
             if isinstance(value, Unanswered) or value["better"] not in ("first", "second", "neither"):
                 return float("nan")
             found.append(0.5 if value["better"] == "neither" else float(value["better"] == better))
@@ -61,6 +57,6 @@ class SecondReader:
     async def new_facts(self, known: str, added: str) -> list[str]:
         """Return statements of fact about the domain that stand in a change and not in what is known."""
         items = [{"known": known}, {"added": added}]
-        call = self.asker.call(load("new_facts"), items, {}, stage="check_edit", item="")
-        value = await self.asker.read(call, {"facts": list}, self.name)
+        asked = {"stage": "check_edit", "item": ""}
+        value = await self.asker.value(load("new_facts"), items, {}, {"facts": list}, **asked)
         return ["it could not be checked"] if isinstance(value, Unanswered) else [str(one) for one in value["facts"]]

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from pollex.agents.assistant import EndpointAssistant
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.llm.proposer import proposing
+from pollex.agents.llm.proposer import proposed
 from pollex.agents.llm.second_reader import SecondReader
 from pollex.agents.reply_judge import reply_judge_of
 from pollex.graphs.remedy.trial import Trial, request_for, value_of
@@ -122,7 +122,7 @@ class _Calls:
         for one in range(max(1, number - 2)):
             items = [{"line": n, "text": line} for n, line in enumerate(self.found.prompt.lines)]
             if "proposer" in self.plans:
-                await self.plans["proposer"].planner.ask(proposing(self.plans["proposer"].asker, items, one))
+                await proposed(self.plans["proposer"].asker, items, one)
         if "second" in self.plans:
             with self.at_most():
                 for _ in range(number):
@@ -135,6 +135,6 @@ class _Calls:
         for _ in range(len(proof.systems) - 1):
             for context in proof.contexts:
                 for pair in (("a", "b"), ("b", "a")):
-                    await reader.asker.door.ask(reader.comparing(context, *pair))
+                    await reader.wins(context, *pair)  # the first order alone: nobody answers
                 for _side in range(2):
                     await reader.reworded(context.cut, value_of)
