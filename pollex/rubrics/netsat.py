@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -91,14 +91,6 @@ class Score(BaseModel):
         return DataFrame(rows)
 
 
-@runtime_checkable
-class Helper(Protocol):
-    """A set that was learned elsewhere; see `rubrics.starter`."""
-
-    def probability(self, netsat: float, answers: Sequence[Answer | Unanswered]) -> float | None:
-        """Compute P(thumb up) by both sets; None where a rubric of the starter is unanswered."""
-
-
 class NetSat(BaseModel):
     """The sum of rubric values, and what it means. Source: Biyani et al. 2024, §NetSAT.
 
@@ -109,7 +101,6 @@ class NetSat(BaseModel):
         calibration: The curve that gives a probability where there is no model.
         thumb_model: What gives probabilities; None where there is none.
         decide_at: Probability from which on a conversation is decided to be positive; see `decide_at`.
-        starter: A set learned elsewhere, whose NetSAT counts for the probability; None without one.
     """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
@@ -123,7 +114,6 @@ class NetSat(BaseModel):
     value: Literal["auto", "expected", "mode"] = "auto"
     never: Mapping[str, float] = {}
     decide_at: float = 0.5
-    starter: Helper | None = None
 
     def score(self, conversation_id: str, answers: Sequence[Answer | Unanswered], judges: Sequence[str] = ()) -> Score:
         """Return one conversation's score; see `score_all`."""
@@ -143,10 +133,9 @@ class NetSat(BaseModel):
         whole = {id_: given for id_, given in ordered.items() if len(given) == len(self.signs) and not failed(given)}
         figures = dict(zip(whole, self._figures(np.array([self._sum(given) for given in whole.values()])), strict=True))
         if self.thumb_model is not None and whole:
-            for id_, better in zip(whole, self._likelihoods(list(whole.values()), judges), strict=True):
+            given = [answers[id_] for id_ in whole]  # of a starter's rubrics, too
+            for id_, better in zip(whole, self._likelihoods(given, judges), strict=True):
                 figures[id_] |= better
-        for id_ in whole if self.starter else ():
-            figures[id_] |= self._with_starter(figures[id_]["netsat"], ordered[id_])
         return [
             # Its fields are our own: to check them takes as long as all the rest.
             Score.model_construct(conversation_id=id_, answers=given, **figures[id_], **self._decision(**figures[id_]))
@@ -154,12 +143,6 @@ class NetSat(BaseModel):
             else self._unscored(id_, given)
             for id_, given in ordered.items()
         ]
-
-    def _with_starter(self, netsat: float, answers: Sequence[Answer | Unanswered]) -> dict[str, Any]:
-        """Return the probability by both NetSATs; nothing where the starter's is unanswered."""
-        assert self.starter is not None, "only called where there is one"
-        p = self.starter.probability(netsat, answers)
-        return {} if p is None else {"probability": p, "entropy": entropy_of(p)}
 
     def _decision(self, netsat: float, label: str, probability: float, **_: object) -> dict[str, Any]:
         """Return the decision, and why it differs from the label."""

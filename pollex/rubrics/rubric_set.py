@@ -204,6 +204,11 @@ class RubricSet(Record):
         return copy
 
     @property
+    def has_arrays(self) -> bool:
+        """Whether it has a model of the probability that can be asked."""
+        return bool(self.calibrator and self._arrays)
+
+    @property
     def thumb_model(self) -> ThumbModel | None:
         """Model of the probability; None if the set has none.
 
@@ -332,7 +337,6 @@ class RubricSet(Record):
             guaranteed=self.guaranteed and self.guaranteed.window,
             value=self.judge.options.value,
             never=self.never,
-            starter=self.starter,
             decide_at=decide_at(costs),
         )
 

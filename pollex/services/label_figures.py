@@ -200,12 +200,15 @@ def _some(rows: list[dict[str, str]], rng: np.random.Generator) -> list[dict[str
 
 
 def _read(store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: Sequence[dict[str, str]]) -> _Table:
-    ids = [row["id"] for row in rows]
+    ids, side = (
+        [row["id"] for row in rows],
+        {one.id: 1.0 if one.polarity == "sat" else -1.0 for one in rubric_set.rubrics},
+    )
+    record = record.model_copy(update={"rubrics": tuple(one for one in record.rubrics if one in side)})  # no starter's
     place, column = ({name: n for n, name in enumerate(names)} for names in (ids, record.rubrics))
     answers = np.full((len(ids), len(record.rubrics), len(SCALES[rubric_set.judge.scale])), np.nan)
     for given in store.ask(rubric_set.run, ANSWERED, [list(record.rubrics), ids]):
         answers[place[given["conversation"]], column[given["question"]]] = given["probabilities"]
-    side = {rubric.id: 1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubric_set.rubrics}
     names = [("user", row["group"]) if row["group"] is not None else ("id", row["id"]) for row in rows]
     units = {name: n for n, name in enumerate(dict.fromkeys(names))}
     return _Table(

@@ -16,6 +16,7 @@ from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.graphs.context import Progress
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.rubrics.alone import BY
+from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import grades_told, require_grades
@@ -35,7 +36,7 @@ from pollex.services.plan import Planned, plan_learning, plan_scoring
 from pollex.services.pool_review import ENDING, Fork, People, PoolWaits, pool_in, rows_of, written_pool
 from pollex.services.results import Usage
 from pollex.services.roles import Workers, embedded_workers, workers
-from pollex.services.starter import FEWEST, honest_netsats, stacked, starter_of
+from pollex.services.starter import FEWEST, consulted, measured, starter_of
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.store import Store
 
@@ -86,8 +87,8 @@ def learn(
     if out is not None:
         require_places(out, *files_of(domain, rubrics_from, logs))
         require_not_edited(out)
-    record = None if starter is None else starter_of(starter, model)
-    if record is not None:
+    elsewhere = None if starter is None else starter_of(starter, model)
+    if elsewhere is not None:
         settings = replace(settings, minimum=min(settings.minimum, FEWEST))
     profile = domain if isinstance(domain, DomainProfile) else profile_at(domain)
     read = labeled_logs(logs, reading, run.store, progress)
@@ -99,21 +100,21 @@ def learn(
     say_repeats(read, progress)
     if run.dry_run:
         raise Planned(plan_learning(read, settings, profile, run, model, given))
+    helper = elsewhere and consulted(*elsewhere, read, run=run, model=model, progress=progress)
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
         edited = pool_in(pool) if pool and pool.exists() and run.resume else None
         asked = (lambda _pool: edited) if edited else people
         try:
             learned, usage = opened.run(
-                _learn(opened, read, model, profile, settings, arguments, given, fork, review, asked)
+                _learn(opened, read, model, profile, settings, arguments, given, fork, review, asked, helper)
             )
         except PoolWaits as waits:
             if pool:
                 written_pool(pool, waits.run, waits.pool)
                 waits.where, waits.remedy = str(pool), "edit the file, or the pool in `pollex serve`"
             raise
-        honest = honest_netsats(opened.store, learned.run)
-    learned = stacked(learned, record, read, honest, run=run, model=model, progress=progress)
+        learned = measured(learned, helper, read, opened.store)
     return learned_result(read, learned, usage, out, run)
 
 
@@ -142,6 +143,7 @@ async def _learn(
     fork: Fork | None,
     review: bool,
     people: People | None,
+    starter: Starter | None,
 ) -> tuple[Learned, Usage | None]:
     async with workers(model, profile, opened.store, settings.seed) as staff:
         if not given and settings.method != "spur":
@@ -162,6 +164,7 @@ async def _learn(
             fork=fork,
             review=review,
             people=people,
+            starter=starter,
         )
         return learned, Usage.of(staff)
 
@@ -214,10 +217,11 @@ def refit(
         if model.name is None:
             raise Planned(plan_scoring(read.learnable, rubric_set, run, model))
         raise Planned(plan_learning(read, settings, rubric_set.domain, run, model, rubric_set.rubrics))
+    helper = consulted(rubric_set.starter, rubric_set, read, run=run, model=model, progress=progress)
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
-        learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments, answers))
-    learned = stacked(learned, rubric_set.starter, read, {}, run=run, model=model, progress=progress)
+        learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments, answers, helper))
+        learned = measured(learned, helper, read, opened.store)
     return learned_result(read, learned, usage, out, run)
 
 
@@ -229,6 +233,7 @@ async def _refit(
     settings: LearnSettings,
     arguments: dict[str, Any],
     answers: str | None,
+    starter: Starter | None,
 ) -> tuple[Learned, Usage | None]:
     """Refit with the named model, or else with the set's judge."""
     if answers is not None:
@@ -250,6 +255,7 @@ async def _refit(
             roles=staff.roles,
             settings=settings,
             setting=opened.setting(arguments, staff),
+            starter=starter,
         )
         return learned, Usage.of(staff)
 

@@ -21,14 +21,14 @@ from pollex.graphs.run import RunSettings, carry_out, digest, fingerprint_of, ke
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.alone import anew_told
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, retryable
-from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.material import Material, Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.learning.thumbs import sides_of
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
-from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.selection.policies import DEFAULT, POLICIES
 from pollex.services.pool_review import Fork, People, PoolWaits, forked, until_taken
 from pollex.store.resume import answers_of, extractions_of, step
@@ -51,10 +51,12 @@ async def learn(
     fork: Fork | None = None,
     review: bool = False,
     people: People | None = None,
+    starter: Starter | None = None,
 ) -> Learned:
     """Learn a rubric set from labeled conversations.
 
     Args:
+        starter: A set that was learned elsewhere, with its answers: for the model of the probability.
         fork: A run whose extractions and pool are taken over; nothing before its node is done again.
         review: Whether the run waits for people at the pool; see `PoolWaits`.
         people: Given the pool, return it as it is to be; None where nobody can be asked now.
@@ -81,7 +83,7 @@ async def learn(
     fingerprint = fingerprint_of(logs, settings=settings, profile=profile, roles=roles.fingerprints)
     if rubrics:
         fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
-    given = {"kept": tuple(rubrics)}
+    given = {"kept": tuple(rubrics), "starter": starter}
     whom = (fork, review, people)
     return await _learn(
         "learn", logs, given, fingerprint, roles, judge_record, profile, settings, setting, prompts or {}, graph, *whom
@@ -102,6 +104,7 @@ async def refit(
     roles: Roles,
     settings: LearnSettings,
     setting: RunSettings,
+    starter: Starter | None = None,
 ) -> Learned:
     """Judge the rubrics of a set again and refit θ, window and probability; keep α."""
     from pollex.graphs.learn import refit as refit_graph
@@ -124,6 +127,7 @@ async def refit(
         logs,
         {
             "kept": rubrics,
+            "starter": starter,
             "learned_from": rubric_set.learned_from,
             "model": rubric_set.calibrator.chosen if rubric_set.calibrator else None,
         },
@@ -201,6 +205,8 @@ async def _learn(
     people: People | None = None,
 ) -> Learned:
     check_learnable(logs, settings.minimum)
+    if (starter := given["starter"]) is not None:
+        fingerprint["starter"] = digest_of(starter.record.rubrics)
     sides = sides_of(logs, settings.test_fraction, settings.seed)
     judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
     begun = (

@@ -20,7 +20,7 @@ from pollex.measures.classification import auc_difference
 from pollex.measures.intervals import Figure
 from pollex.rubrics.alone import Detector, anew_in_words
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.netsat import value_of
+from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import ChosenRubric, JudgedBy
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
@@ -49,7 +49,7 @@ class AskedAgain:
         judge: Who answered again.
         used: What a model was used for; empty for the built-in judge.
         able: What its endpoint can do, so that nobody need probe it again; None for the built-in judge.
-        netsat: Before and after; None where a rubric has no answer.
+        scores: Before and after, by the θ and the model of the probability that were fitted to the old answers.
     """
 
     conversation: str
@@ -58,15 +58,14 @@ class AskedAgain:
     after: Answers
     judge: str
     used: dict[str, Any]
-    netsat: tuple[float | None, float | None]
+    scores: tuple[Score, Score]
     theta: float
     able: Capabilities | None = None
 
     @property
     def flips(self) -> bool:
-        """Whether the label changes, under the θ that was fitted to the old answers."""
-        old, new = self.netsat
-        return old is not None and new is not None and (old > self.theta) != (new > self.theta)
+        """Whether the decision changes."""
+        return _flips(self.scores)
 
     def as_json(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -74,7 +73,8 @@ class AskedAgain:
             "conversation": self.conversation,
             "judge": self.judge,
             "used": self.used,
-            "netsat": self.netsat,
+            "netsat": [one.netsat for one in self.scores],
+            "probability": [one.probability for one in self.scores],
             "theta": self.theta,
             "flips": self.flips,
             "asked": {id_: rubric.text for id_, rubric in self.asked.items()},
@@ -112,39 +112,39 @@ class Reworded:
 
 @dataclass(frozen=True)
 class Preview:
-    """The effect of an edited set on a run's conversations, with the old θ.
+    """The effect of an edited set on a run's conversations, with the old θ and the old model of the probability.
 
     Attributes:
         n: Conversations that were looked at.
         shift: Mean change of NetSAT.
-        flips: Id, NetSAT before and after of conversations whose label changes, the largest change first.
+        flips: Scores before and after of conversations whose decision changes, the largest change first.
+        by_model: Whether the set's model gave the probabilities; otherwise its curve over NetSAT, as without arrays.
     """
 
     n: int
     changed: tuple[Reworded, ...]
     shift: float
-    flips: tuple[tuple[str, float, float], ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return JSON values."""
-        changed = [
-            {"id": one.rubric.id, "text": one.rubric.text, "up": one.up, "down": one.down, "auc": vars(one.auc)}
-            | {"told": one.told}
-            for one in self.changed
-        ]
-        return {"n": self.n, "shift": self.shift, "flips": self.flips, "changed": changed}
+    flips: tuple[tuple[Score, Score], ...]
+    by_model: bool
 
 
-def netsat_of(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric], answers: Answers) -> float | None:
-    """Add up a conversation's answers to rubrics; None where one is missing."""
-    total = 0.0
-    for rubric in rubrics:
-        answer = answers.get(rubric.id)
-        if not isinstance(answer, Answer):
-            return None
-        value = value_of(answer, rubric_set.judge.options.value, rubric_set.never.get(rubric.id, 5.0))
-        total += value if rubric.polarity == "sat" else -value
-    return total
+def scores_by(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric], answers: Mapping[str, Answers]) -> list[Score]:
+    """Score conversations by edited rubrics, with all else as the set has it.
+
+    Its model of the probability takes a removed rubric for unanswered, and knows no new one.
+    """
+    as_edited = {"rubrics": tuple(rubrics)} | ({} if rubric_set.has_arrays else {"calibrator": None})
+    scorer = rubric_set.model_copy(update=as_edited).scorer_of()
+    return scorer.score_all({id_: tuple(given.values()) for id_, given in answers.items()})
+
+
+def _figures(score: Score) -> Floats:
+    return np.array([score.netsat, score.probability], dtype=np.float64)
+
+
+def _flips(pair: tuple[Score, Score]) -> bool:
+    old, new = pair
+    return None not in (old.decision, new.decision) and old.decision != new.decision
 
 
 def changed_in(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric]) -> list[ChosenRubric]:
@@ -185,9 +185,10 @@ async def ask_again(
             answers = await _asked(judge, conversation, rubric_set, asked)
             used, able = staff.used(), staff.capabilities
     after = {**before, **answers}
-    netsat = netsat_of(rubric_set, rubric_set.rubrics, before), netsat_of(rubric_set, rubrics, after)
+    (old,) = scores_by(rubric_set, rubric_set.rubrics, {conversation_id: before})
+    (new,) = scores_by(rubric_set, rubrics, {conversation_id: after})
     by_id = {rubric.id: rubric for rubric in asked}
-    return AskedAgain(conversation_id, by_id, before, after, judge.name, used, netsat, rubric_set.theta, able)
+    return AskedAgain(conversation_id, by_id, before, after, judge.name, used, (old, new), rubric_set.theta, able)
 
 
 async def preview(
@@ -219,19 +220,18 @@ async def preview(
         await judge.prepare(conversations)
         by = {rubric.id: judged_by(_understood(judge, rubric)) for rubric in asked}
         again = {one.id: await _asked(judge, one, rubric_set, asked) for one in conversations}
-    rows = []
-    for one in conversations:
-        own = answers.get(one.id, {})
-        old = netsat_of(rubric_set, rubric_set.rubrics, own)
-        new = netsat_of(rubric_set, rubrics, {**own, **again.get(one.id, {})})
-        if old is not None and new is not None:
-            rows.append((one.id, old, new))
-    flips = [row for row in rows if (row[1] > rubric_set.theta) != (row[2] > rubric_set.theta)]
+    given = {one.id: answers.get(one.id, {}) for one in conversations}
+    edited = {id_: {**own, **again.get(id_, {})} for id_, own in given.items()}
+    both = zip(scores_by(rubric_set, rubric_set.rubrics, given), scores_by(rubric_set, rubrics, edited), strict=True)
+    whole = [pair for pair in both if None not in (pair[0].netsat, pair[1].netsat)]
+    moved = np.array([(_figures(new) - _figures(old)) for old, new in whole]).reshape(-1, 2)
+    order = np.argsort(-np.abs(moved[:, 1]), kind="stable")
     return Preview(
-        n=len(rows),
+        n=len(whole),
         changed=tuple(_reworded(rubric, by[rubric.id], conversations, answers, again, rng) for rubric in asked),
-        shift=float(np.mean([new - old for _, old, new in rows])) if rows else 0.0,
-        flips=tuple(sorted(flips, key=lambda row: -abs(row[2] - row[1]))),
+        shift=float(moved[:, 0].mean()) if whole else 0.0,
+        flips=tuple(filter(_flips, (whole[place] for place in order))),
+        by_model=rubric_set.has_arrays,
     )
 
 

@@ -1,46 +1,33 @@
-"""Stack a set that was learned elsewhere with one that was learned here."""
+"""Learn with a set that was learned elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import Logs, positives
-from pollex.conversations.splits import block_ids, folds
-from pollex.errors import BadLabels, WrongUse
+from pollex.conversations.logs import Logs
+from pollex.conversations.splits import block_ids
+from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
-from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import auc_of_scores
 from pollex.measures.intervals import Figure
+from pollex.rubrics.answers import SCALES
+from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
-from pollex.rubrics.netsat import Score
+from pollex.rubrics.learning.table import GivenAnswers
+from pollex.rubrics.learning.thumbs import graded_between
 from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.rubrics.starter import (
-    PRIOR_WEIGHT,
-    Stack,
-    StarterRecord,
-    learned_with_prefix,
-    prefixed,
-    scale_of,
-    weigh,
-    with_prefix,
-    z_of,
-)
+from pollex.rubrics.starter import StarterRecord, learned_with_prefix, prefixed, standard, with_prefix
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.score import score, unedited
 from pollex.store.resume import step
 from pollex.store.store import Store
 
-FOLDS = 5
 FEWEST = 2
 """Conversations of each class that are enough where there is a starter."""
-
-Scoring = Callable[[Logs, RubricSet], Sequence[Score]]
 
 
 def require_same_judge(starter: RubricSet, name: str, model: ModelOptions) -> None:
@@ -49,9 +36,12 @@ def require_same_judge(starter: RubricSet, name: str, model: ModelOptions) -> No
     Raises:
         WrongUse: It is judged by another model, or by one that isn't given.
     """
-    judged, asked = starter.judge, model.name
-    if (judged.built_in and asked is None) or judged.name == asked:
-        return
+    judged, named = starter.judge, model.name
+    if (judged.built_in and named is None) or judged.name == named:
+        if judged.built_in or SCALES[judged.scale] == SCALES[model.settings.scale]:
+            return
+        remedy = f"answer on that scale, or fit it on yours: `pollex refit LOGS --rubrics {name}`"
+        raise WrongUse(f"the starter {name} is answered on the scale {judged.scale}", remedy=remedy, option="scale")
     by = "the built-in judge" if judged.built_in else f"the model {judged.name}"
     remedy = "leave --model out" if judged.built_in else f"give --model {judged.name}"
     raise WrongUse(
@@ -60,8 +50,8 @@ def require_same_judge(starter: RubricSet, name: str, model: ModelOptions) -> No
     )
 
 
-def starter_of(starter: Path | RubricSet, model: ModelOptions) -> StarterRecord:
-    """Read a starter, and return what a set keeps of it.
+def starter_of(starter: Path | RubricSet, model: ModelOptions) -> tuple[StarterRecord, RubricSet]:
+    """Read a starter; return what a set keeps of it, and itself.
 
     Raises:
         BadRubrics: It can't be read, or was edited after θ was fitted.
@@ -69,25 +59,18 @@ def starter_of(starter: Path | RubricSet, model: ModelOptions) -> StarterRecord:
     """
     found, name = unedited(starter), starter.name if isinstance(starter, Path) else "(in memory)"
     require_same_judge(found, name, model)
-    return record_of(found, name)
-
-
-def honest_netsats(store: Store, run: str) -> dict[str, float]:
-    """Return out-of-fold NetSAT of training conversations by id; empty without folds."""
-    selection, comparison = step(store, run, "select"), step(store, run, "calibrate")
-    scores = selection["held_out_scores"]
-    return {} if scores is None else dict(zip(comparison["conversations"], scores, strict=True))
+    return record_of(found, name), found
 
 
 def record_of(starter: RubricSet, name: str) -> StarterRecord:
-    """Return what a set keeps of its starter; the stack is fitted later."""
+    """Return what a set keeps of its starter; its figures come after learning."""
     return StarterRecord(
         source=name,
         rubrics=prefixed(starter.rubrics),
         judge=learned_with_prefix(starter.judge),
         theta=starter.theta,
         never=with_prefix(starter.never),
-        stack=Stack(own=(0, 1), starter=(0, 1), weights=(PRIOR_WEIGHT, PRIOR_WEIGHT), intercept=0),
+        weights=(1.0, 1.0),
         auc={},
         measured_on="",
         helps=False,
@@ -102,84 +85,55 @@ def as_set(record: StarterRecord, around: RubricSet) -> RubricSet:
     return around.model_copy(update=changes | alone | {"window": window})
 
 
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """Conversations with a label, and both NetSATs as z-scores `[conversation]`."""
-
-    conversations: list[Conversation]
-    own: Floats
-    starter: Floats
-
-    @property
-    def positive(self) -> Bools:
-        """Whether each is good `[conversation]`."""
-        return positives(self.conversations)
-
-
-def stacked(
-    learned: Learned,
+def consulted(
     record: StarterRecord | None,
+    around: RubricSet,
     logs: Logs,
-    honest: dict[str, float],
     *,
     run: RunOptions,
     model: ModelOptions,
     progress: Progress,
-) -> Learned:
-    """Stack a learned set with its starter; as it is without one."""
+) -> Starter | None:
+    """Return a starter with its answers to the conversations of a log that are learned from; None without one."""
     if record is None:
-        return learned
+        return None
+    table = GivenAnswers(record.judge.options.value, len(SCALES[record.judge.scale]), never_counts=record.never)
+    learned_from = Logs(conversations=(*logs.learnable, *graded_between(logs)), fingerprint=logs.fingerprint)
     options = replace(run, resume=False)
+    alone = as_set(record, around)
+    found = score(learned_from, alone, reading=ReadOptions(), run=options, model=model, progress=progress)
+    for one in found.scores or ():
+        table.take(one.conversation_id, one.answers)
+    return Starter(record, table)
 
-    def scoring(some: Logs, rubric_set: RubricSet) -> Sequence[Score]:
-        found = score(some, rubric_set, reading=ReadOptions(), run=options, model=model, progress=progress)
-        return found.scores or ()
 
-    return replace(learned, rubric_set=with_starter(learned.rubric_set, record, logs, honest, scoring))
-
-
-def with_starter(
-    rubric_set: RubricSet,
-    record: StarterRecord,
-    logs: Logs,
-    honest: dict[str, float],
-    scoring: Scoring,
-) -> RubricSet:
-    """Return the set stacked with a starter.
-
-    Args:
-        honest: NetSAT of training conversations by rubrics that were chosen without them, by id; empty where there were
-            too few for folds.
-        scoring: Scores conversations with a set.
-    """
-    everything = _population(rubric_set, logs)
-    own = _netsats(scoring(everything, rubric_set), everything)
-    other = _netsats(scoring(everything, as_set(record, rubric_set)), everything)
-    both = [id_ for id_ in own if id_ in other]
-    scales = (scale_of(np.array([found[id_] for id_ in both])) for found in (own, other))
-    own_scale, other_scale = scales
-    known = {c.id: c for c in everything if c.label is not Label.NONE and c.id in other}
-    trained = [known[id_] for id_ in honest if id_ in known] or [
-        c for c in known.values() if c.text_hash[:16] in rubric_set.data.training_hashes
-    ]
-    judged = Labels(
-        trained,
-        z_of(np.array([honest.get(c.id, own[c.id]) for c in trained]), own_scale),
-        z_of(np.array([other[c.id] for c in trained]), other_scale),
-    )
-    weights, intercept = _weights(judged, fit=bool(honest))
-    stack = Stack(own=own_scale, starter=other_scale, weights=weights, intercept=intercept)
-    seen = {c.id for c in trained}
-    held_out = [c for id_, c in known.items() if id_ not in seen and id_ in own]
-    tested = Labels(
-        held_out,
-        z_of(np.array([own[c.id] for c in held_out]), own_scale),
-        z_of(np.array([other[c.id] for c in held_out]), other_scale),
-    )
-    areas, where = _areas(judged, tested, stack)
+def measured(learned: Learned, starter: Starter | None, logs: Logs, store: Store) -> Learned:
+    """Return a learned set with what its starter brings; as it is without one."""
+    if starter is None:
+        return learned
+    comparison, honest = step(store, learned.run, "calibrate"), dict[str, float]()
+    if (scores := step(store, learned.run, "select")["held_out_scores"]) is not None:
+        honest = dict(zip(comparison["conversations"], scores, strict=True))
+    by_id = {c.id: c for c in logs}
+    scored = [one for one in learned.scores if one.netsat is not None]
+    sample, where = [one for one in scored if one.side == "held_out"], "held out"
+    if len({one.positive for one in sample}) < 2:
+        sample, where = [one for one in scored if one.side == "training"], "cross-validated on training conversations"
+    own = np.array([honest.get(one.conversation_id, one.netsat) for one in sample], dtype=np.float64)
+    conversations = [by_id[one.conversation_id] for one in sample]
+    other, both = starter.netsats(conversations), np.array([one.probability for one in sample], dtype=np.float64)
+    if np.isnan(both).any():  # too few for folds
+        both = standard(own) + standard(other)
+    rng, blocks, up = np.random.default_rng(0), block_ids(conversations), np.array([one.positive for one in sample])
+    columns = {"own": own, "starter": other, "both": both}
+    areas = {name: auc_of_scores(column, up, rng, together=blocks) for name, column in columns.items()}
     helps = (areas["both"].value or 0.0) > (areas["own"].value or 0.0)
-    found = record.model_copy(update={"stack": stack, "auc": areas, "measured_on": where, "helps": helps})
-    return rubric_set.model_copy(update={"starter": found, "notes": (*rubric_set.notes, sentence_of(found))})
+    found = starter.record.model_copy(
+        update={"weights": (*comparison["weights"],), "auc": areas, "measured_on": where, "helps": helps}
+    )
+    changes = {"starter": found, "notes": (*learned.rubric_set.notes, sentence_of(found))}
+    rubric_set = learned.rubric_set.model_copy(update=changes)
+    return replace(learned, rubric_set=rubric_set)
 
 
 def sentence_of(record: StarterRecord) -> str:
@@ -196,49 +150,3 @@ def _in_words(figure: Figure) -> str:
         return "undefined"
     ends = "" if figure.low is None or figure.high is None else f" [{figure.low:.2f}, {figure.high:.2f}]"
     return f"{figure.value:.2f}{ends}"
-
-
-def _population(rubric_set: RubricSet, logs: Logs) -> Logs:
-    """Return all conversations if scoring is free, else the labeled ones."""
-    kept = tuple(c for c in logs if not c.not_scorable and (rubric_set.judge.built_in or c.label is not Label.NONE))
-    return Logs(conversations=kept, fingerprint=logs.fingerprint)
-
-
-def _netsats(scores: Sequence[Score], logs: Logs) -> dict[str, float]:
-    return {c.id: s.netsat for c, s in zip(logs, scores, strict=True) if s.netsat is not None}
-
-
-def _weights(judged: Labels, *, fit: bool) -> tuple[tuple[float, float], float]:
-    """Fit the weights; without out-of-fold NetSAT the set's own is the prior's."""
-    # The set has seen these labels: beside its own NetSAT the starter's would seem to say nothing.
-    own = judged.own if fit else np.zeros_like(judged.own)
-    return weigh(own, judged.starter, judged.positive)
-
-
-def _areas(judged: Labels, tested: Labels, stack: Stack) -> tuple[dict[str, Figure], str]:
-    """Compute AUC of each set alone and of both, held out or cross-fitted."""
-    rng = np.random.default_rng(0)
-    if len(tested.conversations) and 0 < tested.positive.sum() < len(tested.conversations):
-        both, sample = stack.weights[0] * tested.own + stack.weights[1] * tested.starter, tested
-        where = "held out"
-    else:
-        both, sample, where = _crossed(judged), judged, "cross-validated on training conversations"
-    columns = {"own": sample.own, "starter": sample.starter, "both": both}
-    blocks = block_ids(sample.conversations)
-    return {
-        name: auc_of_scores(column, sample.positive, rng, together=blocks) for name, column in columns.items()
-    }, where
-
-
-def _crossed(judged: Labels) -> Floats:
-    """Compute cross-fitted log-odds of both sets; the prior's weights without folds."""
-    try:
-        dealt = folds(judged.conversations, FOLDS, 0)
-    except BadLabels:
-        return PRIOR_WEIGHT * (judged.own + judged.starter)
-    out = np.zeros(len(dealt))
-    for number in range(FOLDS):
-        mine = dealt == number
-        weights, _ = weigh(judged.own[~mine], judged.starter[~mine], judged.positive[~mine])
-        out[mine] = weights[0] * judged.own[mine] + weights[1] * judged.starter[mine]
-    return out

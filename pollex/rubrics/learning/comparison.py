@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import positives
+from pollex.measures.arrays import Bools
 from pollex.rubrics.learning.choice import candidates, chooser
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.thumbs import (
@@ -16,11 +20,16 @@ from pollex.rubrics.learning.thumbs import (
     grades_compared,
     model_of,
     rating_of,
+    signs_of,
     stored,
     uncompared,
 )
 from pollex.rubrics.learning.weigh import Candidates
+from pollex.rubrics.starter import standard, weigh
 from pollex.rubrics.thumb_model import ThumbModel
+
+if TYPE_CHECKING:
+    from pollex.calibration.thumbs import Fold
 
 
 @dataclass(frozen=True)
@@ -37,13 +46,13 @@ class FittedThumbs:
     @classmethod
     def of(cls, material: Material, comparison: Mapping[str, Any]) -> FittedThumbs:
         """Fit the models that `compare` chose."""
-        table, chosen, pool = material.table, material.chosen, candidates(material)
-        seen = comparison["held_out"]
-        answers = table.probabilities(pool.conversations, chosen)
-        model = model_of(comparison["chosen"], answers, chosen, pool.conversations)
+        pool, seen, rubrics = candidates(material), comparison["held_out"], material.in_order
+        own, other = comparison["weights"]
+        signs = signs_of(rubrics) * np.where(np.arange(len(rubrics)) < len(material.chosen), own, other)
+        model = model_of(comparison["chosen"], material.answers(pool.conversations), rubrics, signs, pool.conversations)
         if (graded := comparison.get("grades")) is not None:
             rows = with_graded(material, pool)
-            model.rating = rating_of(graded, table.probabilities(rows, chosen), chosen, rows)
+            model.rating = rating_of(graded, material.answers(rows), rubrics, signs, rows)
         return cls(model, {} if seen is None else dict(zip(comparison["conversations"], seen, strict=True)))
 
     def likelihoods(self, material: Material) -> dict[str, float]:
@@ -51,27 +60,60 @@ class FittedThumbs:
         conversations = material.held_out
         if not conversations:
             return {}
-        found = self.model.probability(material.table.probabilities(conversations, material.chosen))
+        found = self.model.probability(material.answers(conversations))
         return dict(zip((c.id for c in conversations), found.tolist(), strict=True))
 
 
 def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     """Compare models of the probability by cross-validation on training conversations."""
     settings, pool = material.settings, candidates(material)
+    about: dict[str, Any] = {"conversations": [c.id for c in pool.conversations]}
     if any(c.text_hash[:16] in material.learned_from for c in pool.conversations):
         why = "the rubrics were learned from these conversations, so models can't be compared on them: as before"
         unknown = {"grades": grades_compared(None, with_graded(material, pool), graded_fields(material), settings.seed)}
-        return uncompared(material.model, why) | unknown | {"conversations": [c.id for c in pool.conversations]}
+        about["weights"] = material.starter.record.weights if material.starter else (1.0, 1.0)
+        return uncompared(material.model, why) | unknown | about
     rows = with_graded(material, pool)
     choose = chooser(material, pool, selection)
     parts = folds_of(choose, material.table.probabilities(rows, pool.rubrics), pool.rubrics, rows, settings.seed)
+    if parts and material.starter is not None:
+        parts = [with_starter(material, pool, selection, fold, rows) for fold in parts]
     advance, count = partial(material.progress.advance, "calibrate"), len(pool.conversations)
     thumbs = parts and [replace(fold, out=fold.out[:count], answers=fold.answers[:count]) for fold in parts]
     found = None if thumbs is None else compared(thumbs, pool.conversations, settings.probability, advance)
     grades = grades_compared(parts, rows, graded_fields(material), settings.seed)
-    return (
-        stored(found, settings.probability) | {"grades": grades} | {"conversations": [c.id for c in pool.conversations]}
-    )
+    about["weights"] = weights_of(material, pool, selection)
+    return stored(found, settings.probability) | {"grades": grades} | about
+
+
+def weights_of(
+    material: Material, pool: Candidates, selection: Mapping[str, Any], known: Bools | None = None
+) -> tuple[float, float]:
+    """Return what the rubrics of the set and of its starter count for, so that NetSATs weigh as labels let them.
+
+    Args:
+        known: Training conversations whose labels are looked at; None for all.
+    """
+    if material.starter is None:
+        return 1.0, 1.0
+    some = np.ones(len(pool.conversations), dtype=bool) if known is None else known
+    other, positive = material.starter.netsats(pool.conversations), positives(pool.conversations)
+    # Without folds the set has seen these labels: beside its own NetSAT the starter's would seem to say nothing.
+    honest = selection["held_out_scores"]
+    own = np.zeros(len(other)) if honest is None else np.array(honest)
+    spread = own if honest is not None else material.table.matrix(pool.conversations, material.chosen)[0].sum(axis=1)
+    first, second = weigh(standard(own)[some], standard(other)[some], positive[some])
+    return first / (spread.std() or 1.0), second / (other.std() or 1.0)
+
+
+def with_starter(
+    material: Material, pool: Candidates, selection: Mapping[str, Any], fold: Fold, rows: Sequence[Conversation]
+) -> Fold:
+    """Return a fold with the starter's answers beside those of the rubrics that were chosen without it."""
+    assert material.starter is not None, "only called where there is one"
+    own, other = weights_of(material, pool, selection, ~fold.out[: len(pool.conversations)])
+    signs = [*(own * sign for sign in fold.signs), *(other * signs_of(material.starter.record.rubrics)).tolist()]
+    return replace(fold, signs=signs, answers=np.concatenate([fold.answers, material.of_starter(rows)], axis=1))
 
 
 def with_graded(material: Material, pool: Candidates) -> list[Conversation]:

@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
+from pollex.measures.arrays import Floats
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.records import LLM, JudgeRecord
 from pollex.rubrics.rubric import Polarity, Rubric
+from pollex.rubrics.starter import StarterRecord
 
 
 class Stages(Protocol):
@@ -22,6 +26,18 @@ class Stages(Protocol):
 
     def advance(self, stage: str, by: int = 1) -> None:
         """Count items of a stage as done."""
+
+
+@dataclass(frozen=True)
+class Starter:
+    """A set that was learned elsewhere, and its answers to the conversations of a run."""
+
+    record: StarterRecord
+    table: GivenAnswers
+
+    def netsats(self, conversations: Sequence[Conversation]) -> Floats:
+        """Return its NetSAT `[conversation]`; an unanswered rubric counts as its mean."""
+        return np.asarray(self.table.matrix(conversations, self.record.rubrics)[0].sum(axis=1), dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +57,7 @@ class Material:
         refused: Why batches and texts came to no rubric, and how often.
         kept: The pool without duplicates, or the rubrics that were given.
         merged: By duplicate, the rubric that it was merged into.
+        starter: A set that was learned elsewhere, with its answers: for the model of the probability alone.
     """
 
     logs: Logs
@@ -59,7 +76,27 @@ class Material:
     refused: Mapping[str, int] = field(default_factory=dict)
     kept: tuple[Rubric, ...] = ()
     merged: Mapping[str, str] = field(default_factory=dict)
+    starter: Starter | None = None
     chosen: tuple[Rubric, ...] = ()
+
+    @property
+    def in_order(self) -> tuple[Rubric, ...]:
+        """What the model of the probability reads: the chosen rubrics by id, then a starter's.
+
+        First weights of the network depend on the order, and a refit knows no other.
+        """
+        own = sorted(self.chosen, key=lambda rubric: rubric.id)
+        return (*own, *(self.starter.record.rubrics if self.starter else ()))
+
+    def answers(self, conversations: Sequence[Conversation]) -> Floats:
+        """Probability of each option `[conversation, rubric, option]` of the rubrics in order; NaN where unanswered."""
+        own = self.table.probabilities(conversations, self.in_order[: len(self.chosen)])
+        return own if self.starter is None else np.concatenate([own, self.of_starter(conversations)], axis=1)
+
+    def of_starter(self, conversations: Sequence[Conversation]) -> Floats:
+        """Return the starter's share of `answers`."""
+        assert self.starter is not None, "only asked where there is one"
+        return self.starter.table.probabilities(conversations, self.starter.record.rubrics)
 
     @property
     def by_model(self) -> bool:

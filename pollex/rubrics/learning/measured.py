@@ -147,7 +147,7 @@ def calibrator_record(
     rng = np.random.default_rng([material.settings.seed, 4])
     model = fitted.model
     pack = packed(model.model, model.rating)
-    seen, unseen = comparison["held_out"], model.probability(material.table.probabilities(held_out, material.chosen))
+    seen, unseen = comparison["held_out"], model.probability(material.answers(held_out))
     positive, truth = positives(training), positives(held_out)
     share = float(positive.mean())
     record = CalibratorRecord(
@@ -185,7 +185,7 @@ def rating_record(
     known = np.isin(grades[:, 0], values) if grades.shape[1] else np.zeros(len(held_out), dtype=bool)
     measured = None
     if known.any():
-        proba = fitted.model.grades(table.probabilities(held_out, chosen))[known]
+        proba = fitted.model.grades(material.answers(held_out))[known]
         place = np.searchsorted(values, grades[known, 0])
         rng, blocks = np.random.default_rng([material.settings.seed, 8]), block_ids(held_out)[known]
         one = assess_grades(Predictions(proba, place, blocks, tuple(values.tolist())), rng, smooth=False)

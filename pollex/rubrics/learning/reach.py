@@ -57,7 +57,7 @@ def reach_of(
     values = table.matrix(held_out, chosen)[0]
     leads = np.array([rubric.headlined and rubric.polarity == "dsat" for rubric in rubrics])
     covered = table.held(held_out, chosen)[:, leads].any(axis=1)
-    good = fitted.model.probability(table.probabilities(held_out, chosen)) >= 0.5
+    good = fitted.model.probability(material.answers(held_out)) >= 0.5
     beside = strongest(plain, material)
     netsat = values.sum(axis=1)
     curve, more = curve_of(candidates(material), pool_values, netsat, truth, unit, material, selection["alpha"])

@@ -60,7 +60,7 @@ def folds_of(
     from pollex.calibration.thumbs import Fold
 
     labeled = np.array([c.label is not Label.NONE for c in training])
-    sat = np.array([rubric.polarity == "sat" for rubric in rubrics])
+    signs = signs_of(rubrics)
     try:
         dealt = folds(training, FOLDS, seed)
     except BadLabels:
@@ -68,23 +68,30 @@ def folds_of(
     parts = []
     for number in range(FOLDS):
         out, rng = dealt == number, np.random.default_rng([seed, 3, number])
-        places = choose(labeled & ~out, rng)
-        parts.append(Fold(out, np.where(sat[places], 1.0, -1.0).tolist(), answers[:, places]))
+        places = sorted(choose(labeled & ~out, rng), key=lambda place: rubrics[place].id)
+        parts.append(Fold(out, signs[places].tolist(), answers[:, places]))
     return parts
 
 
-def model_of(name: str, answers: Floats, rubrics: Sequence[Rubric], training: Sequence[Conversation]) -> ThumbModel:
+def signs_of(rubrics: Sequence[Rubric]) -> Floats:
+    """Return +1 for satisfaction and −1 for dissatisfaction `[rubric]`."""
+    return np.array([1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics])
+
+
+def model_of(
+    name: str, answers: Floats, rubrics: Sequence[Rubric], signs: Floats, training: Sequence[Conversation]
+) -> ThumbModel:
     """Fit a candidate on all training conversations.
 
     Args:
         answers: Probabilities `[conversation, rubric, option]`, of the chosen rubrics.
+        signs: See `signs_of`; those of a starter's rubrics have a weight.
     """
     from pollex.calibration.thumbs import fitted
 
-    signs = [1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics]
     positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
     ids = [rubric.id for rubric in rubrics]
-    model = fitted(name, answers, signs, positive, judges_of(training), ids, block_ids(training))
+    model = fitted(name, answers, signs.tolist(), positive, judges_of(training), ids, block_ids(training))
     return ThumbModel(ids, model, answers.shape[2])
 
 
@@ -230,20 +237,23 @@ def grades_compared(
 
 
 def rating_of(
-    found: Mapping[str, Any], answers: Floats, rubrics: Sequence[Rubric], training: Sequence[Conversation]
+    found: Mapping[str, Any],
+    answers: Floats,
+    rubrics: Sequence[Rubric],
+    signs: Floats,
+    training: Sequence[Conversation],
 ) -> JudgedEstimator:
     """Fit the chosen model of grades on all training conversations.
 
     Args:
         found: See `grades_compared`.
-        answers: Probabilities `[conversation, rubric, option]`, of the chosen rubrics.
+        answers, signs: See `model_of`.
     """
     from pollex.calibration.grades import fitted_grades
 
     grades, scales = grades_of(training, list(found["scales"]))
-    signs = [1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics]
     ids, blocks = [rubric.id for rubric in rubrics], block_ids(training)
-    return fitted_grades(found["chosen"], answers, signs, grades, scales, judges_of(training), ids, blocks)
+    return fitted_grades(found["chosen"], answers, signs.tolist(), grades, scales, judges_of(training), ids, blocks)
 
 
 def stored(found: ModelComparison | None, probability: str) -> dict[str, Any]:

@@ -8,7 +8,10 @@ from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
 
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.rejudging import scores_by
 from pollex.services.scorer import Scorer
+from pollex.store.resume import answers_of
+from pollex.store.store import Store
 
 
 @pytest.fixture
@@ -32,6 +35,9 @@ def test_a_starter_goes_along_in_the_set_and_everything_knows_it(
     assert found.starter is not None
     assert len(found.starter.rubrics) == len(RubricSet.load(learnt.rubrics).rubrics)
     assert set(found.starter.auc) == {"own", "starter", "both"}
+    ids = {one.id for one in found.starter.rubrics}
+    assert found.calibrator is not None
+    assert ids < set(found.calibrator.rubrics), "one model reads the answers of both"
     assert any(note.startswith("Starter rubrics.json: AUC of this set alone") for note in ended.last["notes"])
 
     assert "Starter rubrics.json: AUC of this set alone" in ended.err
@@ -52,7 +58,13 @@ def test_a_starter_goes_along_in_the_set_and_everything_knows_it(
     assert evaluated.last["probability_auc"]["value"] > 0.7
     again = pollex("refit", few, "--rubrics", out, "--out", tmp_path / "again.json", "--store", store)
     assert again.code == 0, again.err
-    assert RubricSet.load(tmp_path / "again.json").starter is not None
+    refitted = RubricSet.load(tmp_path / "again.json")
+    assert refitted.starter is not None
+    assert Scorer(refitted).score(first["messages"]).probability == pytest.approx(alone.probability, abs=1e-9)
+    with Store.open(store, read_only=True) as opened:
+        answers = answers_of(opened, scored.last["run"], ids=[first["id"]])
+    (drafted,) = scores_by(found, found.rubrics, answers)
+    assert drafted.probability == pytest.approx(alone.probability, abs=1e-9)
 
 
 def test_without_a_starter_ten_labels_are_too_few(pollex: Pollex, few: Path, store: Path) -> None:

@@ -97,7 +97,7 @@ async def test_what_can_never_work_stops_the_run_within_the_calls_in_flight(
     with ProtocolServer(latency=0.05, script=[{"do": "status", "code": code, "body": {"error": error}}]) as server:
         ledger = MemoryLedger()
         async with gateway(server.url, ledger, concurrency=8) as door:
-            results = await ask_all(door, [question(number) for number in range(100)])
+            results = await ask_all(door, [question(number) for number in range(30)])
         assert kinds(results) == {"ModelRefused"}
         assert server.counts()["received"] <= 8
         assert remedy in str(results[0])
@@ -105,7 +105,7 @@ async def test_what_can_never_work_stops_the_run_within_the_calls_in_flight(
         assert error["message"] in str(results[0])
         server.script([])
         async with gateway(server.url, ledger, concurrency=8) as door:
-            assert kinds(await ask_all(door, [question(number) for number in range(100)])) == {"Completed"}
+            assert kinds(await ask_all(door, [question(number) for number in range(30)])) == {"Completed"}
 
 
 async def test_nothing_is_sent_after_the_run_was_stopped() -> None:
@@ -239,7 +239,7 @@ async def test_one_success_between_failures_keeps_the_run_going() -> None:
 )
 async def test_a_call_ends_at_its_deadline_whatever_the_server_does(rule: dict[str, Any]) -> None:
     with ProtocolServer(script=[rule | {"count": 1}]) as server:
-        async with gateway(server.url, concurrency=1, deadline=1.0) as door:
+        async with gateway(server.url, concurrency=1, deadline=0.4) as door:
             began = time.monotonic()
             first, second = await ask_all(door, [question(1), question(2)])
             took = time.monotonic() - began
@@ -247,7 +247,7 @@ async def test_a_call_ends_at_its_deadline_whatever_the_server_does(rule: dict[s
     assert isinstance(first, Failed)
     assert first.fault == "timeout"
     assert isinstance(second, Completed), "the slot was not given back"
-    assert 1.0 <= took < 60.0
+    assert 0.4 <= took < 60.0
     assert door.used.total.uncounted == 1, "a call that timed out may be billed"
 
 

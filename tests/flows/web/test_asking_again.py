@@ -40,7 +40,7 @@ async def test_other_words_are_answered_beside_the_old_and_kept(tmp_path: Path) 
             begun = await client.post("/api/replays", json=ABOUT | {"rubric": "rubric1", "text": words})
             shown = await came(client, begun.json()["replay"])
             assert "<ins>asks where a &lt;b&gt;parcel" in shown
-            assert "The label" in shown
+            assert "The decision" in shown
             again = (await client.get("/replay", params=ABOUT)).text
             assert "Asked before" in again
         assert store.value("SELECT count(*) FROM replays") == 1

@@ -79,17 +79,17 @@ async def test_what_was_typed_over_an_older_version_comes_back_beside_the_newer_
             assert store.value("SELECT max(version) FROM drafts") == 2
 
 
-async def test_the_preview_counts_what_flips_under_the_old_threshold_and_keeps_nothing(tmp_path: Path) -> None:
+async def test_the_preview_counts_what_flips_by_the_old_model_and_keeps_nothing(tmp_path: Path) -> None:
     with made_store(tmp_path / ".pollex", n=24) as store:
         async with client_of(made_app(store)) as client:
             draft = await begun(client, store)
             same = (await client.post(f"/api/drafts/{draft}/preview", data=FIELDS)).text
-            assert "0\xa0labels would flip" in same
+            assert "0\xa0decisions would flip" in same
             one_side = {"version": "1", "on-rubric1": "1"}
             shown = (await client.post(f"/api/drafts/{draft}/preview", data=one_side)).text
             rows = store.ask(store.value("SELECT id FROM runs WHERE command = 'learn'"), "SELECT * FROM scores")
-            below = sum(row["netsat"] is not None and row["netsat"] <= 0.5 for row in rows)
-            assert f"{below}\xa0label" in shown, "values of a satisfied rubric alone are all over θ"
+            bad = sum(row["probability"] is not None and row["probability"] < 0.5 for row in rows)
+            assert f"{bad}\xa0decisions" in shown, "values of a satisfied rubric alone are all good"
             reworded = FIELDS | {"text-rubric1": "The user asks where a parcel is."}
             shown = (await client.post(f"/api/drafts/{draft}/preview", data=reworded)).text
             assert "AUC alone" in shown

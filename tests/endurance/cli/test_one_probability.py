@@ -1,0 +1,113 @@
+"""Whatever way a conversation is scored, it is the network at the end of the chain that says the probability."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import numpy as np
+import pytest
+from small_runs import run_here
+
+import pollex
+from pollex.calibration.candidates import NETWORK
+from pollex.formats.fields import ReadOptions
+from pollex.formats.read_logs import logs_of
+from pollex.graphs.context import NullProgress
+from pollex.langgraph import score_node
+from pollex.rubrics.answers import Answer
+from pollex.rubrics.netsat import Score
+from pollex.services.arms import arms_of
+from pollex.services.distill import scores_before
+from pollex.services.evaluate import likelihoods
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.rejudging import scores_by
+from pollex.services.share import probabilities
+from pollex.store.resume import answers_of
+from pollex.store.store import Store
+from pollex.web.live.app import application
+from pollex.web.live.figures import Figures
+from pollex.web.live.waiting_line import WaitingLine, opened
+
+BIKES = Path(__file__).parents[3] / "examples" / "bikes.jsonl"
+LEARNED_FROM = slice(160)
+"""Here rubrics are chosen in another order than a refit has them in, and first weights depend on it."""
+
+ROWS = slice(388, 404)
+"""Some with a thumb, and some without."""
+
+
+async def over_http(rubrics: Path, store: Path, rows: list[dict[str, Any]]) -> list[float]:
+    line = WaitingLine(rubrics, opened(rubrics, store), 40, Figures(), store)
+    working = asyncio.create_task(line.work())
+    transport = httpx2.ASGITransport(application(line, "t"))
+    async with httpx2.AsyncClient(
+        transport=transport, base_url="http://here", headers={"Authorization": "Bearer t"}
+    ) as client:
+        scores = (await client.post("/v1/score", json={"conversations": rows})).json()["scores"]
+    working.cancel()
+    line.close()
+    return [score["probability"] for score in scores]
+
+
+def drafted(store: Path, found: pollex.RubricSet, ids: list[str]) -> list[Score]:
+    """What a draft's preview compares with, by the answers of the run of `score`."""
+    with Store.open(store, read_only=True) as opened:
+        run = opened.value("SELECT id FROM runs WHERE command = 'score' ORDER BY started")
+        answers = answers_of(opened, run)
+    return scores_by(found, found.rubrics, {id_: answers[id_] for id_ in ids})
+
+
+def test_a_conversation_has_one_probability_whatever_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = BIKES.read_text("utf-8").splitlines()
+    Path("new.jsonl").write_text("\n".join(lines[ROWS]), "utf-8")
+    Path("log.jsonl").write_text("\n".join(lines[LEARNED_FROM]), "utf-8")
+    for command in (
+        ("learn", "log.jsonl", "--out", "set.json"),
+        ("refit", "log.jsonl", "--rubrics", "set.json", "--out", "again.json"),
+        ("score", "new.jsonl", "--rubrics", "set.json", "--out", "scores.jsonl"),
+        ("score", "new.jsonl", "--rubrics", "again.json", "--out", "again.jsonl"),
+    ):
+        ended = run_here(*command)
+        assert ended.code == 0, (command, ended.err)
+    rows, store = [json.loads(line) for line in lines[ROWS]], Path(".pollex")
+    found, log = pollex.RubricSet.load("set.json"), logs_of(pollex.read_logs("new.jsonl"))
+    assert found.calibrator is not None
+    assert found.calibrator.chosen == NETWORK
+    run, model, progress = RunOptions(store), ModelOptions(), NullProgress()
+    with pollex.Scorer(found) as scorer:
+        one_by_one = [scorer.score(row) for row in rows]
+        node = score_node(scorer)
+        in_graph = [node.invoke({"messages": row["messages"]})["pollex"]["probability"] for row in rows]
+    given = {
+        known.text_hash: {answer.question_id: answer for answer in score.answers if isinstance(answer, Answer)}
+        for known, score in zip(log, one_by_one, strict=True)
+    }
+    arms, unscored = arms_of(
+        ["new.jsonl", "log.jsonl"], found, reading=ReadOptions(), run=run, model=model, progress=progress
+    )
+    assert unscored == 0, "so each has a probability"
+    ways = {
+        "score": [json.loads(line)["probability"] for line in Path("scores.jsonl").read_text("utf-8").splitlines()],
+        "refit": [json.loads(line)["probability"] for line in Path("again.jsonl").read_text("utf-8").splitlines()],
+        "share": probabilities(log, found, run, model, progress),
+        "compare": arms[0].probability,
+        "distill": [score.probability for score in scores_before(found, list(log), given)],
+        "live": asyncio.run(over_http(Path("set.json"), store, rows)),
+        "node": in_graph,
+        "draft": [score.probability for score in drafted(store, found, [one.id for one in log])],
+    }
+    expected = np.array([score.probability for score in one_by_one])
+    assert np.ptp(expected) > 0.05, "the conversations differ"
+    for way, values in ways.items():
+        assert np.abs(np.array(values, float) - expected).max() <= 1e-9, way
+    labelled = [(c, s) for c, s in zip(log, one_by_one, strict=True) if c.label.value != "none"]
+    told = likelihoods(found, [c for c, _ in labelled], [s for _, s in labelled]).log_loss
+    loss = [-np.log(s.probability if c.label.value == "positive" else 1 - (s.probability or 0)) for c, s in labelled]
+    assert told.value == pytest.approx(np.mean(loss), abs=1e-6), "evaluate"
