@@ -26,13 +26,11 @@ class EmbeddedDeduplicator:
         near: Cosine from which on two rubrics say the same thing. Neighbours of neighbours are merged too.
     """
 
+    name = NAME
+
     def __init__(self, embedder: Embedder, near: float = NEAR) -> None:
         self.embedder = embedder
         self.near = near
-
-    @property
-    def name(self) -> str:
-        return NAME
 
     @property
     def fingerprint(self) -> str:

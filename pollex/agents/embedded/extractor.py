@@ -31,15 +31,13 @@ HAPPENED = ("event:", "rate:")
 class EmbeddedExtractor:
     """Finds reasons by signals, contrastive phrases and events; no LLM."""
 
+    name = NAME
+
     def __init__(self, embedder: Embedder, seed: int = 0) -> None:
         self.embedder = embedder
         self.seed = seed
         self.clues: list[Clue] = []
         self.study: Study | None = None
-
-    @property
-    def name(self) -> str:
-        return NAME
 
     @property
     def fingerprint(self) -> str:

@@ -11,13 +11,13 @@ from pollex.agents.embedded.signals import SIGNALS, Signal, measured
 from pollex.agents.embedded.view import Floats, View
 from pollex.conversations.conversation import Conversation
 
-VECTORS = frozenset({"user_repeats", "assistant_repeats", "relevance", "irrelevance", "follow_up"})
-"""Signals that read embeddings, which cost more than they add here."""
+LIKENESS = frozenset({"user_repeats", "assistant_repeats", "relevance", "irrelevance", "follow_up"})
+"""Signals that compare words of turns, which costs more than they add here."""
 
 
 def word_features(conversations: Sequence[Conversation]) -> Floats:
     """Measure all signals of words `[conversation, 4 × signal]`; see `measured` for the four."""
-    signals = [signal for name, signal in SIGNALS.items() if name not in VECTORS]
+    signals = [signal for name, signal in SIGNALS.items() if name not in LIKENESS]
     rows = [_row(conversation, signals) for conversation in conversations]
     return np.array(rows, dtype=np.float64).reshape(len(rows), -1)
 

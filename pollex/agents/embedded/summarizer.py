@@ -23,12 +23,10 @@ class EmbeddedSummarizer:
         domain_words: Words of the domain profile; those that the quotes use enter the rubric.
     """
 
+    name = NAME
+
     def __init__(self, domain_words: Sequence[str] = ()) -> None:
         self.domain_words = tuple(domain_words)
-
-    @property
-    def name(self) -> str:
-        return NAME
 
     @property
     def fingerprint(self) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.deduplicator import connected, merge
+from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.llm.asker import Asker, Role
 from pollex.agents.llm.parsing import numbers
 from pollex.agents.roles import Deduplication
@@ -20,17 +21,6 @@ from pollex.rubrics.rubric import BUILT_IN, Rubric
 
 MOST_IN_A_GROUP = 30
 _TIGHTER = 0.03
-
-
-class Embedder(Protocol):
-    """Anything that turns texts into vectors of length 1."""
-
-    @property
-    def identity(self) -> str:
-        """Name of the model, so that candidates of different models are kept apart."""
-
-    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Embed texts as vectors [text, width]."""
 
 
 class LlmDeduplicator(Role):

@@ -40,7 +40,7 @@ def find(x: Exchange) -> Iterator[Firing]:
 
 
 def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
-    question = (user, "asks")
+    question, marks = (user, "asks"), (Span.of(user.acts["asks"]),)
     feature = feature_question(user)
     if x.here.has("doesnt_know", "refers") and not x.here.has("offers", "done"):
         yield x.fire("answer_unknown", (x.here, "doesnt_know" if x.here.has("doesnt_know") else "refers"), question)
@@ -56,17 +56,13 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
         and QUESTION.search(user.acts["asks"].low)
         and not user.has("requests", "changes", "asks_other", "leaves", "accepts")
     ):
-        yield x.fire_at("question_passed", x.here, x.here.sentences, 0.85, marks=(span(user.acts["asks"]),))
+        yield x.fire_at("question_passed", x.here, x.here.sentences, 0.85, marks)
     asked = wanted(" ".join(one.low for one in user.sentences if "asks" in one.hits))
     missing = [name for name, value in asked if not value.search(x.here.low) and not mentions(name, x.here.low)]
     if missing and user.has("accepts") and len(missing) == len(asked) and x.here.has("done", "fails", "unavailable"):
-        yield x.fire_at(
-            "question_lost", x.here, x.here.sentences, 0.9, marks=(span(user.acts["asks"]),), detail=named(missing[0])
-        )
+        yield x.fire_at("question_lost", x.here, x.here.sentences, 0.9, marks, named(missing[0]))
     elif len(asked) == 2 and len(missing) == 1 and not x.here.has("doesnt_know", "refers", "says_no", "asks_back"):
-        yield x.fire_at(
-            "answer_half", x.here, x.here.sentences, 0.85, marks=(span(user.acts["asks"]),), detail=named(missing[0])
-        )
+        yield x.fire_at("answer_half", x.here, x.here.sentences, 0.85, marks, named(missing[0]))
 
 
 def answers(sentence: Sentence, asked: Sentence) -> bool:
@@ -83,7 +79,7 @@ def same_way(asked: str, given: str) -> bool:
 
 
 def named(slot: str) -> str:
-    return ("an " if slot[0] in "aeiou" else "the ") + slot if slot[0] in "aeiou" else f"the {slot}"
+    return f"{'an' if slot[0] in 'aeiou' else 'the'} {slot}"
 
 
 def mentions(slot: str, low: str) -> bool:
@@ -115,7 +111,7 @@ def _asks(x: Exchange) -> Iterator[Firing]:
                     and not x.here.has("fails", "unavailable", "offers")
                 ):
                     yield x.fire_at(
-                        "ask_given", x.here, [one], 0.85, marks=(span_in_move(x.user, given), span(one)), detail=name
+                        "ask_given", x.here, [one], 0.85, marks=(span_in_move(x.user, given), Span.of(one)), detail=name
                     )
     if x.earlier is not None and (twin := same_question(asking, x.earlier)):
         yield x.fire_at("ask_again", x.here, [twin], 0.9)
@@ -140,10 +136,6 @@ def only(sentences: list[Sentence], act: str) -> bool:
     return bool(sentences) and all(act in one.hits for one in sentences)
 
 
-def span(sentence: Sentence) -> Span:
-    return Span(sentence.turn, sentence.start, sentence.end)
-
-
 def span_in_move(move: Move, found: re.Match[str]) -> Span:
     """Map a match in a move's joined sentences back to its turns."""
     offset = 0
@@ -152,4 +144,4 @@ def span_in_move(move: Move, found: re.Match[str]) -> Span:
             start = one.start + found.start() - offset
             return Span(one.turn, start, start + len(found.group()))
         offset += len(one.low) + 1
-    return span(move.sentences[-1])
+    return Span.of(move.sentences[-1])

@@ -33,6 +33,11 @@ class Span:
     start: int
     end: int
 
+    @classmethod
+    def of(cls, sentence: Sentence) -> Span:
+        """Return the span of a whole sentence."""
+        return cls(sentence.turn, sentence.start, sentence.end)
+
 
 @dataclass(frozen=True, slots=True)
 class Firing:
@@ -95,7 +100,7 @@ class Exchange:
         detail: str = "",
     ) -> Firing:
         """Make a firing from structure: quote the sentences, and mark `marks` or all of them."""
-        found = marks or tuple(Span(one.turn, one.start, one.end) for one in sentences[:2])
+        found = marks or tuple(map(Span.of, sentences[:2]))
         return Firing(pattern, sure, quote_of(sentences), found, self.index_of(move), detail)
 
     def index_of(self, move: Move) -> int:

@@ -58,12 +58,12 @@ def _repeats(x: Exchange) -> Iterator[Firing]:
     if x.user is not None and x.after is not None:
         for one in x.after.sentences:
             if {"requests", "asks"} & one.hits.keys() and (old := twin(one, x.user.sentences)):
-                yield x.fire_at("user_repeats", x.after, [one], 0.9, marks=(span(one), span(old)))
+                yield x.fire_at("user_repeats", x.after, [one], 0.9, marks=(Span.of(one), Span.of(old)))
                 break
     if x.earlier is not None:
         for one in x.here.sentences:
             if not COURTESY & one.hits.keys() and not one.asking and (old := twin(one, x.earlier.sentences)):
-                yield x.fire_at("same_reply", x.here, [one], 0.9, marks=(span(one), span(old)))
+                yield x.fire_at("same_reply", x.here, [one], 0.9, marks=(Span.of(one), Span.of(old)))
                 break
 
 
@@ -75,7 +75,3 @@ def twin(sentence: Sentence, others: list[Sentence]) -> Sentence | None:
         if len(sentence.content & other.content) >= ALIKE * len(sentence.content | other.content):
             return other
     return None
-
-
-def span(sentence: Sentence) -> Span:
-    return Span(sentence.turn, sentence.start, sentence.end)
