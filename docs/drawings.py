@@ -46,12 +46,12 @@ change `kept` in the state. A pool with a duplicate, an empty or a contradictory
 
     pip install "pollex[studio]"
     export LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=true      # without them the tool reports its use
-    langgraph dev --no-browser --port 2024 --allow-blocking
+    langgraph dev --no-browser --port 2024
     curl localhost:2024/runs/wait -H 'content-type: application/json' -d '{"assistant_id": "learn", "input": {},
       "context": {"logs": "examples/bikes.jsonl"}}'
 
-Nodes work in a thread and an event loop of their own, so the server stays free; `--allow-blocking` is needed since its
-check looks at those, too.
+Nodes of a run work in a thread and an event loop of their own, so the server stays free. A thread whose server was
+started again goes on with the run that its state names.
 Studio itself is a page of LangChain's, opened in the browser; the server and what it is told stay on the machine. Runs
 are kept in `.pollex`, or in the folder that `POLLEX_STORE` names.
 """

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
-from pollex.errors import Interrupted, PollexError, WrongUse
+from pollex.errors import Interrupted, PollexError, ResumeRefused, WrongUse
 from pollex.graphs.context import BATCH, NullProgress, Progress, Resources, held
 from pollex.graphs.kept_progress import KeptProgress
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import RETRYABLE, Outcome
 from pollex.store.database import CHECKPOINTS, PATIENCE, error_of
-from pollex.store.resume import resumable, runs
+from pollex.store.resume import find_run, resumable, runs
 from pollex.store.rows import conversation_rows
-from pollex.store.runs import FINISHED, Run
+from pollex.store.runs import FINISHED, Run, differences
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 
@@ -131,6 +131,8 @@ async def running(
         named: The run to go on with, where the user named one.
     """
     store, fingerprint = setting.store, setting.whole(fingerprint)
+    if named is None and GONE_ON.get():
+        named = same_settings(find_run(store, GONE_ON.get()), fingerprint, store)
     if named is not None:
         run = named
     elif setting.resume:
@@ -152,6 +154,18 @@ async def running(
     except Exception as error:
         store.finish(run.id, "failed", roles=roles, result={"error": type(error).__name__})
         raise
+
+
+def same_settings(run: Run, fingerprint: Mapping[str, str], store: Store) -> Run:
+    """Return a run that has these settings.
+
+    Raises:
+        ResumeRefused: It was started with others; the message says with what.
+    """
+    if changed := differences(run.fingerprint, fingerprint):
+        what = f"{run.id} was started with other settings ({'; '.join(changed)})"
+        raise ResumeRefused(what, where=str(store.folder), remedy="go on with the settings it was started with")
+    return run
 
 
 def resumable_run(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
@@ -193,6 +207,9 @@ def versions() -> dict[str, str]:
         for name in ("pollex", "langgraph", "numpy", "scikit-learn", "sentence-transformers", "duckdb")
     }
 
+
+GONE_ON: ContextVar[str] = ContextVar("gone_on", default="")
+"""Id of the run that a server's thread is of, in a server that was started again."""
 
 OUTSIDE: ContextVar[Callable[[Resources], Awaitable[dict[str, Any]]] | None] = ContextVar("outside", default=None)
 """Carries runs out in place of this process: a server that has the graph itself, and checkpoints of its own."""

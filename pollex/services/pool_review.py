@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pollex.errors import Interrupted, ResumeRefused, WrongUse
-from pollex.graphs.run import FORMAT, checkpointed, graph_of, state_after, thread_of, versions
+from pollex.errors import Interrupted, WrongUse
+from pollex.graphs.run import FORMAT, checkpointed, graph_of, same_settings, state_after, thread_of, versions
 from pollex.prompts.domain import toml_value
 from pollex.rubrics.handwritten import read_rubrics
 from pollex.rubrics.pool_rows import Row, edited_pool
 from pollex.rubrics.rubric import Rubric
 from pollex.store.resume import extractions_of, find_run, step
 from pollex.store.rows import extraction_rows
-from pollex.store.runs import Run, differences
+from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.text import count
 
@@ -125,9 +125,8 @@ async def forked(
     """
     parent = find_run(store, fork.run)
     wanted = parent.fingerprint | {"graph": FORMAT} if fingerprint is None else dict(fingerprint)
-    if changed := differences(*({**one, "endpoint": ""} for one in (parent.fingerprint, wanted))):
-        what = f"{parent.id} was started with other settings ({'; '.join(changed)})"
-        raise ResumeRefused(what, where=str(store.folder), remedy="fork it with the settings it was started with")
+    anywhere = {"endpoint": parent.fingerprint["endpoint"]} if "endpoint" in parent.fingerprint else {}
+    same_settings(parent, {name: one for name, one in wanted.items() if name != "endpoint"} | anywhere, store)
     if parent.command != "learn" or fork.node not in EARLY:
         raise WrongUse(f"no run can be forked after {fork.node!r}", remedy=f"name one of {', '.join(EARLY)}")
     state = await state_after(store, parent, fork.node)
@@ -136,9 +135,10 @@ async def forked(
             raise WrongUse(f"there is no pool after {fork.node!r}", remedy="fork after deduplicate to edit it")
         state = {**state, "kept": matched(fork.pool, state["kept"])}
     given = parent.arguments if arguments is None else arguments
-    run = store.begin("learn", arguments=given, fingerprint=wanted, versions=versions())
+    named = {"parent": f"{parent.id}:{fork.node}"}
+    run = store.begin("learn", arguments={**given, **named}, fingerprint=wanted, versions=versions())
     await _take_over(store, parent.id, run.id)
-    state |= {"run": run.id, "parent": f"{parent.id}:{fork.node}"}
+    state |= {"run": run.id, **named}
     async with checkpointed(graph_of(run), store) as compiled:
         await compiled.aupdate_state(thread_of(run.id), state, as_node=fork.node)
     store.finish(run.id, "interrupted")

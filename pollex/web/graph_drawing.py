@@ -31,8 +31,12 @@ def layers(edges: Edges) -> dict[str, int]:
     return found
 
 
-def drawing(graph: Mapping[str, Any], ran: Mapping[str, Node]) -> Markup:
-    """Draw a graph with what ran in it."""
+def drawing(graph: Mapping[str, Any], ran: Mapping[str, Node], told: Mapping[str, str]) -> Markup:
+    """Draw a graph with what ran in it.
+
+    Args:
+        told: By node, what it changed in the state; such a node leads to its state.
+    """
     edges = [(str(source), str(target), bool(chosen)) for source, target, chosen in graph["edges"]]
     depth = layers(edges)
     columns: dict[int, list[str]] = defaultdict(list)
@@ -47,13 +51,13 @@ def drawing(graph: Mapping[str, Any], ran: Mapping[str, Node]) -> Markup:
     height = max((y for _, y in place.values()), default=0) + HIGH + 44
     width = max((x for x, _ in place.values()), default=0) + WIDE + 8
     lines = [_edge(place[a], place[b], chosen, height) for a, b, chosen in edges if a in place and b in place]
-    boxes = [_box(name, *place[name], ran.get(name)) for name in place]
-    told = f"The graph: {sum(name in ran for name in place)} of {len(place)} nodes ran; the table below lists them"
+    boxes = [_box(name, *place[name], ran.get(name), told.get(name)) for name in place]
+    summary = f"The graph: {sum(name in ran for name in place)} of {len(place)} nodes ran; the table below lists them"
     kind = "graph long" if width > LONG else "graph"
-    return svg(told, lines, boxes, width=width, height=height, class_=kind, fixed=True)
+    return svg(summary, lines, boxes, width=width, height=height, class_=kind, fixed=True)
 
 
-def _box(name: str, x: float, y: float, node: Node | None) -> Markup:
+def _box(name: str, x: float, y: float, node: Node | None, told: str | None) -> Markup:
     kind = "unreached" if node is None else "failed" if node.errors else "ran"
     below = "not reached" if node is None else f"{node.n:,} × {duration(node.median)}"
     if node is not None and node.errors:
@@ -63,6 +67,8 @@ def _box(name: str, x: float, y: float, node: Node | None) -> Markup:
         element("text", name, x=x + WIDE / 2, y=y + 19, text_anchor="middle", class_="node-name"),
         element("text", below, x=x + WIDE / 2, y=y + 36, text_anchor="middle", class_="tick"),
     ]
+    if told is not None:
+        return element("a", [element("title", f"{name}: {told}"), *inside], href=f"#state-{name}")
     return element("a", inside, href=f"#node-{name}") if node is not None else element("g", inside)
 
 

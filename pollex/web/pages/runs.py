@@ -25,6 +25,7 @@ from pollex.web.graph_drawing import drawing, strip
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import SCORING
 from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, settings_of, unsealed
+from pollex.web.pages.run_states import NEW, NodeChange, changes_of, pool_waiting
 from pollex.web.results import grades_of, ratings_of
 from pollex.web.run_page import BINS, Spans, Times, drawn_graphs, errors_of, outline, spans_of, times_of
 from pollex.web.site import Site
@@ -181,7 +182,7 @@ def run_page(request: Request) -> Response:
     site = site_of(request)
     run, form = site.run(request.path_params["run"]), query(request, TimesForm)
     status, spans = site.status(run), spans_kept(site, run)
-    times, grades = form.times(spans), grades_of(site, run)
+    times, grades, states = form.times(spans), grades_of(site, run), changes_of(site, run)
     return frame.page(
         "run.html",
         site=site.id,
@@ -192,7 +193,12 @@ def run_page(request: Request) -> Response:
         whole=form.start is None and form.end is None,
         stretch=form.model_dump(by_alias=True, exclude_none=True),
         goes_on=status not in ENDED,
-        graph=graph_of(run, times),
+        graph=graph_of(run, times, states),
+        states=states,
+        parent=run.arguments.get("parent"),
+        pool=pool_waiting(site, run, status),
+        new=NEW,
+        read_only=site.read_only,
         strip=strip,
         bins=BINS,
         errors=_while_ended(site, run, ("errors",), lambda: errors_of(site.store, run))
@@ -211,10 +217,11 @@ def run_page(request: Request) -> Response:
     )
 
 
-def graph_of(run: Run, times: Times) -> Markup | None:
+def graph_of(run: Run, times: Times, states: Sequence[NodeChange] = ()) -> Markup | None:
     """Draw a run's graph with what ran in it; None for a command without one."""
     graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
-    return drawing(graph, outline(times.nodes)) if graph else None
+    told = {one.node: one.told for one in states}
+    return drawing(graph, outline(times.nodes), told) if graph else None
 
 
 def spans_kept(site: Site, run: Run) -> list[Spans]:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,9 @@ from urllib.request import Request, urlopen
 
 import pytest
 from small_runs import Learnt
+
+from pollex.store.resume import runs
+from pollex.store.store import Store
 
 ROOT = Path(__file__).parents[3]
 NOTHING_SENT = {"LANGGRAPH_CLI_NO_ANALYTICS": "1", "LANGGRAPH_NO_VERSION_CHECK": "true", "LANGSMITH_TRACING": "false"}
@@ -30,14 +34,27 @@ pytestmark = [
 
 
 @pytest.fixture
-def server(store: Path, tmp_path: Path) -> Iterator[str]:
-    """The address of a server that has started; its working folder is one of its own, with the graphs in it."""
+def folder(tmp_path: Path) -> Path:
+    """The working folder of a server, with the graphs in it."""
     for name in ("pollex", "langgraph.json"):
         (tmp_path / name).symlink_to(ROOT / name)
+    return tmp_path
+
+
+@pytest.fixture
+def server(store: Path, folder: Path) -> Iterator[str]:
+    """The address of a server that has started."""
+    with served(store, folder) as address:
+        yield address
+
+
+@contextmanager
+def served(store: Path, tmp_path: Path) -> Iterator[str]:
+    """Start a server, which looks for blocking calls."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--allow-blocking"]
+    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"]
     environment = os.environ | NOTHING_SENT | {"POLLEX_STORE": str(store), "PYTHONPATH": str(ROOT)}
     with (tmp_path / "server.log").open("w") as log:
         process = subprocess.Popen(
@@ -95,6 +112,24 @@ def test_learn_stops_at_the_pool_and_goes_on_without_the_rubric_that_was_dropped
     }
     assert len(told) >= 8
     assert {"extract", "deduplicate", "judge_pool", "select", "calibrate", "assess"} <= told
+
+
+def test_a_thread_whose_server_was_started_again_goes_on_with_its_own_run(
+    store: Path, folder: Path, learnt: Learnt
+) -> None:
+    chosen = {"logs": str(learnt.log), "review": True}
+    with served(store, folder) as server:
+        thread = f"/threads/{post(server, '/threads')['thread_id']}"
+        post(server, f"{thread}/runs/wait", assistant_id="learn", input={}, context=chosen)
+        stopped = get(server, f"{thread}/state")
+    with served(store, folder) as server:
+        pool = stopped["values"]["kept"]
+        ended = post(server, f"{thread}/runs/wait", assistant_id="learn", command={"resume": pool}, context=chosen)
+    with Store.open(store, read_only=True) as kept:
+        (run,) = runs(kept)
+    assert run.status == "done"
+    assert ended["run"] == stopped["values"]["run"] == run.id
+    assert ended["digest"]
 
 
 def test_score_is_run_by_its_context_and_says_what_was_wrong_with_it(server: str, learnt: Learnt) -> None:

@@ -1,0 +1,167 @@
+"""A run's states: what each node changed, the pool where it waits, and forks with another pool."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ConfigDict
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pollex.errors import BadRubrics, PollexError
+from pollex.services.pool_review import EARLY, Fork, forked, take_pool, waiting_pool
+from pollex.store.database import CHECKPOINTS
+from pollex.store.runs import Run
+from pollex.web import links
+from pollex.web.faults import Fault, NotThere
+from pollex.web.forms import Form, answered, body, query, site_of
+from pollex.web.site import Site
+
+LONGEST = 4000
+"""Characters of a value that a page shows; the whole state is JSON at an address of its own."""
+NEW = 3
+"""Empty rows for rubrics of one's own."""
+
+
+@dataclass(frozen=True)
+class NodeChange:
+    """The last time that a node ran.
+
+    Attributes:
+        changed: What it changed in the state, by key: JSON for people.
+        pool: The pool after it, where a run can be forked; empty elsewhere.
+        state: The state after it.
+    """
+
+    node: str
+    changed: Mapping[str, str]
+    pool: Sequence[Mapping[str, Any]]
+    state: Mapping[str, Any]
+
+    @property
+    def told(self) -> str:
+        """What it changed, in a line."""
+        return ", ".join(_counted(name, self.state[name]) for name in self.changed)
+
+
+def _counted(name: str, value: Any) -> str:
+    return f"{name} {len(value)}" if isinstance(value, list | dict) else name
+
+
+class NodeForm(Form):
+    """The node whose state is asked for."""
+
+    node: str
+
+
+class PoolForm(Form):
+    """A pool as edited: of each row `text-1`, `polarity-1`, `was-1` if it is none of one's own, `out-1` to take it out.
+
+    Attributes:
+        node: The node to fork the run after; empty where the run waits.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    BEGINNINGS = ("text-", "polarity-", "was-", "out-")
+    node: str = ""
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """The rows of the pool; an empty one of one's own is none."""
+        given: Mapping[str, str] = self.model_extra or {}
+        numbers = [name.partition("-")[2] for name in given if name.startswith("polarity-")]
+        return [
+            {"id": "", "text": given.get(f"text-{n}", ""), "polarity": given[f"polarity-{n}"]}
+            for n in numbers
+            if f"out-{n}" not in given and (f"text-{n}" in given or f"was-{n}" in given)
+        ]
+
+
+def changes_of(site: Site, run: Run) -> list[NodeChange]:
+    """Return what the nodes of a run changed, in their order; those of an ended run are kept."""
+    if not (site.store.folder / CHECKPOINTS).exists():
+        return []
+    if run.finished is None:
+        return _changes(site, run)
+    return site.kept(("states", run.id, run.finished), lambda: _changes(site, run))
+
+
+def _changes(site: Site, run: Run) -> list[NodeChange]:
+    from pollex.graphs.run import states_of  # LangGraph comes with it
+
+    found: dict[str, NodeChange] = {}
+    before: Mapping[str, Any] = {}
+    try:
+        states = asyncio.run(states_of(site.store, run))
+    except PollexError:  # checkpoints that can't be read take no page with them
+        return []
+    for nodes, state in states:
+        changed = {key: told(value) for key, value in state.items() if before.get(key) != value}
+        for node in nodes:
+            if not node.startswith("__"):
+                pool = state.get("kept", []) if run.command == "learn" and node in EARLY else []
+                found.pop(node, None)
+                found[node] = NodeChange(node, changed, pool, state)
+        before = state
+    return list(found.values())
+
+
+def told(value: Any) -> str:
+    """Return a value as JSON for people, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
+
+
+def pool_waiting(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any]]:
+    """Return the pool at which a run waits for people; empty where it doesn't."""
+    if run.command != "learn" or status != "interrupted" or not (site.store.folder / CHECKPOINTS).exists():
+        return []
+    return asyncio.run(waiting_pool(site.store, run))
+
+
+def state(request: Request) -> Response:
+    """Return the state after a node as JSON."""
+    site, form = site_of(request), query(request, NodeForm)
+    run = site.run(request.path_params["run"])
+    for change in changes_of(site, run):
+        if change.node == form.node:
+            return JSONResponse(dict(change.state))
+    raise NotThere(f"the run has no state after {form.node}", remedy="its page names those it has")
+
+
+async def edit_pool(request: Request) -> Response:
+    """Take an edited pool: the run that waits goes on with it, or a fork does."""
+    site, form = site_of(request), await body(request, PoolForm)
+    run = await run_in_threadpool(site.run, request.path_params["run"])
+    try:
+        named = await run_in_threadpool(asyncio.run, _edited(site, run, form))
+    except BadRubrics as wrong:
+        place = f"{wrong.where}: " if wrong.where else ""
+        raise Fault(f"the pool is not taken: {place}{wrong.what}", remedy=wrong.remedy) from wrong
+    return answered(request, links.run(named), {"run": named})
+
+
+async def _edited(site: Site, run: Run, form: PoolForm) -> str:
+    """Return the run that has the pool now.
+
+    Raises:
+        BadRubrics: A rubric is a duplicate, empty, or the reverse of another; or none is left.
+    """
+    if not form.node:
+        await take_pool(site.store, run, form.rows)
+        return run.id
+    if not form.rows:
+        raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
+    return (await forked(site.store, Fork(run.id, form.node, form.rows))).id
+
+
+ROUTES = [
+    Route(f"{links.RUNS}/{{run}}/state", state),
+    Route("/api/runs/{run}/pool", edit_pool, methods=["POST"]),
+]
