@@ -22,7 +22,7 @@ from planted.world import World
 from protocol_server import ProtocolServer
 
 import pollex
-from pollex.cli.distill_output import show_distilled
+from pollex.cli.printer import show
 from pollex.cli.session import Screen
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
@@ -45,16 +45,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     if asked.simulated:
-        show("a SIMULATED model in a planted world", simulated(asked.conversations, asked.seed))
+        told("a SIMULATED model in a planted world", simulated(asked.conversations, asked.seed))
     else:
-        show(str(asked.rubrics), distilled(asked.logs, asked.rubrics, asked.store, asked.base_url, asked.group_field))
+        told(str(asked.rubrics), distilled(asked.logs, asked.rubrics, asked.store, asked.base_url, asked.group_field))
 
 
-def show(what: str, found: DistillResult) -> None:
+def told(what: str, found: DistillResult) -> None:
     """Print one result."""
     print(f"Distilled from {what}, {found.n} conversations\n")
     with Screen() as screen:
-        show_distilled(screen, found)
+        show(screen, found.told())
 
 
 def distilled(

@@ -6,7 +6,8 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,85 @@ def _is_deeper(value: object, levels: int) -> bool:
 
 def _inside(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
     return outer.values() if isinstance(outer, dict) else outer
+
+
+DATA = "data"
+"""Style of a line that a program reads from standard output, as it is."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line for people.
+
+    Attributes:
+        style: How a terminal shows it: bold, dim, or in a color.
+        limit: Characters that are shown.
+        below: What is known of it, in a line of its own.
+    """
+
+    text: str
+    style: str = ""
+    limit: int | None = None
+    below: str = ""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table for people; a cell is empty where there is no value.
+
+    Attributes:
+        whole: Columns that stay whole on a narrow terminal.
+    """
+
+    columns: Sequence[str]
+    rows: Iterable[Sequence[object]]
+    whole: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that goes on from here, with options by their names; a terminal spells it as one types it."""
+
+    before: str
+    verb: str
+    sources: Sequence[str]
+    options: Mapping[str, object]
+
+
+Told = Iterator[str | Line | Rows | Command]
+"""A result in words: what a terminal shows, in this order."""
+
+
+def notes_told(notes: Iterable[object]) -> Told:
+    """Yield notes, marked as such."""
+    return (Line(f"Note: {note}", "yellow") for note in notes)
+
+
+def some_told(one: str, more: str, lines: Sequence[str], most: int = 10) -> Told:
+    """Yield a count with its noun, and the first lines; nothing where there are none."""
+    if lines:
+        yield Line(f"{count(len(lines), one, more)}:", "yellow")
+    for line in lines[:most]:
+        yield f"  {line}"
+    if len(lines) > most:
+        yield f"  and {len(lines) - most} more"
+
+
+def encoded(value: Any) -> Any:
+    """Return a value as JSON has it: what is made of fields by their names, a path as its text."""
+    if callable(made := getattr(value, "as_json", None)):
+        return made()
+    if callable(dumped := getattr(value, "model_dump", None)):
+        return dumped(mode="json")
+    if is_dataclass(value):
+        return {each.name: encoded(getattr(value, each.name)) for each in fields(value)}
+    if callable(named := getattr(value, "_asdict", None)):
+        return encoded(named())
+    if isinstance(value, Mapping):
+        return {name: encoded(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [encoded(inner) for inner in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,11 +15,12 @@ from typing import Any
 import click
 
 from pollex.cli.help import Group, Verb
-from pollex.cli.printer import shown
+from pollex.cli.printer import show
 from pollex.cli.session import DONE, PARTLY, Screen, announce_stop, print_json
-from pollex.cli.settings import VALUES, SetOption, preset, preset_told
+from pollex.cli.settings import VALUES, SetOption, preset, preset_told, spelled
 from pollex.cli.typed import typed_command
 from pollex.services.options import RunOptions
+from pollex.text import Command
 from pollex.usecases.families import Calls
 from pollex.usecases.use_case import NEEDED, VERBS, Crew, Option, UseCase, options_of
 
@@ -101,6 +103,14 @@ class Parsed(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
+def typed_out(command: Command) -> str:
+    """Return what to type for a command with options by their names."""
+    made = command_in(command.verb)
+    each = ((name, one) for name, v in command.options.items() for one in (v if isinstance(v, tuple) else (v,)))
+    words = shlex.join(["pollex", command.verb, *command.sources])
+    return " ".join([words, *(spelled(made, {name: value}) for name, value in each)])
+
+
 def interview(screen: Screen, *given: Any, **named: Any) -> Any:
     """Ask the person at the terminal; see `Interview`."""
     from pollex.cli.interview import Interview  # what holds conversations is not needed for --help
@@ -128,7 +138,8 @@ def ended(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
         result = asked.plan(crew) if dry_run else asked.carry_out(crew)
     if dry_run and (system := given.get("system")) and VALUES in context.meta:
         result = replace(result, notes=(preset_told(context, system), *result.notes))
-    shown(screen, result, asked)
+    needed = () if dry_run else asked.shown_with
+    show(screen, result.told(**{name: getattr(asked, name) for name in needed}), typed_out)
     if as_json:
         print_json(result.as_json())
     code = asked.exit_code(result)

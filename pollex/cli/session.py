@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -52,30 +51,6 @@ def say(console: Console, text: str = "", style: str | None = None, limit: int |
         limit: Characters that are shown.
     """
     console.print(printable(text, limit), style=style, markup=False, highlight=False, soft_wrap=True)
-
-
-def run(
-    use_case: Callable[..., R],
-    show: Callable[[Screen, R], None],
-    *,
-    as_json: bool,
-    verbose: bool = False,
-    apart: bool = False,
-    data: bool = False,
-) -> int:
-    """Run a use case, show its result or print JSON, and return the exit code.
-
-    Args:
-        use_case: All that it needs is bound but for `progress`.
-        data: Whether standard output is the data itself: all lines for people go to standard error.
-        apart: Whether notes go to standard error: the output is data, or a view that is to stay the same.
-    """
-    with Screen(as_json=as_json or data, verbose=verbose, apart=apart) as screen:
-        result = use_case(progress=screen)
-    show(screen, result)
-    if as_json:
-        print_json(result.as_json())
-    return DONE if result.complete else PARTLY
 
 
 def print_json(values: dict[str, Any]) -> None:

@@ -39,6 +39,10 @@ class BadRow:
         advice = f" → {self.remedy}" if self.remedy else ""
         return f"{self.source}:{self.line}: {self.reason}{advice}"
 
+    def as_json(self) -> dict[str, str]:
+        """Return where it is, and what is wrong with it."""
+        return {"where": f"{self.source}:{self.line}", "reason": self.reason}
+
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -60,6 +60,15 @@ class Figure:
     undefined: str = ""
     units: int | None = None
 
+    def __format__(self, digits: str) -> str:
+        """Write it with its interval, or why it is undefined: `0.812  [0.751, 0.866]`; signed with `+.3f`."""
+        if self.value is None:
+            return f"undefined: {self.undefined}"
+        digits = digits or ".3f"
+        if self.low is None or self.high is None:
+            return f"{self.value:{digits}}  (n = {self.n}, no interval)"
+        return f"{self.value:{digits}}  [{self.low:{digits}}, {self.high:{digits}}]"
+
 
 @dataclass(frozen=True)
 class Measure:

@@ -24,11 +24,12 @@ from pollex.services.grade import asker_of, note_cases, profile_for, require_mod
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearsed
-from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
+from pollex.services.results import Shown, Usage, counted, used
 from pollex.services.roles import dismissed, hire
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
+from pollex.text import Told, some_told
 
 COLUMNS = {
     "id": "VARCHAR",
@@ -98,22 +99,25 @@ class AnswerResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the outcomes in a line."""
         return counted(self.outcomes)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield a row a question."""
         for response in self.responses:
             case = response.case
             yield {name: getattr(case, name) for name in ("id", "category", "subcategory", "question")} | {
                 name: getattr(response, name) for name in ("answer", "outcome", "detail", "model", "temperature")
             }
 
+    def told(self) -> Told:
+        """Yield how many questions were answered, and which were not."""
+        yield counted(self.outcomes)
+        failed = [f"{r.case.id}: {r.outcome}: {r.detail}" for r in self.responses if r.answer is None]
+        yield from some_told("question has no answer", "questions have no answer", failed)
+        yield from used(self.usage)
+        yield f"Wrote {self.out} ({self.model}; run {self.run})"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        about = {"run": self.run, "out": self.out and str(self.out), "model": self.model, "outcomes": self.outcomes}
-        read = {"n": len(self.responses), "bad_rows": bad_rows_json(self.bad_rows)}
-        return about | read | usage_json(self.usage)
+        return self.of("run", "out", "model", "outcomes") | {"n": len(self.responses)} | self.of("bad_rows", "usage")
 
 
 def answer(

@@ -25,12 +25,13 @@ from pollex.services.grade import asker_of, require_model
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearsed
-from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
+from pollex.services.results import Shown, Usage, counted, used
 from pollex.services.roles import dismissed, hire
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import answers_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
+from pollex.text import Line, Told, count
 
 SEED = 0
 WHY = "a questionnaire is answered by an LLM"
@@ -44,6 +45,7 @@ COLUMNS = {
 }
 """A row for each option of each question that was answered, with DuckDB's types."""
 
+SOURCES = {"logprobs": "from log-probabilities", "sampled": "from samples", "point": "points: one option has all"}
 Row = dict[str, Any]
 Answers = Mapping[str, Answer | Unanswered]
 
@@ -77,18 +79,28 @@ class AskResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return where the answers come from in a line."""
         return counted(self.sources)
 
     def records(self) -> tuple[Row, ...]:
-        """Return a row for each option of each answered question."""
         return self.rows
 
+    def told(self) -> Told:
+        """Yield where the answers come from, and how many are missing."""
+        told = ", ".join(f"{n} {SOURCES.get(name, name.replace('_', ' '))}" for name, n in self.sources.items())
+        asked = count(len(self.questions), "question")
+        yield f"{asked} about {count(self.texts, 'text')}: {told or 'no answer'}"
+        if "point" in self.sources:
+            advice = "choose an endpoint with log-probabilities, or --samples"
+            yield Line(f"Points tell nothing of doubt: {advice}", "yellow")
+        yield from used(self.usage)
+        yield f"Wrote {self.out} ({self.judge}; run {self.run})"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        about: Row = {"run": self.run, "out": self.out and str(self.out), "judge": self.judge, "texts": self.texts}
-        about |= {"questions": [one.id for one in self.questions], "sources": self.sources}
-        return about | {"bad_rows": bad_rows_json(self.bad_rows)} | usage_json(self.usage)
+        return (
+            self.of("run", "out", "judge", "texts")
+            | {"questions": [one.id for one in self.questions]}
+            | self.of("sources", "bad_rows", "usage")
+        )
 
 
 def ask(

@@ -23,9 +23,9 @@ from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format, require_writable, write_rows
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.intervals import Support, support
-from pollex.services.results import Shown
-from pollex.services.training_record import keep_training, training_of
-from pollex.text import count
+from pollex.services.results import Result, Shown
+from pollex.services.training_record import TRAINING, keep_training, training_of
+from pollex.text import Line, Told, count, notes_told
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
@@ -77,6 +77,16 @@ class TablesRead:
             faults=(*table.faults, *judged.faults),
         )
 
+    def told(self) -> Told:
+        """Yield what was read, and what was left out."""
+        unnamed = f"; {count(self.unnamed, 'judgment names', 'judgments name')} none" if self.unnamed else ""
+        yield (
+            f"{count(self.texts, 'text')} with answers to {count(self.questions, 'question')}; "
+            f"{count(self.judgments, 'judgment')}, "
+            f"{self.judged_main} of them of the main question {self.main!r}; {count(self.judges, 'judge')}{unnamed}"
+        )
+        yield from faults_told(self.faults)
+
 
 @dataclass(frozen=True, repr=False)
 class FittedCalibrator(Shown):
@@ -103,11 +113,9 @@ class FittedCalibrator(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the model and its labels in a line."""
         return f"{self.model}, {count(self.tables.labels, 'label')} of {self.tables.main!r}"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a row of what the tables hold."""
         return [{name: value for name, value in self.as_json().items() if not isinstance(value, list)}]
 
     @property
@@ -119,28 +127,28 @@ class FittedCalibrator(Shown):
         """Whether every row was used."""
         return not any(fault.left_out for fault in self.faults)
 
+    def told(self, next_command: str = "") -> Told:
+        """Yield the tables read, the model chosen, and the next command."""
+        yield from self.tables.told()
+        yield from self.choice
+        yield f"{self.model}: {self.support}"
+        if len(self.questions) > 1:
+            yield f"Predicts {', '.join(self.questions)}, each by a calibrator of its own"
+        yield from notes_told(f"none for {name!r}: {why}" for name, why in self.refused.items())
+        yield f"Wrote {self.out}. Measure it next: {next_command}"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        read = self.tables
-        return {
-            "out": str(self.out),
-            "model": self.model,
-            "main": read.main,
-            "texts": read.texts,
-            "labels": read.labels,
-            "judgments": read.judgments,
-            "judges": read.judges,
-            "calibrated": self.support.enough,
-            "missing_labels": self.support.missing,
-            "choice": list(self.choice),
-            "questions": list(self.questions),
-            "refused": dict(self.refused),
-            **faults_json(self.faults),
-        }
+        return (
+            self.of("out", "model")
+            | {name: getattr(self.tables, name) for name in ("main", "texts", "labels", "judgments", "judges")}
+            | {"calibrated": self.support.enough, "missing_labels": self.support.missing}
+            | self.of("choice", "questions", "refused")
+            | faults_json(self.faults)
+        )
 
 
 @dataclass(frozen=True)
-class Predicted:
+class Predicted(Result):
     """Predictions that were written to a file.
 
     Attributes:
@@ -168,17 +176,33 @@ class Predicted:
         """Whether every row was used."""
         return not any(fault.left_out for fault in self.faults)
 
+    def told(self) -> Told:
+        """Yield warnings, and what was written."""
+        yield from faults_told(self.faults)
+        if self.unknown_judges:
+            names = ", ".join(self.unknown_judges)
+            yield Line(f"Note: unknown judges get the shared part: {names}", "yellow")
+        yield from notes_told(self.optimism)
+        asked = f", {count(len(self.questions), 'question')}" if len(self.questions) > 1 else ""
+        supported = "" if self.support is None else f"; {self.support}"
+        yield f"Wrote {self.out}: {count(self.texts, 'text')}{asked}, {self.model}{supported}"
+
+    @property
+    def optimism(self) -> list[str]:
+        """Warn of predictions for texts that the calibrator may have been fitted on."""
+        better = "predictions of those look better than they are"
+        if self.learned_from is None:
+            why = f"there is no {TRAINING} of this calibrator, so it isn't known which texts it was fitted on"
+            return [f"{why}: {better}"]
+        return [f"the calibrator was fitted on {self.learned_from} of these texts: {better}"] * bool(self.learned_from)
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        return {
-            "out": str(self.out),
-            "texts": self.texts,
-            "questions": list(self.questions),
-            "learned_from": self.learned_from,
-            "strangers": list(self.unknown_judges),
-            "calibrated": self.support is not None and self.support.enough,
-            **faults_json(self.faults),
-        }
+        return (
+            self.of("out", "texts", "questions", "learned_from")
+            | {"strangers": list(self.unknown_judges)}
+            | {"calibrated": self.support is not None and self.support.enough}
+            | faults_json(self.faults)
+        )
 
 
 def calibrate(
@@ -434,6 +458,12 @@ def name_for_people(model: JudgedEstimator) -> str:
         return model.title
     names = [choice.trials[place].name for place in choice.weights]
     return f"calibrator ({names[0] if len(names) == 1 else f'{len(names)} models together'})"
+
+
+def faults_told(faults: Iterable[Fault]) -> Told:
+    """Yield what was left out, in yellow, and what is worth knowing."""
+    for fault in faults:
+        yield Line(f"Left out: {fault}", "yellow") if fault.left_out else f"Note: {fault}"
 
 
 def faults_json(faults: Iterable[Fault]) -> dict[str, Any]:

@@ -18,19 +18,21 @@ from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.distributions import Assessment
-from pollex.measures.intervals import Figure
+from pollex.measures.intervals import FEWEST, Figure
 from pollex.reports.calibration import calibration_page
 from pollex.reports.calibration_data import CalibrationData
 from pollex.services.calibrate import TablesRead, faults_json, groups_of
 from pollex.services.logs import logs_from
+from pollex.services.results import Result
 from pollex.services.training_record import TRAINING, training_of
+from pollex.text import Rows, Told
 
 SOURCE = "source"
 """Column of a table of judgments that says where each came from, as the application exports it."""
 
 
 @dataclass(frozen=True)
-class CalibrationReport:
+class CalibrationReport(Result):
     """A calibrator's held-out figures, those of simpler models, and their page."""
 
     out: Path
@@ -46,8 +48,25 @@ class CalibrationReport:
         """Whether every row was used."""
         return not any(fault.left_out for fault in self.faults)
 
+    def told(self) -> Told:
+        """Yield the comparison with simpler models, and where the page is."""
+        yield from self.tables.told()
+        data = self.data
+        rows: list[tuple[str, ...]] = []
+        for model in data.compared:
+            if (found := model.assessment) is None:
+                rows.append((model.title, f"not fitted: {model.why_not}"))
+                continue
+            resampled = found.smece.low is not None or data.own.smece.low is None or found.smece.value is None
+            error = f"{found.smece}" if resampled else f"{found.smece.value:.3f}"
+            rows.append((model.title, *(f"{one}" for one in (found.log_loss, found.rmse, found.pearson)), error))
+        yield Rows((f"held out, {data.labels} labels", "log-loss", "RMSE", "Pearson", "smECE"), rows)
+        if data.texts < FEWEST:
+            yield f"No interval: fewer than {FEWEST} texts are behind the figures."
+        yield f"{data.title}: {data.support}"
+        yield f"Wrote {self.out}"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         data = self.data
         others = {
             m.title: {"figures": _figures(m.assessment), "behind": _measured(m.behind)} for m in data.compared[1:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.gates import junit
+from pollex.formats.gates import junit, workflow_commands
 from pollex.formats.label_files import read_labels
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
@@ -26,8 +26,10 @@ from pollex.services.arms import Arm, arm_of_run, arms_of
 from pollex.services.compare import Comparison, comparable, compared
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.results import Result
 from pollex.services.score import unedited
 from pollex.store.store import Store
+from pollex.text import DATA, Line, Rows, Told, notes_told
 
 Status = Literal["passed", "open", "failed"]
 
@@ -99,8 +101,11 @@ class Verdict:
     message: str
 
 
+STYLES = {"failed": "red", "open": "yellow", "passed": "green"}
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CheckResult:
+class CheckResult(Result):
     """The verdicts, with the comparison behind them.
 
     Attributes:
@@ -131,12 +136,28 @@ class CheckResult:
         """Return the verdicts in a line."""
         return f"<Check: {'; '.join(f'{one.condition}: {one.status}' for one in self.verdicts)}>"
 
+    def told(self, github: bool = False) -> Told:
+        """Yield a row a condition, what drifted, and for a workflow of GitHub its annotations."""
+        rows = [(one.condition, Line(one.status, STYLES[one.status]), one.message) for one in self.verdicts]
+        yield Rows(("fails if", "", "figures"), rows)
+        if self.again:
+            yield "Intervals hold at every look, however often this is run."
+        yield from notes_told(self.comparison.notes)
+        if self.unscored:
+            yield f"{self.unscored} conversations without a score were left out."
+        for path in self.written:
+            yield f"Wrote {path}"
+        yield Line("The gate is shut: exit code 4." if self.failed else "The gate is open.", "bold")
+        if github:
+            yield from (Line(one, DATA) for one in workflow_commands(self.table, strict=self.strict))
+
+    @property
+    def table(self) -> list[tuple[str, str, str]]:
+        """Conditions, what became of them, and figures."""
+        return [(one.condition, one.status, one.message) for one in self.verdicts]
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        about = {"failed": self.failed, "again": self.again, "strict": self.strict, "unscored": self.unscored}
-        files = {"written": [str(path) for path in self.written]}
-        verdicts = {"verdicts": [asdict(one) for one in self.verdicts]}
-        return about | verdicts | {"comparison": asdict(self.comparison)} | files
+        return self.of("failed", "again", "strict", "unscored", "verdicts", "comparison", "written")
 
 
 def check(

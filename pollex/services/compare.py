@@ -25,19 +25,22 @@ from pollex.services.arms import Arm, arm_of_run, arms_of, units_of
 from pollex.services.labeled_sample import sampled
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.results import Shown
 from pollex.services.score import unedited
 from pollex.services.share import labeled_at_random
 from pollex.services.watch import Watch, watch
 from pollex.store.store import Store
-from pollex.text import html_table
+from pollex.text import Line, Rows, Told, notes_told
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    pass
 
 UNDERSTATED = (
     "Scores understate a difference in thumbs: of five points among thumbs, mean scores show about one and a half. "
     "Labels at random on both sides measure the difference itself."
 )
+LISTED = 10
+"""Rubrics that moved which a terminal shows."""
 BY_FOLDS = "a run that learns answers them without themselves, which is not to be compared with other answers"
 
 
@@ -105,7 +108,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CompareResult:
+class CompareResult(Shown):
     """Comparisons of each sample with the first.
 
     Attributes:
@@ -121,30 +124,44 @@ class CompareResult:
         """Whether every conversation was scored."""
         return not self.unscored
 
-    def __repr__(self) -> str:
-        """Return the differences in a line each."""
-        lines = [f"{one.second} − {one.first}: {one.probability.value:+.3f}" for one in self.comparisons]
-        return f"<Comparison of mean P(thumb up): {'; '.join(lines)}>"
+    @property
+    def headline(self) -> str:
+        return "; ".join(f"{one.second} − {one.first}: {one.probability.value:+.3f}" for one in self.comparisons)
 
-    def to_frame(self) -> DataFrame:
-        """Return a pandas table of a row a rubric and comparison."""
-        from pandas import DataFrame  # it takes half a second to import
-
+    def records(self) -> list[dict[str, Any]]:
         rows = [(one.first, one.second, asdict(each)) for one in self.comparisons for each in one.rubrics]
-        return DataFrame([{"first": first, "second": second, **row} for first, second, row in rows])
+        return [{"first": first, "second": second, **row} for first, second, row in rows]
 
-    def _repr_html_(self) -> str:
-        columns = ("first", "second", "probability", "low", "high", "NetSAT")
-        rows = [
-            (one.first, one.second, one.probability.value, one.probability.low, one.probability.high, one.netsat.value)
-            for one in self.comparisons
-        ]
-        return html_table(repr(self), columns, rows)
+    def told(self) -> Told:
+        """Yield the difference to the first sample, and the rubrics that moved."""
+        for one in self.comparisons:
+            a, b = one.sizes
+            n = f"{a} and {b}"
+            yield Line(f"{one.second} compared with {one.first}", "bold")
+            probability = f"mean P(thumb up), {one.means[0]:.3f} → {one.means[1]:.3f}"
+            rows = [(probability, f"{one.probability:+.3f}", n), ("mean NetSAT", f"{one.netsat:+.3f}", n)]
+            if (share := one.share) is not None:
+                labels = f"{one.labels[0]} and {one.labels[1]} labels"
+                ends = f"[{share.low:+.3f}, {share.high:+.3f}]"
+                rows.append(("share of good ones", f"{share.value:+.3f}  {ends}", labels))
+            yield Rows(("", "difference  [95 % interval]", "n"), rows)
+            moved = [each for each in one.rubrics if each.moved]
+            yield f"{len(moved)} of {len(one.rubrics)} rubrics moved by more than chance{':' if moved else '.'}"
+            for each in moved[:LISTED]:
+                yield f"  {each.polarity.upper():<4} {each.before:.2f} → {each.after:.2f}  {each.text}"
+            plan = one.plan
+            yield (
+                f"To see a difference of {plan.difference:g}: {plan.conversations:,} conversations a side by mean "
+                f"scores, or {plan.labels:,} labels a side with scores ({plan.labels_alone:,} without)."
+            )
+            yield from notes_told(one.notes)
+        if self.unscored:
+            yield f"{self.unscored} conversations without a score were left out."
+        if self.page:
+            yield f"Wrote {self.page}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        about = {"unscored": self.unscored, "page": self.page and str(self.page)}
-        return {"comparisons": [asdict(one) for one in self.comparisons]} | about
+        return self.of("comparisons", "unscored", "page")
 
 
 def compare(

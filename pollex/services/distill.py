@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -36,14 +36,14 @@ from pollex.services.learn_runs import refit as run_refit
 from pollex.services.logs import Sources, files_of, logs_from, names_of, say_repeats
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import require_not_edited, require_places
-from pollex.services.results import Shown, Usage, usage_json
+from pollex.services.results import Shown, Usage, used
 from pollex.services.roles import Workers, embedded_workers, embedder_for
 from pollex.services.score import unedited
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import runs
 from pollex.store.rows import question_hash, read_answer
 from pollex.store.store import Store
-from pollex.text import count
+from pollex.text import Rows, Told, count, encoded
 
 JUDGING = ("learn", "refit", "score", "evaluate", "label")
 FEWEST = 40
@@ -82,13 +82,11 @@ class DistillResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return correlation, AUC lost and calls in a line."""
         mean, lost = ("undefined" if x is None else f"{x:.3f}" for x in (self.mean_correlation, self.lost.value))
         calls = f"{self.calls[0]} → {count(self.calls[1], 'call')} a conversation"
         return f"{count(self.n, 'conversation')}, mean correlation {mean}, AUC lost {lost}, {calls}"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a row a rubric of the model's."""
         return [
             {"id": one.id, "text": one.text, "correlation": one.correlation.value, "by": one.by}
             for one in self.fidelity
@@ -99,20 +97,32 @@ class DistillResult(Shown):
         """Return true: what can't be learned is told rubric by rubric."""
         return True
 
+    def told(self) -> Told:
+        """Yield each rubric's fidelity, both sets beside each other, and what asking the model buys."""
+        rows = [(one.id, one.text, one.correlation, one.by) for one in self.fidelity]
+        yield Rows(("id", "rubric", "correlation with the model's answers", "answered by"), rows)
+        mean = "undefined" if self.mean_correlation is None else f"{self.mean_correlation:.3f}"
+        yield f"Mean correlation, cross-fitted: {mean} ({count(self.n, 'conversation')})"
+        for name, auc in self.auc.items():
+            yield f"Held out, {name}: AUC {auc}; log-loss {self.log_loss[name]} (n = {auc.n})"
+        yield f"AUC lost: {self.lost}"
+        for row in self.cascade:
+            yield f"  the model asked about {row.asked:.0%}: decisions right {row.right} of {row.right.n}"
+        before, now = self.calls
+        yield f"Calls a conversation: {before} before, {now} now"
+        yield from used(self.usage)
+        if self.out is not None:
+            yield f"Wrote {self.out} ({self.rubrics.judge.name}; run {self.run})"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        return {
-            "run": self.run,
-            "rubrics": self.out and str(self.out),
-            "n": self.n,
-            "mean_correlation": self.mean_correlation,
-            "fidelity": [asdict(one) for one in self.fidelity],
-            "auc": {name: asdict(figure) for name, figure in self.auc.items()},
-            "auc_lost": asdict(self.lost),
-            "log_loss": {name: asdict(figure) for name, figure in self.log_loss.items()},
-            "cascade": [asdict(row) for row in self.cascade],
-            "calls_a_conversation": {"before": self.calls[0], "now": self.calls[1]},
-        } | usage_json(self.usage)
+        return (
+            {"run": self.run, "rubrics": encoded(self.out)}
+            | self.of("n", "mean_correlation", "fidelity", "auc")
+            | {"auc_lost": encoded(self.lost)}
+            | self.of("log_loss", "cascade")
+            | {"calls_a_conversation": {"before": self.calls[0], "now": self.calls[1]}}
+            | self.of("usage")
+        )
 
 
 def distill(

@@ -15,11 +15,12 @@ from pollex.errors import PollexError
 from pollex.gateway.langsmith import tracing_off
 from pollex.graphs.context import Progress
 from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.results import Result
 from pollex.store.repair import check
 from pollex.store.repair import rebuild as rebuild_store
 from pollex.store.resume import runs
 from pollex.store.store import Store
-from pollex.text import count
+from pollex.text import Rows, Told, count
 
 if TYPE_CHECKING:
     from pollex.gateway.capabilities import Capabilities
@@ -59,7 +60,7 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Health:
+class Health(Result):
     """The results of an examination.
 
     Attributes:
@@ -78,10 +79,15 @@ class Health:
         """Whether everything is all right."""
         return all(finding.well for finding in self.findings)
 
+    def told(self) -> Told:
+        """Yield what was examined, and what to know of the roles."""
+        found = [f"{one.found} → {one.remedy}" if one.remedy else one.found for one in self.findings]
+        rows = [("ok" if one.well else "BAD", one.what, said) for one, said in zip(self.findings, found, strict=True)]
+        yield Rows(("", "", "found"), rows)
+        yield from self.notes
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        findings = [finding._asdict() for finding in self.findings]
-        return {"well": self.well, "findings": findings, "roles": self.roles, "endpoint": self.endpoint}
+        return self.of("well", "findings", "roles", "endpoint")
 
 
 def doctor(run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild: bool = False) -> Health:

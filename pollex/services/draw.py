@@ -20,7 +20,8 @@ from pollex.measures.share import FEWEST, expected_half_width
 from pollex.services.label import as_logged
 from pollex.services.labeled_sample import grouped
 from pollex.services.logs import Sources, files_of, logs_from
-from pollex.services.results import Shown
+from pollex.services.results import Shown, rows_told
+from pollex.text import Told
 
 if TYPE_CHECKING:
     pass  # scikit-learn comes with it, and takes a second to import
@@ -46,11 +47,9 @@ class DrawnConversations(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the result in a line."""
         return f"{len(self.rows)} of {self.population} conversations, drawn at random"
 
     def records(self) -> Iterable[dict[str, Any]]:
-        """Return a row a conversation."""
         return self.rows
 
     @property
@@ -58,8 +57,19 @@ class DrawnConversations(Shown):
         """Whether every row was read."""
         return not self.bad_rows
 
+    def told(self) -> Told:
+        """Yield what was drawn, and the interval that the labels will give."""
+        number, of = len(self.rows), f"{self.population:,} conversations"
+        yield f"{number:,} of {of}, drawn at random: only a random sample speaks for all."
+        for name, half in self.half_width.items():
+            drawn = f" of {name} ({self.groups[name]} labels)" if name else f" ({number} labels)"
+            yield f"The share{drawn} will be known to about ±{half:.3f} (if it is {self.share:.2f})."
+        if self.out is None:
+            yield from rows_told(self.rows, ("id", "begins"))
+        else:
+            yield f"Wrote {self.out}. Fill in the thumbs, then: pollex share LOGS --labels {self.out}"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         shown = [{name: value for name, value in row.items() if name != LOGGED} for row in self.rows]
         widths = {"half_width": dict(self.half_width), "share": self.share}
         return {"next": shown, "population": self.population, "groups": dict(self.groups)} | widths

@@ -14,16 +14,20 @@ from pollex.errors import WrongUse
 from pollex.graphs.context import Progress
 from pollex.rubrics.alone import BY
 from pollex.rubrics.edits import Entry, edits_beside, entries_of, toml_of
+from pollex.rubrics.headlines import went_the_other_way
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import complete
 from pollex.services.rejudging import preview
+from pollex.services.results import Result
+from pollex.services.rubrics_told import SCORES, SIDES, TURNED, figures_of, rubric_line
 from pollex.store.store import Store
+from pollex.text import Line, Told
 
 
 @dataclass(frozen=True)
-class EditedSet:
+class EditedSet(Result):
     """A rubric set with what people edited.
 
     Attributes:
@@ -38,11 +42,6 @@ class EditedSet:
     judged: str = ""
 
     @property
-    def complete(self) -> bool:
-        """Return true: there is nothing to leave out."""
-        return True
-
-    @property
     def edits(self) -> Path:
         """Return the file that people edit."""
         return edits_beside(self.path)
@@ -52,8 +51,30 @@ class EditedSet:
         """Return all rubrics, each with whether it is on."""
         return [(one, True) for one in self.rubrics.rubrics] + [(one, False) for one in self.rubrics.off]
 
+    def told(self) -> Told:
+        """Yield where a change was written; without a change the rubrics, and whether changes wait for a refit."""
+        if self.changed:
+            yield f"{self.changed}: wrote {self.edits}"
+            if self.judged:
+                yield self.judged
+            return
+        groups: dict[str, list[tuple[ChosenRubric, bool]]] = {heading: [] for heading in (*SIDES.values(), TURNED)}
+        for rubric, on in self.rows:
+            groups[TURNED if went_the_other_way(rubric) else SIDES[rubric.polarity]].append((rubric, on))
+        for heading, own in groups.items():
+            if own:
+                yield Line(f"{heading}:", "bold")
+            for rubric, on in own:
+                side = SCORES[rubric.polarity] if heading == TURNED else ""
+                by = f"judge {rubric.answered_by}" if rubric.answered_by else ""
+                state = (side, by, "edited" * is_edited(rubric), "" if on else "off", rubric.note, f"id {rubric.id}")
+                yield rubric_line(rubric.text, [*figures_of(rubric), *filter(None, state)])
+        yield f"Judge: {self.rubrics.judge.name}"
+        if self.rubrics.edited:
+            again = f"pollex refit LOGS --rubrics {self.path}"
+            yield Line(f"Edited since θ was fitted; fit it again: {again}", "yellow")
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         rows = [
             {"id": r.id, "text": r.text, "polarity": r.polarity, "on": on, "note": r.note, "edited": is_edited(r)}
             for r, on in self.rows

@@ -20,6 +20,7 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import Assessment, WindowAssessment, assess, assess_window, auc_of_scores
 from pollex.measures.intervals import Figure
 from pollex.rubrics.figures import probability_figures
+from pollex.rubrics.guarantee import guarantee_text
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
@@ -32,14 +33,18 @@ from pollex.services.results import (
     FIGURES,
     Shown,
     Usage,
+    counted,
     figures_json,
+    figures_told,
+    probabilities_told,
     probability_json,
     support_json,
-    usage_json,
+    used,
 )
 from pollex.services.score import scored_by, unedited
 from pollex.services.workspace import workspace
 from pollex.store.runs import Status
+from pollex.text import Told, notes_told
 
 SEEN = {"learned_from": "the rubrics were learned from", "fitted_to": "θ was fitted to"}
 """How a conversation may have been used before, in words."""
@@ -80,26 +85,53 @@ class Evaluation(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the AUC in a line."""
         auc = self.figures.auc
         value = f"undefined: {auc.undefined}" if auc.value is None else f"{auc.value:.3f}"
         return f"AUC {value} (n = {self.n})"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a row a metric, with its 95 % interval."""
         named = {title: getattr(self.figures, name) for name, title in FIGURES.items()}
         return [{"metric": name, "value": f.value, "low": f.low, "high": f.high} for name, f in named.items()]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        window = self.rubrics.window
-        limits = {"theta": self.rubrics.theta, "window": [window.lower, window.upper]}
-        limits |= {"guaranteed_window": self._guarantee_json()}
-        about = {"run": self.run, "judge": self.rubrics.judge.name, "outcomes": self.outcomes} | self.seen
-        probability = {"probability": probability_json(self.probability)} | support_json(self.rubrics)
+    def told(self) -> Told:
+        """Yield how well a rubric set does on labeled conversations."""
+        yield from figures_told({f"{self.n} labeled": self.figures})
+        yield from self._guarantee_told()
+        smooth = f", smECE {self.probability.smece}" if self.probability.smece else ""
+        about = f"Probabilities ({self.rubrics.support}; n = {self.probability.n})"
+        yield f"{about}: {probabilities_told(self.probability)}{smooth}"
         if self.probability_auc is not None:
-            probability["probability_auc"] = asdict(self.probability_auc)
-        return figures_json(self.figures) | probability | limits | about | usage_json(self.usage)
+            yield f"Probabilities rest on a starter, too; their AUC is {self.probability_auc}"
+        yield counted(self.outcomes)
+        yield from used(self.usage)
+        yield f"Judge: {self.rubrics.judge.name}; run {self.run}"
+        yield from notes_told(self.warnings)
+
+    def _guarantee_told(self) -> Told:
+        """Yield yield and precision of the guaranteed window, and what it guarantees."""
+        if (record := self.rubrics.guaranteed) is None or (measured := self.guarantee) is None:
+            return
+        kept = f"yield {_of(measured.yield_rate)}; right outside it {_of(measured.accuracy)}"
+        yield f"Window with a guarantee ({guarantee_text(record)}): {kept}"
+        for side, label, place, precision in (
+            (record.upper, "positive", "over", measured.positive),
+            (record.lower, "negative", "at most", measured.negative),
+        ):
+            if side.threshold is not None:
+                yield f"  {label} {place} {side.threshold:.1f}: right {_of(precision)}"
+
+    def as_json(self) -> dict[str, Any]:
+        return (
+            figures_json(self.figures)
+            | {"probability": probability_json(self.probability)}
+            | support_json(self.rubrics)
+            | ({} if self.probability_auc is None else self.of("probability_auc"))
+            | {"theta": self.rubrics.theta, "window": [self.rubrics.window.lower, self.rubrics.window.upper]}
+            | {"guaranteed_window": self._guarantee_json()}
+            | {"run": self.run, "judge": self.rubrics.judge.name, "outcomes": self.outcomes}
+            | self.seen
+            | self.of("usage")
+        )
 
     def _guarantee_json(self) -> dict[str, Any] | None:
         if (record := self.rubrics.guaranteed) is None or self.guarantee is None:
@@ -107,6 +139,10 @@ class Evaluation(Shown):
         sides = {"lower": record.lower.threshold, "upper": record.upper.threshold}
         promised = {"precision": record.precision, "delta": record.delta, "fitted_on": record.n}
         return sides | promised | asdict(self.guarantee)
+
+
+def _of(share: Figure) -> str:
+    return f"{share}" if share.value is None else f"{share} of {share.n}"
 
 
 def evaluate(

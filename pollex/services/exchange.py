@@ -16,10 +16,12 @@ from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
 from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.results import Result
+from pollex.text import Told, notes_told
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exported:
+class Exported(Result):
     """A rubric set in another tool's form.
 
     Attributes:
@@ -32,10 +34,15 @@ class Exported:
 
     complete = True
 
+    def told(self) -> Told:
+        """Yield the files, how the tool comes to NetSAT, and what it can't say."""
+        for path in self.files:
+            yield f"Wrote {path}"
+        yield f"NetSAT in {self.target.name} ({self.target.version}): {self.target.netsat}"
+        yield from notes_told(self.notes)
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        files = [str(path) for path in self.files]
-        return {"to": self.target.name, "netsat": self.target.netsat, "files": files, "notes": list(self.notes)}
+        return {"to": self.target.name, "netsat": self.target.netsat} | self.of("files", "notes")
 
 
 def export_texts(rubrics: RubricSet, to: str) -> Mapping[str, str]:

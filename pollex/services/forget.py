@@ -15,9 +15,11 @@ from pollex.errors import WrongUse
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.services.options import RunOptions
+from pollex.services.results import Result
 from pollex.store.forgetting import FORGOTTEN, Target, conversations_to_forget, forget, left_in, require_idle
 from pollex.store.resume import runs
 from pollex.store.store import Store
+from pollex.text import Line, Told
 
 ENDINGS = (".json", ".jsonl", ".html", ".toml", ".csv", ".md", ".parquet")
 SET = b'"rubrics_digest"'
@@ -34,7 +36,7 @@ _TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.DOTAL
 
 
 @dataclass(frozen=True)
-class Forgotten:
+class Forgotten(Result):
     """What was forgotten.
 
     Attributes:
@@ -56,10 +58,19 @@ class Forgotten:
         """Whether nothing is left that quotes them."""
         return not self.left and set(self.quoting) == set(self.rewritten)
 
+    def told(self) -> Told:
+        """Yield what went, and what still quotes it."""
+        rows = ", ".join(f"{count} {name}" for name, count in self.gone.items())
+        yield f"Forgot {self.conversations} conversations ({rows or 'nothing was kept of them'})"
+        for path in self.quoting:
+            yield f"{'Rewritten' if path in self.rewritten else 'Still quotes them'}: {path}"
+        for path in self.left:
+            yield f"Set aside as damaged, and not looked into: {path}"
+        if set(self.quoting) - set(self.rewritten):
+            yield Line("--rewrite would have taken the quotes out: make these files again, or edit them", "bold")
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        paths = {name: [str(path) for path in getattr(self, name)] for name in ("quoting", "rewritten", "left")}
-        return {"conversations": self.conversations, "gone": self.gone} | paths
+        return self.of("conversations", "gone", "quoting", "rewritten", "left")
 
 
 def forget_conversations(

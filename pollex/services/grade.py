@@ -21,7 +21,7 @@ from pollex.conversations.logs import BadRow
 from pollex.conversations.references import Cases, script_of
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.grade_summary import Summary, Value, summary
+from pollex.formats.grade_summary import ALL, Summary, Value, summary
 from pollex.formats.grades import COLUMNS, grade_rows, summary_json
 from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans
 from pollex.formats.write import draft_of, require_apart, require_format, require_writable, write_rows
@@ -34,11 +34,11 @@ from pollex.services.grade_runs import grade_cases, gradings_of
 from pollex.services.logs import Sources, listed, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearsed
-from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
+from pollex.services.results import Shown, Usage, counted, used
 from pollex.services.roles import Workers, dismissed, hire
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.store import Store
-from pollex.text import count
+from pollex.text import Line, Rows, Told, count, some_told
 
 SEED = 0
 
@@ -91,18 +91,36 @@ class GradeResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the outcomes in a line."""
         return counted(self.outcomes)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield a row a question."""
         return grade_rows(self.profile, self.gradings, self.judge, self.value)
 
+    def told(self) -> Told:
+        """Yield mean grades, flags, and the distance between judges and people."""
+        found = self.summary
+        means = [(found.names.get(name, name), found.mean(ALL, name)) for name in found.dimensions]
+        rows = [(name, f"{figure:.2f}", figure.n) for name, figure in means if figure]
+        yield Rows(("", "mean grade  [95 % interval]", "n"), rows)
+        for judge, figure in found.areas.items():
+            yield f"Area between distributions, {judge} and people: {figure:.2f} (n = {figure.n})"
+        agreed = {name: found.agreement[ALL, name] for name in found.dimensions if (ALL, name) in found.agreement}
+        if agreed:
+            each = [
+                (found.names.get(name, name), *(f"{one:.2f}" for one in figures.values()), figures["alpha"].n)
+                for name, figures in agreed.items()
+            ]
+            yield Rows(("agreement with people", "Pearson", "Spearman", "Krippendorff's α", "n"), each)
+        for flag, times in found.flags.items():
+            yield Line(f"Flagged, {times} of {found.n}: {flag}", "yellow")
+        failed = [f"{g.case.id}: {g.outcome}: {g.detail}" for g in self.gradings if g.outcome != "graded"]
+        yield from some_told("answer is not or not wholly graded", "answers are not or not wholly graded", failed)
+        yield counted(self.outcomes)
+        yield from used(self.usage)
+        yield f"Wrote {self.out} and {self.page} ({self.judge}; run {self.run})"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        files = {"out": self.out and str(self.out), "page": self.page and str(self.page)}
-        about = {"run": self.run, **files, "judge": self.judge} | summary_json(self.summary)
-        return about | {"bad_rows": bad_rows_json(self.bad_rows)} | usage_json(self.usage)
+        return self.of("run", "out", "page", "judge") | summary_json(self.summary) | self.of("bad_rows", "usage")
 
 
 def grade(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,18 +12,24 @@ from typing import Any
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadRubrics, PollexError
 from pollex.graphs.context import Progress
-from pollex.rubrics.answers import Question
-from pollex.rubrics.records import ChosenRubric, DroppedRubric
+from pollex.rubrics.answers import Question, Unanswered
+from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import complete
 from pollex.services.options import RunOptions
+from pollex.services.results import Result
 from pollex.store.originals import originals_of
 from pollex.store.resume import conversations_of, find_run, runs
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.traces import Branch, ConversationTrace, conversation_trace, provenance, run_tree
-from pollex.text import writable
+from pollex.text import Line, Rows, Told, count, printable, writable
+
+LONGEST = 400
+"""Characters shown of a line."""
+RUBRIC = 4000
+"""Characters shown of a rubric that somebody asks about."""
 
 
 @dataclass(frozen=True)
@@ -56,38 +63,62 @@ class RunRow:
         found = {"logs": list(self.logs), "rubrics": self.rubrics, "seconds": self.seconds, "auc": self.auc}
         return self.run.model_dump(mode="json") | found
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Return it as a row of a table."""
+        run, more = self.run, f" and {len(self.logs) - 1} more" if len(self.logs) > 1 else ""
+        return (
+            run.id,
+            run.started[5:16].replace("T", " "),
+            "" if self.seconds is None else _duration(1000 * self.seconds),
+            run.status,
+            ", ".join(role.removesuffix(" (no LLM)") for role in run.roles),
+            printable(Path(self.logs[0]).name + more if self.logs else "", 60),
+            printable(Path(self.rubrics).name if self.rubrics else "", 60),
+            "" if self.auc is None else f"{self.auc:.3f}",
+        )
+
 
 def _at(time: str) -> datetime:
     return datetime.fromisoformat(time)
 
 
 @dataclass(frozen=True)
-class RunList:
+class RunList(Result):
     """All runs of a store, the last one last."""
 
     runs: tuple[RunRow, ...]
-    complete = True
+
+    def told(self) -> Told:
+        """Yield a row for each run."""
+        columns = ("run", "started (UTC)", "took", "status", "roles", "log", "rubrics", "AUC")
+        yield Rows(columns, [row.cells for row in self.runs], whole=(0, 1, 2, 3, 4, 7))  # names of files give way
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        return {"runs": [row.as_json() for row in self.runs]}
+        return self.of("runs")
 
 
 @dataclass(frozen=True)
-class RunTree:
+class RunTree(Result):
     """Nodes and calls of a run, summed by name at each place of the tree."""
 
     run: Run
     branches: tuple[Branch, ...]
-    complete = True
+
+    def told(self) -> Told:
+        """Yield the tree of a run."""
+        roles = ", ".join(self.run.roles) or "unknown"
+        head = f"{self.run.id}: {self.run.status}, roles: {roles}, started {self.run.started[:19]}"
+        yield Line(head, limit=LONGEST)
+        for branch in self.branches:
+            yield from _branch(branch, "")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         return {"run": self.run.model_dump(mode="json"), "tree": [branch_json(branch) for branch in self.branches]}
 
 
 @dataclass(frozen=True)
-class ConversationHistory:
+class ConversationHistory(Result):
     """Everything that happened to one conversation in a run.
 
     Attributes:
@@ -99,10 +130,23 @@ class ConversationHistory:
     trace: ConversationTrace
     questions: Mapping[str, Question] = field(default_factory=dict)
     originals: Mapping[str, str] = field(default_factory=dict)
-    complete = True
+
+    def told(self) -> Told:
+        """Yield everything that happened to the conversation."""
+        trace = self.trace
+        side = {"train": ", learnt from", "test": ", held out"}.get(trace.side, "")
+        about = f"{self.run} · {trace.conversation.id} · label {trace.conversation.label}{side}"
+        yield Line(about, "bold", LONGEST)
+        for number, turn in enumerate(trace.conversation.turns):
+            yield Line(f"  [{number}] {turn.role}: {turn.shown}", "dim", LONGEST)
+        for step in trace.steps:
+            took = f"{step.started[11:23]}  {step.name}  {_duration(step.ms)}"
+            yield Line(f"{took}  {step.error or 'ok'}", limit=LONGEST)
+        yield from _findings(trace, self.questions)
+        for name, original in self.originals.items():
+            yield Line(f"{name} stands for {original}", limit=LONGEST)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         trace = self.trace
         return {
             "run": self.run,
@@ -116,7 +160,7 @@ class ConversationHistory:
 
 
 @dataclass(frozen=True)
-class Origin:
+class Origin(Result):
     """The origin of a rubric.
 
     Attributes:
@@ -130,15 +174,28 @@ class Origin:
     reasons: tuple[Reason, ...]
     conversations: Mapping[str, Conversation]
     learned_in: str
-    complete = True
+
+    def told(self) -> Told:
+        """Yield the rubric's reasons, quotes and conversations."""
+        rubric = self.rubric
+        yield Line(f"{rubric.polarity.upper()} {rubric.text}", "bold", RUBRIC)
+        yield Line(f"({rubric.id}, {', '.join(self.roles)})", limit=LONGEST)
+        if isinstance(rubric, DroppedRubric):
+            yield Line(f"not in the set: {rubric.reason}", limit=LONGEST)
+        elif rubric.choice:
+            yield _choice(rubric.choice)
+        for reason in self.reasons:
+            yield ""
+            begins = _beginning(self.conversations.get(reason.conversation_id))
+            yield Line(reason.conversation_id + begins, limit=LONGEST)
+            yield from _reason(reason)
+        if not self.reasons:
+            elsewhere = isinstance(rubric, DroppedRubric) and rubric.support
+            gone = f"its reasons are in the store of run {self.learned_in}: name it with --store"
+            yield gone if elsewhere else "no reasons: a person wrote it"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        return {
-            "rubric": self.rubric.model_dump(mode="json"),
-            "reasons": [reason.model_dump(mode="json") for reason in self.reasons],
-            "conversations": {id_: c.model_dump(mode="json") for id_, c in self.conversations.items()},
-        }
+        return self.of("rubric", "reasons", "conversations")
 
 
 def list_runs(run: RunOptions, progress: Progress) -> RunList:  # noqa: ARG001 - as others
@@ -155,16 +212,18 @@ def trace_run(run: RunOptions, name: str, progress: Progress) -> RunTree:  # noq
 
 
 @dataclass(frozen=True)
-class NodeState:
+class NodeState(Result):
     """The state of a run after one of its nodes."""
 
     run: str
     node: str
     state: dict[str, Any]
-    complete = True
+
+    def told(self) -> Told:
+        """Yield the state after a node, as JSON; of ASCII, so that nothing in it forges a line."""
+        yield from json.dumps(self.state, indent=1).splitlines()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that are printed."""
         return self.state
 
 
@@ -269,3 +328,71 @@ def origin(
             return own, {c.id: c for c in conversations_of(store, rubrics.run, ids=ids)}
     except PollexError:
         return own, {}
+
+
+def _branch(branch: Branch, indent: str) -> Told:
+    """Yield a branch with count, duration and errors, then what lies inside; concurrent durations are summed."""
+    many = branch.count > 1
+    took = _duration(branch.ms)
+    took = f" × {branch.count}  {took} summed, longest {_duration(branch.longest)}" if many else f"  {took}"
+    yield Line(f"{indent}{branch.name}{took}  ({branch.kind})", limit=LONGEST)
+    inner = f"{indent}  "
+    if branch.told:
+        yield Line(f"{inner}{branch.told}", limit=LONGEST)
+    for error, number in branch.errors.items():
+        yield Line(f"{inner}{number} × {error}", "red", LONGEST)
+    for each in branch.branches:
+        yield from _branch(each, inner)
+
+
+def _duration(ms: float) -> str:
+    return f"{ms / 1000:.2f} s" if ms >= 1000 else f"{ms:.1f} ms"
+
+
+def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Told:
+    """Yield reasons, answers and score."""
+    found = trace.extraction
+    if isinstance(found, Unanswered):
+        yield Line(f"no reasons: {found.outcome}: {found.detail}")
+    elif found is not None:
+        yield Line(found.summary, limit=LONGEST)
+        for reason in found.reasons:
+            yield from _reason(reason)
+    for id_, answer in trace.answers.items():
+        question = questions.get(id_)
+        text = question.text if question else trace.asked.get(id_, id_)
+        if isinstance(answer, Unanswered):
+            yield Line(f"  {id_}  {text}  unanswered: {answer.outcome}: {answer.detail}", "red", LONGEST)
+        else:
+            options = question.options if question else answer.scale
+            known = len(answer.probabilities) == len(options)
+            never = answer.never_came_up
+            option = answer.word if never else options[answer.chosen].text if known else str(answer.chosen)
+            by = answer.judge if answer.judge.startswith(answer.source) else f"{answer.source}, {answer.judge}"
+            yield Line(f"  {id_}  {text}  {option} ({by}); {answer.justification}", limit=LONGEST)
+    if (score := trace.score) and score.netsat is not None:
+        sure = "confident" if score.confident else "in the uncertainty window"
+        told = f"{score.label}, {sure}, P(positive) = {score.probability:.2f}"
+        yield Line(f"NetSAT {score.netsat:.2f}: {told}", "bold", LONGEST)
+
+
+def _reason(reason: Reason) -> Told:
+    """Yield a reason with its quotes."""
+    yield Line(f"  {reason.polarity.upper()} {reason.text}", limit=LONGEST)
+    for quote in reason.quotes:
+        yield Line(f"      {quote.place}: “{quote.text}”", "dim", LONGEST)
+
+
+def _choice(choice: Choice) -> Line:
+    """Describe why a rubric was kept."""
+    stability = "" if choice.stability is None else f"; chosen in {100 * choice.stability:.0f} % of bootstrap resamples"
+    told = f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
+    return Line(told, limit=LONGEST)
+
+
+def _beginning(conversation: Conversation | None) -> str:
+    """Describe the beginning of a conversation."""
+    if conversation is None:
+        return ""
+    opening = printable(conversation.opening, 100)
+    return f" ({count(len(conversation.turns), 'turn')}, label {conversation.label}): {opening}"

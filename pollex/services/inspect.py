@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -19,7 +19,8 @@ from pollex.formats.labels import NEITHER
 from pollex.formats.log_shapes.turn_table import TIME_NAMES
 from pollex.graphs.context import Progress
 from pollex.services.logs import Sources, logs_from
-from pollex.services.results import Shown, bad_rows_json
+from pollex.services.results import Shown
+from pollex.text import Command, Told, count, encoded
 
 MOST_READ = 2_000
 """Conversations whose language is told."""
@@ -33,6 +34,11 @@ SURE = 0.8
 SHOWN_TURNS, SHOWN_CHARACTERS = 6, 300
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
 _MARK = re.compile(r"\[(image|audio|video|file)\]")
+
+
+MOST = 12
+"""Names in a sentence."""
+TAKEN = ((Label.POSITIVE, "up"), (Label.NEGATIVE, "down"), (Label.NONE, "not rated"), (NEITHER, "neither up nor down"))
 
 
 @dataclass(frozen=True)
@@ -85,11 +91,9 @@ class Inspection(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the result in a line."""
         return f"{len(self.logs)} conversations, {len(self.logs.bad_rows)} bad rows"
 
     def records(self) -> Iterable[dict[str, Any]]:
-        """Yield each field with the number of conversations that have it."""
         return ({"field": name, "conversations": n} for name, n in self.fields.items())
 
     @property
@@ -97,8 +101,28 @@ class Inspection(Shown):
         """Whether every row was read."""
         return not self.logs.bad_rows
 
+    def told(self, sources: object, given_options: Mapping[str, object]) -> Told:
+        """Yield a sentence for each question, two conversations, and the command to learn from them.
+
+        Args:
+            given_options: The options that it was read with.
+        """
+        yield from _sentences(self)
+        for one in self.examples:
+            yield ""
+            yield from _example(one)
+        yield ""
+        up, down = (self.logs.counts.get(label, 0) for label in (Label.POSITIVE, Label.NEGATIVE))
+        if not (up and down):
+            yield (
+                "Nothing can be learned yet: it takes thumbs up and down. Name their field, or give some in "
+                "pollex serve."
+            )
+        elif isinstance(sources, tuple):
+            group = {"group_field": self.group[0]} if self.group else {}
+            yield Command("Learn from it: ", "learn", sources, {**group, **given_options})
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         account = self.account
         return {
             "conversations": len(self.logs),
@@ -119,7 +143,7 @@ class Inspection(Shown):
             "times": list(self.times),
             "group": self.group and {"field": self.group[0], "values": self.group[1]},
             "duplicates": {"identical": self.logs.duplicates, "same_text": self.same_text},
-            "bad_rows": bad_rows_json(self.logs.bad_rows),
+            "bad_rows": encoded(self.logs.bad_rows),
             "notes": list(self.logs.notes),
             "examples": [{"id": c.id, "label": c.label.value, "messages": messages_of(c)} for c in self.examples],
         }
@@ -213,3 +237,89 @@ def _examples(logs: Logs) -> tuple[Conversation, ...]:
     chosen = [next((one for one in logs if one.label is label), None) for label in (Label.POSITIVE, Label.NEGATIVE)]
     there: Sequence[Conversation] = [one for one in chosen if one is not None]
     return tuple(there) if len(there) == 2 else tuple(islice(logs, 2))
+
+
+def _sentences(found: Inspection) -> Iterator[str]:
+    """Yield a sentence for each thing that is there, and for the main ones that aren't."""
+    account, logs = found.account, found.logs
+    ways = f", put together {_listed(account.ways)}" if account.ways else ""
+    yield f"{count(len(logs), 'conversation')} in the shape of {_listed(account.formats + account.general)}{ways}."
+    lengths = f"{_spread(found.turns)} turns and {_spread(found.words)} words a conversation"
+    yield f"Roles: {_listed(found.roles)}; {lengths}."
+    yield from _thumbs(found)
+    yield from _left_out(found)
+    wrote = (
+        "Nobody wrote a comment with the thumb"
+        if not found.comments
+        else f"Comments or tags stand with {count(found.comments, 'conversation')}"
+    )
+    yield f"{wrote}."
+    yield f"Tools were called: {_listed(found.tools)}." if found.tools else "No tool was called."
+    if found.attached:
+        yield f"Attached are {_listed(found.attached)}."
+    yield f"Languages of the users' words: {_listed(found.languages)}."
+    yield f"Said between {found.times[0]} and {found.times[1]}." if found.times else "No time is known of any turn."
+    if found.group:
+        name, different = found.group
+        yield f"Groups: {name!r} has {different} values; what shares one stays on one side of a split with it as group."
+    if found.fields:
+        yield f"Other fields, kept with the conversations: {_listed(found.fields)}."
+
+
+def _thumbs(found: Inspection) -> Iterator[str]:
+    """Yield which field is the thumb, its values and what each is taken for, and the scores that are none."""
+    logs, kinds = found.logs, found.account.scores
+    numbers = ", ".join(f"{logs.counts.get(label, 0)} {said}" for label, said in TAKEN[:3])
+    taken = next((kind for kind in kinds if kind.taken), None)
+    tool = "the tool's own thumbs" if taken and not taken.name else taken and repr(taken.name)
+    name = repr(logs.label_field) if logs.label_field else tool
+    yield f"The thumb is {name}: {numbers}." if name else "No field is taken for the thumb."
+    for label, said in TAKEN:
+        if values := found.spellings(label):
+            yield f"  taken for {said}: {_listed(values)}"
+    for kind in kinds:
+        source = f" from {kind.source}" if kind.source else ""
+        used = "read as the thumb" if kind.taken else "not used"
+        yield f"  score {kind.name or 'of the tool'!r}{source} ({kind.scores}): {used}"
+
+
+def _left_out(found: Inspection) -> Iterator[str]:
+    """Yield what is not among the conversations, and why."""
+    logs = found.logs
+    said = [
+        _duplicates(found),
+        f"{count(logs.skipped, 'row')} inside other steps" if logs.skipped else "",
+        f"{count(logs.overruled, 'conversation')} of an id that another one has" if logs.overruled else "",
+        f"{count(len(logs.bad_rows), 'bad row')}" if logs.bad_rows else "",
+    ]
+    yield f"Left out: {'; '.join(filter(None, said)) or 'nothing'}."
+
+
+def _listed(named: Mapping[str, int]) -> str:
+    """Return names with their numbers, the first of many."""
+    rest = len(named) - MOST
+    shown = ", ".join(f"{name} ({number})" for name, number in list(named.items())[:MOST])
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def _spread(found: Lengths) -> str:
+    """Return lengths in a few words."""
+    return f"{found.shortest} to {found.longest} (median {found.median})"
+
+
+def _duplicates(found: Inspection) -> str:
+    """Return how much is there twice; empty where nothing is."""
+    rows, texts = found.logs.duplicates, found.same_text
+    same = f"{count(rows, 'identical row', 'identical rows')}, counted once" if rows else ""
+    also = f"{count(texts, 'conversation has', 'conversations have')} the text of another one" if texts else ""
+    return "; ".join(filter(None, [same, also]))
+
+
+def _example(one: Conversation) -> Iterator[str]:
+    """Yield a conversation in lines, long ones cut."""
+    yield f"{one.id} ({one.label.value if one.label is not Label.NONE else 'no label'})"
+    for turn in one.turns[:SHOWN_TURNS]:
+        words = " ".join(turn.content.split())
+        yield f"  {turn.role}: {words[:SHOWN_CHARACTERS]}{'…' if len(words) > SHOWN_CHARACTERS else ''}"
+    if (rest := len(one.turns) - SHOWN_TURNS) > 0:
+        yield f"  … {count(rest, 'more turn')}"

@@ -28,10 +28,11 @@ from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_scoring
-from pollex.services.results import Shown, Usage, support_json, usage_json
+from pollex.services.results import Shown, Usage, counted, rows_told, support_json, used
 from pollex.services.roles import embedder_for
 from pollex.services.score import scored_by, unedited
 from pollex.services.workspace import workspace
+from pollex.text import Told, count
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,17 +87,29 @@ class NextConversations(Shown):
 
     @property
     def headline(self) -> str:
-        """Return how many there are, and of how many."""
         return f"{len(self.rows)} of {self.unlabelled} without a label"
 
     def records(self) -> tuple[Row, ...]:
-        """Return a row a conversation."""
         return self.rows
 
+    def told(self) -> Told:
+        """Yield the conversations to label next."""
+        yield from rows_told(self.rows, ("id", "probability", "entropy", "judge", "begins"))
+        of = count(self.unlabelled, "conversation")
+        listed = f"{len(self.rows)} of {of} without a label, those whose labels help most first"
+        yield listed if self.unlabelled else "Every conversation has a label already."
+        yield counted(self.outcomes)
+        yield from used(self.usage)
+        yield f"Probabilities: {self.rubrics.support}"
+        if self.out is not None:
+            yield f"Wrote {self.out}"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        about = {"run": self.run, "judge": self.rubrics.judge.name, "outcomes": self.outcomes}
-        return {"next": list(self.rows)} | about | support_json(self.rubrics) | usage_json(self.usage)
+        return (
+            {"next": list(self.rows), "run": self.run, "judge": self.rubrics.judge.name, "outcomes": self.outcomes}
+            | support_json(self.rubrics)
+            | self.of("usage")
+        )
 
 
 def next_conversations(

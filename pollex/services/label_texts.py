@@ -25,8 +25,9 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import entropy
 from pollex.measures.intervals import support
 from pollex.services.calibrate import faults_json
-from pollex.services.results import Shown
+from pollex.services.results import Shown, rows_told
 from pollex.services.training_record import training_of
+from pollex.text import Told, notes_told
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
@@ -50,11 +51,9 @@ class NextTexts(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the result in a line."""
         return f"{len(self.rows)} of {self.texts} texts to label next, on {self.question}"
 
     def records(self) -> Iterable[dict[str, Any]]:
-        """Return a row a text."""
         return self.rows
 
     @property
@@ -62,8 +61,17 @@ class NextTexts(Shown):
         """Whether nothing was left out."""
         return not any(fault.left_out for fault in self.faults)
 
+    def told(self) -> Told:
+        """Yield the texts to label next, and whom to ask."""
+        yield from notes_told(self.faults)
+        yield from rows_told(self.rows, ("text_id", "judge", "expected", "entropy"))
+        yield f"Labels of {self.question!r} to ask for: {len(self.rows)}; {self.model}"
+        if self.support:
+            yield f"Predictions: {self.support}"
+        if self.out is not None:
+            yield f"Wrote {self.out}"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         return {"next": list(self.rows), "texts": self.texts} | faults_json(self.faults)
 
 

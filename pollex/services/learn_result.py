@@ -11,16 +11,33 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.formats.write import draft_of
 from pollex.reports.findings import named_in
-from pollex.reports.learning import learning_page
+from pollex.reports.learning import caveats, learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.rubrics.alone import ANEW
+from pollex.rubrics.guarantee import in_words
 from pollex.rubrics.learning.results import LabelledScore, Learned
 from pollex.rubrics.lint import Mark
+from pollex.rubrics.records import CalibratorRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.lint import lint_rubrics
 from pollex.services.logs import not_scorable
 from pollex.services.options import RunOptions
 from pollex.services.places import report_of
-from pollex.services.results import Shown, Usage, calibrator_json, figures_json, usage_json
+from pollex.services.results import (
+    FIGURES,
+    Shown,
+    Usage,
+    calibrator_json,
+    figures_json,
+    figures_told,
+    probabilities_told,
+    usage_json,
+    used,
+)
+from pollex.services.rubrics_told import rubrics_told
+from pollex.text import Line, Told, count, notes_told
+
+KEY_FIGURES = ("auc", "accuracy", "confident_accuracy")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -44,7 +61,7 @@ class LearnResult(Shown):
     scores: tuple[LabelledScore, ...]
     means: dict[str, MeanAnswer]
     skipped: tuple[Skipped, ...]
-    complete: bool
+    all_taken: bool
     usage: Usage | None = None
     conversations: Mapping[str, Conversation] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
@@ -64,15 +81,40 @@ class LearnResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the rubric set in a line."""
         return repr(self.rubrics)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a row a rubric."""
         return self.rubrics.records()
 
+    @property
+    def complete(self) -> bool:
+        """Whether every row and conversation was processed."""
+        return self.all_taken
+
+    def told(self, verbose: bool = False) -> Told:
+        """Yield rubrics, three figures and the report's path; everything if verbose."""
+        rubrics = self.rubrics
+        for caveat in caveats(rubrics):
+            yield Line(caveat, "bold")
+        yield from rubrics_told(rubrics, verbose)
+        sides = {"held out": rubrics.held_out, "training": rubrics.training}
+        if verbose:
+            yield from figures_told(sides)
+            yield from _details(rubrics)
+            yield from used(self.usage)
+        else:
+            side, found = next((side, found) for side, found in sides.items() if found is not None)
+            figures = "; ".join(f"{FIGURES[name]} {getattr(found, name)}" for name in KEY_FIGURES)
+            yield f"{side.capitalize()} (n = {found.n}): {figures}"
+            starter = f"Starter {rubrics.starter.source}: " if rubrics.starter else ANEW
+            yield from (note for note in rubrics.notes if note.startswith((ANEW, starter)))
+            if rubrics.notes:
+                yield f"{count(len(rubrics.notes), 'note')} on how to read them: in the report, or here with -v"
+        if self.out is not None:
+            who = ", ".join(sorted(set(rubrics.roles.values())))
+            yield f"Wrote {self.out} and {self.report} ({who}; run {self.run})"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         rubrics = self.rubrics
         return {
             "run": self.run,
@@ -98,6 +140,32 @@ class LearnResult(Shown):
         } | usage_json(self.usage)
 
 
+def _details(rubrics: RubricSet) -> Told:
+    """Yield the window with a guarantee, baselines, probabilities and notes."""
+    if rubrics.guaranteed:
+        yield f"Window with a guarantee: {in_words(rubrics.guaranteed)}"
+    for baseline in rubrics.baselines:
+        if baseline.held_out and baseline.advantage:
+            auc, ahead = baseline.held_out.auc, baseline.advantage
+            yield f"Baseline {baseline.name}: held-out AUC {auc}; the rubrics' AUC minus that: {ahead}"
+    if record := rubrics.calibrator:
+        yield f"Probabilities: {rubrics.support}, by {record.chosen}{_ahead(record)}"
+        for side, found in (("held out", record.held_out), ("training, cross-fitted", record.training)):
+            if found is not None:
+                yield f"  {side} (n = {found.n}): {probabilities_told(found)}"
+    yield from notes_told(rubrics.notes)
+
+
+def _ahead(record: CalibratorRecord) -> str:
+    """Describe how far the chosen model is ahead of NetSAT's curve; empty without comparison."""
+    from pollex.calibration.candidates import PLAIN  # scikit-learn comes with it, and takes a second to import
+
+    found = [row for row in record.compared if row.name == PLAIN]
+    if not found or record.chosen == PLAIN:
+        return ""
+    return f"; cross-validated log-loss {found[0].behind:.3f} ± {found[0].error:.3f} under that of {PLAIN}'s curve"
+
+
 def learned_result(read: Logs, learned: Learned, usage: Usage | None, out: Path | None, run: RunOptions) -> LearnResult:
     """Write the rubric set and its report if asked for, and return the result."""
     named = set(named_in(learned.rubric_set, learned.scores))
@@ -110,7 +178,7 @@ def learned_result(read: Logs, learned: Learned, usage: Usage | None, out: Path 
         scores=learned.scores,
         means={id_: MeanAnswer(*mean) for id_, mean in learned.means.items()},
         skipped=tuple(skipped(read, learned)),
-        complete=not (failed or read.bad_rows or not_scorable(read)),
+        all_taken=not (failed or read.bad_rows or not_scorable(read)),
         usage=usage,
         conversations={c.id: c for c in read if c.id in named},
         marks=lint_rubrics(learned.rubric_set, run=run).marks,

@@ -15,12 +15,14 @@ from pollex.rubrics.lint import Mark, marks_on_answers, marks_on_pairs, marks_on
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.results import Result
 from pollex.services.roles import dismissed, embedder_for, hire
 from pollex.services.workspace import Workspace, workspace
+from pollex.text import Line, Told, count
 
 
 @dataclass(frozen=True)
-class LintResult:
+class LintResult(Result):
     """The marks on a rubric set, in the order of its rubrics.
 
     Attributes:
@@ -40,8 +42,22 @@ class LintResult:
         """Return whether every rubric was looked at, and the model answered if it was asked."""
         return not self.unanswered
 
+    def told(self) -> Told:
+        """Yield each mark under its rubric."""
+        marked = dict.fromkeys(mark.id for mark in self.marks)
+        by = f"; better words by {self.worded_by}" if self.worded_by and not self.unanswered else ""
+        yield f"{len(marked)} of {count(self.n, 'rubric')} marked{by}"
+        if self.unanswered:
+            why = f"{self.worded_by} gave no better words ({self.unanswered})"
+            yield Line(f"{why}; those below are by rule", "yellow")
+        for id_ in marked:
+            yield f"{id_}  {self.texts[id_]}"
+            for mark in self.marks:
+                if mark.id == id_:
+                    yield Line(f"  {mark.why}", "yellow")
+                    yield from (Line(f"  better: {better}", "green") for better in mark.better)
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         marks = [asdict(mark) | {"text": self.texts[mark.id]} for mark in self.marks]
         told = {"worded_by": self.worded_by, "unanswered": self.unanswered} if self.worded_by else {}
         return {"rubrics": self.n, "marks": marks} | told

@@ -40,9 +40,10 @@ from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.judging import confirmed, embedding_confirmed, seed_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import Usage
+from pollex.services.results import Result, Usage
 from pollex.store.folder import kept_secret
 from pollex.store.store import Store
+from pollex.text import Told
 
 NOTHING: KeptAnswers = {}
 EXACT, AT_MOST = "planned", "at most"
@@ -209,7 +210,7 @@ def paid(run: RunOptions) -> set[str]:
 
 
 @dataclass(frozen=True)
-class CallPlan:
+class CallPlan(Result):
     """The calls of a planned run, and their cost.
 
     Attributes:
@@ -220,10 +221,16 @@ class CallPlan:
     models: tuple[tuple[str, UsageTable], ...]
     price: Price | None
     notes: tuple[str, ...]
-    complete = True
+
+    def told(self, **_asked: object) -> Told:
+        """Yield what would be asked, and what to know of the figures."""
+        for name, each in self.models:
+            if len(self.models) > 1:
+                yield f"{name}:"
+            yield from Usage(each, self.price).told()
+        yield from self.notes
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         tables = {name: Usage(table, self.price).by_stage() for name, table in self.models}
         first, *others = tables.values() if tables else [{}]
         panel = {"panel": dict(list(tables.items())[1:])} if others else {}

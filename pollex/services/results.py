@@ -6,15 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pollex.conversations.logs import BadRow
 from pollex.gateway.budget import Price, StageUsage, UsageTable
 from pollex.measures.classification import Assessment
-from pollex.measures.intervals import Figure
+from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.text import html_table
+from pollex.text import Line, Rows, Told, encoded, html_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -25,18 +24,29 @@ SHOWN = 10
 """Rows of a result that a notebook shows."""
 
 
-class Result(Protocol):
-    """Protocol of the results of all use cases."""
+class Result(ABC):
+    """What a use case comes to."""
 
     @property
     def complete(self) -> bool:
         """Whether every row and conversation was processed."""
+        return True
 
+    @abstractmethod
+    def told(self, *given: Any, **asked: Any) -> Told:
+        """Yield what people read of it; the arguments are what the use case says in `shown_with`."""
+
+    @abstractmethod
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
 
+    def of(self, *names: str) -> dict[str, Any]:
+        """Return fields as JSON values; of `usage` those that it adds to a result's own, none without a model."""
+        found = {name: encoded(getattr(self, name)) for name in names if name != "usage"}
+        return found | (usage_json(getattr(self, "usage")) if "usage" in names else {})  # noqa: B009
 
-class Shown(ABC):
+
+class Shown(Result):
     """A result that tells itself in a line, shows itself in a notebook, and becomes a table.
 
     Attributes:
@@ -115,14 +125,65 @@ class Usage:
             for name, row in self.rows.items()
         }
 
+    def told(self) -> Told:
+        """Yield a table by stage, with costs if known, and which models answered where these are several."""
+        costs = () if self.price is None else ("cost",)
+        rows: list[tuple[object, ...]] = []
+        for name, row in self.rows.items():
+            outcomes = ", ".join(f"{count} {kind}" for kind, count in sorted(row.outcomes.items()))
+            cost = row.cost(self.price)
+            spent = ("unknown" if cost is None else f"{cost:.4f}",) if costs else ()
+            rows.append((name, row.asked, row.sent, row.known, row.prompt, row.completion, *spent, outcomes))
+        yield Rows(("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes"), rows)
+        if len(models := self.table.models) > 1:
+            listed = ", ".join(f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items())
+            yield Line(f"Note: several models answered: {listed}", "yellow")
+
     def as_json(self) -> dict[str, Any]:
         """Return the fields that a result adds to its own."""
         return {"usage": self.by_stage(), "probe_calls": self.probe_calls}
 
 
+def used(usage: Usage | None) -> Told:
+    """Yield calls, tokens and cost by stage, where a model worked."""
+    if usage is not None:
+        yield from usage.told()
+
+
 def usage_json(usage: Usage | None) -> dict[str, Any]:
     """Return the usage as fields of a result; empty where no model worked."""
     return {} if usage is None else usage.as_json()
+
+
+def figures_told(sides: Mapping[str, Assessment | None]) -> Told:
+    """Yield metrics with 95 % intervals, one column for each side."""
+    shown = {name: figures for name, figures in sides.items() if figures is not None}
+    heads = (f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items())
+    rows = [(title, *(getattr(figures, name) for figures in shown.values())) for name, title in FIGURES.items()]
+    yield Rows(("", *heads), rows)
+    if any(figure.value is not None and figure.low is None for _, *cells in rows for figure in cells):
+        yield WITHOUT_INTERVAL
+
+
+def probabilities_told(found: ProbabilityFigures) -> str:
+    """Write log-loss and Brier score with intervals, and those of the class share."""
+    return (
+        f"log-loss {found.log_loss}, Brier {found.brier}; "
+        f"the share of positive ones alone has {found.share_log_loss} and {found.share_brier}"
+    )
+
+
+WITHOUT_INTERVAL = (
+    f"No interval: fewer than {FEWEST} conversations, in all or in a class, are behind the figure; those of one "
+    "group or with one text count as one."
+)
+
+
+def rows_told(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Told:
+    """Yield a table of those columns that the rows have; nothing without rows."""
+    if rows:
+        shown = [name for name in columns if rows[0].get(name) is not None]
+        yield Rows(shown, [[row[name] for name in shown] for row in rows])
 
 
 FIGURES = {
@@ -182,8 +243,3 @@ def support_json(rubrics: RubricSet) -> dict[str, Any]:
     """Return whether the probabilities may be called calibrated."""
     support = rubrics.support
     return {"calibrated": support.enough, "labels": support.labels, "labels_missing": support.missing}
-
-
-def bad_rows_json(rows: Sequence[BadRow]) -> list[dict[str, str]]:
-    """Return where bad rows are, and what is wrong with them."""
-    return [{"where": f"{row.source}:{row.line}", "reason": row.reason} for row in rows]

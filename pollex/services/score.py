@@ -36,13 +36,14 @@ from pollex.services.pieces import Cut, Stream, nothing
 from pollex.services.results import (
     Shown,
     Usage,
-    bad_rows_json,
     counted,
     support_json,
     usage_json,
+    used,
 )
 from pollex.services.telemetry import exporting
 from pollex.services.workspace import Workspace, workspace
+from pollex.text import Told, encoded
 
 FEWEST = 20
 """Conversations below which drift is not looked for."""
@@ -80,11 +81,9 @@ class ScoreResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the outcomes in a line."""
         return counted(self.outcomes)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield a row a conversation; none if the scores were written to a file."""
         return score_rows(self.scores or (), self.rubrics)
 
     def export(self, *, as_: str, logs: Iterable[Conversation] = ()) -> list[dict[str, Any]]:
@@ -92,10 +91,19 @@ class ScoreResult(Shown):
         require_form(as_)
         return requests_of(as_, self.scores or (), self.rubrics, aims_of(logs)).requests
 
+    def told(self) -> Told:
+        """Yield what scoring came to."""
+        yield counted(self.outcomes)
+        yield from used(self.usage)
+        if self.asked is not None:
+            yield f"The model was asked about {self.asked} of {self.n}, whose label was in doubt"
+        yield f"Probabilities: {self.support_text}"
+        page = f" and {self.page}" if self.page else ""
+        yield f"Wrote {self.out}{page} ({self.rubrics.judge.name}; run {self.run})"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         about = {"run": self.run, "out": self.out and str(self.out), "judge": self.rubrics.judge.name}
-        read = {"outcomes": self.outcomes, "n": self.n, "bad_rows": bad_rows_json(self.bad_rows)}
+        read = {"outcomes": self.outcomes, "n": self.n, "bad_rows": encoded(self.bad_rows)}
         read |= {} if self.asked is None else {"asked": self.asked}
         unlike = {} if self.drift is None else {"drift": asdict(self.drift), "unlike": self.unlike}
         calibrated = {"calibrated": False} if self.unlike else {}

@@ -19,10 +19,10 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
 from pollex.services.part_writer import PartWriter
 from pollex.services.parts import LEDGER, Cluster, Done, Job, Part, parts_there, write_manifest
-from pollex.services.results import Shown, bad_rows_json, counted, support_json
+from pollex.services.results import Shown, counted, support_json
 from pollex.services.score import unedited
 from pollex.store.folder import SECRET, SIZE
-from pollex.text import count
+from pollex.text import Line, Told, count, encoded
 
 Engine = Callable[[Job, Sequence[Unit], Cluster], Iterator[Done]]
 """Does units of a job side by side."""
@@ -91,15 +91,21 @@ class PartsResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the outcomes in a line."""
         return f"{counted(self.outcomes) or 'nothing to score'} in {count(len(self.parts), 'part')}"
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield a row a part."""
         return ({"file": part.file, "source": part.source, "rows": part.rows} for part in self.parts)
 
+    def told(self) -> Told:
+        """Yield what scoring into parts came to."""
+        yield counted(self.outcomes)
+        yield f"Probabilities: {self.rubrics.support}"
+        if self.lost:
+            yield Line(f"{count(len(self.lost), 'unit')} failed; the same command tries them again", "yellow")
+        parts = f"{count(len(self.parts), 'part')}, {self.there} of them from before"
+        yield f"Wrote {self.out} ({parts}; {self.rubrics.judge.name})"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         return {
             "out": self.out,
             "judge": self.rubrics.judge.name,
@@ -109,7 +115,7 @@ class PartsResult(Shown):
             "there_before": self.there,
             "calls": sum(part.calls for part in self.parts),
             "lost": [{"source": unit.shown, "why": why} for unit, why in self.lost],
-            "bad_rows": bad_rows_json(self.bad_rows),
+            "bad_rows": encoded(self.bad_rows),
         } | support_json(self.rubrics)
 
 

@@ -12,9 +12,15 @@ from pollex.agents.embedded.events.signal import event_source
 from pollex.graphs.context import Progress
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.results import figures_json
+from pollex.services.results import Result, figures_json
+from pollex.services.rubrics_told import SIDES, rubric_line
+from pollex.text import Told, count
 
 Kind = Literal["added", "gone", "turned round", "reworded", "moved", "same"]
+
+
+FORMS = {"del": "[-{}-]", "ins": "{{+{}+}}"}
+"""How words are marked that only the first text has, or only the second."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +60,15 @@ class Change:
         """Return the words of both, marked where they differ."""
         return differing(self.before.text if self.before else "", self.after.text if self.after else "")
 
+    @property
+    def marked(self) -> str:
+        """Return the words of both, those that differ in brackets."""
+        forms = FORMS if self.before and self.after else {}
+        return " ".join(forms.get(part.kind, "{}").format(part.text) for part in self.words)
+
 
 @dataclass(frozen=True)
-class SetDifference:
+class SetDifference(Result):
     """The differences of two rubric sets.
 
     Attributes:
@@ -68,18 +80,25 @@ class SetDifference:
     changes: tuple[Change, ...]
 
     @property
-    def complete(self) -> bool:
-        """Return true: sets are compared whole."""
-        return True
-
-    @property
     def counts(self) -> dict[str, int]:
         """Return how many rubrics became what."""
         kinds = [change.kind for change in self.changes]
         return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
 
+    def told(self) -> Told:
+        """Yield figures, then the rubrics that differ."""
+        for name, one in (("before", self.before), ("after", self.after)):
+            auc = f"{one.held_out.auc}" if one.held_out else "nothing held out"
+            yield f"{name}: {count(len(one.rubrics), 'rubric')}, θ {one.theta:.2f}, held-out AUC {auc}"
+        yield ", ".join(f"{number} {kind}" for kind, number in self.counts.items())
+        for change in self.changes:
+            known = change.after or change.before
+            assert known is not None, "one of the two sets has it"
+            if change.kind != "same":
+                about = [change.kind, SIDES[known.polarity].lower(), f"id {known.id}"]
+                yield rubric_line(change.marked, about)
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         sides = {"before": self.before, "after": self.after}
         figures = {
             name: {"rubrics": len(one.rubrics), "theta": one.theta, "held_out": figures_json(one.held_out) or None}

@@ -35,6 +35,7 @@ from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown
 from pollex.services.score import score, unedited
+from pollex.text import Rows, Told, encoded, notes_told
 
 NO_SCORE = 0.5
 """Probability of a conversation without a score: it tells nothing."""
@@ -86,6 +87,35 @@ class Estimates:
         parts = [f"{n} more labels {DRAWN[way]} are needed" for way, n in self.missing.items()]
         return "; ".join(parts)
 
+    def explained(self) -> Told:
+        """Yield what the figures mean, and what is missing."""
+        if (share := self.at_random) is not None:
+            if share.gain > 1:
+                yield f"With scores, one label is worth {share.gain:.2f} labels here."
+            if share.note:
+                yield f"Labels at random: {share.note}."
+        if self.adjusted is not None and self.adjusted.note:
+            yield f"Votes: {self.adjusted.note}."
+        if (test := self.dependence) is not None:
+            said = "Votes depend on satisfaction" if test.p < 0.05 else "No sign that votes depend on satisfaction"
+            yield (
+                f"{said} (difference {test.difference:+.3f}, p = {test.p:.3f}; a factor of 2 would be found with "
+                f"probability {test.power:.2f})."
+            )
+        if self.missing:
+            yield f"No estimate from fewer than {FEWEST} labels: {self.needs}."
+
+
+def cells_of(share: Share) -> tuple[str, str, str]:
+    """Return a share, its interval and its labels."""
+    return f"{share.value:.3f}", f"[{share.low:.3f}, {share.high:.3f}]", f"{share.n:,}"
+
+
+def _of_group(one: Estimates, share: Share | None) -> tuple[str, str, str]:
+    if share is None:
+        return "–", one.needs or "no labels of this kind", f"{sum(one.labels.values()):,}"
+    return cells_of(share)
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ShareResult(Shown):
@@ -112,7 +142,6 @@ class ShareResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the share in a line."""
         if not self.total.known:
             return "too few labels"
         best = self.total.known[0][1]
@@ -125,17 +154,32 @@ class ShareResult(Shown):
         return [(one, getattr(one, how)) for one in self.groups]
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a row an estimate."""
         return [
             {"group": one.name or "all", "of": how, "conversations": one.conversations} | asdict(share)
             for one in (self.total, *self.groups)
             for how, share in one.known
         ]
 
+    def told(self) -> Told:
+        """Yield the estimates for all conversations, then by group."""
+        total = self.total
+        yield f"Share of good conversations, of {total.conversations:,} in all"
+        rows = [(WAYS[how], *cells_of(share)) for how, share in total.known]
+        for bound in total.bounds:
+            name = f"of all, if good and bad ones vote up to {bound.factor:g} times unequally"
+            rows.append((name, "", f"[{bound.low:.3f}, {bound.high:.3f}]", ""))
+        if rows:
+            yield Rows(("", "share", "95 % interval", "labels"), rows)
+        yield from total.explained()
+        groups = [(one.name, f"{one.conversations:,}", *_of_group(one, share)) for one, share in self.compared]
+        if groups:
+            yield Rows((self.by, "conversations", "share", "95 % interval", "labels"), groups)
+        yield from notes_told(self.notes)
+        if self.page:
+            yield f"Wrote {self.page}"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        about = {"by": self.by, "notes": list(self.notes), "page": self.page and str(self.page)}
-        return {"all": asdict(self.total), "groups": [asdict(one) for one in self.groups]} | about
+        return {"all": encoded(self.total)} | self.of("groups", "by", "notes", "page")
 
 
 def share(

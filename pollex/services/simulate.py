@@ -27,13 +27,26 @@ from pollex.rubrics.answers import Unanswered
 from pollex.services.grade import asker_of, require_model
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Plan, Planner, rehearsed
-from pollex.services.results import Shown, Usage, counted, usage_json
+from pollex.services.results import Shown, Usage, counted, used
 from pollex.services.roles import dismissed, hire
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
+from pollex.text import Told, some_told
 
 WHY = "simulating dialogues needs an LLM"
+ASKED = {
+    "conversation": "is a conversation of a user and an assistant",
+    "pursues": "the user pursues the topic's need",
+    "human": "the user's turns are like a human's",
+}
+ENDED = {
+    "whole": "written in one call",
+    "user": "ended by the user",
+    "assistant": "ended by the assistant",
+    "turns": "ended by the limit of turns",
+    "repeat": "ended since the user said the same again",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +126,6 @@ class SimulateResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the outcomes in a line."""
         return counted(self.outcomes)
 
     @property
@@ -134,16 +146,27 @@ class SimulateResult(Shown):
         return dict(Counter(one.metadata["ended"] for one in self.dialogues if one.turns))
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield a row a dialogue; those that were not held have none."""
         for one in self.dialogues:
             if one.turns:
                 yield {"id": one.id, "messages": messages_of(one), **one.metadata}
 
+    def told(self) -> Told:
+        """Yield how dialogues ended, their quality, and which failed."""
+        yield counted(self.outcomes)
+        for ending, n in self.endings.items():
+            yield f"{ENDED[ending]}: {n}"
+        for name, yes in self.quality.items():
+            yield f"{ASKED[name]}: yes for {yes} of {self.outcomes.get(SIMULATED, 0)}"
+        yield from some_told("dialogue failed", "dialogues failed", self.failed)
+        yield from used(self.usage)
+        yield f"Wrote {self.out} ({self.model}; run {self.run})"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        about = {"run": self.run, "out": self.out and str(self.out), "model": self.model, "outcomes": self.outcomes}
-        found = {"n": len(self.dialogues), "endings": self.endings, "quality": self.quality, "failed": self.failed}
-        return about | found | usage_json(self.usage)
+        return (
+            self.of("run", "out", "model", "outcomes")
+            | {"n": len(self.dialogues)}
+            | self.of("endings", "quality", "failed", "usage")
+        )
 
 
 def simulate(

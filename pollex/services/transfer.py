@@ -17,6 +17,8 @@ from pollex.formats.peers.interfaces import INTERFACES, PAGE
 from pollex.formats.write import draft_of, require_writable
 from pollex.gateway.endpoint import refuse_no_address
 from pollex.graphs.context import Progress
+from pollex.services.results import Result
+from pollex.text import Told
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,7 +30,7 @@ SECONDS = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transferred:
+class Transferred(Result):
     """The data fetched or sent.
 
     Attributes:
@@ -42,9 +44,17 @@ class Transferred:
 
     complete = True
 
+    def told(self) -> Told:
+        """Yield how many requests were sent, or how many rows of each kind there are."""
+        if "requests" in self.rows:
+            yield f"Sent {self.rows['requests']} requests of {self.file} to {self.tool}"
+            return
+        for name, rows in self.rows.items():
+            yield f"{rows} {name}"
+        yield f"Wrote {self.file}"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        return {"tool": self.tool, "file": str(self.file), "rows": self.rows}
+        return self.of("tool", "file", "rows")
 
 
 @dataclass(slots=True)

@@ -27,12 +27,12 @@ from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import CalibrationRecord, TurnRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.platt import Calibration, fit_calibration
-from pollex.services.evaluate import labelled_in, seen_before
+from pollex.services.evaluate import SEEN, labelled_in, seen_before
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.results import Shown
 from pollex.services.score import unedited
 from pollex.services.units import UnitScorer
-from pollex.text import count
+from pollex.text import Line, Rows, Told, count
 
 TURNS = (1, 2, 3, 5, 8)
 """Numbers of the user's turns after which a probability is fitted."""
@@ -64,13 +64,11 @@ class TurnsResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return after how many turns a probability helps."""
         helpful = [str(one.turns) for one in self.rubrics.turns if one.helps]
         told = f"after {', '.join(helpful)}" if helpful else "after none"
         return f"a probability is better than the share of thumbs up {told} of the user's turns (n = {self.n})"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a row a number of turns."""
         return [
             {
                 "turns": one.turns,
@@ -85,10 +83,23 @@ class TurnsResult(Shown):
             for one in self.rubrics.turns
         ]
 
+    def told(self) -> Told:
+        """Yield the log-loss after each number of turns, beside that of the share of thumbs up."""
+        rows = [
+            (one.turns, one.n, one.log_loss, one.share_log_loss, one.gain, "yes" if one.helps else "no")
+            for one in self.rubrics.turns
+        ]
+        yield Rows(("turns of the user", "n", "log-loss", "of the share alone", "gain", "given"), rows)
+        yield f"{self.headline[:1].upper()}{self.headline[1:]}"
+        for how, number in self.seen.items():
+            if number:
+                note = f"{SEEN[how]} {number} of these conversations: figures are too good."
+                yield Line(f"Note: {note}", "yellow")
+        for path in filter(None, (self.out, self.scores)):
+            yield f"Wrote {path}"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        files = {"out": self.out and str(self.out), "scores": self.scores and str(self.scores)}
-        return files | {"n": self.n, "turns": self.records()} | self.seen
+        return self.of("out", "scores", "n") | {"turns": self.records()} | self.seen
 
 
 def fit_turns(

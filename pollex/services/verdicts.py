@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,17 @@ from pollex.formats.verdicts import (
 )
 from pollex.formats.write import write_lines, write_rows
 from pollex.graphs.judge.state import Judged
+from pollex.rubrics.answers import RETRYABLE
+from pollex.selection.consensus import Filtered
 from pollex.services.precision import Precision, precision_of
-from pollex.services.results import Shown, Usage, bad_rows_json, counted, usage_json
+from pollex.services.results import Shown, Usage, counted, usage_json
+from pollex.store.folder import store_option
 from pollex.store.store import Store
 from pollex.store.votes import verdicts_of
+from pollex.text import Rows, Told, count, encoded, some_told
+
+ENOUGH_LABELS = 50
+MOST_ROWS = 12
 
 
 @dataclass(frozen=True)
@@ -80,11 +89,9 @@ class JudgeResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return the outcomes in a line."""
         return counted(self.judged.counts)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield a row a conversation."""
         return (verdict_row(one, self.judged.task) for one in self.verdicts)
 
     @property
@@ -92,8 +99,28 @@ class JudgeResult(Shown):
         """Runs without an answer, by outcome, of conversations that can be judged."""
         return dict(sum((Counter(one.verdict.failures) for one in self.verdicts if one.scorable), Counter()))
 
+    def told(self, store: Path) -> Told:
+        """Yield the results of a run, the files written, and how to ask people."""
+        judged, kept = self.judged, store_option(store)
+        yield counted(judged.counts)
+        yield from _summary(self, kept)
+        if self.precision:
+            yield from precision_told(self.precision)
+        yield from some_told("answer was not used", "answers were not used", self.unused)
+        for name, usage in self.usages:
+            if len(self.usages) > 1:
+                yield f"{name}:"
+            yield from usage.told()
+        if self.files.written:
+            names = ", ".join(map(str, self.files.written))
+            yield f"Wrote {names} ({judged.task.by}; run {judged.run})"
+        if judged.waiting:
+            file = shlex.quote(str(self.files.doubtful or "people.jsonl"))
+            option = "--answers" if self.files.doubtful else "--out"
+            waits = count(judged.waiting, "waits", "wait")
+            yield f"{waits} for people: pollex review {judged.run} {option} {file}{kept}"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         judged, out = self.judged, self.files.verdicts
         first, *others = self.usages or (("", None),)
         panel = {"panel": {name: usage_json(usage) for name, usage in others}} if others else {}
@@ -111,7 +138,7 @@ class JudgeResult(Shown):
             "fitted": self._fitted_json(),
             "unseen": self._unseen_json(),
             "precision": self.precision and self.precision.as_json,
-            "bad_rows": bad_rows_json(self.bad_rows),
+            "bad_rows": encoded(self.bad_rows),
             **usage_json(first[1]),
             **panel,
         }
@@ -178,3 +205,103 @@ def write_verdicts(
         bad_rows=bad_rows,
         usages=usages,
     )
+
+
+def _summary(found: JudgeResult, kept: str) -> Told:
+    """Yield the rule, and what a reader of the verdicts has to know.
+
+    Args:
+        kept: What a command needs behind it to find the store.
+    """
+    rule = found.judged.rule
+    yield f"Rule: {rule.in_words()}; at least {rule.minimum} runs must have answered"
+    if rule.passes_all(len(found.judged.task.question.options)):
+        yield (
+            f"Note: with two options any {rule.runs} answers pass this rule, so that it filters nothing. "
+            "With --ensemble 5 or more and no --tau, answers of 3:2 don't pass"
+        )
+    yield from _failures(found, kept)
+    yield from _fitted(found)
+    judged = found.judged
+    if spared := judged.planned - judged.asked:
+        calls = "" if found.calls_saved is None else f", {found.calls_saved} calls,"
+        yield f"Asked {judged.asked} of {judged.planned} runs: {spared}{calls} could not have changed a verdict"
+
+
+def precision_told(found: Precision) -> Told:
+    """Yield how right ratings are on either side of τ, and tables of the paper's figures 1 and 2."""
+    sides = (found.chosen.passed, found.chosen.left)
+    for words, side, people in zip(("pass", "don't"), sides, found.people, strict=True):
+        share = _share(side.precision, side.precision_interval)
+        yield f"Of {side.n} conversations with a thumb that {words}, {side.right} are rated right: {share}"
+        if people.texts:
+            share = _share(people.agreed / people.texts, people.interval)
+            yield f"  People agree on {people.agreed} of {count(people.texts, 'text')} among them: {share}"
+    yield f"Coverage: {_share(found.chosen.coverage, found.chosen.coverage_interval)}"
+    every = max((point.n for point in found.by_tau), default=0)
+    for points in (found.by_runs, [point for point in found.by_tau if point.n == every][:MOST_ROWS]):
+        rows = []
+        for point in points:
+            sides = (point.sides.passed, point.sides.left)
+            shares = [_share(side.precision, side.precision_interval, 2) for side in sides]
+            coverage = _share(point.sides.coverage, point.sides.coverage_interval, 2)
+            rows.append((point.n, f"{point.tau:.4f}", coverage, *shares))
+        if rows:
+            yield Rows(("runs", "τ", "coverage", "right, DE ≤ τ", "right, DE > τ"), rows)
+
+
+def _failures(found: JudgeResult, kept: str) -> Told:
+    """Yield how many runs failed, and how to repeat them."""
+    failures = found.failures
+    if not failures:
+        return
+    verdicts = [one.verdict for one in found.verdicts if one.scorable]
+    answered = [verdict.answered for verdict in verdicts]
+    asked, kinds = sum(verdict.runs for verdict in verdicts), ", ".join(f"{n} {kind}" for kind, n in failures.items())
+    yield (
+        f"Note: {sum(failures.values())} of {asked} runs without an answer, so without a vote ({kinds}): "
+        f"verdicts rest on {min(answered)} to {max(answered)} answers; why: pollex trace {found.judged.run}{kept}"
+    )
+    # An answer that came and can't be read is paid for, and would only be read again.
+    if again := sorted(failures.keys() & RETRYABLE - {"unparsable"}):
+        yield f"Note: the same command with LOGS and --resume repeats the runs that ended as {', '.join(again)}"
+    if "refused" in failures:
+        yield "Note: calls that the model refused are repeated with --resume and --set retry_refused=true"
+
+
+def _fitted(found: JudgeResult) -> Told:
+    fitted = found.judged.fitted
+    if fitted is None:
+        return
+    if fitted.tau is None:
+        reached = None if fitted.best is None else floor(1000 * fitted.best) / 1000
+        best = "" if reached is None else f" The highest precision that any τ reaches is {reached:.3f}."
+        yield f"No τ reaches a precision of {found.judged.task.precision} on {fitted.n} thumbs: nothing passes.{best}"
+        return
+    yield (
+        f"τ was fitted to {fitted.n} thumbs: {fitted.right} of the {fitted.passed} that pass are right, "
+        f"{_share(fitted.precision, fitted.interval)}"
+    )
+    yield _unseen(found.judged.unseen)
+    if fitted.n < ENOUGH_LABELS:
+        yield f"Note: {ENOUGH_LABELS - fitted.n} more thumbs are needed before this τ is reliable."
+
+
+def _unseen(unseen: Filtered | None) -> str:
+    """Describe how a fitted τ does on thumbs that it was not fitted to."""
+    if unseen is None:
+        return "There are too few thumbs to measure it on others."
+    side, n = unseen.passed, unseen.passed.n + unseen.left.n
+    if not side.n:
+        return f"On thumbs that it is not fitted to none of {n} passes."
+    return (
+        f"On thumbs that it is not fitted to {side.right} of the {side.n} that pass are right, "
+        f"{_share(side.precision, side.precision_interval)}; "
+        f"{side.n} of {n} pass, {_share(unseen.coverage, unseen.coverage_interval)}"
+    )
+
+
+def _share(value: float | None, interval: tuple[float, float] | None, digits: int = 3) -> str:
+    if value is None or interval is None:
+        return "undefined"
+    return f"{value:.{digits}f} [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"

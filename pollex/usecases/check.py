@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,16 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
     github: bool = opt(
         "Print GitHub's annotations, and append to the summary of the step.", default=False, door="terminal"
     )
+
+    def carry_out(self, crew: Crew) -> CheckResult:
+        """See `services.check.check`; append the table to the summary of a step of GitHub's."""
+        found: CheckResult = self.call(self.does, crew)
+        if self.github and (step := os.environ.get("GITHUB_STEP_SUMMARY")):
+            from pollex.formats.gates import summary
+
+            with Path(step).open("a", encoding="utf-8") as file:
+                file.write(summary(found.table))
+        return found
 
     def exit_code(self, result: CheckResult) -> int | None:
         """Return 4 if a condition failed."""

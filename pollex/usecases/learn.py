@@ -45,6 +45,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
     """
 
     does, plans = "learn.learn", True
+    shown_with = ("verbose",)
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     out: Path | str | None = out_option(typed="rubrics.json")
     domain: Path | str | DomainProfile | None = opt(

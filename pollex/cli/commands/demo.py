@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pollex.cli import printer
 from pollex.cli import session as cli
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.store.folder import store_option
@@ -55,7 +56,6 @@ def learned_and_scored(
     """Learn from the sample log and score it, and return the exit code."""
     from importlib.resources import as_file, files
 
-    from pollex.cli.output import show_learned, show_scores
     from pollex.formats.fields import ReadOptions
     from pollex.rubrics.learning.settings import LearnSettings
     from pollex.services.learn import learn
@@ -68,11 +68,11 @@ def learned_and_scored(
         log, domain = str(examples / "bikes.jsonl"), examples / "bikes.toml"
         settings = LearnSettings() if policy is None else LearnSettings(policy=policy)
         bound = partial(learn, log, out=rubrics, domain=domain, rubrics_from=None, settings=settings)
-        learned = cli.run(partial(bound, reading=reading, run=run, model=model), show_learned, as_json=as_json)
+        learned = printer.run(partial(bound, reading=reading, run=run, model=model), as_json=as_json)
         scoring = partial(
             score, log, rubrics, out=out / "scores.jsonl", judges=(), reading=reading, run=run, model=model
         )
-        return max(learned, cli.run(scoring, show_scores, as_json=as_json))
+        return max(learned, printer.run(scoring, as_json=as_json))
 
 
 def replayed(recording: Recording, out: Path, as_json: bool) -> int:

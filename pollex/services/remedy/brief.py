@@ -23,8 +23,8 @@ from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import RunOptions
 from pollex.services.remedy.contexts import Held, failing, held_in, listed, survives, target_of, targets, why_no_target
 from pollex.services.remedy.prompt_text import PromptText
-from pollex.services.results import Shown, bad_rows_json
-from pollex.text import count, printable
+from pollex.services.results import Shown
+from pollex.text import Line, Told, count, encoded, printable
 
 NEAR, NEAREST = 0.2, 3
 """Likeness in words from which on a line of the prompt speaks of a rubric, and how many are shown."""
@@ -88,11 +88,9 @@ class BriefResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return how many targets there are."""
         return f"{count(len(self.targets), 'rubric')} that a prompt may change, in {self.n} conversations"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a row a target."""
         return [
             {
                 "target": one.rubric.id,
@@ -107,14 +105,28 @@ class BriefResult(Shown):
             for one in self.targets
         ]
 
+    def told(self) -> Told:
+        """Yield a line a target, what can't be tested, and where the brief stands."""
+        for one in self.targets:
+            share = f"{one.share.value:.1%} of {one.share.n}"
+            yield f"{one.rubric.id}  {share:>14}  {one.rubric.text}"
+            yield f"{'':12}  {'':>14}  {MATTERS[one.matter]}"
+            for number, line in one.lines[:1]:
+                yield f"{'':12}  {'':>14}  line {number} of the prompt: {line}"
+        if self.untestable:
+            note = f"Note: {len(self.untestable)} headlines can't be tested at a reply; the brief says why"
+            yield Line(note, "yellow")
+        yield NOTHING
+        if self.out is not None:
+            yield f"Wrote {self.out}"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         untestable = {rubric.id: why for rubric, why in self.untestable}
         about = {"out": self.out and str(self.out), "judge": self.judge, "n": self.n, "proposed": 0}
         return about | {
             "targets": self.records(),
             "untestable": untestable,
-            "bad_rows": bad_rows_json(self.bad_rows),
+            "bad_rows": encoded(self.bad_rows),
         }
 
 

@@ -28,8 +28,8 @@ from pollex.services.remedy.contexts import Held, held_in, target_of, targets
 from pollex.services.remedy.prompt_text import PromptText
 from pollex.services.remedy.rendering import rendered_for
 from pollex.services.remedy.split import RemedyPart, parts_of
-from pollex.services.results import Shown, bad_rows_json
-from pollex.text import count
+from pollex.services.results import Shown
+from pollex.text import Told, count, encoded, notes_told
 
 CASE_FORMS = {
     "promptfoo": promptfoo_files,
@@ -66,7 +66,6 @@ class CasesResult(Shown):
 
     @property
     def headline(self) -> str:
-        """Return how many cases there are."""
         return f"{count(len(self.cases), 'case')} for {self.to}"
 
     @property
@@ -80,14 +79,19 @@ class CasesResult(Shown):
         return found
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a row a case."""
         return [case.row for case in self.cases]
 
+    def told(self) -> Told:
+        """Yield the files and what was left out."""
+        yield self.headline
+        for path in self.files:
+            yield f"Wrote {path}"
+        yield from notes_told(self.notes)
+
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
         about: dict[str, Any] = {"to": self.to, "files": [str(path) for path in self.files], "cases": len(self.cases)}
         left = {"left_out_for_a_proof": self.proving, "left_out_by_prompt": self.unmatched}
-        return about | left | {"bad_rows": bad_rows_json(self.bad_rows)}
+        return about | left | {"bad_rows": encoded(self.bad_rows)}
 
 
 def cases(

@@ -16,6 +16,7 @@ from pollex.agents.assistant import AssistantReply
 from pollex.formats.write import draft_of, write_rows
 from pollex.rubrics.answers import Answer
 from pollex.services.results import Shown, Usage, usage_json
+from pollex.text import Line, Told, notes_told
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -86,6 +87,25 @@ class ProvenEdit:
 
         return DataFrame(self.records())
 
+    def told(self) -> Told:
+        """Yield the verdict, what speaks against it, and the effects."""
+        yield f"{self.name}: {self.headline}"
+        for line in self.against:
+            yield f"  {line}"
+        if self.traffic is not None:
+            yield f"Per 100 conversations of this log: {100 * self.traffic:+.1f} of the scale"
+        for what, one in (("Thumbs up", self.thumbs), ("A reader without rubrics", self.pair), ("People", self.people)):
+            if one is not None:
+                yield f"{what}: {one.get('reason') if one['value'] is None else _interval(one)}"
+        yield f"With missing new replies as failing: {_interval(self.primary['worst'])}"
+        for guard in self.guardrails:
+            sealed = " (sealed)" if guard["sealed"] else ""
+            yield f"  {guard['state']:8} {_interval(guard['effect'])}  {guard['name']}{sealed}"
+
+
+def _interval(one: dict[str, Any]) -> str:
+    return f"{one['value']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RemedyResult(Shown):
@@ -140,6 +160,30 @@ class RemedyResult(Shown):
         level = self.edits[0].level if self.edits else None
         edits = [asdict(one) for one in self.edits]
         return {"format": FORMAT, "verdict": self.verdict, "level": level, **self.record, "edits": edits}
+
+    def told(self) -> Told:
+        """Yield each verdict with its level, what speaks against it, the effects, and what is missing."""
+        record = self.record
+        yield record["target"]["text"]
+        if room := record["headroom"]:
+            most, hints = room["room_high"], room["ceiling"]["value"]
+            yield f"Room {room['room']:+.3f} (at most {most:+.3f}); with hints {hints:+.3f}"
+        for one in record["candidates"]:
+            became = "proven" if one["proven"] else one["refused"] or "not selected"
+            yield f"  {became:32} {one['name']}: {one['purpose']}"
+        if not self.edits:
+            yield self.verdict
+        for edit in self.edits:
+            yield from edit.told()
+        for arm, kinds in record["missing"].items():
+            if kinds:
+                told = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+                note = f"Note: missing under the {arm} prompt, and no score: {told}"
+                yield Line(note, "yellow")
+        yield from notes_told(record["notes"])
+        if self.out is not None:
+            stem = self.out.with_suffix("")
+            yield f"Wrote {self.out}, {stem}-pairs.parquet and {stem}-edits (run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""

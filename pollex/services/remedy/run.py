@@ -44,9 +44,10 @@ from pollex.services.remedy.plan import planned
 from pollex.services.remedy.prompt_text import PromptText
 from pollex.services.remedy.result import RemedyResult, write_result
 from pollex.services.remedy.sample import Gathered, RemedyOptions, RemedySample, sampled
-from pollex.services.results import Usage, bad_rows_json
+from pollex.services.results import Usage
 from pollex.services.roles import dismissed, hire
 from pollex.services.workspace import Workspace, workspace
+from pollex.text import encoded
 
 FEWEST_FAILURES, FEWEST_USERS = 30, 10
 LEAST_KAPPA, FEWEST_JUDGED = 0.6, 30
@@ -249,7 +250,7 @@ async def _found(
         "missing": missing_in(live),
         "per_reply": per_reply(live.trials.get("prove"), arms["prove"]),
         "notes": [*notes_on(judge.name, assistant.name, times, kappa, second, own=own), *sample.notes],
-        "bad_rows": bad_rows_json(found.logs.bad_rows),
+        "bad_rows": encoded(found.logs.bad_rows),
     }
     rows = [row for name, trial in live.trials.items() for row in rows_of(trial, arms[name])]
     result = RemedyResult(edits=tuple(edits), record=record, replies=tuple(rows), usage=usage, usages=usages)

@@ -8,11 +8,12 @@ import numpy as np
 from rich.console import Console
 from rubric_set_by_hand import rubric, rubric_set
 
-from pollex.cli.rubric_lines import show_rubrics
+from pollex.cli.printer import show
 from pollex.cli.session import Screen
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import worth_of
+from pollex.services.rubrics_told import rubrics_told
 
 UP = np.arange(200) >= 100
 BAD, TURNED = worth_of(np.arange(200) < 60, UP), worth_of(np.arange(200) >= 140, UP)
@@ -30,7 +31,7 @@ RUBRICS = rubric_set(rubrics=(event(1, LONG, BAD), event(2, "The assistant asks 
 def shown(rubrics: RubricSet, *, verbose: bool = False, terminal: bool = False) -> list[str]:
     screen, out = Screen(verbose=verbose), io.StringIO()
     screen.console = Console(file=out, width=80, force_terminal=terminal, color_system=None)
-    show_rubrics(screen, rubrics)
+    show(screen, rubrics_told(rubrics, verbose))
     return out.getvalue().splitlines()
 
 

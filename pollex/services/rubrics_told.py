@@ -1,19 +1,15 @@
-"""Rubrics on a terminal: one line of text and one of figures, under a heading that says their side."""
+"""Rubrics in words: one line of text and one of figures, under a heading that says their side."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from rich.padding import Padding
-from rich.text import Text
-
-from pollex.cli.session import Screen
 from pollex.rubrics.headlines import Headline, headlines, hints_of, sounds_of, sounds_worth, turned
 from pollex.rubrics.records import ChosenRubric, Worth
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import consists_of, doubt, ends, nothing_leads, percent
-from pollex.text import count, printable
+from pollex.text import Line, Told, count, printable
 
 SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
 SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the score"}
@@ -26,53 +22,45 @@ ID = 8
 """Characters of an id; `pollex why` takes the beginning."""
 
 
-def show_rubrics(screen: Screen, rubrics: RubricSet) -> None:
-    """Show what labels bear out, problems first; all others only if verbose."""
+def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
+    """Yield what labels bear out, problems first; all others only if verbose."""
     leading = {side: headlines(rubrics.rubrics, side) for side in SIDES}
     for side, own in leading.items():
-        show_group(screen, SIDES[side], own)
+        yield from _group(SIDES[side], own, verbose)
     if not any(leading.values()):
-        screen.say(nothing_leads(rubrics.data.thumbs, rubrics.data.down))
+        yield nothing_leads(rubrics.data.thumbs, rubrics.data.down)
     hints, against, sounds = hints_of(rubrics.rubrics), turned(rubrics.rubrics), sounds_of(rubrics.rubrics)
-    if screen.verbose:
-        show_group(screen, HINTS, alone(hints))
-        show_group(screen, TURNED, alone(against))
-        show_group(screen, f"How people sound: these count for the score, {sounds_worth(sounds)}", alone(sounds))
+    if verbose:
+        yield from _group(HINTS, map(Headline, hints), verbose)
+        yield from _group(TURNED, map(Headline, against), verbose)
+        people = f"How people sound: these count for the score, {sounds_worth(sounds)}"
+        yield from _group(people, map(Headline, sounds), verbose)
         return
     told = [count(len(hints), "hint: too few to tell", "hints: too few to tell")] if hints else []
     told += [f"{len(against)} that went the other way on held-out conversations"] if against else []
     told += [f"{len(sounds)} of how people sound"] if sounds else []
     if told:
         more = len(hints) + len(against) + len(sounds)
-        screen.say(f"{count(more, 'more rubric')} ({'; '.join(told)}): in the report, or here with -v")
+        yield f"{count(more, 'more rubric')} ({'; '.join(told)}): in the report, or here with -v"
 
 
-def alone(rubrics: Sequence[ChosenRubric]) -> list[Headline]:
-    """Make an entry of each rubric."""
-    return list(map(Headline, rubrics))
-
-
-def show_group(screen: Screen, heading: str, entries: Sequence[Headline]) -> None:
-    """Show rubrics under a heading, near twins after theirs; nothing where there are none."""
-    if entries:
-        screen.say(f"{heading}:", "bold")
-    for entry in entries:
+def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
+    """Yield rubrics under a heading, near twins after theirs; nothing where there are none."""
+    for number, entry in enumerate(entries):
+        if not number:
+            yield Line(f"{heading}:", "bold")
         for rubric in (entry.rubric, *entry.also):
             text = rubric.text if rubric is entry.rubric else f"also: {rubric.text}"
             side = [SCORES[rubric.polarity]] if heading not in SIDES.values() else []
-            show_lines(screen, text, [*figures_of(rubric), *side, *_details(screen, rubric), f"id {rubric.id[:ID]}"])
+            figures = [*figures_of(rubric), *side, *(_details(rubric) if verbose else []), f"id {rubric.id[:ID]}"]
+            yield rubric_line(text, figures)
             if told := consists_of(rubric.family):
-                screen.say(f"    {printable(told, LONGEST)}")
+                yield f"    {printable(told, LONGEST)}"
 
 
-def show_lines(screen: Screen, text: str | Text, figures: Sequence[str]) -> None:
-    """Print a line of text and one of figures, which a terminal breaks between words and keeps indented."""
-    shown = text if isinstance(text, Text) else Text(printable(text, LONGEST))
-    for line, indent in ((shown, 2), (Text(printable("; ".join(figures), LONGEST), "dim"), 4)):
-        if screen.console.is_terminal:
-            screen.console.print(Padding(line, (0, 0, 0, indent)))
-        else:
-            screen.console.print(Text(" " * indent) + line, soft_wrap=True)
+def rubric_line(text: str, figures: Sequence[str]) -> Line:
+    """Return a rubric's words, with what is known of it below."""
+    return Line(text, limit=LONGEST, below="; ".join(figures))
 
 
 def figures_of(rubric: ChosenRubric) -> list[str]:
@@ -92,9 +80,7 @@ def worth_told(worth: Worth) -> str:
     return "thumbs down: " + ", elsewhere ".join(f"{percent(one)} of {one.n} ({ends(one)})" for one in shares)
 
 
-def _details(screen: Screen, rubric: ChosenRubric) -> list[str]:
-    if not screen.verbose:
-        return []
+def _details(rubric: ChosenRubric) -> list[str]:
     stability = rubric.choice.stability if rubric.choice else None
     share = [] if stability is None else [f"chosen in {100 * stability:.0f} % of resamples"]
     return [count(len(rubric.reason_ids), "reason"), *share]
