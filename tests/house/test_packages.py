@@ -88,7 +88,7 @@ def test_importing_pollex_loads_nothing_heavy() -> None:
 
 
 def test_what_shows_the_store_alone_loads_nobody_who_works() -> None:
-    code = "import sys, pollex.cli.trace_output; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    code = "import sys, pollex.services.history; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     workers = {"langchain_core", "langgraph", "openai", "scipy", "sentence_transformers", "sklearn", "torch"}
     assert workers & set(shown.stdout.split()) == set()
