@@ -1,4 +1,4 @@
-"""Calibrators: one file an estimator, found under the file's name.
+"""Calibrators: one file an estimator, found under the file's name; the baselines share one.
 
 A new module in this folder with one class that derives from `JudgedEstimator` is a new calibrator.
 """
@@ -16,7 +16,16 @@ from pollex.errors import WrongUse
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
 
-NAMES = tuple(module.name for module in pkgutil.iter_modules(__path__))
+BASELINES = {
+    "argmax": "Argmax",
+    "as_is": "AsIs",
+    "constant": "Constant",
+    "judge_mean": "JudgeMean",
+    "main_alone": "MainAlone",
+}
+"""Names and classes of those in `baselines`."""
+
+NAMES = (*BASELINES, *(module.name for module in pkgutil.iter_modules(__path__) if module.name != "baselines"))
 
 
 def model_named(name: str) -> type[JudgedEstimator]:
@@ -29,6 +38,9 @@ def model_named(name: str) -> type[JudgedEstimator]:
         raise WrongUse(f"no calibrator is called {name!r}", remedy=f"use one of {', '.join(NAMES)}")
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
 
+    if name in BASELINES:
+        baseline: type[JudgedEstimator] = getattr(import_module(f"{__name__}.baselines"), BASELINES[name])
+        return baseline
     module = import_module(f"{__name__}.{name}")
     (found,) = [
         kind
@@ -55,4 +67,5 @@ def model_with(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
 
 def name_of(model: JudgedEstimator) -> str:
     """Return the name that `model_named` finds its class by."""
-    return type(model).__module__.rpartition(".")[2]
+    known = {kind: name for name, kind in BASELINES.items()}
+    return known.get(type(model).__name__) or type(model).__module__.rpartition(".")[2]

@@ -9,7 +9,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.models.as_is import own_block
+from pollex.calibration.models.baselines import own_block
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 

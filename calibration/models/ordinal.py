@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -115,16 +115,4 @@ class OrdinalMixedEffects(JudgedEstimator):
         self.terms_ = {
             question: Terms(*(state.arrays[f"{question}.{part}"] for part in PARTS))
             for question in state.facts["learned"]
-        }
-
-    def effects(self, question: str | None = None) -> dict[str, Any]:
-        """Describe a question's terms: cuts, slopes by question asked, and each judge's own terms."""
-        terms = self._terms(self.questionnaire_.index(question))
-        return {
-            "cuts": terms.cuts.tolist(),
-            "slopes": list(zip(self.inputs_.names(), terms.slopes.tolist(), strict=True)),
-            "judges": {
-                name: {"intercept": float(terms.intercepts[j]), "scale": float(np.exp(terms.scales[j]))}
-                for j, name in enumerate(self.judges_)
-            },
         }

@@ -139,12 +139,6 @@ class WeightedSum(JudgedEstimator):
             )
         return distribution(self.terms_, self._inputs(self._standard(self._signed(X))), judges)
 
-    def effects(self) -> dict[str, float]:
-        """Return the change in log-odds for a standard deviation of each question."""
-        slopes = self.terms_.slopes
-        each = slopes[0] * self.weights_ + (slopes[1:] if self.deviations is not None else 0.0)
-        return {scale.question: float(v) for scale, v in zip(self.questionnaire_.asked, each, strict=True)}
-
     def _state(self) -> State:
         own = {"mean": self.mean_, "spread": self.spread_, "weights": self.weights_}
         return State({}, own | {part: getattr(self.terms_, part) for part in PARTS})

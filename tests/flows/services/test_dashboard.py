@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.calibration.models.judge_mean import JudgeMean
+from pollex.calibration.models.baselines import JudgeMean
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.conversations.conversation import Conversation

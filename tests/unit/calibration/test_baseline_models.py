@@ -8,12 +8,8 @@ from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import Ridge
 
-from pollex.calibration.models.argmax import Argmax
-from pollex.calibration.models.as_is import AsIs
-from pollex.calibration.models.constant import Constant
+from pollex.calibration.models.baselines import Argmax, AsIs, Constant, JudgeMean, MainAlone
 from pollex.calibration.models.isotonic import IsotonicByJudge
-from pollex.calibration.models.judge_mean import JudgeMean
-from pollex.calibration.models.main_alone import MainAlone
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.models.ridge import RidgeWithJudge, cut_normal
 from pollex.calibration.questionnaire import Questionnaire, Scale

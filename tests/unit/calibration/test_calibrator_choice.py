@@ -20,8 +20,8 @@ from pollex.calibration.model_choice import (
     mixed,
     standard_error,
 )
+from pollex.calibration.models.baselines import Constant
 from pollex.calibration.models.best import LEAST_WEIGHT, Calibrator
-from pollex.calibration.models.constant import Constant
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pollex.calibration.judgments import Judgments, judgments
-from pollex.calibration.models.constant import Constant
+from pollex.calibration.models.baselines import Constant
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from pollex.calibration.estimator import aggregated
-from pollex.calibration.models.judge_mean import JudgeMean
+from pollex.calibration.models.baselines import JudgeMean
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.models.judge_mean import JudgeMean
+from pollex.calibration.models.baselines import JudgeMean
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.storage import described, load, packed, rebuilt, save, unpacked

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pollex.calibration.judgments import judgments
-from pollex.calibration.models.as_is import AsIs
-from pollex.calibration.models.judge_mean import JudgeMean
+from pollex.calibration.models.baselines import AsIs, JudgeMean
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.response_curves import response_curves
 
