@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, Protocol, Self
 
 from pollex.agents.llm.sampling import point
-from pollex.agents.roles import Judge
+from pollex.agents.roles import Judge, no_answers
 from pollex.agents.votes import RUNS, Rule, Verdict, Votes, counted, in_words, next_runs, verdict
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError, WrongUse
@@ -131,10 +131,10 @@ class Ensemble:
             raise
         except Exception as error:
             detail = f"{type(error).__name__} in run {number + 1}"
-            return [Unanswered(question_id=q.id, outcome="error", detail=detail, judge=judge.name) for q in questions]
+            return no_answers(questions, "error", detail, judge.name)
         if len(answers) != len(questions):
             detail = f"Mismatch: {len(answers)} answers to {len(questions)} questions in run {number + 1}"
-            return [Unanswered(question_id=q.id, outcome="error", detail=detail, judge=judge.name) for q in questions]
+            return no_answers(questions, "error", detail, judge.name)
         return [_fitting(q, answer, judge.name) for q, answer in zip(questions, answers, strict=True)]
 
     def _replicate(self, number: int) -> int:
@@ -162,7 +162,7 @@ def _fitting(question: Question, answer: Answer | Unanswered, judge: str) -> Ans
     return answer if answer.question_id else answer.model_copy(update={"question_id": question.id})
 
 
-class Recorded:
+class Recorded(Judge):
     """Answers from a table; what isn't in it is unanswered.
 
     Args:
@@ -171,16 +171,16 @@ class Recorded:
     """
 
     def __init__(self, table: Mapping[str, Sequence[str]], name: str = "recorded") -> None:
-        self.table, self.name, self._replicate = table, name, 0
+        self.table, self._name, self._replicate = table, name, 0
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     @property
     def fingerprint(self) -> str:
         rows = (f"{id_}\x1e{answer}" for id_, answers in sorted(self.table.items()) for answer in answers)
         return content_id("recorded", self.name, *rows)
-
-    @property
-    def learned(self) -> Mapping[str, Any]:
-        return {}
 
     def again(self, replicate: int) -> Self:
         """Return the recorded run with that number; see `agents.ensemble.Repeatable`."""
@@ -188,22 +188,12 @@ class Recorded:
         other._replicate = replicate
         return other
 
-    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Do nothing: recorded answers don't change."""
-
-    def understood(self, rubric: Rubric) -> Rubric:
-        """Return the rubric itself."""
-        return rubric
-
-    async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Do nothing."""
-
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Return the run's answer for every question that has it among its options."""
         runs = self.table.get(conversation.id, ())
         if self._replicate >= len(runs):
             detail = f"no run {self._replicate + 1} in the table"
-            return [Unanswered(question_id=q.id, outcome="error", detail=detail, judge=self.name) for q in questions]
+            return no_answers(questions, "error", detail, self.name)
         return [self._answer(question, runs[self._replicate]) for question in questions]
 
     def _answer(self, question: Question, given: str) -> Answer | Unanswered:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from pollex.conversations.conversation import Conversation
-from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 
 
@@ -184,20 +184,29 @@ class Updater(Agent, Protocol):
 
 
 class Judge(Agent, Protocol):
-    """Answers questions about conversations."""
+    """Answers questions about conversations. Those that learn and prepare nothing inherit that."""
 
-    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
+    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:  # noqa: ARG002
         """Learn the scale on which the rubrics are answered."""
+        return  # a body: what has none is abstract
 
     def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric as this judge asks it; one in a person's own words may need evidence for them."""
+        return rubric
 
-    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:  # noqa: ARG002
         """Prepare for the conversations to come, such as by embedding them in one batch."""
+        return
 
     @property
     def learned(self) -> Mapping[str, Any]:
         """State that `fit` learned, as JSON values for the rubric set; may be empty."""
+        return {}
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Answer each question, in the questions' order."""
+
+
+def no_answers(questions: Sequence[Question], outcome: Outcome, detail: str, judge: str) -> list[Answer | Unanswered]:
+    """Return questions that have no answer for one and the same reason."""
+    return [Unanswered(question_id=one.id, outcome=outcome, detail=detail, judge=judge) for one in questions]

@@ -13,6 +13,7 @@ from pollex.agents.distilled.features import features_of
 from pollex.agents.distilled.student import Features, Student, learn_student
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import FOLDS, EmbeddedJudge, deal
+from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import DISTILLED, Rubric, content_id
@@ -38,7 +39,7 @@ Lessons = Mapping[str, Mapping[str, Taught]]
 """By rubric and text hash."""
 
 
-class DistilledJudge:
+class DistilledJudge(Judge):
     """Answers a model's rubrics from words, signals and events, as it learned from the model's answers.
 
     A conversation that it learned from is answered by what was learned without it (five folds).
@@ -102,13 +103,6 @@ class DistilledJudge:
                 found[rubric.id] = learn_student([one for one, _ in rows], values, picked)
         return found
 
-    def understood(self, rubric: Rubric) -> Rubric:
-        """Return the rubric itself: what was learned about it doesn't read its words."""
-        return rubric
-
-    async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Prepare nothing: no vectors are needed."""
-
     def foretold(self, conversation: Conversation) -> dict[str, float]:
         """Predict the value of each rubric, by what was learned without the conversation."""
         features, fold = features_of(conversation, self.embedder), self._folds.get(conversation.text_hash)
@@ -118,7 +112,7 @@ class DistilledJudge:
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Answer each question by what was learned about its rubric."""
         if why := conversation.not_scorable:
-            return [Unanswered(question_id=q.id, outcome="not_scorable", detail=why, judge=NAME) for q in questions]
+            return no_answers(questions, "not_scorable", why, NAME)
         fold = self._folds.get(conversation.text_hash)
         students = self.students if fold is None else self._fold_students[fold]
         features = features_of(conversation, self.embedder)
@@ -143,7 +137,7 @@ class DistilledJudge:
         )
 
 
-class LocalJudge:
+class LocalJudge(Judge):
     """Has each rubric answered without a model: distilled ones by what was learned, others by the built-in judge."""
 
     def __init__(self, embedder: Embedder, learned: Mapping[str, Any], lessons: Lessons | None = None) -> None:
@@ -174,9 +168,6 @@ class LocalJudge:
         """Return the rubric as its judge asks it."""
         judge = self.distilled if rubric.answered_by == DISTILLED else self.built_in
         return judge.understood(rubric)
-
-    async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Prepare nothing: the built-in judge embeds what it needs."""
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Answer each question by whom it belongs to, in the questions' order."""

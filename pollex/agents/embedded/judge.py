@@ -19,6 +19,7 @@ from pollex.agents.embedded.events.wording import plain_events
 from pollex.agents.embedded.evidence import evidence_of, party_of, strongest
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, Signal, measured, summary
 from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
+from pollex.agents.roles import no_answers
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -118,9 +119,7 @@ class EmbeddedJudge:
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Answer each question; a conversation without both parties is not scorable."""
         if reason := conversation.not_scorable:
-            return [
-                Unanswered(question_id=q.id, outcome="not_scorable", detail=reason, judge=self.name) for q in questions
-            ]
+            return no_answers(questions, "not_scorable", reason, self.name)
         evidence = [self._evidence_of(rubric_of(q)) for q in questions]  # a view is read for the events of all of it
         view = self._view(conversation)
         scales = self._scales_for(conversation)

@@ -26,6 +26,7 @@ from pollex.agents.embedded.evidence import strongest
 from pollex.agents.embedded.judge import FARTHEST, FOLDS, MOST_TURNS, deal
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, measured
 from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
+from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -62,7 +63,7 @@ class Weights:
         return np.asarray(self.intercept + self.parts(measures).sum(axis=-1))
 
 
-class EmbeddedRater:
+class EmbeddedRater(Judge):
     """The built-in rater; conversations learned from are answered by weights learned without them (five folds)."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -112,13 +113,6 @@ class EmbeddedRater:
         enough = min(positive[labelled].sum(), (~positive[labelled]).sum()) >= FEWEST
         self.labelled = int(labelled.sum()) if enough else 0
 
-    def understood(self, rubric: Rubric) -> Rubric:
-        """Return the rubric itself: the rater does not read its words."""
-        return rubric
-
-    async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Do nothing: signals read words."""
-
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Answer every question of two options in the same way.
 
@@ -129,9 +123,7 @@ class EmbeddedRater:
             what = "the built-in rater answers questions of two options alone"
             raise WrongUse(what, remedy="give two options, or an LLM", option="model")
         if why := conversation.not_scorable:
-            return [
-                Unanswered(question_id=q.id, outcome="not_scorable", detail=why, judge=self.name) for q in questions
-            ]
+            return no_answers(questions, "not_scorable", why, self.name)
         fold = self._folds.get(conversation.text_hash)
         weights = self._weights if fold is None else self._fold_weights[fold]
         if weights is None:

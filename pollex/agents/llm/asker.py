@@ -20,9 +20,9 @@ from pollex.prompts.data_boundary import conversation as items_of
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.messages import Layout, messages
 from pollex.prompts.prompt import Prompt, load
-from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.judge_settings import CALLS, JudgeSettings
-from pollex.rubrics.rubric import Polarity, Rubric
+from pollex.rubrics.rubric import Polarity
 
 VERSION = "1"
 """Changes when the same model answer would be read differently."""
@@ -182,25 +182,6 @@ class Role:
         return self.asker.fingerprint(*self._prompts, **self._facts)
 
 
-class JudgeRole(Role):
-    """Base of judges on a model: they learn nothing, and read each conversation by itself."""
-
-    @property
-    def learned(self) -> Mapping[str, Any]:
-        """Nothing."""
-        return {}
-
-    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Do nothing: a model answers by what is in its prompt."""
-
-    def understood(self, rubric: Rubric) -> Rubric:
-        """Return the rubric itself: a model reads its text."""
-        return rubric
-
-    async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Do nothing: calls about different conversations share nothing."""
-
-
 def polar(task: str, *, paper: bool = False) -> dict[Polarity, Prompt]:
     """Load the prompts of a task, one for each polarity.
 
@@ -215,11 +196,6 @@ TOLD: dict[Polarity, dict[str, str]] = {
     "dsat": {"feeling": "dissatisfied", "thumb": "down"},
 }
 """What a prompt of either polarity is told of its polarity."""
-
-
-def not_scorable(questions: Sequence[Question], why: str, judge: str) -> list[Answer | Unanswered]:
-    """Return unanswered questions: there is nothing to judge."""
-    return [Unanswered(question_id=one.id, outcome="not_scorable", detail=why, judge=judge) for one in questions]
 
 
 def turns_as_items(conversation: Conversation) -> list[Item]:

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Self
 
-from pollex.agents.llm.asker import Asker, JudgeRole, not_scorable
+from pollex.agents.llm.asker import Asker, Role
 from pollex.agents.llm.attention_checks import straight_lined, suspect
 from pollex.agents.llm.batched import Batched
 from pollex.agents.llm.independent import Independent
 from pollex.agents.llm.sampling import again, sampled
+from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.judge_settings import JUDGMENTS
@@ -20,7 +21,7 @@ Elicitation = Batched | Independent
 ELICITATIONS: dict[str, type[Elicitation]] = {"batched": Batched, "independent": Independent}
 
 
-class LlmJudge(JudgeRole):
+class LlmJudge(Role, Judge):
     """Answers questions about conversations, as distributions where the endpoint lets it.
 
     Args:
@@ -47,7 +48,7 @@ class LlmJudge(JudgeRole):
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in order; make no call for an unscorable conversation."""
         if why := conversation.not_scorable:
-            return not_scorable(questions, why, self.elicitation.judge)
+            return no_answers(questions, "not_scorable", why, self.elicitation.judge)
         return await sampled(questions, self.replicates, lambda r: self._sample(conversation, questions, r))
 
     async def _sample(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:

@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Self, get_args
 
-from pollex.agents.llm.asker import Asker, JudgeRole, failure, judge_id, not_scorable, turns_as_items
+from pollex.agents.llm.asker import Asker, Role, failure, judge_id, turns_as_items
 from pollex.agents.llm.parsing import chosen, object_in
 from pollex.agents.llm.sampling import again, point
+from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call
@@ -40,7 +41,7 @@ END_STATES = BLOCKS[2:]
 """Those that show what calls before have described."""
 
 
-class LlmRater(JudgeRole):
+class LlmRater(Role, Judge):
     """A judge for questions of any options; see the module.
 
     Args:
@@ -66,7 +67,7 @@ class LlmRater(JudgeRole):
         """Answer each question; the end states are described once for all of them."""
         judge = judge_id(self.name, self.prompt)
         if why := conversation.not_scorable:
-            return not_scorable(questions, why, judge)
+            return no_answers(questions, "not_scorable", why, judge)
         described = await self._described(conversation)
         if isinstance(described, Unanswered):
             return [described.model_copy(update={"question_id": question.id}) for question in questions]

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from pollex.agents.llm.asker import Asker, JudgeRole, not_scorable
+from pollex.agents.llm.asker import Asker, Role
 from pollex.agents.llm.questionnaire import Answers, Mixed, text_question
+from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.references import Case
 from pollex.prompts.data_boundary import Item
@@ -32,7 +33,7 @@ EVIDENCE_SAYS = (CONSISTENT, UNSURE, CONTRADICTS)
 PLAIN, TYPE = "plain", "type"
 
 
-class _Grader(JudgeRole):
+class _Grader(Role, Judge):
     """Base of judges that ask one or two questionnaires by a profile."""
 
     def __init__(self, asker: Asker, profile: ReferencingProfile, *asked: Mixed) -> None:
@@ -59,7 +60,7 @@ class ReferenceJudge(_Grader):
         """Answer each question, in order; make no call without answer or reference."""
         case = Case.of(conversation)
         if why := unanswered(case) or ("" if case.reference else "no reference"):
-            return not_scorable(questions, why, self.asked.judge)
+            return no_answers(questions, "not_scorable", why, self.asked.judge)
         *known, answer = material(case)
         checks = [question for question in questions if question.id == EVIDENCE]
         grades = [question for question in questions if question.id != EVIDENCE]
@@ -82,7 +83,7 @@ class PlainJudge(_Grader):
         """Answer each question, in the questions' order."""
         case = Case.of(conversation)
         if why := unanswered(case):
-            return not_scorable(questions, why, self.asked.judge)
+            return no_answers(questions, "not_scorable", why, self.asked.judge)
         data: list[Item] = [{"part": "question", "text": case.question}, {"part": "answer", "text": case.answer}]
         return await self.asked.answers(conversation.id, data, questions)
 
