@@ -28,7 +28,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.part_writer import BATCH
 from pollex.services.parts import Cluster, Job, conversations_of, parquet_of
 from pollex.services.score_parts import ENGINES
-from pollex.services.units import UnitScorer
+from pollex.services.scorer import BatchScorer
 
 HUNDRED_MILLION = 100_000_000
 WORKERS = (16, 100, 500)
@@ -117,21 +117,19 @@ def seconds_a_unit(job: Job, engine: str, units: Sequence[Unit]) -> float:
 
 def stages(rubrics: RubricSet, units: Sequence[Unit]) -> dict[str, float]:
     """CPU milliseconds a conversation by stage, bytes of a row, and most memory of this process in MB."""
-    scorer, spent, n, size = UnitScorer(rubrics), dict.fromkeys(("read", "score", "write"), 0.0), 0, 0
+    scorer, spent, n, size = BatchScorer(rubrics), dict.fromkeys(("read", "score", "write"), 0.0), 0, 0
     for number, unit in enumerate(units[:4]):
         marks = [time.process_time()]
         conversations, _ = conversations_of(unit, ReadOptions())
         marks.append(time.process_time())
-        rows = [
-            row for at in range(0, len(conversations), BATCH) for row in scorer.rows(conversations[at : at + BATCH])
-        ]
+        batches = [scorer.scores(conversations[at : at + BATCH]) for at in range(0, len(conversations), BATCH)]
         marks.append(time.process_time())
-        content = parquet_of(rows, ())
+        content = parquet_of(batches, rubrics, ())
         marks.append(time.process_time())
         if number:  # the first one loads what is needed
             for name, begun, ended in zip(spent, marks, marks[1:], strict=False):
                 spent[name] += ended - begun
-            n, size = n + len(rows), size + len(content)
+            n, size = n + len(conversations), size + len(content)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {name: 1000 * seconds / n for name, seconds in spent.items()} | {"bytes": size / n, "memory_mb": memory}
 

@@ -33,12 +33,13 @@ from sklearn.linear_model import LogisticRegression
 from pollex.agents.embedded.embedder import Encoder, MiniLM, SentenceTransformersEncoder, model_folder
 from pollex.conversations.conversation import Conversation, Label
 from pollex.formats.read_logs import read_logs
-from pollex.formats.scores import write_scores
+from pollex.formats.scores import scores_out
 from pollex.graphs.ask import answered
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score_columns import ScoreColumns
 from pollex.services.event_loop import few_collections
-from pollex.services.units import UnitScorer
-from pollex.store.rows import AnswerCells, conversation_rows, score_row
+from pollex.services.scorer import BatchScorer
+from pollex.store.rows import AnswerCells, conversation_rows, score_block
 from pollex.store.store import Store
 
 EXCHANGED = 8
@@ -130,28 +131,31 @@ def timed(work: Callable[[], object]) -> float:
 
 def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
     """Print what each stage takes of a conversation."""
-    scorer, questions = UnitScorer(rubrics), rubrics.questions
+    scorer, questions = BatchScorer(rubrics), rubrics.questions
     conversations = list(read_logs(log))
     asyncio.run(judged(scorer, conversations[:50]))  # what is imported late is
     with few_collections(), Store.open(folder / "stages") as store:
         answers = dict[str, list]()  # type: ignore[type-arg]
-        scores = []
+        scores = list[ScoreColumns]()
         run = store.begin("score", arguments={}, fingerprint={}, versions={})
 
         def keep() -> None:
             cells, fingerprint = AnswerCells(run.id), scorer.judge.fingerprint
             store.put(conversation_rows(run.id, conversations))
-            for one, score in zip(conversations, scores, strict=True):
-                store.put(cells.of(one, questions, score.answers, fingerprint))
-                store.put([score_row(run.id, score)])
+            store.put([cells.block(conversations, questions, scores[0].answers, fingerprint)])
+            store.put([score_block(run.id, scores[0])])
             store.finish(run.id, "done")
+
+        def write() -> None:
+            with scores_out(folder / "stages.parquet", rubrics) as put:
+                put(scores[0])
 
         spent = {
             "read": timed(lambda: read_logs(log)),
             "judge": timed(lambda: answers.update(asyncio.run(judged(scorer, conversations)))),
-            "NetSAT, probability": timed(lambda: scores.extend(scorer.netsat.score_all(answers))),
+            "NetSAT, probability": timed(lambda: scores.append(scorer.netsat.score_all(answers))),
             "store": timed(keep),
-            "file of rows": timed(lambda: write_scores(folder / "stages.parquet", scores, rubrics)),
+            "file of rows": timed(write),
         }
     total = sum(spent.values())
     print(f"\n{'stage':20}{'ms a conversation':>19}{'share':>8}")
@@ -159,7 +163,7 @@ def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
         print(f"{name:20}{1000 * seconds / len(conversations):19.2f}{seconds / total:8.0%}")
 
 
-async def judged(scorer: UnitScorer, conversations: Sequence[Conversation]) -> dict[str, list]:  # type: ignore[type-arg]
+async def judged(scorer: BatchScorer, conversations: Sequence[Conversation]) -> dict[str, list]:  # type: ignore[type-arg]
     """Answers by conversation."""
     questions = scorer.rubrics.questions
     return {one.id: await answered(scorer.judge, one, questions) for one in conversations}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     )
     from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
-    from pollex.rubrics.netsat import Score
+    from pollex.rubrics.score import Score
     from pollex.services.calibrate import calibrate
     from pollex.services.scorer import Scorer
 

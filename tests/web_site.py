@@ -21,7 +21,7 @@ from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
 from pollex.services.event_loop import complete
 from pollex.store.resume import facts_of
-from pollex.store.rows import answer_rows, conversation_rows, fact, rubric_rows
+from pollex.store.rows import AnswerCells, conversation_rows, fact, rubric_rows
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, ScoreRow, packed
@@ -109,7 +109,7 @@ def judged(store: Store, run: str, found: RubricSet, numbers: range, words: Word
                 span.outputs([answer.question_id for answer in given])
                 if number == 5:
                     span.failed(words("the judge stumbled"))
-            store.put(answer_rows(run, one, questions, given, "f"))
+            store.put(AnswerCells(run).of(one, questions, given, "f"))
             score = netsat.score(one.id, given)
             store.put([ScoreRow(run, one.id, score.netsat, score.label, score.confident, score.probability)])
     store.flush()
@@ -147,7 +147,7 @@ def judged_run(store: Store, n: int = 4, words: Words = plain) -> str:
             )
             for vote, each in enumerate(questions)
         ]
-        store.put(answer_rows(run, one, questions, votes, "f"))
+        store.put(AnswerCells(run).of(one, questions, votes, "f"))
     store.finish(run, "partial", roles=["built-in (no LLM)"], result={"waiting": (n + 1) // 2})
     return run
 

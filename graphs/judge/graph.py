@@ -18,7 +18,7 @@ from pollex.graphs.batches import BatchState, BatchWork, batched, finish, on_eac
 from pollex.graphs.context import Context, ConversationIndex, resources
 from pollex.graphs.judge.state import JudgeRunState, fit_to_thumbs
 from pollex.rubrics.answers import Question, Unanswered
-from pollex.store.rows import answer_rows, label_row
+from pollex.store.rows import label_row
 
 
 class JudgeState(BatchState, total=False):
@@ -93,7 +93,7 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
         if failed:
             span.failed(f"{len(failed)} runs failed, the first: {failed[0].outcome}: {failed[0].detail}")
         asked = [run_question(live.question, number) for number in range(len(votes))]
-        live.store.put(answer_rows(live.run, conversation, asked, votes, ensemble.drawn_from))
+        live.store.put(live.cells.of(conversation, asked, votes, ensemble.drawn_from))
     live.work.tallies[id_] = Tally.of(votes, len(live.question.options))
     live.end(id_)
 
@@ -135,7 +135,7 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     with live.tracer.span("apply_review", kind="node", inputs=taken):
         for id_, text in taken.items():
             answer, about = persons_answer(live.question, options.index(text)), persons_question(live.question)
-            live.store.put(answer_rows(live.run, live.shelf[id_], [about], [answer], PERSON))
+            live.store.put(live.cells.of(live.shelf[id_], [about], [answer], PERSON))
             live.store.put([label_row(live.run, live.shelf[id_], about.id, text, drawn="doubtful")])
         await live.store.settle()
         live.work.people.update(taken)

@@ -18,15 +18,18 @@ from pollex.graphs.context import resources
 from pollex.graphs.learn.assemble import answers_of_pool, assemble
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
-from pollex.graphs.score.run import keep_scores
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.learning.choice import choose
 from pollex.rubrics.learning.comparison import FittedThumbs, compare
-from pollex.rubrics.learning.results import Learned, figures_of, labelled_scores, mean_answers
+from pollex.rubrics.learning.results import LabelledScore, Learned, figures_of, labelled_scores, mean_answers
 from pollex.rubrics.pool_rows import edited_pool
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, with_reasons
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
+from pollex.rubrics.score_columns import ScoreColumns
 from pollex.rubrics.thumb_model import FOLDS
-from pollex.store.rows import fact, rubric_rows
+from pollex.store.rows import fact, rubric_rows, score_block
+from pollex.store.store import Store
 
 MOST_PAIRS, PAIRS_SHOWN = 30, 5
 """Pairs of conversations that are looked for, and shown with a batch of reasons."""
@@ -260,3 +263,14 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     status: Literal["partial", "done"] = "partial" if partly else "done"
     await asyncio.to_thread(live.store.finish, live.run, status, roles=live.workers, result=result)
     return {"figures": figures_of(rubrics), "digest": rubrics.rubrics_digest, "notes": list(rubrics.notes)}
+
+
+def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:
+    """Store the result of each labeled conversation, for `pollex trace`."""
+    netsat, found = rubric_set.scorer_of(), list[Score]()
+    for one in scores:
+        score = Score(conversation_id=one.conversation_id, outcome=one.outcome)
+        if one.netsat is not None:
+            score = netsat.read(one.conversation_id, one.netsat).model_copy(update={"probability": one.probability})
+        found.append(score)
+    store.put([score_block(run, ScoreColumns.of(found, ()))])

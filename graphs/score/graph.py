@@ -17,11 +17,12 @@ from pollex.graphs.ask import ask
 from pollex.graphs.batches import BatchState, BatchWork, batched, on_batch, on_each
 from pollex.graphs.context import Context, ConversationIndex
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.netsat import NetSat, Score
+from pollex.rubrics.netsat import NetSat
 from pollex.rubrics.rubric import Polarity
-from pollex.store.rows import conversation_rows, score_row
+from pollex.rubrics.score_columns import ScoreColumns
+from pollex.store.rows import conversation_rows, score_block
 
-Whole = Callable[[Sequence[Conversation]], Awaitable[Sequence[Score]]]
+Whole = Callable[[Sequence[Conversation]], Awaitable[ScoreColumns]]
 """Scores a batch of conversations, in their order."""
 
 
@@ -51,7 +52,7 @@ class ScoreWork(BatchWork):
     netsat: NetSat
     answers: dict[str, list[Answer | Unanswered]] = field(default_factory=dict)
     whole: Whole | None = None
-    told: Callable[[Sequence[Score]], None] = lambda _scores: None
+    told: Callable[[ScoreColumns], None] = lambda _scores: None
     scored: Collection[str] = ()
     known: Collection[str] = ()
 
@@ -66,6 +67,11 @@ class ScoreWork(BatchWork):
         if questions and self.whole is None:
             answers = await ask(self, f"judge_{polarity}", self.judge, self.shelf[id_], questions)
             self.answers.setdefault(id_, []).extend(answers)
+
+    def settle(self, scores: ScoreColumns) -> None:
+        """Settle conversations that have a score."""
+        for id_, outcome in zip(scores.ids, scores.column("outcome"), strict=True):
+            self.end(id_, outcome)
 
 
 @on_each(ScoreWork)
@@ -86,9 +92,9 @@ async def compute_netsat(live: ScoreWork, ids: Sequence[str]) -> None:
     with live.tracer.span("compute_netsat", kind="node", inputs=ids):
         if live.whole is not None:
             return await score_whole(live, [live.shelf[id_] for id_ in ids])
-        for score in live.netsat.score_all({id_: live.answers.pop(id_) for id_ in ids}):
-            live.store.put([score_row(live.run, score)])
-            live.end(score.conversation_id, score.outcome)
+        scores = live.netsat.score_all({id_: live.answers.pop(id_) for id_ in ids})
+        live.store.put([score_block(live.run, scores)])
+        live.settle(scores)
     return None
 
 
@@ -96,13 +102,13 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
     """Score conversations in one piece, and store their answers with their scores."""
     assert live.whole is not None, "who asks a judge adds its answers up"
     scores = await live.whole(batch)  # also what a killed run has: it is quicker done than read
-    new = [(one, score) for one, score in zip(batch, scores, strict=True) if one.id not in live.scored]
-    live.store.put(conversation_rows(live.run, [one for one, _ in new if one.id not in live.known]))
-    for one, score in new:  # answers are in the order of the rubrics, as the questions are
-        live.store.put(live.cells.of(one, live.questions, score.answers, live.judge.fingerprint))
-        live.store.put([score_row(live.run, score)])
-    for score in scores:
-        live.end(score.conversation_id, score.outcome)
+    new = [row for row, one in enumerate(batch) if one.id not in live.scored]
+    if new:
+        about, own = [batch[row] for row in new], scores if len(new) == len(batch) else scores.take(new)
+        live.store.put(conversation_rows(live.run, [one for one in about if one.id not in live.known]))
+        live.store.put([live.cells.block(about, live.questions, own.answers, live.judge.fingerprint)])
+        live.store.put([score_block(live.run, own)])
+    live.settle(scores)
     await live.store.settle()
     live.told(scores)
 

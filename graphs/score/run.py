@@ -12,11 +12,10 @@ from pollex.conversations.conversation import Conversation
 from pollex.graphs.context import ConversationIndex
 from pollex.graphs.run import RunSettings, carry_out, digest, kept_ids, running
 from pollex.rubrics.answers import RETRYABLE, Outcome
-from pollex.rubrics.learning.results import LabelledScore
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score_columns import ScoreColumns
 from pollex.store.resume import answers_of
-from pollex.store.rows import conversation_rows, rubric_rows, score_row
+from pollex.store.rows import conversation_rows, rubric_rows
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ async def score(
     setting: RunSettings,
     command: Literal["score", "evaluate", "label"] = "score",
     whole: Whole | None = None,
-    told: Callable[[Sequence[Score]], None] = lambda _scores: None,
+    told: Callable[[ScoreColumns], None] = lambda _scores: None,
 ) -> Scored:
     """Score conversations with a rubric set; `scores_of` reads the scores.
 
@@ -96,13 +95,13 @@ def scores_of(
     conversations: Sequence[Conversation],
     judges: Sequence[str] = (),
     costs: tuple[float, float] = (1.0, 1.0),
-) -> Iterator[Score]:
-    """Yield the scores of a run, in order, read in portions; see `NetSat.score`."""
+) -> Iterator[ScoreColumns]:
+    """Yield the scores of a run in portions, in order; see `NetSat.score_all`."""
     netsat = rubric_set.scorer_of(costs)
     for start in range(0, len(conversations), PORTION):
         ids = [c.id for c in conversations[start : start + PORTION]]
         answers = answers_of(store, run, ids=ids)
-        yield from netsat.score_all({id_: list(answers.get(id_, {}).values()) for id_ in ids}, judges)
+        yield netsat.score_all({id_: list(answers.get(id_, {}).values()) for id_ in ids}, judges)
 
 
 def scored_ids(store: Store, run: str, retry_outcomes: Collection[Outcome] = RETRYABLE) -> set[str]:
@@ -132,13 +131,3 @@ def outcome_counts(store: Store, run: str, ids: Collection[str] | None = None) -
         [None if ids is None else list(ids)],
     )
     return {row["outcome"]: row["n"] for row in rows}
-
-
-def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:
-    """Store the result of each labeled conversation, for `pollex trace`."""
-    netsat = rubric_set.scorer_of()
-    for one in scores:
-        score = Score(conversation_id=one.conversation_id, outcome=one.outcome)
-        if one.netsat is not None:
-            score = netsat.read(one.conversation_id, one.netsat).model_copy(update={"probability": one.probability})
-        store.put([score_row(run, score)])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pollex.agents.distilled.judge import LocalJudge
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Judge
@@ -19,9 +18,16 @@ from pollex.rubrics.rubric import DISTILLED, Rubric
 Build = Callable[[JudgeRecord, Embedder, Sequence[Rubric]], Judge]
 """Builds the judge that a record describes, for some rubrics; texts are embedded by the embedder."""
 
+
+def _distilled(record: JudgeRecord, embedder: Embedder, rubrics: Sequence[Rubric]) -> Judge:  # noqa: ARG001
+    from pollex.agents.distilled.judge import LocalJudge  # few sets are
+
+    return LocalJudge(embedder, record.learned)
+
+
 BUILT_IN: Mapping[str, Build] = {
     EMBEDDED: lambda record, embedder, rubrics: EmbeddedJudge(embedder, record.learned, rubrics),
-    DISTILLED: lambda record, embedder, rubrics: LocalJudge(embedder, record.learned),  # noqa: ARG005
+    DISTILLED: _distilled,
 }
 
 

@@ -12,7 +12,7 @@ from pollex.formats.read_logs import read_rows
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.parts import parquet_of
 from pollex.services.score import unedited
-from pollex.services.units import UnitScorer
+from pollex.services.scorer import BatchScorer
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -52,7 +52,7 @@ def score_dataset(
             f"the set's judge is a model, {found.judge.name}, and Ray would pay for a batch again and again",
             remedy="use `pollex score --engine ray`",
         )
-    made = (UnitScorer(found, judges, costs),)
+    made = (BatchScorer(found, judges, costs),)
     given = {"concurrency": 1, **options}
     return dataset.map_batches(
         _Batches, fn_constructor_args=made, batch_format="pyarrow", batch_size=batch_size, **given
@@ -62,12 +62,12 @@ def score_dataset(
 class _Batches:
     """Scores batches in an actor of Ray's."""
 
-    def __init__(self, scorer: UnitScorer) -> None:
+    def __init__(self, scorer: BatchScorer) -> None:
         self._scorer = scorer
 
     def __call__(self, batch: Table) -> Table:
         from pyarrow import BufferReader, parquet  # takes half a second to import, and is an extra
 
         logs = read_rows(batch.to_pylist(), options=ReadOptions())
-        rows = self._scorer.rows(logs.conversations)
-        return parquet.read_table(BufferReader(parquet_of(rows, self._scorer.judges)))
+        scores = self._scorer.scores(logs.conversations)
+        return parquet.read_table(BufferReader(parquet_of([scores], self._scorer.rubrics, self._scorer.judges)))

@@ -21,7 +21,7 @@ from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.labels import Verdicts
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Answer
-from pollex.rubrics.netsat import Score
+from pollex.rubrics.score import Score
 from pollex.selection.policies import DEFAULT as DEFAULT_POLICY
 from pollex.services.scorer import Given, Scorer, numbered
 from pollex.store.folder import STORE

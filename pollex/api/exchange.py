@@ -8,7 +8,7 @@ from typing import Any
 from pollex.conversations.conversation import Conversation
 from pollex.formats.peer_scores import requests_of
 from pollex.rubrics import rubric_set
-from pollex.rubrics.netsat import Score
+from pollex.rubrics.score import Score
 from pollex.services.exchange import aims_of, export_texts, require_form
 
 

@@ -51,9 +51,14 @@ def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
         except ValueError as error:
             yield BadRow(source, number, f"not a JSON line: {_reason(error)}", "correct or remove the line")
             continue
-        items, beside = _page_of(value) or ([value], {})
-        for item in items:
-            yield _row(source, number, item, beside)
+        yield from rows_in(source, number, value)
+
+
+def rows_in(source: str, number: int, value: object) -> Iterator[Row | BadRow]:
+    """Yield the rows of the value of a line: one, or those of a page of them."""
+    items, beside = _page_of(value) or ([value], {})
+    for item in items:
+        yield _row(source, number, item, beside)
 
 
 def json_document(source: str, text: str) -> Iterator[Row | BadRow]:

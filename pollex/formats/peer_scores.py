@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from pollex.formats.scores import value_in
 from pollex.rubrics.answers import Answer
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.score import Score
 
 DIGEST = 12
 

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pollex.formats.write import rows_out
+from pollex.formats.write import arrays_out, encodable, listed, rows_out
 from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
-from pollex.rubrics.netsat import Score, value_of
+from pollex.rubrics.netsat import value_of
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
+from pollex.rubrics.score_columns import AnswerColumns, ScoreColumns
+from pollex.store.columns import Arrays, arrays_of
 
+ANSWER = {
+    "rubric": "VARCHAR",
+    "polarity": "VARCHAR",
+    "option": "VARCHAR",
+    "value": "DOUBLE",
+    "probabilities": "DOUBLE[]",
+    "source": "VARCHAR",
+    "justification": "VARCHAR",
+    "turns": "INTEGER[]",
+    "outcome": "VARCHAR",
+    "detail": "VARCHAR",
+    "judge": "VARCHAR",
+}
 COLUMNS = {
     "id": "VARCHAR",
     "netsat": "DOUBLE",
@@ -22,8 +38,7 @@ COLUMNS = {
     "entropy": "DOUBLE",
     "outcome": "VARCHAR",
     "judge": "VARCHAR",
-    "answers": """STRUCT(rubric VARCHAR, polarity VARCHAR, option VARCHAR, value DOUBLE, probabilities DOUBLE[],
-        source VARCHAR, justification VARCHAR, turns INTEGER[], outcome VARCHAR, detail VARCHAR, judge VARCHAR)[]""",
+    "answers": f"STRUCT({', '.join(f'{name} {type_}' for name, type_ in ANSWER.items())})[]",
     "guaranteed": "BOOLEAN",
     "decision": "VARCHAR",
     "differs": "VARCHAR",
@@ -36,16 +51,11 @@ def column_of(judge: str) -> str:
     return f"probability_{judge}"
 
 
-def write_scores(
-    path: Path,
-    scores: Iterable[Score],
-    rubrics: RubricSet,
-    judges: Sequence[str] = (),
-    other: RubricSet | None = None,
-    *,
-    wide: bool = False,
-) -> None:
-    """Write one row a conversation, in the format that the name ends in.
+@contextmanager
+def scores_out(
+    path: Path, rubrics: RubricSet, judges: Sequence[str] = (), other: RubricSet | None = None, *, wide: bool = False
+) -> Iterator[Callable[[ScoreColumns], None]]:
+    """Open a file of one row a conversation, in the format that the name ends in, for scores that come in batches.
 
     Args:
         judges: Those whose probabilities have columns.
@@ -53,33 +63,36 @@ def write_scores(
         wide: Whether each rubric's value has a column of its own, named by its id. CSV has those always, and in place
             of the answers: a cell holds no list.
     """
-    with scores_out(path, rubrics, judges, other, wide=wide) as put:
-        put(scores)
-
-
-@contextmanager
-def scores_out(
-    path: Path,
-    rubrics: RubricSet,
-    judges: Sequence[str] = (),
-    other: RubricSet | None = None,
-    *,
-    wide: bool = False,
-) -> Iterator[Callable[[Iterable[Score]], None]]:
-    """Open a file for scores that come in batches; see `write_scores`."""
     columns = COLUMNS | {column_of(judge): "DOUBLE" for judge in judges} | _rating_columns(rubrics, judges)
-    own: dict[str, str] = {}
     if wide or path.suffix == ".csv":
-        own = {wide_column_of(rubric.id): "DOUBLE" for one in (rubrics, other) if one for rubric in one.rubrics}
+        own = [rubric.id for one in (rubrics, other) if one for rubric in one.rubrics]
+        columns |= {wide_column_of(rubric): "DOUBLE" for rubric in own}
     if path.suffix == ".csv":
         del columns["answers"]
-    with rows_out(path, columns | own) as put:
+    if path.suffix != ".parquet":
+        with rows_out(path, columns) as put:
+            yield lambda scores: put(rows(scores, rubrics, judges, other, wide=True))
+        return
+    with arrays_out(path, columns) as put_arrays:
+        yield lambda scores: put_arrays(*_tables(scores, columns, rubrics, judges, other)) if scores else None
 
-        def write(scores: Iterable[Score]) -> None:
-            made, unasked = rows(scores, rubrics, judges, other), dict.fromkeys(own)
-            put(unasked | row | widened(row) for row in made)
 
-        yield write
+def _tables(
+    scores: ScoreColumns, columns: Mapping[str, str], rubrics: RubricSet, judges: Sequence[str], other: RubricSet | None
+) -> tuple[dict[str, Arrays], str]:
+    """Return scores as arrays, and the query that gives their rows: each different answer is made once."""
+    plain = {name: type_ for name, type_ in columns.items() if name != "answers"}
+    found = _columns(scores, rubrics, judges, other)
+    about, sql = arrays_of(plain, list(zip(*(map(encodable, found[name]) for name in plain), strict=True)))
+    answers = _answer_rows(scores.answers, rubrics, other)
+    made = [tuple(encodable(one.get(name)) for name in ANSWER) for one in answers]
+    different, every = listed(ANSWER, made)
+    about |= {f"_{place}": column + 1 for place, column in enumerate(scores.answers.index.T)}
+    index = ", ".join(f"r._{place}" for place in range(scores.answers.index.shape[1]))
+    asked = f"list_filter([{index}], one -> one > 0)" if (scores.answers.index < 0).any() else f"[{index}]"
+    lists = {"answers": f"list_select({every.format('different')}, {asked}::BIGINT[])"}
+    query = f"SELECT {', '.join((sql | lists)[name] for name in columns)} FROM about AS r"  # noqa: S608 - our own names
+    return {"about": about, "different": different}, query
 
 
 def wide_column_of(rubric: str) -> str:
@@ -87,34 +100,57 @@ def wide_column_of(rubric: str) -> str:
     return f"rubric_{rubric}"
 
 
-def widened(row: dict[str, Any]) -> dict[str, Any]:
-    """Turn the answers of a row into a column a rubric; None where one is unanswered."""
-    return {wide_column_of(answer["rubric"]): answer.get("value") for answer in row["answers"]}
-
-
 def rows(
-    scores: Iterable[Score], rubrics: RubricSet, judges: Sequence[str] = (), other: RubricSet | None = None
+    scores: ScoreColumns,
+    rubrics: RubricSet,
+    judges: Sequence[str] = (),
+    other: RubricSet | None = None,
+    *,
+    wide: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Turn scores into plain values; None where a conversation has no figure."""
+    columns = _columns(scores, rubrics, judges, other, wide=wide)
+    different = _answer_rows(scores.answers, rubrics, other)
+    for index, values in zip(scores.answers.index.tolist(), zip(*columns.values(), strict=True), strict=True):
+        row = dict(zip(columns, values, strict=True))
+        yield row | {"answers": [different[place] for place in index if place >= 0]}
+
+
+def _columns(
+    scores: ScoreColumns,
+    rubrics: RubricSet,
+    judges: Sequence[str],
+    other: RubricSet | None,
+    *,
+    wide: bool = True,
+) -> dict[str, Sequence[Any]]:
+    """Return the columns of the rows but for the answers, in order; those of rubrics with `wide`."""
+    judged = scores.column("judges")
+    whose = [rubrics.judge.name] * len(scores)
+    if other is not None:
+        whose = [(other if answered_by(other, one) else rubrics).judge.name for one in scores]
+    found: dict[str, Sequence[Any]] = {"id": scores.ids}
+    found |= {name: scores.column(name) for name in COLUMNS if name in Score.model_fields and name != "answers"}
+    found |= {"judge": whose, "answers": whose, "differs": [why or None for why in scores.column("differs")]}
+    found |= {column_of(judge): [one.get(judge) for one in judged] for judge in judges}
+    if ratings := _rating_columns(rubrics, judges):
+        each = [_rating(one) for one in scores]
+        found |= {name: [one.get(name) for one in each] for name in ratings}
+    if wide:
+        unasked = [None] * len(scores)
+        found |= {wide_column_of(rubric.id): unasked for one in (rubrics, other) if one for rubric in one.rubrics}
+        values = [one.get("value") for one in _answer_rows(scores.answers, rubrics, other)] + [None]
+        for rubric, places in zip(scores.answers.rubrics, scores.answers.index.T.tolist(), strict=True):
+            found[wide_column_of(rubric)] = [values[place] for place in places]
+    return {name: found[name] for name in [*COLUMNS, *(name for name in found if name not in COLUMNS)]}
+
+
+def _answer_rows(answers: AnswerColumns, rubrics: RubricSet, other: RubricSet | None) -> list[dict[str, Any]]:
     polarities = {rubric.id: rubric.polarity for one in (other or rubrics, rubrics) for rubric in one.rubrics}
-    for score in scores:
-        used = rubrics if other is None or not answered_by(other, score) else other
-        yield {
-            "id": score.conversation_id,
-            "netsat": score.netsat,
-            "label": score.label,
-            "confident": score.confident,
-            "probability": score.probability,
-            "entropy": score.entropy,
-            "outcome": score.outcome,
-            "judge": used.judge.name,
-            "answers": [answer_row(answer, polarities[answer.question_id], used) for answer in score.answers],
-            "guaranteed": score.guaranteed,
-            "decision": score.decision,
-            "differs": score.differs or None,
-            **{column_of(judge): score.judges.get(judge) for judge in judges},
-            **_rating(score, rubrics, judges),
-        }
+    return [
+        answer_row(one, polarities[one.question_id], other if other and _answered(other, one) else rubrics)
+        for one in answers.different
+    ]
 
 
 def _rating_columns(rubrics: RubricSet, judges: Sequence[str]) -> dict[str, str]:
@@ -125,17 +161,20 @@ def _rating_columns(rubrics: RubricSet, judges: Sequence[str]) -> dict[str, str]
     return dict.fromkeys(["rating", *grades, *(f"rating_by_{judge}" for judge in judges)], "DOUBLE")
 
 
-def _rating(score: Score, rubrics: RubricSet, judges: Sequence[str]) -> dict[str, float | None]:
-    found: dict[str, float | None] = dict.fromkeys(_rating_columns(rubrics, judges))
-    if found and score.rating is not None:
-        found |= {"rating": score.rating} | {f"rating_{grade}": p for grade, p in score.grades.items()}
-        found |= {f"rating_by_{judge}": value for judge, value in score.judge_ratings.items()}
-    return found
+def _rating(score: Score) -> dict[str, float]:
+    if score.rating is None:
+        return {}
+    found = {"rating": score.rating} | {f"rating_{grade}": p for grade, p in score.grades.items()}
+    return found | {f"rating_by_{judge}": value for judge, value in score.judge_ratings.items()}
 
 
 def answered_by(rubrics: RubricSet, score: Score) -> bool:
     """Tell whether the model of a set was asked for a score."""
-    return any(answer.judge.startswith(f"{rubrics.judge.name} ") for answer in score.answers)
+    return any(_answered(rubrics, answer) for answer in score.answers)
+
+
+def _answered(rubrics: RubricSet, answer: Answer | Unanswered) -> bool:
+    return answer.judge.startswith(f"{rubrics.judge.name} ")
 
 
 def answer_row(answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricSet) -> dict[str, Any]:

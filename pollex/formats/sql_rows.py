@@ -18,7 +18,7 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.frames import plain
 from pollex.formats.json_rows import Row
-from pollex.formats.parquet_rows import filled_rows, json_rows
+from pollex.formats.parquet_rows import queried_rows
 from pollex.text import printable
 
 _SOURCE = re.compile(r"(duckdb|sqlite|postgres(?:ql)?):([^?]*)(?:\?(.*))?", re.DOTALL)
@@ -101,7 +101,7 @@ def _duckdb(place: str, query: str) -> Iterator[Any]:
         if len(duckdb.extract_statements(query)) != 1:
             raise WrongUse("several statements", where=f"duckdb:{place}", remedy="give one SELECT")
         with duckdb.connect(place, read_only=True, config=closed) as connection:
-            for row in filled_rows(f"duckdb:{place}", json_rows(connection, f"({query}\n)", [])):
+            for row in queried_rows(f"duckdb:{place}", connection, f"({query}\n)", []):
                 yield row.fields if isinstance(row, Row) else row
     except duckdb.Error as error:
         raise _failed("duckdb", place, str(error)) from error

@@ -8,7 +8,9 @@ from __future__ import annotations
 import csv
 import glob
 import json
+import math
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -17,10 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import orjson
+import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import escape_formula
+from pollex.store.columns import Arrays, arrays_of
 from pollex.store.database import BACKUP
 from pollex.store.database import FILE as DATABASE
 from pollex.store.folder import SECRET
@@ -29,7 +32,7 @@ STDOUT = Path("-")
 """In a file's place: rows as JSON lines on standard output."""
 
 GROUP = 4096
-"""Rows that DuckDB gathers before it writes them: a row of answers takes some 10 kB."""
+"""Rows that are held before they are written: one with answers takes some 10 kB."""
 
 Source = str | Path | None
 
@@ -178,30 +181,103 @@ def _cell(value: Any) -> Any:
 
 @contextmanager
 def _parquet_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
-    """Write Parquet by way of JSON lines, which DuckDB reads without holding all rows."""
+    """Write rows of plain values as Parquet."""
+    with arrays_out(path, columns) as put:
+        yield lambda rows: put(*_tables([[row[name] for name in columns] for row in rows], columns))
+
+
+@contextmanager
+def arrays_out(path: Path, columns: Mapping[str, str]) -> Iterator[Callable[[Mapping[str, Arrays], str], None]]:
+    """Open a Parquet file for rows that queries give from arrays, by the names that the query has for them.
+
+    Rows are held in memory until there are `GROUP`; then they are a file, and all files one at the end.
+    """
     import duckdb  # other formats don't need it
 
-    types = ", ".join(f"{_quoted(name)}: {_quoted(type_)}" for name, type_ in columns.items())
-    # A path is a pattern to DuckDB, and folders named like `id=1` would take the columns' place.
-    source = f"read_json(?, format = 'newline_delimited', hive_partitioning = false, columns = {{{types}}})"
-    lines = path.with_name(f".{path.name}.{os.getpid()}.jsonl")
-    try:
-        with lines.open("wb") as out:
-            yield lambda rows: out.writelines(_line({name: row[name] for name in columns}) for row in rows)
-        with draft_of(path) as draft, duckdb.connect(config={"threads": 1}) as database:
-            target = _quoted(str(draft))
-            query = f"COPY (SELECT * FROM {source}) TO {target} (FORMAT parquet, ROW_GROUP_SIZE {GROUP})"  # noqa: S608
-            database.execute(query, [glob.escape(str(lines))])
-    finally:
-        lines.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".") as folder,
+        duckdb.connect(config={"threads": 1}) as database,
+    ):
+        types = ", ".join(f"{_name(name)} {type_}" for name, type_ in columns.items())
+        database.execute(f"CREATE TABLE held ({types})")
+        files = list[str]()
+
+        def write(source: str, target: Path, given: Sequence[Any] = ()) -> None:
+            query = f"COPY ({source}) TO {_quoted(str(target))} (FORMAT parquet, ROW_GROUP_SIZE {GROUP})"
+            database.execute(query, given)
+
+        def put(tables: Mapping[str, Arrays], sql: str) -> None:
+            for name, arrays in tables.items():
+                database.register(name, arrays)
+            database.execute(f"INSERT INTO held {sql}")
+            if len(database.table("held")) >= GROUP:
+                files.append(str(Path(folder) / f"{len(files)}.parquet"))
+                write("FROM held", Path(files[-1]))
+                database.execute("TRUNCATE held")
+
+        yield put
+        with draft_of(path) as draft:
+            if not files:
+                return write("FROM held", draft)
+            write("FROM held", Path(folder) / "last.parquet")
+            files = [glob.escape(file) for file in [*files, str(Path(folder) / "last.parquet")]]
+            # Folders named like `id=1` would take the columns' place.
+            write("FROM read_parquet(?, hive_partitioning = false)", draft, [files])
 
 
-def _line(row: Mapping[str, Any]) -> bytes:
-    """Return a row as a line of JSON that only DuckDB reads; at a tenth of `json`'s time where it can be encoded."""
-    try:
-        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # a lone surrogate, or a number of more than 64 bits
-        return f"{json.dumps(row, ensure_ascii=False)}\n".encode(errors="replace")
+_STRUCTS = re.compile(r"STRUCT\((.*)\)\[\]", re.DOTALL)
+_MEMBER = re.compile(r"(\w+) (\w+(?:\[\])?)")
+
+
+def _tables(rows: Sequence[Sequence[Any]], columns: Mapping[str, str]) -> tuple[dict[str, Arrays], str]:
+    """Return rows of plain values as arrays, and the query that gives them back; lists of objects have own tables."""
+    plain = {name: "INTEGER[]" if _STRUCTS.match(type_) else type_ for name, type_ in columns.items()}
+    tables, cells = dict[str, Arrays](), dict[str, list[Any]]()
+    lists = dict[str, str]()
+    for place, (name, type_) in enumerate(columns.items()):
+        given = [row[place] for row in rows]
+        if structs := _STRUCTS.match(type_):
+            items, members = [one for cell in given for one in cell or ()], dict(_MEMBER.findall(structs[1]))
+            made = [tuple(_cell_of(kind, one.get(member)) for member, kind in members.items()) for one in items]
+            tables[name], lists[name] = listed(members, made)
+            ends = np.cumsum([len(cell or ()) for cell in given]).tolist()
+            cells[name] = [
+                None if cell is None else (end - len(cell) + 1, end) for cell, end in zip(given, ends, strict=True)
+            ]
+        else:
+            cells[name] = [_cell_of(type_, cell) for cell in given]
+    tables["given"], sql = arrays_of(plain, list(zip(*cells.values(), strict=True)))
+    for name, every in lists.items():
+        whole = f"list_slice({every.format(name)}, {name}_0, {name}_1)"
+        sql[name] = f"CASE WHEN {name}_n > 0 THEN {whole} END" if f"{name}_0" in tables["given"] else "NULL"
+    return tables, f"SELECT {', '.join(sql.values())} FROM given AS r"  # noqa: S608 - our own names
+
+
+def listed(members: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> tuple[Arrays, str]:
+    """Return objects as arrays, and SQL that gives the list of all of them from a table whose name it leaves open."""
+    arrays, cells = arrays_of(members, rows)
+    made = ", ".join(f"{name} := {cell.rpartition(' AS ')[0]}" for name, cell in cells.items())
+    every = f"coalesce((SELECT list(struct_pack({made}) ORDER BY r.n) FROM {{}} AS r), [])"  # noqa: S608 - our own names
+    return arrays | {"n": np.arange(len(rows))}, every
+
+
+def _cell_of(type_: str, value: Any) -> Any:
+    """Return a value as DuckDB takes it: numbers of one type, no lone surrogates, no NaN."""
+    if type_ == "VARCHAR" and value is not None:
+        return encodable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    if type_ == "DOUBLE":
+        return None if value is None or not math.isfinite(value) else float(value)
+    return value
+
+
+def encodable(value: Any) -> Any:
+    """Replace lone surrogates in a text as the other formats do."""
+    return value if not isinstance(value, str) or value.isascii() else value.encode(errors="replace").decode()
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _quoted(text: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.conversation import Conversation
 from pollex.measures.intervals import Figure
 from pollex.reports.numbers import SPACE, known
-from pollex.reports.transcript import MarkedTurn, Piece, marked_turns, pieces_of
+from pollex.reports.transcript import MarkedTurn, Piece, cut, marked_turns, pieces_of
 from pollex.rubrics.headlines import headlines, hints_of, sounds_of, sounds_worth, turned
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.lint import Mark
@@ -24,7 +24,6 @@ EXAMPLES = 3
 SEGMENTS = 6
 WRONG = 6
 LONGEST_QUOTE = 260
-LONGEST_TURN = 6000
 AROUND = 80
 """Characters of a long quote that are shown before the words that decided."""
 
@@ -261,12 +260,4 @@ def shown(rubrics: RubricSet, places: Places) -> list[ShownConversation]:
             said_of_it=tuple(one.text for one in places.texts[id_].feedback),
         )
         for id_, place in places.given.items()
-    ]
-
-
-def cut(turns: Sequence[Turn]) -> list[Turn]:
-    """Cut turns that would make the page heavy."""
-    return [
-        turn if len(turn.shown) <= LONGEST_TURN else Turn(role=turn.role, content=f"{turn.shown[:LONGEST_TURN]}…")
-        for turn in turns
     ]

@@ -7,13 +7,14 @@ import hashlib
 import html
 import re
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from pollex.reports import calibration_charts, judging_charts, learning_charts, numbers, sparks
+from pollex.reports import numbers
 from pollex.reports.svg import escape
 from pollex.text import printable
 
@@ -47,12 +48,24 @@ def environment() -> Environment:
     shares = (numbers.percent, numbers.percent_interval, numbers.points)
     made.filters.update({each.__name__: each for each in (*written, *shares, short)})
     made.tests["known"] = numbers.known
-    made.globals.update(calibration_charts=calibration_charts, judging_charts=judging_charts)
-    made.globals.update(learning_charts=learning_charts, sparks=sparks)
+    made.globals.update({name: Charts(name) for name in CHARTS})
     made.globals.update(LEVEL=numbers.LEVEL, NAME=NAME, QUOTE=QUOTE, REASON=REASON, TEXT=TEXT)
     style = "".join(style_of(name) for name in STYLES)
     made.globals.update(style=style, digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode())
     return made
+
+
+CHARTS = ("calibration_charts", "judging_charts", "learning_charts", "sparks")
+
+
+class Charts:
+    """A module of charts, loaded by the first template that draws one: most pages have none."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, chart: str) -> Any:
+        return getattr(import_module(f"pollex.reports.{self._name}"), chart)
 
 
 def style_of(name: str) -> str:

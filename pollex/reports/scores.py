@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from pollex.conversations.conversation import Conversation
 from pollex.measures.intervals import Figure
-from pollex.reports.findings import cut
 from pollex.reports.numbers import count, percent, percent_interval
 from pollex.reports.page import render
-from pollex.reports.transcript import MarkedTurn, marked_turns
+from pollex.reports.transcript import MarkedTurn, cut, marked_turns
 from pollex.rubrics.answers import Answer
-from pollex.rubrics.netsat import Score, value_of
+from pollex.rubrics.netsat import value_of
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score_columns import ScoreColumns
 from pollex.rubrics.worth import share_of
 from pollex.selection.losses import EVAL_RANGE
 
@@ -77,31 +80,37 @@ class Tally:
         self.unscored = 0
         self._worst: list[Row] = []
 
-    def watch(self, scores: Iterable[Score]) -> Iterator[Score]:
-        """Pass scores on, counting them."""
-        for score in scores:
-            if score.probability is None or score.decision is None:
-                self.unscored += 1
-            else:
-                self._take(score, score.probability, score.decision)
-            yield score
+    def count(self, scores: ScoreColumns) -> None:
+        """Count scores, and keep the worst."""
+        index, ids = scores.answers.index, scores.answers.rubrics
+        value = [value_of(one, self.value) if isinstance(one, Answer) else MIDDLE for one in scores.answers.different]
+        values = np.array([*value, MIDDLE])[index]  # unanswered lowers nothing, nor does the set that a cascade asks
+        signs = [(1 if self.rubrics[id_].polarity == "sat" else -1) if id_ in self.rubrics else 0 for id_ in ids]
+        points, held = (values - MIDDLE) * signs, values > MIDDLE
+        decisions = scores.column("decision")
+        for decision in ("positive", "negative"):
+            rows = np.array([one == decision for one in decisions], bool)
+            self.scored[decision] += int(rows.sum())
+            for place, id_ in enumerate(ids):
+                self.points[decision, id_] += float(points[rows, place].sum())
+                self.held[decision, id_] += int(held[rows, place].sum())
+        self._keep_worst(scores, points)
+        self.unscored += decisions.count(None)
 
-    def _take(self, score: Score, probability: float, decision: str) -> None:
-        place = self.scored.total() + self.unscored
-        self.scored[decision] += 1
-        lowest, by = 0.0, ""
-        turns: tuple[int, ...] = ()
-        for answer in score.answers:
-            if not isinstance(answer, Answer) or answer.question_id not in self.rubrics:
-                continue  # unanswered, or of the set that a cascade asks
-            rubric, value = self.rubrics[answer.question_id], value_of(answer, self.value)
-            points = (value - MIDDLE) * (1 if rubric.polarity == "sat" else -1)
-            self.points[decision, rubric.id] += points
-            self.held[decision, rubric.id] += value > MIDDLE
-            if points < lowest:
-                lowest, by, turns = points, rubric.id, tuple(answer.turns)
-        row = Row(-probability, score.conversation_id, decision, bool(score.confident), by, turns, place)
-        (heapq.heappush if len(self._worst) < LISTED else heapq.heappushpop)(self._worst, row)
+    def _keep_worst(self, scores: ScoreColumns, points: npt.NDArray[np.float64]) -> None:
+        before = self.scored.total() - len(scores) + self.unscored + scores.column("decision").count(None)
+        lowest = points.argmin(axis=1).tolist() if points.size else [0] * len(scores)
+        figures = zip(scores.column("probability"), scores.column("decision"), scores.column("confident"), strict=True)
+        for place, (probability, decision, confident) in enumerate(figures):
+            if probability is None or (len(self._worst) == LISTED and -probability < self._worst[0].goodness):
+                continue
+            by, turns = "", tuple[int, ...]()
+            if points.size and points[place, lowest[place]] < 0:
+                by = scores.answers.rubrics[lowest[place]]
+                answer = scores.answers.different[scores.answers.index[place, lowest[place]]]
+                turns = tuple(answer.turns) if isinstance(answer, Answer) else ()
+            row = Row(-probability, scores.ids[place], decision, bool(confident), by, turns, before + place)
+            (heapq.heappush if len(self._worst) < LISTED else heapq.heappushpop)(self._worst, row)
 
     @property
     def worst(self) -> list[Row]:

@@ -11,6 +11,7 @@ from pollex.conversations.conversation import Turn
 from pollex.rubrics.rubric import Polarity
 
 BLANK = r"\s+"
+LONGEST_TURN = 6000
 
 
 @dataclass(frozen=True)
@@ -59,3 +60,11 @@ def pieces_of(text: str, marks: Sequence[tuple[int, int]], kind: str = "mark") -
 def _spans(content: str, words: str) -> list[tuple[int, int]]:
     pattern = BLANK.join(map(re.escape, words.split()))
     return [match.span() for match in re.finditer(pattern, content)] if pattern else []
+
+
+def cut(turns: Sequence[Turn]) -> list[Turn]:
+    """Cut turns that would make the page heavy."""
+    return [
+        turn if len(turn.shown) <= LONGEST_TURN else Turn(role=turn.role, content=f"{turn.shown[:LONGEST_TURN]}…")
+        for turn in turns
+    ]

@@ -6,8 +6,8 @@ Source: Biyani et al. 2024, "RUBICON: Rubric-Based Evaluation of Domain-Specific
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -15,80 +15,11 @@ from pydantic import BaseModel, ConfigDict
 from pollex.errors import WrongUse
 from pollex.measures.distributions import entropy
 from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
+from pollex.rubrics.score import Score
+from pollex.rubrics.score_columns import AnswerColumns, ScoreColumns
 from pollex.rubrics.thumb_model import Floats, ThumbModel
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
-from pollex.text import html_table
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-
-class Score(BaseModel):
-    """The score of a conversation.
-
-    Attributes:
-        netsat: Sum of the signed rubric values; None if any rubric is unanswered, and so are the six below.
-        label: `positive` if NetSAT is over θ, as in the paper; `decision` is the one to filter by.
-        confident: Whether NetSAT lies outside the uncertainty window.
-        guaranteed: Whether it lies outside the window with a guarantee; None if the set has no such window.
-        probability: P(positive), of an unknown annotator.
-        entropy: Entropy of that probability, in nats: 0 is certain, log 2 = 0.69 is open.
-        decision: `positive` if the probability is at least that at which both mistakes cost the same.
-        differs: Why the decision is not the label, in a sentence; empty if it is.
-        judges: P(positive) of each requested annotator.
-        rating: Expected grade; None where the set has not learned grades.
-        grades: Probability of each grade, by the grade; empty likewise.
-        judge_ratings: Expected grade of each requested annotator.
-        outcome: `scored`, or why there is no score.
-        answers: One for each rubric, in the set's order.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    conversation_id: str
-    netsat: float | None = None
-    label: Literal["positive", "negative"] | None = None
-    confident: bool | None = None
-    guaranteed: bool | None = None
-    probability: float | None = None
-    entropy: float | None = None
-    decision: Literal["positive", "negative"] | None = None
-    differs: str = ""
-    judges: dict[str, float] = {}
-    rating: float | None = None
-    grades: dict[str, float] = {}
-    judge_ratings: dict[str, float] = {}
-    outcome: str = "scored"
-    answers: tuple[Answer | Unanswered, ...] = ()
-
-    def __repr__(self) -> str:
-        """Return the score in a line."""
-        if self.netsat is None or self.probability is None:
-            return f"<Score of {self.conversation_id}: {self.outcome}>"
-        sure = "confident" if self.confident else "in the uncertainty window"
-        found = f"{self.decision}, P(positive) = {self.probability:.2f}, NetSAT {self.netsat:.2f}, {self.label}, {sure}"
-        return f"<Score of {self.conversation_id}: {found}>"
-
-    def _repr_html_(self) -> str:
-        answers = [(a.question_id, a.word if isinstance(a, Answer) else a.outcome) for a in self.answers]
-        return html_table(repr(self), ("rubric", "answer"), answers)
-
-    def to_frame(self) -> DataFrame:
-        """Return a pandas table of a row a rubric."""
-        from pandas import DataFrame  # it takes half a second to import
-
-        rows = [
-            {
-                "rubric": a.question_id,
-                "value": None if a.never_came_up else a.expected(),
-                "justification": a.justification,
-            }
-            if isinstance(a, Answer)
-            else {"rubric": a.question_id, "outcome": a.outcome}
-            for a in self.answers
-        ]
-        return DataFrame(rows)
 
 
 class NetSat(BaseModel):
@@ -121,34 +52,55 @@ class NetSat(BaseModel):
 
     def score_all(
         self, answers: Mapping[str, Sequence[Answer | Unanswered]], judges: Sequence[str] = ()
-    ) -> list[Score]:
+    ) -> ScoreColumns:
+        """Score conversations by their answers, given by conversation; see `columns`."""
+        return self.columns(list(answers), list(answers.values()), judges)
+
+    def columns(
+        self, ids: Sequence[str], given: Sequence[Sequence[Answer | Unanswered]], judges: Sequence[str] = ()
+    ) -> ScoreColumns:
         """Score conversations by their answers; unanswered rubrics give a reason instead.
 
         Args:
-            answers: By conversation, in any order; they are added up in the set's, since the last digit of a sum
-                depends on it.
+            given: By conversation, in any order; they are added up in the set's, since the last digit of a sum depends
+                on it.
             judges: Annotators whose probabilities are wanted besides that of an unknown one.
         """
-        ordered = {id_: self._in_order(given) for id_, given in answers.items()}
-        whole = {id_: given for id_, given in ordered.items() if len(given) == len(self.signs) and not failed(given)}
-        figures = dict(zip(whole, self._figures(np.array([self._sum(given) for given in whole.values()])), strict=True))
-        if self.thumb_model is not None and whole:
-            given = [answers[id_] for id_ in whole]  # of a starter's rubrics, too
-            for id_, better in zip(whole, self._likelihoods(given, judges), strict=True):
-                figures[id_] |= better
-        return [
-            # Its fields are our own: to check them takes as long as all the rest.
-            Score.model_construct(conversation_id=id_, answers=given, **figures[id_], **self._decision(**figures[id_]))
-            if id_ in figures
-            else self._unscored(id_, given)
-            for id_, given in ordered.items()
-        ]
+        answers = AnswerColumns.of(tuple(self.signs), given)
+        netsats = self._sums(answers)
+        whole = np.flatnonzero(~np.isnan(netsats))
+        fields = self._figures(netsats[whole])
+        if self.thumb_model is not None and len(whole):
+            every = answers
+            if not self.signs.keys() >= set(self.thumb_model.rubrics):  # a starter's rubrics, too
+                every = AnswerColumns.of(self.thumb_model.rubrics, given)
+            fields |= self._likelihoods(self.thumb_model.rows(every.take(whole)), judges)
+        fields |= self._decisions(fields) | {"outcome": ["scored"] * len(whole)}
+        if len(whole) < len(ids):
+            fields = self._with_unscored(fields, whole.tolist(), answers)
+        return ScoreColumns(ids, answers, fields)
 
-    def _decision(self, netsat: float, label: str, probability: float, **_: object) -> dict[str, Any]:
-        """Return the decision, and why it differs from the label."""
-        up = probability >= self.decide_at
-        differs = "" if up == (label == "positive") else self._differs(netsat, probability, up)
-        return {"decision": "positive" if up else "negative", "differs": differs}
+    def _sums(self, answers: AnswerColumns) -> Floats:
+        """Add the signed values up `[conversation]`; NaN where one is missing."""
+        signed = [
+            self.signs[one.question_id] * self.counted(one) if isinstance(one, Answer) else np.nan
+            for one in answers.different
+        ]
+        total = np.zeros(len(answers.index))
+        for column in np.array([*signed, np.nan])[answers.index].T:  # one after the other, whatever the batch
+            total += column
+        return total
+
+    def _decisions(self, fields: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+        """Return the decisions, and why they differ from the labels."""
+        ups = [p >= self.decide_at for p in fields["probability"]]
+        figures = zip(ups, fields["label"], fields["netsat"], fields["probability"], strict=True)
+        return {
+            "decision": ["positive" if up else "negative" for up in ups],
+            "differs": [
+                "" if up == (label == "positive") else self._differs(netsat, p, up) for up, label, netsat, p in figures
+            ],
+        }
 
     def _differs(self, netsat: float, probability: float, up: bool) -> str:
         over, reaches = ("not over", "reaches") if up else ("over", "is under")
@@ -158,60 +110,56 @@ class NetSat(BaseModel):
             f"conversations, but the probability of a thumb up, {p}."
         )
 
-    def _in_order(self, answers: Sequence[Answer | Unanswered]) -> tuple[Answer | Unanswered, ...]:
-        by_rubric = {answer.question_id: answer for answer in answers}
-        return tuple(by_rubric[id_] for id_ in self.signs if id_ in by_rubric)
-
-    def _unscored(self, conversation_id: str, ordered: tuple[Answer | Unanswered, ...]) -> Score:
-        missing = failed(ordered)
-        outcome = missing[0].outcome if missing and len(missing) == len(self.signs) else "incomplete"
-        return Score(conversation_id=conversation_id, outcome=outcome, answers=ordered)
-
-    def _sum(self, ordered: Sequence[Answer | Unanswered]) -> float:
-        return sum(self.signs[a.question_id] * self.counted(a) for a in ordered if isinstance(a, Answer))
+    def _with_unscored(
+        self, fields: Mapping[str, list[Any]], whole: Sequence[int], answers: AnswerColumns
+    ) -> dict[str, list[Any]]:
+        """Spread the fields of scored conversations over all; the others have the reason as their outcome."""
+        places = {row: place for place, row in enumerate(whole)}
+        rows, found = range(len(answers.index)), dict[str, list[Any]]()
+        for name, values in fields.items():
+            default = Score.model_fields[name].default
+            found[name] = [values[places[row]] if row in places else default for row in rows]
+        for row in rows:
+            if row not in places:
+                missing = failed(answers.at(row))
+                alike = missing and len(missing) == len(self.signs)
+                found["outcome"][row] = missing[0].outcome if alike else "incomplete"
+        return found
 
     def counted(self, answer: Answer) -> float:
         """Return the value, 0 to 10, that an answer counts as, before its sign."""
         return value_of(answer, self.value, self.never.get(answer.question_id, NEUTRAL))
 
-    def _likelihoods(
-        self, answers: Sequence[Sequence[Answer | Unanswered]], judges: Sequence[str]
-    ) -> Iterator[dict[str, Any]]:
-        """Compute the probabilities of all scores in one batch, which is much faster."""
+    def _likelihoods(self, rows: Floats, judges: Sequence[str]) -> dict[str, list[Any]]:
+        """Compute the fields that the models give of all scores in one batch, which is much faster."""
         model = self.thumb_model
         assert model is not None, "only called where there is one"
-        rows = model.rows(answers)
-        each = {judge: model.probability(rows, judge).tolist() for judge in judges}
-        rated = list(self._ratings(rows, judges))
         found = model.probability(rows)
-        for place, (p, open_) in enumerate(zip(found.tolist(), _entropies(found), strict=True)):
-            own = {judge: values[place] for judge, values in each.items()}
-            yield {"probability": p, "entropy": open_, "judges": own} | (rated[place] if rated else {})
-
-    def _ratings(self, rows: Floats, judges: Sequence[str]) -> Iterator[dict[str, object]]:
-        """Yield what the model of grades says of each row; nothing where the set has none."""
-        model = self.thumb_model
-        if model is None or model.rating is None:
-            return
+        fields = {"probability": found.tolist(), "entropy": _entropies(found)}
+        if judges:
+            fields["judges"] = _by_row({judge: model.probability(rows, judge).tolist() for judge in judges}, len(rows))
+        if model.rating is None:
+            return fields
         values = model.rating.questionnaire_.scale().values
         each = {judge: (model.grades(rows, judge) @ np.array(values)).tolist() for judge in judges}
-        for place, grades in enumerate(model.grades(rows).tolist()):
-            yield {
-                "rating": sum(p * value for p, value in zip(grades, values, strict=True)),
-                "grades": {f"{value:g}": p for value, p in zip(values, grades, strict=True)},
-                "judge_ratings": {judge: found[place] for judge, found in each.items()},
-            }
+        grades = model.grades(rows).tolist()
+        return fields | {
+            "rating": [sum(p * value for p, value in zip(one, values, strict=True)) for one in grades],
+            "grades": [{f"{value:g}": p for value, p in zip(values, one, strict=True)} for one in grades],
+            "judge_ratings": _by_row(each, len(rows)),
+        }
 
     def read(self, conversation_id: str, netsat: float) -> Score:
         """Return what a NetSAT means by itself."""
-        (figures,) = self._figures(np.array([netsat]))
-        return Score(conversation_id=conversation_id, **figures, **self._decision(**figures))
+        fields = self._figures(np.array([netsat]))
+        own = {name: values[0] for name, values in (fields | self._decisions(fields)).items()}
+        return Score(conversation_id=conversation_id, **own)
 
-    def _figures(self, netsats: Floats) -> list[dict[str, Any]]:
+    def _figures(self, netsats: Floats) -> dict[str, list[Any]]:
         """Return the fields that NetSATs `[conversation]` give by themselves."""
         probability = self.calibration.probability(netsats)
         guaranteed = [None] * len(netsats) if self.guaranteed is None else self.guaranteed.confident(netsats).tolist()
-        columns = {
+        return {
             "netsat": netsats.tolist(),
             "label": ["positive" if over else "negative" for over in netsats > self.theta],
             "confident": self.window.confident(netsats).tolist(),
@@ -219,7 +167,10 @@ class NetSat(BaseModel):
             "probability": probability.tolist(),
             "entropy": _entropies(probability),
         }
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _by_row(columns: Mapping[str, Sequence[float]], count: int) -> list[dict[str, float]]:
+    return [{name: values[row] for name, values in columns.items()} for row in range(count)]
 
 
 def failed(answers: Sequence[Answer | Unanswered]) -> list[Unanswered]:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse, spelled
-from pollex.rubrics.answers import LIKERT, Answer, Unanswered
+from pollex.rubrics.answers import LIKERT, Answer
+from pollex.rubrics.score_columns import AnswerColumns
 
 if TYPE_CHECKING:  # scikit-learn comes with it, and takes a second to import
     from pollex.calibration.estimator import JudgedEstimator
@@ -48,12 +49,13 @@ class ThumbModel:
         self.options = options
         self.rating = rating
 
-    def rows(self, answers: Sequence[Sequence[Answer | Unanswered]]) -> Floats:
+    def rows(self, answers: AnswerColumns) -> Floats:
         """Conversations' answers in its order `[conversation, rubric, option]`; NaN where unanswered."""
         missing = (np.nan,) * self.options
-        given = [{one.question_id: one.probabilities for one in each if isinstance(one, Answer)} for each in answers]
-        rows = [[each.get(id_, missing) for id_ in self.rubrics] for each in given]
-        return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.rubrics), self.options)
+        each = [one.probabilities if isinstance(one, Answer) else missing for one in answers.different]
+        asked = {rubric: place for place, rubric in enumerate(answers.rubrics)}
+        places = [answers.index[:, asked[id_]] if id_ in asked else [-1] * len(answers.index) for id_ in self.rubrics]
+        return np.array([*each, missing], dtype=np.float64)[np.array(places, dtype=np.int64).T]
 
     def probability(self, answers: Floats, judge: str | None = None) -> Floats:
         """Compute P(thumb up) `[conversation]`; for an unknown annotator if `judge` is None.

@@ -16,8 +16,8 @@ from pollex.graphs.context import Progress
 from pollex.graphs.score.run import scores_of
 from pollex.measures.arrays import Floats, Ints
 from pollex.rubrics.answers import Answer, Unanswered
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
 from pollex.services.labeled_sample import grouped
 from pollex.services.logs import logs_from
 from pollex.services.options import ModelOptions, RunOptions
@@ -114,7 +114,7 @@ def _sample_of(store: Store, name: str, rubric_set: RubricSet) -> Sample:
     found = find_run(store, name)
     conversations = list(conversations_of(store, found.id))
     folded = store.ask(found.id, LEARNED_FROM) if rubric_set.judge.learned else ()  # a model knows no folds
-    scores = list(scores_of(store, found.id, rubric_set, conversations))
+    scores = [one for some in scores_of(store, found.id, rubric_set, conversations) for one in some]
     return conversations, scores, frozenset(row["text_hash"] for row in folded)
 
 

@@ -26,10 +26,11 @@ from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 from pollex.rubrics.judge_settings import MOST_IN_A_CALL, JudgeSettings
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.netsat import Score, value_of
+from pollex.rubrics.netsat import value_of
 from pollex.rubrics.records import LLM, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
 from pollex.services.distill_figures import CascadeRow, Fidelity, Hard, cascade_rows, fidelity_of, log_loss
 from pollex.services.judging import embeds_with, judging
 from pollex.services.learn_runs import refit as run_refit
@@ -306,7 +307,7 @@ def _compared(
 def scores_before(rubric_set: RubricSet, judged: Sequence[Conversation], given: Given) -> list[Score]:
     """Score conversations by the set as it was, from answers that are there; one that lacks any has no score."""
     answers: dict[str, Sequence[Answer | Unanswered]] = {c.id: tuple(given[c.text_hash].values()) for c in judged}
-    return rubric_set.scorer_of().score_all(answers)
+    return list(rubric_set.scorer_of().score_all(answers))
 
 
 def calls_of(rubrics: Sequence[ChosenRubric]) -> int:

@@ -21,9 +21,9 @@ from pollex.measures.classification import Assessment, WindowAssessment, assess,
 from pollex.measures.intervals import Figure
 from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.guarantee import guarantee_text
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
 from pollex.selection.threshold import Window
 from pollex.services.label_sources import labeled_logs
 from pollex.services.logs import Sources, names_of
@@ -169,7 +169,7 @@ def evaluate(
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
         kept = Logs(conversations=tuple(labelled), fingerprint=read.fingerprint)
         scored, usage = opened.run(scored_by(opened, kept, rubric_set, model, arguments, "evaluate"))
-        scores = list(scores_of(opened.store, scored.run, rubric_set, labelled))
+        scores = [one for some in scores_of(opened.store, scored.run, rubric_set, labelled) for one in some]
         measured, counts = measure(rubric_set, labelled, scores), dict(scored.counts)
         found = {"outcomes": counts, "auc": measured.auc.value}
         status: Status = "partial" if counts.keys() - {"scored"} else "done"

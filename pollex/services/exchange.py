@@ -14,8 +14,8 @@ from pollex.formats.peers import TARGETS
 from pollex.formats.peers.target import EMBEDDED, Target, sheet_of
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
 from pollex.services.results import Result
 from pollex.text import Told, notes_told
 

@@ -15,7 +15,6 @@ from pollex.gateway.endpoint import LANGCHAIN, Endpoint
 from pollex.rubrics.judge_settings import DEFAULT_MODEL
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.mixed_roles import with_built_in_judge
 from pollex.services.options import ModelOptions
 from pollex.services.roles import Workers, dismissed, embedded_workers, embedder_for, hire
 
@@ -58,6 +57,8 @@ async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store)
     """
     record = rubric_set.judge
     if not record.built_in:
+        from pollex.services.mixed_roles import with_built_in_judge  # what sets with a model alone need
+
         hired = await hire(confirmed(options, record), rubric_set.domain, store, seed_of(record))
         hired.notes += changed(record, hired.capabilities)
         if any(rubric.answered_by for rubric in rubric_set.rubrics):

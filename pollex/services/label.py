@@ -22,8 +22,8 @@ from pollex.graphs.score.run import scores_of
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import entropy
 from pollex.rubrics.answers import Answer
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
@@ -138,7 +138,8 @@ def next_conversations(
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
         scored, usage = opened.run(scored_by(opened, asked, rubric_set, model, arguments, "label"))
-        scores = scores_of(opened.store, scored.run, rubric_set, asked.conversations, wanted)
+        found = scores_of(opened.store, scored.run, rubric_set, asked.conversations, wanted)
+        scores = (one for some in found for one in some)
         embedder = embedder_for(opened.store.folder, rubric_set.judge.options.embedding_model)
         embedder.watch(opened.progress)
         rows = picked_rows(candidates(asked.conversations, scores, wanted), embedder, count)

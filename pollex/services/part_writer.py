@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pollex.conversations.conversation import Conversation
 from pollex.formats.places import Place
 from pollex.formats.units import Unit
+from pollex.rubrics.score_columns import ScoreColumns
 from pollex.services.parts import Job, Part, beside, conversations_of, parquet_of
-from pollex.services.units import UnitScorer
+from pollex.services.scorer import BatchScorer
 
 if TYPE_CHECKING:
     from pollex.gateway.budget import Budget
@@ -34,8 +35,8 @@ class PartWriter:
         self._out = Place.at(job.out)
 
     @cached_property
-    def _scorer(self) -> UnitScorer:
-        return UnitScorer(self._job.rubrics, self._job.judges, self._job.costs)
+    def _scorer(self) -> BatchScorer:
+        return BatchScorer(self._job.rubrics, self._job.judges, self._job.costs)
 
     def write(self, unit: Unit) -> Part:
         """Read, score and write a unit; bad rows are listed beside its part.
@@ -45,17 +46,18 @@ class PartWriter:
         """
         job, name = self._job, self._job.part_of(unit)
         conversations, bad = conversations_of(unit, job.reading)
-        rows, calls = self._rows(unit, conversations)
-        outcomes = Counter(str(row["outcome"]) for row in rows)
-        part = Part(name, unit.shown, len(rows), dict(outcomes), [asdict(row) for row in bad], calls)
+        batches, calls = self._scored(unit, conversations)
+        outcomes = Counter(outcome for scores in batches for outcome in scores.column("outcome"))
+        part = Part(name, unit.shown, outcomes.total(), dict(outcomes), [asdict(row) for row in bad], calls)
         (self._out / beside(name)).write(json.dumps(asdict(part), ensure_ascii=False).encode())
-        (self._out / name).write(parquet_of(rows, job.judges))
+        (self._out / name).write(parquet_of(batches, job.rubrics, job.judges))
         return part
 
-    def _rows(self, unit: Unit, conversations: Sequence[Conversation]) -> tuple[list[dict[str, Any]], int]:
+    def _scored(self, unit: Unit, conversations: Sequence[Conversation]) -> tuple[list[ScoreColumns], int]:
         if self._job.capabilities is not None:
-            from pollex.services.units_by_model import rows_by_model  # the client behind it takes a second to import
+            from pollex.services.units_by_model import scores_by_model  # the client behind it takes a second to import
 
-            return rows_by_model(self._job, self._job.key_of(unit), conversations, self._budget)
-        portions = (conversations[at : at + BATCH] for at in range(0, len(conversations), BATCH))
-        return [row for portion in portions for row in self._scorer.rows(portion)], 0
+            scores, calls = scores_by_model(self._job, self._job.key_of(unit), conversations, self._budget)
+            return [scores], calls
+        starts = range(0, len(conversations), BATCH)
+        return [self._scorer.scores(conversations[start : start + BATCH]) for start in starts], 0

@@ -21,11 +21,11 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
-from pollex.formats.scores import COLUMNS, column_of
+from pollex.formats.scores import scores_out
 from pollex.formats.units import Unit
-from pollex.formats.write import write_rows
 from pollex.graphs.run import digest
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score_columns import ScoreColumns
 from pollex.services.options import ModelOptions
 
 if TYPE_CHECKING:
@@ -119,11 +119,12 @@ def conversations_of(unit: Unit, options: ReadOptions) -> tuple[Sequence[Convers
     return logs.conversations, logs.bad_rows
 
 
-def parquet_of(rows: Iterable[dict[str, Any]], judges: Sequence[str]) -> bytes:
-    """Return rows as a Parquet file, with the columns of `pollex score`."""
-    columns = COLUMNS | {column_of(judge): "DOUBLE" for judge in judges}
+def parquet_of(batches: Iterable[ScoreColumns], rubrics: RubricSet, judges: Sequence[str]) -> bytes:
+    """Return scores as a Parquet file, with the columns of `pollex score`."""
     with tempfile.TemporaryDirectory() as folder:
-        write_rows(file := Path(folder) / "part.parquet", rows, columns)
+        with scores_out(file := Path(folder) / "part.parquet", rubrics, judges) as put:
+            for scores in batches:
+                put(scores)
         return file.read_bytes()
 
 

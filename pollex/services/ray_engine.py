@@ -35,30 +35,14 @@ class Purse:
     """What is left of a run's limits; the actor that all workers lease from."""
 
     def __init__(self, limits: Limits) -> None:
-        self._calls, self._cost = limits.max_calls, limits.max_cost
+        self._left: dict[str, float | None] = {"max_calls": limits.max_calls, "max_cost": limits.max_cost}
 
-    def calls(self, wanted: int) -> int:
-        """Hand out calls; 0 when none are left."""
-        if self._calls is None:
-            return wanted
-        given = min(wanted, self._calls)
-        self._calls -= given
+    def lease(self, limit: str, wanted: float) -> float:
+        """Hand out calls or money, 0 when none is left; take back what is less than 0."""
+        left = self._left[limit]
+        given = wanted if left is None else min(wanted, left)
+        self._left[limit] = None if left is None else left - given
         return given
-
-    def money(self, wanted: float) -> float:
-        """Hand out money; 0 when none is left."""
-        if self._cost is None:
-            return wanted
-        given = min(wanted, self._cost)
-        self._cost -= given
-        return given
-
-    def give_back(self, calls: int, money: float) -> None:
-        """Take back what a worker didn't use."""
-        if self._calls is not None:
-            self._calls += calls
-        if self._cost is not None:
-            self._cost += max(money, 0.0)
 
 
 class LeasedBudget(Budget):
@@ -73,23 +57,24 @@ class LeasedBudget(Budget):
         """Count one call about to be sent; see `Budget`."""
         limits = self._limits
         if limits.max_calls is not None and self._left == 0:
-            self._left = ray.get(self._purse.calls.remote(max(1, limits.max_calls // SHARES)))
-            if self._left == 0:
-                raise LimitReached(
-                    f"max_calls {limits.max_calls} reached", remedy="resume with a higher limit", option="max_calls"
-                )
+            self._left = int(self._leased("max_calls", max(1, limits.max_calls // SHARES)))
         if limits.max_cost is not None and self.cost >= self._money:
-            self._money += (given := ray.get(self._purse.money.remote(limits.max_cost / SHARES)))
-            if given == 0:
-                raise LimitReached(
-                    f"max_cost {limits.max_cost:g} reached", remedy="resume with a higher limit", option="max_cost"
-                )
+            self._money += self._leased("max_cost", limits.max_cost / SHARES)
         self._left -= limits.max_calls is not None
         self.calls += 1
 
+    def _leased(self, limit: str, wanted: float) -> float:
+        given: float = ray.get(self._purse.lease.remote(limit, wanted))
+        if given == 0:
+            raise LimitReached(
+                f"{limit} {getattr(self._limits, limit)} reached", remedy="resume with a higher limit", option=limit
+            )
+        return given
+
     def end(self) -> None:
         """Give back what is left of the leases."""
-        self._purse.give_back.remote(self._left, self._money - self.cost)
+        self._purse.lease.remote("max_calls", -self._left)
+        self._purse.lease.remote("max_cost", min(self.cost - self._money, 0.0))
         self._left, self._money = 0, self.cost
 
 

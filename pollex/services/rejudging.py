@@ -20,10 +20,10 @@ from pollex.measures.classification import auc_difference
 from pollex.measures.intervals import Figure
 from pollex.rubrics.alone import Detector, anew_in_words
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import ChosenRubric, JudgedBy
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
 from pollex.rubrics.worth import worth_of
 from pollex.selection.losses import EVAL_RANGE
 from pollex.services.judging import confirmed, embedded_judge, judging
@@ -135,7 +135,7 @@ def scores_by(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric], answers: M
     """
     as_edited = {"rubrics": tuple(rubrics)} | ({} if rubric_set.has_arrays else {"calibrator": None})
     scorer = rubric_set.model_copy(update=as_edited).scorer_of()
-    return scorer.score_all({id_: tuple(given.values()) for id_, given in answers.items()})
+    return list(scorer.score_all({id_: tuple(given.values()) for id_, given in answers.items()}))
 
 
 def _figures(score: Score) -> Floats:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from types import TracebackType
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.peer_scores import requests_of
 from pollex.formats.scores import rows as score_rows
-from pollex.formats.scores import write_scores
+from pollex.formats.scores import scores_out
 from pollex.formats.write import draft_of, require_format, require_writable
 from pollex.graphs.context import Progress
 from pollex.graphs.score.run import Scored, scores_of
@@ -24,15 +26,15 @@ from pollex.graphs.score.run import score as run_graph
 from pollex.measures.drift import Stability, is_unlike, stability_of_counts
 from pollex.reports.page import file_of
 from pollex.reports.scores import Tally, scores_page
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import SpreadRecord
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
+from pollex.rubrics.score_columns import ScoreColumns
 from pollex.rubrics.thumb_model import judges_wanted
-from pollex.services.exchange import aims_of, require_form, write_requests
 from pollex.services.judging import judging
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.pieces import Cut, Stream, nothing
+from pollex.services.pool import ScoringPool
 from pollex.services.results import (
     Shown,
     Usage,
@@ -41,6 +43,7 @@ from pollex.services.results import (
     usage_json,
     used,
 )
+from pollex.services.scorer import BatchScorer
 from pollex.services.telemetry import exporting
 from pollex.services.workspace import Workspace, workspace
 from pollex.text import Told, encoded
@@ -84,10 +87,14 @@ class ScoreResult(Shown):
         return counted(self.outcomes)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        return score_rows(self.scores or (), self.rubrics)
+        ids = [rubric.id for rubric in self.rubrics.rubrics]
+        return score_rows(ScoreColumns.of(self.scores or (), ids), self.rubrics)
 
     def export(self, *, as_: str, logs: Iterable[Conversation] = ()) -> list[dict[str, Any]]:
         """Return the scores as another tool's requests, such as `langfuse`; see `pollex.export_scores`."""
+        from pollex.formats.peer_scores import requests_of  # forms of other tools load twenty modules
+        from pollex.services.exchange import aims_of, require_form
+
         require_form(as_)
         return requests_of(as_, self.scores or (), self.rubrics, aims_of(logs)).requests
 
@@ -161,10 +168,11 @@ def score(
         BadRubrics: The rubrics were edited after θ was fitted.
         WrongUse: An annotator is not known, or the set's judge has to be confirmed.
     """
-    page = None
     rubric_set, full = unedited(rubrics), None if cascade is None else unedited(cascade)
     asked = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
     if form is not None and out is not None:
+        from pollex.services.exchange import require_form  # as in `export`
+
         require_form(form)
         require_writable(out, *files_of(rubrics, logs))
     elif out is not None:
@@ -174,77 +182,119 @@ def score(
         from pollex.services.plan import Planned, plan_scoring  # the roles of a model come with it
 
         raise Planned(plan_scoring(read.conversations, rubric_set, run, model))
-    with exporting(events, rubric_set.rubrics_digest) as emit, workspace(run, progress, read) as opened:
+    file = out if form is None else None
+    with (
+        exporting(events, rubric_set.rubrics_digest) as emit,
+        workspace(run, progress, read) as opened,
+        ScoreSinks(rubric_set, file, asked, full, wide=wide, emit=emit) as scores,
+    ):
         opened.store.texts = not no_texts
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
-        doubtful, spread = 0, Spread(rubric_set.spread, emit)
+        # Where no model is asked a batch is scored in one piece; a starter's answers are kept beside.
         whole = trace == "batch" and rubric_set.judge.built_in and rubric_set.starter is None
-        cut = Cut(asked, costs, workers) if whole else None
-        if cut is not None and form is None and full is None:
-            tally, stream = Tally(rubric_set), Stream(spread.watch)
-            with stream.into(out, rubric_set, asked, wide=wide, tally=tally):
-                work = scored_by(opened, read, rubric_set, model, arguments, "score", replace(cut, told=stream.take))
-                scored, usage = opened.run(work)
-            if len(read) >= FEWEST:
-                progress.note(stream.cost(rubric_set, len(read)))
-            return ScoreResult(
-                run=scored.run,
-                rubrics=rubric_set,
-                out=out,
-                page=None if out is None else write_page(tally, read, out, names_of(rubrics)[0]),
-                scores=tuple(stream.kept) if out is None else None,
-                drift=spread.drift(),
-                outcomes=dict(scored.counts),
-                n=len(read),
-                bad_rows=read.bad_rows,
-                usage=usage,
-            )
-        scored, usage = opened.run(scored_by(opened, read, rubric_set, model, arguments, "score", cut))
-        scores = scores_of(opened.store, scored.run, rubric_set, read.conversations, asked, costs)
-        if full is not None:
-            scores, doubtful, usage = with_doubtful_asked(opened, read, scores, full, model, arguments, costs)
-        scores = spread.watch(scores)
-        kept = tuple(scores) if out is None else None
-        if form is not None and out is not None:
-            write_form(out, form, scores, rubric_set, read, progress)
-        elif out is not None:
-            tally = Tally(rubric_set)
-            write_scores(out, tally.watch(opened.over("write", scores, len(read))), rubric_set, asked, full, wide=wide)
-            page = write_page(tally, read, out, names_of(rubrics)[0])
-        return ScoreResult(
-            run=scored.run,
-            rubrics=rubric_set,
-            out=out,
-            page=page,
-            scores=kept,
-            drift=spread.drift(),
-            outcomes=dict(scored.counts),
-            n=len(read),
-            bad_rows=read.bad_rows,
-            usage=usage,
-            asked=None if full is None else doubtful,
+        by = partial(ScoringPool.for_log, count=len(read), workers=workers) if whole else None
+        told = scores.take if whole and full is None else ignored
+        scored, usage = opened.run(
+            scored_by(opened, read, rubric_set, model, arguments, "score", by=by, told=told, judges=asked, costs=costs)
         )
+        doubtful = None
+        if told is ignored:
+            found: Iterable[ScoreColumns] = scores_of(
+                opened.store, scored.run, rubric_set, read.conversations, asked, costs
+            )
+            if full is not None:
+                found, doubtful, usage = with_doubtful_asked(
+                    opened, read, found, rubric_set, full, model, arguments, costs
+                )
+            for some in found:
+                scores.take(some)
+        elif len(read) >= FEWEST:
+            progress.note(scores.cost(len(read)))
+        if form is not None and out is not None:
+            write_form(out, form, scores.each(), rubric_set, read, progress)
+    return ScoreResult(
+        run=scored.run,
+        rubrics=rubric_set,
+        out=out,
+        page=None if file is None else write_page(scores.tally, read, file, names_of(rubrics)[0]),
+        scores=tuple(scores.each()) if out is None else None,
+        drift=scores.drift(),
+        outcomes=dict(scored.counts),
+        n=len(read),
+        bad_rows=read.bad_rows,
+        usage=usage,
+        asked=doubtful,
+    )
 
 
-class Spread:
-    """Counts of NetSAT in the bins of a set, as scores pass; each is sent as an event, too, where that is wanted."""
+def ignored(_scores: ScoreColumns) -> None:
+    """Take no scores: they are read from the store."""
 
-    def __init__(self, learned: SpreadRecord | None, emit: Callable[[Score], None] | None = None) -> None:
-        self._learned, self._emit = learned, emit
-        self._counts = [0] * len(learned.counts) if learned else []
 
-    def watch(self, scores: Iterable[Score]) -> Iterator[Score]:
-        """Yield the scores, each counted."""
-        for one in scores:
-            if self._learned is not None and one.netsat is not None:
-                self._counts[bisect_right(self._learned.edges, one.netsat)] += 1
-            if self._emit is not None:
-                self._emit(one)
-            yield one
+class ScoreSinks:
+    """Where scores go as they come: a file with its page, events, and the counts of NetSAT in the bins of a set.
+
+    Without a file they are kept.
+
+    Attributes:
+        tally: What the page shows.
+    """
+
+    def __init__(
+        self,
+        rubrics: RubricSet,
+        file: Path | None,
+        judges: Sequence[str],
+        other: RubricSet | None,
+        *,
+        wide: bool,
+        emit: Callable[[Score], None] | None,
+    ) -> None:
+        self.tally = Tally(rubrics)
+        self._rubrics, self._emit, self._kept = rubrics, emit, list[ScoreColumns]()
+        self._counts = np.zeros(len(rubrics.spread.counts) if rubrics.spread else 0, np.int64)
+        self._file = scores_out(file, rubrics, judges, other, wide=wide) if file else nullcontext(self._kept.append)
+        self._begun = cpu_seconds()
+
+    def __enter__(self) -> Self:
+        self._put = self._file.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.__exit__(kind, error, trace)
+
+    def take(self, scores: ScoreColumns) -> None:
+        """Take the scores of a batch, in the order of the conversations."""
+        if (learned := self._rubrics.spread) is not None:
+            netsats = [netsat for netsat in scores.column("netsat") if netsat is not None]
+            bins = np.searchsorted(learned.edges, netsats, side="right")
+            self._counts += np.bincount(bins, minlength=len(self._counts))
+        for one in scores if self._emit else ():
+            self._emit(one)  # type: ignore[misc]  # only where there is one
+        self.tally.count(scores)
+        self._put(scores)
+
+    def each(self) -> Iterator[Score]:
+        """Yield the scores that were kept."""
+        return (one for scores in self._kept for one in scores)
 
     def drift(self) -> Stability | None:
         """Compare the counts with those of the set; None for fewer than twenty conversations."""
-        return None if self._learned is None else drift_from(self._learned, self._counts)
+        return None if self._rubrics.spread is None else drift_from(self._rubrics.spread, self._counts.tolist())
+
+    def cost(self, count: int) -> str:
+        """Say what a conversation cost."""
+        embedded = BatchScorer(self._rubrics).reads_vectors
+        ms = 1000 * (cpu_seconds() - self._begun) / count
+        return f"{ms:.1f} ms of CPU a conversation, {'some of its turns embedded' if embedded else 'no embedding'}"
+
+
+def cpu_seconds() -> float:
+    """Return processor seconds of this process and of those of its children that ended."""
+    used = os.times()
+    return time.process_time() + used.children_user + used.children_system
 
 
 def drift_from(learned: SpreadRecord, counts: Sequence[int]) -> Stability | None:
@@ -258,36 +308,37 @@ def drift_from(learned: SpreadRecord, counts: Sequence[int]) -> Stability | None
 def with_doubtful_asked(
     opened: Workspace,
     read: Logs,
-    scores: Iterable[Score],
+    scores: Iterable[ScoreColumns],
+    rubrics: RubricSet,
     full: RubricSet,
     model: ModelOptions,
     arguments: dict[str, Any],
     costs: tuple[float, float],
-) -> tuple[Iterator[Score], int, Usage | None]:
+) -> tuple[Iterator[ScoreColumns], int, Usage | None]:
     """Score the conversations whose label is in doubt with the set that asks a model, too.
 
     Returns:
         The scores, the model's in place of the first; how many were in doubt; the model's usage.
     """
-    first = list(scores)
+    first = [one for some in scores for one in some]
     doubtful = [c for c, one in zip(read, first, strict=True) if one.confident is False]
     kept = Logs(conversations=tuple(doubtful), fingerprint=read.fingerprint)
     again, usage = opened.run(scored_by(opened, kept, full, model, arguments, "score"))
-    return merged(first, scores_of(opened.store, again.run, full, doubtful, costs=costs)), len(doubtful), usage
+    second = (one for some in scores_of(opened.store, again.run, full, doubtful, costs=costs) for one in some)
+    better = {score.conversation_id: score for score in second if score.netsat is not None}
+    merged = [better.get(score.conversation_id, score) for score in first]
+    ids = tuple(dict.fromkeys(rubric.id for one in (rubrics, full) for rubric in one.rubrics))
+    return iter([ScoreColumns.of(merged, ids)]), len(doubtful), usage
 
 
 def write_form(
     out: Path, form: str, scores: Iterable[Score], rubric_set: RubricSet, read: Logs, progress: Progress
 ) -> None:
     """Write the scores as another tool's requests; say for which conversations there is none."""
+    from pollex.services.exchange import write_requests  # as in `export`
+
     for id_, why in write_requests(out, form, scores, rubric_set, read.conversations).left_out:
         progress.note(f"Note: nothing is written for {id_:.60}: {why}")
-
-
-def merged(first: Sequence[Score], second: Iterable[Score]) -> Iterator[Score]:
-    """Yield the first scores, and the second in their place where a conversation has one."""
-    better = {score.conversation_id: score for score in second if score.netsat is not None}
-    yield from (better.get(score.conversation_id, score) for score in first)
 
 
 def write_page(tally: Tally, read: Logs, out: Path, rubrics: str) -> Path | None:
@@ -323,16 +374,24 @@ async def scored_by(
     model: ModelOptions,
     arguments: dict[str, Any],
     command: Literal["score", "evaluate", "label"],
-    cut: Cut | None = None,
+    *,
+    by: Callable[[BatchScorer], ScoringPool] | None = None,
+    told: Callable[[ScoreColumns], None] = ignored,
+    judges: Sequence[str] = (),
+    costs: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[Scored, Usage | None]:
     """Score conversations in a run of `command`, by the judge that the set has.
 
     Args:
-        cut: How a set that asks no model does its work in batches; None: one conversation after the other.
+        by: Makes what scores whole batches, for a set that asks no model; None: one conversation after the other.
+        told: Told the scores of each such batch, in the order of the conversations, for these judges and costs.
     """
     async with judging(model, rubric_set, opened.store) as staff:
         opened.announce(staff)
-        pool = None if cut is None else cut.pool(rubric_set, staff, len(logs))
+        pool = None
+        if by is not None:
+            scorer = BatchScorer(rubric_set, judges, costs, staff.embedder.model, staff.roles.judge)  # with its vectors
+            pool = by(scorer)
         with pool or nullcontext():
             scored = await run_graph(
                 logs.conversations,
@@ -342,6 +401,6 @@ async def scored_by(
                 setting=opened.setting(arguments, staff),
                 command=command,
                 whole=None if pool is None else pool.scores,
-                told=nothing if cut is None else cut.told,
+                told=told,
             )
         return scored, Usage.of(staff)

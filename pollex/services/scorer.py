@@ -1,4 +1,10 @@
-"""Scorer."""
+"""Scoring batches of conversations, whoever the judge is: the one way to score, from wherever it is called.
+
+    scorer = BatchScorer(rubric_set)                   # picklable: a worker process gets it once
+    scores = scorer.scores(conversations)              # as columns; one by one they are `Score`s
+
+What comes out for a conversation depends on nothing but that conversation: not on the batch, the process or the order.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +13,12 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.evidence import evidence_of
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
@@ -18,9 +27,14 @@ from pollex.formats.frames import in_dicts
 from pollex.formats.log_shapes import reader_of
 from pollex.gateway.langsmith import tracing_off
 from pollex.graphs.ask import answered, ask_sides
+from pollex.graphs.context import BATCH
+from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.judge_settings import DEFAULT_MODEL
-from pollex.rubrics.netsat import Score
+from pollex.rubrics.netsat import NetSat
+from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
+from pollex.rubrics.score_columns import ScoreColumns
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.event_loop import Background, complete
 from pollex.services.judging import embedded_judge, hire_judge
@@ -31,6 +45,97 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from pollex.gateway.langchain import ChatModel
+
+VECTORS = 20_000
+"""Vectors kept from batch to batch: 30 MB of the bundled model's, however long the log."""
+TOGETHER = 64
+"""Conversations that are read together by a judge that asks no model; then an interrupt is heard."""
+
+
+class BatchScorer:
+    """Scores batches of conversations; knows no run and no file.
+
+    Args:
+        judges: Annotators whose own probabilities are wanted; `all` for all.
+        costs: Of a bad conversation taken for good, and of a good one taken for bad.
+        embedding_model: That of the set's judge, if it isn't the bundled one.
+        judge: Who answers; None: the set's own, which needs no model.
+        at_once: Conversations that a model is asked about at once, SAT and DSAT rubrics side by side; None: no model
+            is, and one comes after the other.
+    """
+
+    def __init__(
+        self,
+        rubrics: RubricSet,
+        judges: Sequence[str] = (),
+        costs: tuple[float, float] = (1.0, 1.0),
+        embedding_model: str = DEFAULT_MODEL,
+        judge: Judge | None = None,
+        at_once: int | None = None,
+    ) -> None:
+        self.rubrics, self.costs, self.embedding_model = rubrics, costs, embedding_model
+        self.judges = judges_wanted(rubrics.thumb_model, judges) if judges else ()
+        self._at_once, self._questions = at_once, rubrics.questions
+        if judge is not None:
+            self.judge = judge
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel without what can be built again where the work is done."""
+        return type(self), (self.rubrics, self.judges, self.costs, self.embedding_model)
+
+    @cached_property
+    def judge(self) -> Judge:
+        """The set's judge, built when it is first asked."""
+        judge = embedded_judge(self.rubrics, None, self.embedding_model)
+        if isinstance(judge, EmbeddedJudge):
+            judge.remembered = 1  # it is asked about all rubrics at once
+            judge.embedder.remembered = VECTORS
+        return judge
+
+    @cached_property
+    def reads_vectors(self) -> bool:
+        """Whether a rubric is judged by the likeness of vectors."""
+        own = (rubric for rubric in self.rubrics.rubrics if rubric.answered_by != DISTILLED)
+        return any(evidence_of(rubric, Embedder()).vectors for rubric in own)
+
+    @cached_property
+    def netsat(self) -> NetSat:
+        """What turns answers into scores, built when it is first needed."""
+        return self.rubrics.scorer_of(self.costs)
+
+    def scores(self, conversations: Sequence[Conversation]) -> ScoreColumns:
+        """Score conversations in synchronous code; see `batch`."""
+        return complete(self.batch(conversations))
+
+    async def batch(self, conversations: Sequence[Conversation], judges: Sequence[str] | None = None) -> ScoreColumns:
+        """Score conversations, in their order; an error is the outcome of one alone.
+
+        Args:
+            judges: Others than the scorer's.
+        """
+        answers = await (self._read(conversations) if self._at_once is None else self._asked(conversations))
+        ids = [one.id for one in conversations]
+        return self.netsat.columns(ids, answers, self.judges if judges is None else judges)
+
+    async def _read(self, conversations: Sequence[Conversation]) -> list[list[Answer | Unanswered]]:
+        found = list[list[Answer | Unanswered]]()
+        for start in range(0, len(conversations), TOGETHER):
+            some = conversations[start : start + TOGETHER]
+            await self.judge.prepare(some)
+            found += [await answered(self.judge, one, self._questions) for one in some]
+            await asyncio.sleep(0)
+        return found
+
+    async def _asked(self, conversations: Sequence[Conversation]) -> list[list[Answer | Unanswered]]:
+        free = asyncio.Semaphore(self._at_once or 1)
+        await self.judge.prepare(conversations)
+
+        async def one(conversation: Conversation) -> list[Answer | Unanswered]:
+            async with free:
+                return await ask_sides(self.judge, conversation, self._questions)
+
+        return await asyncio.gather(*map(one, conversations))
+
 
 SHAPES = 'give a Conversation, a dict with "messages", or a list of messages'
 Given = Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]
@@ -75,19 +180,21 @@ class Scorer:
             )
         rubrics.require_unedited()
         self.rubrics = rubrics
-        embedded = rubrics.judge.built_in
+        embedded = rubrics.judge.built_in and judge is None
         if (judge or embedded) and (model is not None or base_url is not None):
             who = "the judge that is given" if judge else "the built-in judge, whose answers θ was fitted to,"
             raise WrongUse(f"a model beside {who} would not be asked", remedy="leave out model and base_url")
-        self._judge = judge or (embedded_judge(rubrics, None, embedding_model) if embedded else None)
+        self._netsat = rubrics.scorer_of(costs)
+        self._scorer: BatchScorer | None = None
+        if judge is not None or embedded:
+            self._scorer = BatchScorer(rubrics, (), costs, embedding_model, judge, None if embedded else BATCH)
+            self._scorer.judge, self._scorer.netsat = self._scorer.judge, self._netsat  # what is wrong is told now
         self._chat, self._options, self._folder = model, ModelOptions(base_url=base_url), Path(store)
         self._hiring = asyncio.Lock()
         self._opened = ExitStack()
-        self._background = None if self._judge else Background()
+        self._background = None if self._scorer else Background()
         if self._background is not None:  # a scorer that nobody closed and nobody holds any more ends, too
             self._end = weakref.finalize(self, _end, self._background, self._opened)
-        self._questions = rubrics.questions
-        self._netsat = rubrics.scorer_of(costs)
 
     @classmethod
     def load(cls, path: str | Path, **options: Any) -> Self:
@@ -104,14 +211,12 @@ class Scorer:
         Raises:
             WrongUse: It is no conversation, one of the judges is not known; see `score_many`, too.
         """
-        return self.score_many([conversation_from(conversation)], judges)[0]
+        return self.batch([conversation_from(conversation)], judges)[0]
 
     async def ascore(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
         """Score a conversation; see `score`."""
-        known, asked = conversation_from(conversation), judges_wanted(self._netsat.thumb_model, judges)
-        if self._background is None:
-            return await self._scored(known, asked)
-        return await asyncio.wrap_future(self._background.submit(self._scored(known, asked)))
+        work = self._batch([conversation_from(conversation)], judges_wanted(self._netsat.thumb_model, judges))
+        return (await (work if self._background is None else asyncio.wrap_future(self._background.submit(work))))[0]
 
     def score_many(self, conversations: Iterable[Given], judges: Sequence[str] = ()) -> list[Score]:
         """Score conversations in order; those that can't be scored have an `outcome`.
@@ -119,22 +224,15 @@ class Scorer:
         Raises:
             WrongUse: One of them is no conversation, or one of the judges is not known.
         """
-        asked = judges_wanted(self._netsat.thumb_model, judges)
+        return list(self.batch(list(numbered(conversations)), judges))
 
-        async def every() -> list[Score]:
-            known = list(numbered(conversations))
-            judge = await self._hired()
-            await judge.prepare(known)
-            if isinstance(judge, EmbeddedJudge) and len({one.id for one in known}) == len(known):
-                # In one piece, which is much quicker.
-                answers = {one.id: await answered(judge, one, self._questions) for one in known}
-                return self._netsat.score_all(answers, asked)
-            return await asyncio.gather(*(self._scored(conversation, asked) for conversation in known))
+    def batch(self, conversations: Sequence[Conversation], judges: Sequence[str] = ()) -> ScoreColumns:
+        """Score conversations in order, as columns."""
+        work = self._batch(conversations, judges_wanted(self._netsat.thumb_model, judges))
+        return complete(work) if self._background is None else self._background.complete(work)
 
-        return complete(every()) if self._background is None else self._background.complete(every())
-
-    async def _scored(self, known: Conversation, judges: Sequence[str]) -> Score:
-        return self._netsat.score(known.id, await ask_sides(await self._hired(), known, self._questions), judges)
+    async def _batch(self, conversations: Sequence[Conversation], judges: Sequence[str]) -> ScoreColumns:
+        return await (await self._hired()).batch(conversations, judges)
 
     def close(self) -> None:
         """Close the store and a model's connections; a scorer with the built-in judge has none."""
@@ -147,14 +245,14 @@ class Scorer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    async def _hired(self) -> Judge:
-        """Return the judge; a model is probed when it is first asked."""
-        if self._judge is None:
+    async def _hired(self) -> BatchScorer:
+        """Return what scores; a model is probed when it is first asked."""
+        if self._scorer is None:
             async with self._hiring:
-                if self._judge is None:
+                if self._scorer is None:
                     await self._hire()
-        assert self._judge is not None, "hired above"
-        return self._judge
+        assert self._scorer is not None, "hired above"
+        return self._scorer
 
     async def _hire(self) -> None:
         tracing_off()
@@ -163,7 +261,9 @@ class Scorer:
             chat = None if self._chat is None else chat_model(self._chat)
             staff = await hire_judge(replace(self._options, chat=chat), self.rubrics, store)
             self._opened.push(opened.pop_all())
-        self._judge = staff.roles.judge
+        made = BatchScorer(self.rubrics, judge=staff.roles.judge, at_once=BATCH)
+        made.netsat = self._netsat
+        self._scorer = made
 
 
 def _end(background: Background, opened: ExitStack) -> None:

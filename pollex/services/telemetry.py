@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from pollex.errors import WrongUse
 from pollex.gateway.endpoint import refuse_no_address
-from pollex.rubrics.netsat import Score
+from pollex.rubrics.score import Score
 
 EVENT = "gen_ai.evaluation.result"
 NAME, VALUE, LABEL = "gen_ai.evaluation.name", "gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"

@@ -23,15 +23,15 @@ from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import log_losses
 from pollex.measures.intervals import Measure, mean_of, measured
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import CalibrationRecord, TurnRecord
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
 from pollex.selection.platt import Calibration, fit_calibration
 from pollex.services.evaluate import SEEN, labelled_in, seen_before
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.results import Shown
 from pollex.services.score import unedited
-from pollex.services.units import UnitScorer
+from pollex.services.scorer import BatchScorer
 from pollex.text import Line, Rows, Told, count
 
 TURNS = (1, 2, 3, 5, 8)
@@ -135,7 +135,7 @@ def fit_turns(
     labeled = [one for one in labelled_in(read, logs) if not one.not_scorable]
     if len(labeled) < FEWEST:
         raise BadLabels(f"{count(len(labeled), 'labeled conversation')}", remedy=f"give at least {FEWEST}")
-    scorer, records = UnitScorer(rubric_set), []
+    scorer, records = BatchScorer(rubric_set), []
     progress.start("turns", len(turns))
     for number in turns:
         begun = [one for one in labeled if user_turns(one) >= number]
@@ -146,11 +146,11 @@ def fit_turns(
     if out is not None:
         fitted.save(out)
     if scores is not None:
-        write_rows(scores, rows_after_turns(read.conversations, UnitScorer(fitted)), COLUMNS)
+        write_rows(scores, rows_after_turns(read.conversations, BatchScorer(fitted)), COLUMNS)
     return TurnsResult(rubrics=fitted, out=out, scores=scores, n=len(labeled), seen=seen_before(rubric_set, labeled))
 
 
-def measured_after(number: int, begun: Sequence[Conversation], scorer: UnitScorer) -> TurnRecord | None:
+def measured_after(number: int, begun: Sequence[Conversation], scorer: BatchScorer) -> TurnRecord | None:
     """Fit and measure a probability after some turns; None where too few conversations have so many."""
     scored = scorer.scores([beginning(one, number) for one in begun])
     kept = [(one, score.netsat) for one, score in zip(begun, scored, strict=True) if score.netsat is not None]
@@ -200,7 +200,7 @@ def beginning(conversation: Conversation, number: int) -> Conversation:
 
 
 def after_turns(
-    conversation: Conversation, scored: Callable[[list[Conversation]], list[Score]], records: Iterable[TurnRecord]
+    conversation: Conversation, scored: Callable[[list[Conversation]], Iterable[Score]], records: Iterable[TurnRecord]
 ) -> list[dict[str, Any]]:
     """Score a conversation after each of the user's first `MOST_BEGINNINGS` turns.
 
@@ -238,7 +238,7 @@ def probability_after(number: int, netsat: float | None, curves: Mapping[int, Ca
     return None if curve is None or netsat is None else float(curve.probability(np.array([netsat]))[0])
 
 
-def rows_after_turns(conversations: Iterable[Conversation], scorer: UnitScorer) -> Iterator[dict[str, Any]]:
+def rows_after_turns(conversations: Iterable[Conversation], scorer: BatchScorer) -> Iterator[dict[str, Any]]:
     """Yield a row a beginning."""
     for one in conversations:
         yield from after_turns(one, scorer.scores, scorer.rubrics.turns)

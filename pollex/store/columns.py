@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import duckdb
@@ -42,6 +43,23 @@ LOCKED_DOWN = {
 
 Arrays = dict[str, "np.ndarray[Any, Any]"]
 
+
+class RowBlock(NamedTuple):
+    """Rows of one kind that a query gives from arrays.
+
+    Attributes:
+        tables: By the names that the query has for them.
+        sql: Gives the columns of the kind, in the order of the rows.
+        size: Bytes, roughly.
+    """
+
+    kind: type[ColumnRow]
+    run: str
+    tables: dict[str, Arrays]
+    sql: str
+    size: int = 0
+
+
 _NAME = re.compile(r"(.+)-(\d{6,})-(\d{6,})\.parquet")
 _NO_ROOM = re.compile(r"No space left|File too large|quota exceeded|not enough space|max_temp_directory", re.IGNORECASE)
 
@@ -66,19 +84,16 @@ class Columns:
         self._folder = folder.absolute()
         self._opened: duckdb.DuckDBPyConnection | None = None
 
-    def write(self, kind: type[ColumnRow], run: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Write a batch of a run, a tuple a row, as a new readable part."""
-        pile = self._pile(kind.table, run)
+    def write(self, rows: RowBlock) -> None:
+        """Write rows of a run as a new readable part."""
+        pile = self._pile(rows.kind.table, rows.run)
         parts = parts_of(pile)
         number = parts[-1].last + 1 if parts else 1
         only_new = ""
-        if kind is TextRow and (known := self._sources(TEXTS, run)):
+        if rows.kind is TextRow and (known := self._sources(TEXTS, rows.run)):
             only_new = f"WHERE text_hash NOT IN (SELECT text_hash FROM {known})"
-        once = "DISTINCT ON (r.text_hash)" if kind is TextRow else ""
-        part = Part(pile, number, number)
-        given, cells = _arrays(kind, rows)
-        sql = f"SELECT {once} {cells} FROM given AS r"
-        self._copy(f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM ({sql}) {only_new}", [], part, given)
+        sql = f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM ({rows.sql}) {only_new}"
+        self._copy(sql, [], Part(pile, number, number), rows.tables)
         self._put_alike_together(pile)
 
     def put_together(self, run: str) -> None:
@@ -188,14 +203,16 @@ class Columns:
         for part in parts:
             part.path.unlink(missing_ok=True)
 
-    def _copy(self, sql: str, parameters: Sequence[Any], part: Part, given: Arrays | None = None) -> None:
+    def _copy(
+        self, sql: str, parameters: Sequence[Any], part: Part, given: Mapping[str, Arrays] = MappingProxyType({})
+    ) -> None:
         """Write the rows of a query as a part, completely or not at all; it may read what is `given`."""
         make_private(part.path.parent)
         draft = part.path.with_name(f".{part.path.name}.draft")
         try:
             with self._connection().cursor() as cursor:
-                if given is not None:
-                    cursor.register("given", given)
+                for name, arrays in given.items():
+                    cursor.register(name, arrays)
                 cursor.execute(
                     f"COPY ({sql}) TO {_quoted(str(draft))} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {GROUP})",
                     parameters,
@@ -209,26 +226,41 @@ class Columns:
             raise self._failed(failure, part.path) from failure
 
 
-def _arrays(kind: type[ColumnRow], rows: Sequence[tuple[Any, ...]]) -> tuple[Arrays, str]:
-    """Return rows as arrays that DuckDB reads as they are, and SQL that gives the columns from them.
+def block_of(kind: type[ColumnRow], run: str, rows: Sequence[tuple[Any, ...]]) -> RowBlock:
+    """Return rows, a tuple of cells each, as arrays."""
+    arrays, cells = arrays_of(kind.types(), rows)
+    once = "DISTINCT ON (r.text_hash)" if kind is TextRow else ""
+    return RowBlock(kind, run, {"given": arrays}, f"SELECT {once} {', '.join(cells.values())} FROM given AS r")
+
+
+NUMBERS = {"DOUBLE": np.float64, "BOOLEAN": np.bool_, "INTEGER": np.int32, "BIGINT": np.int64}
+
+
+def arrays_of(types: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> tuple[Arrays, dict[str, str]]:
+    """Return rows as arrays that DuckDB reads as they are, and SQL by name that gives the columns of such a table `r`.
 
     Lists of numbers are spread over columns, with their length beside: DuckDB takes five times as long for objects.
     """
-    arrays, sql = dict[str, np.ndarray[Any, Any]](), []
-    for (name, type_), cells in zip(kind.types().items(), zip(*rows, strict=True), strict=True):
-        if type_.endswith("[]"):
+    arrays, sql = dict[str, np.ndarray[Any, Any]](), dict[str, str]()
+    columns = list(zip(*rows, strict=True)) or [()] * len(types)
+    for (name, type_), cells in zip(types.items(), columns, strict=True):
+        if type_ in ("DOUBLE[]", "INTEGER[]"):
             sizes = [-1 if cell is None else len(cell) for cell in cells]
-            spread = [f"{name}_{place}" for place in range(max(sizes))]
+            spread = [f"{name}_{place}" for place in range(max(sizes, default=0))]
             padded = [
-                (cell or ()) + (0,) * (len(spread) - max(size, 0)) for cell, size in zip(cells, sizes, strict=True)
+                (*(cell or ()), *(0,) * (len(spread) - max(size, 0))) for cell, size in zip(cells, sizes, strict=True)
             ]
             arrays |= {f"{name}_n": np.array(sizes)} | dict(zip(spread, np.array(padded).T.copy(), strict=True))
-            listed = f"list_slice([{', '.join(spread)}], 1, {name}_n)::{type_}"
-            sql.append(f'CASE WHEN {name}_n >= 0 THEN {listed} END AS "{name}"')
+            listed = f"list_slice([{', '.join(f'r.{one}' for one in spread)}], 1, r.{name}_n)::{type_}"
+            sql[name] = f'CASE WHEN r.{name}_n >= 0 THEN {listed} END AS "{name}"'
         else:
-            arrays[name] = np.array(cells, dtype=object)
-            sql.append(f'r."{name}"::{type_} AS "{name}"')
-    return arrays, ", ".join(sql)
+            kind = NUMBERS.get(type_)
+            missing = [cell is None for cell in cells]
+            filled = [0 if cell is None else cell for cell in cells] if kind else cells
+            arrays[name] = np.ma.masked_array(np.array(filled, kind or object), missing)
+            quoted = name.replace('"', '""')
+            sql[name] = f'r."{quoted}"::{type_} AS "{quoted}"'
+    return arrays, sql
 
 
 def parts_of(pile: Path) -> list[Part]:

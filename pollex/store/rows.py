@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel
 
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric import Rubric, content_id
+from pollex.rubrics.score_columns import AnswerColumns, ScoreColumns
+from pollex.store.columns import RowBlock, arrays_of, block_of
 from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, Row, ScoreRow, TextRow, packed, unpacked
 from pollex.store.writer import SMALL, Cells
 from pollex.text import writable
@@ -61,39 +64,8 @@ def fact(run: str, kind: str, id_: str, value: BaseModel) -> FactRow:
     return FactRow(run, kind, id_, packed(writable(value.model_dump(mode="json"))))
 
 
-def answer_rows(
-    run: str,
-    conversation: Conversation,
-    questions: Sequence[Question],
-    answers: Sequence[Answer | Unanswered],
-    fingerprint: str,
-) -> Iterator[Row]:
-    """Yield rows of a judge's answers to `questions`, in their order."""
-    for question, answer in zip(questions, answers, strict=True):
-        row: dict[str, Any] = {
-            "run": run,
-            "conversation": conversation.id,
-            "text_hash": conversation.text_hash,
-            "question": question.id,
-            "question_hash": question_hash(question),
-            "fingerprint": fingerprint,
-            "judge": answer.judge,
-        }
-        if isinstance(answer, Unanswered):
-            yield AnswerRow(**row, outcome=answer.outcome, detail=answer.detail)
-        else:
-            yield AnswerRow(
-                **row,
-                probabilities=answer.probabilities,
-                chosen=answer.chosen,
-                source=answer.source,
-                justification=answer.justification,
-                turns=answer.turns,
-            )
-
-
 class AnswerCells:
-    """Answers of a run as `answer_rows` gives them, at a fifth of the time."""
+    """Answers of a run as rows of the store."""
 
     def __init__(self, run: str) -> None:
         self._run, self._hashes = run, dict[str, str]()
@@ -108,17 +80,48 @@ class AnswerCells:
         """Yield a judge's answers to `questions`, in their order."""
         about = self._run, writable(conversation.id), conversation.text_hash
         for question, answer in zip(questions, answers, strict=True):
-            if (hashed := self._hashes.get(question.id)) is None:
-                hashed = self._hashes[question.id] = question_hash(question)
-            asked = *about, writable(question.id), hashed, fingerprint, writable(answer.judge)
-            given: tuple[Any, ...]
-            if isinstance(answer, Unanswered):
-                said = writable(answer.detail)
-                given = None, None, "", answer.outcome, said, "", ()
-            else:
-                said = writable(answer.justification)
-                given = answer.probabilities, answer.chosen, answer.source, "", "", said, answer.turns
-            yield Cells(AnswerRow, self._run, asked + given, SMALL + len(said))
+            cells = about + self._cells(question, answer, fingerprint)
+            yield Cells(AnswerRow, self._run, cells, SMALL + len(cells[SAID]) + len(cells[WHY]))
+
+    def block(
+        self,
+        conversations: Sequence[Conversation],
+        questions: Sequence[Question],
+        answers: AnswerColumns,
+        fingerprint: str,
+    ) -> RowBlock:
+        """Return a judge's answers about conversations, in their order; no object is made for an answer."""
+        by_id = {question.id: question for question in questions}
+        types = AnswerRow.types()
+        asked = {name: types.pop(name) for name in ("run", "conversation", "text_hash")}
+        about, of_whom = arrays_of(asked, [(self._run, writable(one.id), one.text_hash) for one in conversations])
+        given = [self._cells(by_id[one.question_id], one, fingerprint) for one in answers.different]
+        different, what = arrays_of(types, given)
+        row, column = np.nonzero(answers.index >= 0)
+        tables = {
+            "about": about | {"n": np.arange(len(conversations))},
+            "different": different | {"n": np.arange(len(given))},
+            "given": {"row": row, "which": answers.index[row, column], "n": np.arange(len(row))},
+        }
+        cells = [cell.replace("r.", "a.") for cell in of_whom.values()] + list(what.values())
+        sql = f"""SELECT {", ".join(cells)} FROM given AS g JOIN about AS a ON a.n = g.row
+            JOIN different AS r ON r.n = g.which ORDER BY g.n"""
+        return RowBlock(
+            AnswerRow, self._run, tables, sql, 24 * len(row) + 4 * SMALL * (len(given) + len(conversations))
+        )
+
+    def _cells(self, question: Question, answer: Answer | Unanswered, fingerprint: str) -> tuple[Any, ...]:
+        if (hashed := self._hashes.get(question.id)) is None:
+            hashed = self._hashes[question.id] = question_hash(question)
+        asked = writable(question.id), hashed, fingerprint, writable(answer.judge)
+        if isinstance(answer, Unanswered):
+            return *asked, None, None, "", answer.outcome, writable(answer.detail), "", ()
+        said = writable(answer.justification)
+        return *asked, answer.probabilities, answer.chosen, answer.source, "", "", said, answer.turns
+
+
+WHY, SAID = -3, -2
+"""Places of an answer's cells that hold texts."""
 
 
 def label_row(run: str, about: Conversation, question: str, value: Any, *, drawn: str, annotator: str = "") -> LabelRow:
@@ -162,8 +165,7 @@ def read_answer(row: Mapping[str, Any]) -> Answer | Unanswered:
     )
 
 
-def score_row(run: str, score: Score) -> ScoreRow:
-    """Return a score as a row of the store."""
-    return ScoreRow(
-        run, score.conversation_id, score.netsat, score.label, score.confident, score.probability, score.outcome
-    )
+def score_block(run: str, scores: ScoreColumns) -> RowBlock:
+    """Return scores as rows of the store."""
+    figures = (scores.column(name) for name in ("netsat", "label", "confident", "probability", "outcome"))
+    return block_of(ScoreRow, run, list(zip(repeat(run), map(writable, scores.ids), *figures)))

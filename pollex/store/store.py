@@ -9,7 +9,7 @@
     with Store.open(Path(".pollex")) as store:
         run = store.begin("learn", arguments={…}, fingerprint={…}, versions={…})
         store.put(conversation_rows(run.id, conversations, side="train"))        # returns at once
-        await store.write(answer_rows(run.id, one, questions, answers, judge.fingerprint))  # returns when it is kept
+        await store.write(conversation_rows(run.id, more))  # returns when it is kept
         store.finish(run.id, "done", roles=["built-in (no LLM)"], result={…})
 
 Any number of processes may have it open; each run is worked on by one. Rows are built by the functions in `rows` and
@@ -31,7 +31,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from pollex.errors import PollexError, StoreFull, WrongUse
-from pollex.store.columns import RUNS, TEXTS, Columns, Part
+from pollex.store.columns import RUNS, TEXTS, Columns, Part, RowBlock
 from pollex.store.database import BACKUP, FILE, Change, Database
 from pollex.store.folder import STORE, keep_secret, make_private, write_failed
 from pollex.store.lease import Lease, Sender
@@ -107,7 +107,7 @@ class Store:
         """Number of paid replies."""
         return int(self.value("SELECT count(*) FROM calls WHERE reply IS NOT NULL"))
 
-    def put(self, rows: Iterable[Row | Cells]) -> None:
+    def put(self, rows: Iterable[Row | Cells | RowBlock]) -> None:
         """Queue facts and return.
 
         Raises:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pollex.errors import StoreFull
-from pollex.store.columns import KINDS, Columns
+from pollex.store.columns import KINDS, Columns, RowBlock, block_of
 from pollex.store.database import FILE, PATIENCE, WHILE_ASKED, Change, Database
 from pollex.store.lease import Lease
 from pollex.store.tables import ColumnRow, Row, insert_into
@@ -44,7 +44,7 @@ class Cells(NamedTuple):
     size: int
 
 
-Item = Change | Lease | Cells
+Item = Change | Lease | Cells | RowBlock
 Waiting = Future[None] | asyncio.Future[None]
 
 
@@ -67,6 +67,7 @@ class Writer:
         self._waiting: list[Waiting] = []
         self._queued, self._settling, self._closing = 0, False, False
         self._rows: dict[tuple[type[ColumnRow], str], list[tuple[Any, ...]]] = defaultdict(list)
+        self._blocks: list[RowBlock] = []
         self._size, self._since = 0, time.monotonic()
         self.failure: Exception | None = None
         self.durable = False
@@ -81,7 +82,7 @@ class Writer:
             settle: Whether `wait` is for all that was put to be readable.
         """
         items = list(items)
-        size = sum(item.size if isinstance(item, Cells) else SMALL for item in items)
+        size = sum(item.size if isinstance(item, Cells | RowBlock) else SMALL for item in items)
         with self._changed:
             self._changed.wait_for(lambda: self._queued < ROOM or self.failure is not None)
             if self.failure is not None:
@@ -101,7 +102,7 @@ class Writer:
         await done
 
     def flush(self) -> None:
-        """Block until all that was put is readable."""
+        """RowBlock until all that was put is readable."""
         done: Future[None] = Future()
         self.put((), wait=done, settle=True)
         done.result()
@@ -137,11 +138,13 @@ class Writer:
     def _failure_of(self, items: Sequence[Item], *, settle: bool) -> Exception | None:
         """Write a batch; return what went wrong, whatever it is: those who wait must hear of it."""
         try:
-            self._apply([item for item in items if not isinstance(item, Cells)])
+            self._apply([item for item in items if not isinstance(item, Cells | RowBlock)])
             for item in items:
                 if isinstance(item, Cells):
                     self._rows[item.kind, item.run].append(item.values)
-                    self._size += item.size
+                elif isinstance(item, RowBlock):
+                    self._blocks.append(item)
+                self._size += item.size if isinstance(item, Cells | RowBlock) else 0
             if settle or self._size >= BATCH or time.monotonic() - self._since >= LATEST:
                 self._write_columns()
         except Exception as failure:
@@ -166,14 +169,17 @@ class Writer:
     def _write_columns(self) -> None:
         for kind in KINDS:
             for (_, run), rows in [(key, rows) for key, rows in self._rows.items() if key[0] is kind]:
-                self._columns.write(kind, run, rows)
+                self._columns.write(block_of(kind, run, rows))
+            for block in [block for block in self._blocks if block.kind is kind]:
+                self._columns.write(block)
         self._rows.clear()
+        self._blocks.clear()
         self._size, self._since = 0, time.monotonic()
 
 
-def queued(row: Row | Cells) -> Change | Cells:
+def queued(row: Row | Cells | RowBlock) -> Change | Cells | RowBlock:
     """Return a row as it is queued."""
-    if isinstance(row, Cells):
+    if isinstance(row, Cells | RowBlock):
         return row
     if isinstance(row, ColumnRow):
         cells = row.cells

@@ -30,6 +30,9 @@ FOLDS = 5
 REMEMBERED = 256
 """See `EmbeddedJudge.remembered`."""
 
+KNOWN = 8192
+"""Answers that are kept, to be given again where a rubric's turns are marked alike."""
+
 MOST_TURNS = 3
 """So many turns are named as what an answer rests on."""
 
@@ -65,7 +68,7 @@ class EmbeddedJudge:
         self._views: dict[str, View] = {}
         self.remembered = REMEMBERED
         self._evidence: dict[str, tuple[Rubric, Signal]] = {}
-        self._silent: dict[tuple[str, int], tuple[Signal, Scale | None, Answer]] = {}
+        self._known: dict[tuple[Any, ...], tuple[Signal, Scale | None, Answer]] = {}
         self._patterns: frozenset[str] = frozenset()
         self._look_for(rubrics)
 
@@ -104,7 +107,7 @@ class EmbeddedJudge:
         """Return the judge on resampled turns; see `agents.ensemble.Repeatable`."""
         other = copy(self)
         other._replicate = replicate
-        other._silent = {}
+        other._known = {}
         return other
 
     def understood(self, rubric: Rubric) -> Rubric:
@@ -143,14 +146,18 @@ class EmbeddedJudge:
 
     def _answer(self, view: View, question: Question, evidence: Signal, scale: Scale | None) -> Answer:
         found = evidence.marks(view)
-        if found is not view.silent:
+        silent = found is view.silent
+        if self._replicate is not None and not silent:
             return self._answered(view, question, evidence, scale, found.tolist())
-        # Most rubrics are silent in most conversations, and such an answer is the same in all of them.
-        key = question.id, len(question.options)
-        known = self._silent.get(key)
+        # Most rubrics are silent in most conversations, or marked alike, and such an answer is the same in all of them.
+        marked = () if silent else (found.tobytes(), *view.places(evidence.party))
+        key = question.id, len(question.options), *marked
+        known = self._known.get(key)
         if known is None or known[0] is not evidence or known[1] is not scale:
+            if len(self._known) >= KNOWN:
+                self._known.clear()
             answer = self._answered(view, question, evidence, scale, found.tolist())
-            known = self._silent[key] = evidence, scale, answer
+            known = self._known[key] = evidence, scale, answer
         return known[2]
 
     def _answered(

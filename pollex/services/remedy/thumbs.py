@@ -16,8 +16,8 @@ from pollex.measures.paired_effects import of_users
 from pollex.measures.proofs import FAILING, OLD
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.platt import fit_calibration
+from pollex.services.scorer import BatchScorer
 from pollex.services.turns import FEWEST, beginning, user_turns
-from pollex.services.units import UnitScorer
 
 DRAWS = 200
 BASIS = "if the relation of rubrics and thumbs in the log holds for the new replies too"
@@ -37,7 +37,7 @@ class Thumbs:
             return {"value": None, "reason": "the set's judge is a model: every rubric would be paid for at each reply"}
         if not able:
             return {"value": None, "reason": "the set has no probability that helps after a turn (`pollex turns`)"}
-        depth, scorer = min(able), UnitScorer(self.rubric_set)
+        depth, scorer = min(able), BatchScorer(self.rubric_set)
         mine = [
             n for n, one in enumerate(trial.contexts)
             if trial.arrays.wave[n] <= look and user_turns(one.cut) == depth and trial.arrays.stratum[n] == FAILING
@@ -66,7 +66,7 @@ class Thumbs:
         told = {"value": drawn[0], "low": float(low), "high": float(high), "n": int(known.sum())}
         return told | {"basis": f"{BASIS}; where the target failed, after turn {depth}"}
 
-    def netsat(self, trial: Trial, arm: int, mine: Sequence[int], scorer: UnitScorer) -> Floats:
+    def netsat(self, trial: Trial, arm: int, mine: Sequence[int], scorer: BatchScorer) -> Floats:
         """Return the mean NetSAT of the conversations up to the replies `[context]`; NaN: no reply."""
         found = np.full(len(mine), np.nan)
         for place, n in enumerate(mine):

@@ -14,8 +14,8 @@ from typing import Any
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.formats.scores import rows
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
 from pollex.services.scorer import Scorer
 from pollex.services.turns import after_turns, user_turns
 from pollex.web.live.figures import Figures
@@ -190,7 +190,7 @@ def opened(path: Path, store: Path) -> Scorer:
 def scored(scorer: Scorer, conversations: Sequence[Conversation], emit: Emit = None) -> list[Row]:
     """Score a batch; where that fails, each by itself: an error is one conversation's."""
     try:
-        scores = scorer.score_many(conversations)
+        scores = scorer.batch(conversations)
         if emit is not None:
             for one in scores:
                 emit(one)

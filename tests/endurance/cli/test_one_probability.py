@@ -19,7 +19,7 @@ from pollex.formats.read_logs import logs_of
 from pollex.graphs.context import NullProgress
 from pollex.langgraph import score_node
 from pollex.rubrics.answers import Answer
-from pollex.rubrics.netsat import Score
+from pollex.rubrics.score import Score
 from pollex.services.arms import arms_of
 from pollex.services.distill import scores_before
 from pollex.services.evaluate import likelihoods

@@ -27,9 +27,9 @@ from pollex.formats.peer_scores import requests_of
 from pollex.formats.peers import TARGETS
 from pollex.formats.peers.target import sheet_of
 from pollex.rubrics.answers import Answer
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.score import Score
 from pollex.services.remedy.cases import CASE_FORMS
 
 NETSAT = 5.0

@@ -22,7 +22,7 @@ from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
 from pollex.rubrics.answers import Answer
-from pollex.rubrics.netsat import Score
+from pollex.rubrics.score import Score
 from pollex.services.exchange import write_requests
 from pollex.services.transfer import pull, push
 

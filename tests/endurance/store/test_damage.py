@@ -16,7 +16,7 @@ from pollex.rubrics.rubric import Rubric
 from pollex.store.ledger import StoreLedger
 from pollex.store.repair import check, rebuild
 from pollex.store.resume import answers_of, runs, step
-from pollex.store.rows import answer_rows, conversation_rows
+from pollex.store.rows import AnswerCells, conversation_rows
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow, ScoreRow
@@ -43,7 +43,7 @@ async def whole(tmp_path: Path) -> Path:
             async with tracer.span("judge", kind="role", item=conversation.id):
                 await ledger.intend(f"key{number}", 1, {"stage": "judge", "request": "{}"})
                 await ledger.record(f"key{number}", 1, {"kind": "completed"}, f"answer to {number}")
-            store.put(answer_rows(run, conversation, [question], [answer], "f"))
+            store.put(AnswerCells(run).of(conversation, [question], [answer], "f"))
             store.put([ScoreRow(run, conversation.id, 1.0, "positive", True, None)])
         await store.write_step(run, "select", {"kept": ["r1"]})
         store.put([LabelRow("ann", "h", "c1", run, "r1", '"Agree"')])

@@ -7,7 +7,7 @@ import glob
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ from small_runs import Learnt, Pollex
 
 from pollex.errors import StoreDamaged
 from pollex.formats.csv_rows import escape_formula, unescape_formula
-from pollex.formats.scores import write_scores
-from pollex.rubrics.netsat import Score
+from pollex.formats.scores import scores_out
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
+from pollex.rubrics.score_columns import ScoreColumns
 from pollex.store.store import Store
 
 FORMULA = '=HYPERLINK("http://evil.example","x")'
@@ -157,14 +158,13 @@ def test_no_samples_at_all_are_refused_before_anybody_is_asked(pollex: Pollex, l
 def test_scores_that_end_in_the_middle_leave_the_old_file_and_no_half_one(
     tmp_path: Path, learnt: Learnt, name: str
 ) -> None:
-    def broken() -> Iterator[Score]:
-        yield from (Score(conversation_id=str(n), outcome="refused") for n in range(1000))
-        raise StoreDamaged("the store can't be read")
-
+    some = [Score(conversation_id=str(n), outcome="refused") for n in range(1000)]
     out = tmp_path / name
     out.write_text("old")
-    with pytest.raises(StoreDamaged):
-        write_scores(out, broken(), RubricSet.load(learnt.rubrics))
+    written = ExitStack()
+    written.enter_context(scores_out(out, RubricSet.load(learnt.rubrics)))(ScoreColumns.of(some, []))
+    with pytest.raises(StoreDamaged), written:
+        raise StoreDamaged("the store can't be read")
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert out.read_text() == "old"
 

@@ -10,20 +10,24 @@ from small_runs import Learnt, Pollex
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.tools import ToolCall, ToolResult
 from pollex.formats.read_logs import read_logs
+from pollex.formats.scores import rows
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.units import UnitScorer, packed_turns, unpacked_turns
+from pollex.rubrics.score_columns import ScoreColumns
+from pollex.services.pool import packed_turns, unpacked_turns
+from pollex.services.scorer import BatchScorer
 
 
 def test_rows_are_the_same_whatever_the_batch_and_after_a_journey_to_another_process(learnt: Learnt) -> None:
     conversations = list(read_logs(learnt.log))[:24]
-    scorer = UnitScorer(RubricSet.load(learnt.rubrics))
-    whole = scorer.rows(conversations)
+    scorer = BatchScorer(RubricSet.load(learnt.rubrics))
+    whole = list(rows(scorer.scores(conversations), scorer.rubrics))
     assert len({row["id"] for row in whole}) == 24
     assert any(row["netsat"] is not None for row in whole)
     travelled = pickle.loads(pickle.dumps(scorer))
     for size in (1, 7):
-        parts = [travelled.rows(conversations[start : start + size]) for start in range(0, 24, size)]
-        assert [row for part in parts for row in part] == whole
+        parts = [travelled.scores(conversations[start : start + size]) for start in range(0, 24, size)]
+        assert [row for part in parts for row in rows(part, scorer.rubrics)] == whole
+        assert list(rows(pickle.loads(pickle.dumps(ScoreColumns.joined(parts))), scorer.rubrics)) == whole
 
 
 def test_calls_of_tools_and_their_results_travel_with_their_turns() -> None:

@@ -23,6 +23,7 @@ from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.learning.thumbs import grades_of, stored
 from pollex.rubrics.netsat import entropy_of
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score_columns import AnswerColumns
 from pollex.rubrics.thumb_model import ThumbModel, judges_wanted
 
 
@@ -166,7 +167,7 @@ def test_answers_go_to_the_model_in_its_order_and_missing_ones_as_nan(learnt: Le
     assert known is not None
     model = ThumbModel(["b", "a"], known.model)
     answer = Answer(question_id="a", probabilities=(1.0, 0.0, 0.0, 0.0, 0.0), chosen=0, source="point")
-    rows = model.rows([[answer]])
+    rows = model.rows(AnswerColumns.of(["a"], [[answer]]))
     assert rows.shape == (1, 2, 5)
     assert np.isnan(rows[0, 0]).all()
     assert rows[0, 1].tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]

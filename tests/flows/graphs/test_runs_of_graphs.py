@@ -38,7 +38,7 @@ from pollex.services import learn_runs as runs
 from pollex.services.pool_review import Fork, rows_of
 from pollex.services.roles import embedded_record, embedded_roles
 from pollex.store.resume import find_run
-from pollex.store.rows import answer_rows, score_row
+from pollex.store.rows import AnswerCells, score_block
 from pollex.store.store import Store
 from pollex.store.traces import conversation_trace, run_tree
 
@@ -121,7 +121,11 @@ async def test_a_judge_that_fails_on_one_conversation_leaves_all_others_their_sc
     broken = await score(logs, rubrics, PlainJudge(except_for("c007", raises(ValueError(SECRET)))), kept)
     assert (whole.counts, broken.counts) == ({"scored": 48}, {"error": 1, "scored": 47})
     before, after = (
-        {found.conversation_id: found for found in scores_of(kept, one.run, rubrics, logs.conversations)}
+        {
+            found.conversation_id: found
+            for some in scores_of(kept, one.run, rubrics, logs.conversations)
+            for found in some
+        }
         for one in (whole, broken)
     )
     assert {id_ for id_ in before if before[id_] != after[id_]} == {"c007"}
@@ -467,11 +471,11 @@ async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stan
             ]
             pairs = list(zip(questions, answers, strict=True))
             rng.shuffle(pairs)
-            kept.put(answer_rows(run.id, conversation, [q for q, _ in pairs], [a for _, a in pairs], "f"))
-            kept.put([score_row(run.id, netsat.score(conversation.id, answers))])
+            kept.put(AnswerCells(run.id).of(conversation, [q for q, _ in pairs], [a for _, a in pairs], "f"))
+            kept.put([score_block(run.id, netsat.score_all({conversation.id: answers}))])
     await kept.settle()
     counted = outcome_counts(kept, run.id)
-    found = [score.outcome for score in scores_of(kept, run.id, rubrics, logs.conversations)]
+    found = [one for some in scores_of(kept, run.id, rubrics, logs.conversations) for one in some.column("outcome")]
     assert counted == {outcome: found.count(outcome) for outcome in sorted(set(found))}
     assert len(counted) >= 4
     assert sum(counted.values()) == 48

@@ -18,6 +18,7 @@ from web_site import client_of, made_app, made_store
 from pollex.calibration.thumbs import fitted, probability_positive
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score_columns import AnswerColumns
 from pollex.services.label_figures import label_figures
 from pollex.store.resume import answers_of, runs
 from pollex.store.store import Store
@@ -47,7 +48,7 @@ def test_a_label_moves_the_probabilities_as_much_as_leaving_it_out_by_hand(learn
     assert record.held_out is not None
     assert figures.curve[-1].loss.value == pytest.approx(record.held_out.log_loss.value, abs=1e-6)
     top = figures.pulls[0]
-    given = model.rows([[*answers[row["id"]].values()] for row in rows])
+    given = model.rows(AnswerColumns.of(model.rubrics, [[*answers[row["id"]].values()] for row in rows]))
     train = [n for n, row in enumerate(rows) if row["side"] == "train" and row["label"] != "none"]
     left = [n for n in train if rows[n]["id"] != top.id]
     kinds = {rubric.id: rubric.polarity for rubric in found.rubrics}

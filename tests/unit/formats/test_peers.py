@@ -22,9 +22,9 @@ from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.judge_settings import JudgeSettings
-from pollex.rubrics.netsat import Score
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.score import Score
 from pollex.services.exchange import export_rubrics, export_texts, target_of
 from pollex.services.score import ScoreResult
 

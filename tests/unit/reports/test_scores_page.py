@@ -10,7 +10,8 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.reports import scores as page_of_scores
 from pollex.reports.scores import Tally, scores_page
 from pollex.rubrics.answers import LIKERT, Answer
-from pollex.rubrics.netsat import Score
+from pollex.rubrics.score import Score
+from pollex.rubrics.score_columns import ScoreColumns
 
 RUBRICS = rubric_set(rubrics=(rubric(1, "sat"), rubric(2, "dsat")))
 
@@ -43,7 +44,7 @@ def talk(number: int, words: str = "no") -> Conversation:
 
 def tallied(scores: list[Score] = SCORES) -> Tally:
     tally = Tally(RUBRICS)
-    assert list(tally.watch(scores)) == scores
+    tally.count(ScoreColumns.of(scores, [rubric.id for rubric in RUBRICS.rubrics]))
     return tally
 
 

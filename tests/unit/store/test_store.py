@@ -28,7 +28,7 @@ from pollex.store.resume import (
     runs,
     step,
 )
-from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, read_conversation, rubric_rows
+from pollex.store.rows import AnswerCells, conversation_rows, extraction_rows, read_conversation, rubric_rows
 from pollex.store.runs import Run, differences, is_worked_on
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow, ScoreRow
@@ -89,13 +89,10 @@ class TestRefusals:
         with Store.open(folder, read_only=True) as store, pytest.raises(WrongUse, match="for reading only"):
             store.put(conversation_rows("run", [conversation]))
 
-    def test_a_row_with_a_number_that_is_none_is_the_callers_error_and_stops_nothing(
-        self, folder: Path, conversation: Conversation, question: Question, answer: Answer
-    ) -> None:
-        odd = answer.model_copy(update={"probabilities": (float("nan"),)})
+    def test_a_row_with_a_number_that_is_none_is_the_callers_error_and_stops_nothing(self, folder: Path) -> None:
         with Store.open(folder) as store:
             with pytest.raises(ValueError, match="can't keep"):
-                store.put(answer_rows("run", conversation, [question], [odd], "f"))
+                store.put([ScoreRow("run", "c", float("nan"), None, None, None)])
             begin(store)
 
     def test_nothing_in_a_query_reaches_other_files(self, folder: Path, conversation: Conversation) -> None:
@@ -189,8 +186,8 @@ class TestReadingBack:
         missing = Unanswered(question_id="r2", outcome="error", detail="timeout: late", judge="gpt")
         with Store.open(folder) as store:
             first = missing.model_copy(update={"question_id": "r1"})
-            store.put(answer_rows("run", conversation, [question], [first], "f"))
-            await store.write(answer_rows("run", conversation, [question, other], [answer, missing], "f"))
+            store.put(AnswerCells("run").of(conversation, [question], [first], "f"))
+            await store.write(AnswerCells("run").of(conversation, [question, other], [answer, missing], "f"))
             assert answers_of(store, "run") == {conversation.id: {"r1": answer, "r2": missing}}
             assert answers_of(store, "run", fingerprint="f") == answers_of(store, "run")
             assert answers_of(store, "run", fingerprint="g") == {}

@@ -12,7 +12,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Question
 from pollex.rubrics.rubric import Rubric
-from pollex.store.rows import answer_rows, conversation_rows, extraction_rows, rubric_rows
+from pollex.store.rows import AnswerCells, conversation_rows, extraction_rows, rubric_rows
 from pollex.store.spans import LONGEST_ERROR, Tracer
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, SpanRow
@@ -115,7 +115,7 @@ async def test_a_conversation_shows_everything_that_happened_to_it(
     tracer = Tracer(store, "run")
     for one in (other, conversation):
         store.put(conversation_rows("run", [one], side="test"))
-        store.put(answer_rows("run", one, [question], [answer], "f"))
+        store.put(AnswerCells("run").of(one, [question], [answer], "f"))
         with tracer.span("judge", kind="role", item=one.id, inputs=[rubric.id]) as opened:
             opened.outputs([rubric.id])
     store.put(extraction_rows("run", conversation.id, extraction))
