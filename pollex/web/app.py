@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable
 from difflib import get_close_matches
 from importlib.metadata import version
 
@@ -21,33 +20,8 @@ from pollex.web import frame, links
 from pollex.web.faults import NothingYet
 from pollex.web.guard import Door, Guard
 from pollex.web.nothing import nothing_yet
-from pollex.web.pages import (
-    adjudication,
-    agreement,
-    calibration,
-    calibrators,
-    check,
-    children,
-    chosen,
-    compare,
-    conversation,
-    conversations,
-    data,
-    drafts,
-    home,
-    label,
-    replay,
-    run_states,
-    runs,
-    search,
-    sets,
-    share,
-    studies,
-    talk,
-    thumbs,
-    waiting,
-)
 from pollex.web.site import Site
+from pollex.web.views import every_route
 
 log = logging.getLogger("pollex.web")
 
@@ -68,34 +42,11 @@ def application(site: Site, door: Door) -> Guard:
 
 
 def routes() -> list[BaseRoute]:
-    """List all routes; those of a page are in its module."""
+    """List all routes; those of a page stand with its function."""
     return [
         Route(links.HEALTH, health),
         Route(f"{links.STATIC}/{{edition}}/{{name}}", static),
-        *home.ROUTES,
-        *data.ROUTES,
-        *conversations.ROUTES,
-        *search.ROUTES,
-        *conversation.ROUTES,
-        *runs.ROUTES,
-        *run_states.ROUTES,
-        *sets.ROUTES,
-        *adjudication.ROUTES,
-        *agreement.ROUTES,
-        *calibration.ROUTES,
-        *calibrators.ROUTES,
-        *label.ROUTES,
-        *share.ROUTES,
-        *studies.ROUTES,
-        *talk.ROUTES,
-        *thumbs.ROUTES,
-        *chosen.ROUTES,
-        *waiting.ROUTES,
-        *replay.ROUTES,
-        *drafts.ROUTES,
-        *compare.ROUTES,
-        *check.ROUTES,
-        *children.ROUTES,
+        *every_route(),
     ]
 
 
@@ -148,6 +99,3 @@ def _unexpected(request: Request, error: Exception) -> Response:
     log.error("%s %s", number, request.scope["path"], exc_info=error)
     what = f"unexpected {type(error).__name__}"
     return frame.refusal(request.scope, 500, what, f"the server's output has more under {number}")
-
-
-Page = Callable[[Request], Response]

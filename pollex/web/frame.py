@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment
+from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
@@ -38,7 +38,10 @@ PAGES = (
 @cache
 def environment() -> Environment:
     """Make the template environment: that of the reports, with the application's links."""
-    made = of_reports().overlay()
+    reports = of_reports()
+    assert reports.loader is not None, "the reports have templates"
+    ours = PrefixLoader({"web": PackageLoader("pollex.web", "templates")})
+    made = reports.overlay(loader=ChoiceLoader([ours, reports.loader]))
     made.filters = made.filters | {each.__name__: each for each in (*words.FILTERS, doubt)}
     made.globals = made.globals | {"links": links, "static": static, "PAGES": PAGES, "guest": None}
     return made

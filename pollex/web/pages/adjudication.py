@@ -7,20 +7,19 @@ from collections.abc import Sequence
 
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from pollex.formats.questionnaires import SheetQuestion
 from pollex.reports.transcript import marked_turns
 from pollex.store.labels import Opinion, opinions
 from pollex.store.resume import conversations_of
 from pollex.store.tables import LabelRow, SheetRow, packed
-from pollex.web import frame, links
+from pollex.web import links
 from pollex.web.faults import Clash, Fault
-from pollex.web.forms import Form, answered, body, query, site_of
+from pollex.web.forms import Form
 from pollex.web.opinions import asked_about, disputed, sheet_questions
 from pollex.web.queues import QUESTION
+from pollex.web.site import Site
+from pollex.web.views import Data, Done, page, post
 
 Option = tuple[str | float, str]
 THUMBS: tuple[Option, ...] = (("up", "up"), ("down", "down"))
@@ -42,9 +41,9 @@ class DecisionForm(Form):
     question: str = QUESTION
 
 
-def adjudicate(request: Request) -> Response:
+@page(links.ADJUDICATE, "adjudicate.html", PlaceForm, here="Label")
+def adjudicate(site: Site, form: PlaceForm) -> Data:
     """Show the text on which annotators differ most, without their names."""
-    site, form = site_of(request), query(request, PlaceForm)
     known = sheet_questions(site.store)
     left = {
         one: differing
@@ -58,20 +57,17 @@ def adjudicate(request: Request) -> Response:
     found = next(conversations_of(site.store, said[0].run, ids=[said[0].conversation]), None) if said else None
     options = options_of(question, known)
     words: dict[object, str] = dict(options)
-    return frame.page(
-        "adjudicate.html",
-        site=site.id,
-        here="Label",
-        text=text,
-        answers=[(chr(ord("A") + place % 26), words.get(one.value, one.value)) for place, one in enumerate(said)],
-        turns=marked_turns(found.turns, {}) if found else [],
-        left=len(of),
-        question=question,
-        asked=known[question].text if question in known else "",
-        options=options,
-        others={one: (len(every), known[one].text if one in known else "") for one, every in left.items()},
-        read_only=site.read_only,
-    )
+    return {
+        "text": text,
+        "answers": [(chr(ord("A") + place % 26), words.get(one.value, one.value)) for place, one in enumerate(said)],
+        "turns": marked_turns(found.turns, {}) if found else [],
+        "left": len(of),
+        "question": question,
+        "asked": known[question].text if question in known else "",
+        "options": options,
+        "others": {one: (len(every), known[one].text if one in known else "") for one, every in left.items()},
+        "read_only": site.read_only,
+    }
 
 
 def spread(said: Sequence[Opinion]) -> float:
@@ -88,10 +84,9 @@ def options_of(question: str, known: dict[str, SheetQuestion]) -> tuple[Option, 
     return known[question].options if question in known else THUMBS
 
 
-async def decide(request: Request) -> Response:
+@post("/api/adjudications", DecisionForm)
+async def decide(site: Site, form: DecisionForm) -> Done:
     """Keep a decision as a label of its own."""
-    site, form = site_of(request), await body(request, DecisionForm)
-    site.require_writing()
     async with site.turn:
         known = await run_in_threadpool(sheet_questions, site.store)
         options = options_of(form.question, known)
@@ -104,7 +99,7 @@ async def decide(request: Request) -> Response:
             raise Clash("the annotators no longer disagree about this text", remedy="go on with the next one")
         label = _decision(said[0], form, value)
         await site.store.write([label, SheetRow(label.id, comment=form.reason, saw=("others",))])
-    return answered(request, links.address(links.ADJUDICATE, question=form.question), {"label": label.id})
+    return links.address(links.ADJUDICATE, question=form.question), {"label": label.id}
 
 
 def _decision(about: Opinion, form: DecisionForm, value: str | float) -> LabelRow:
@@ -117,9 +112,3 @@ def _decision(about: Opinion, form: DecisionForm, value: str | float) -> LabelRo
         value=packed(value),
         source="adjudicated",
     )
-
-
-ROUTES = [
-    Route(links.ADJUDICATE, adjudicate),
-    Route("/api/adjudications", decide, methods=["POST"]),
-]

@@ -10,9 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from pollex.agents.task import persons_question
 from pollex.conversations.conversation import Conversation, messages_of
@@ -24,8 +22,8 @@ from pollex.services.precision import agreement
 from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
-from pollex.web import frame, links
-from pollex.web.forms import Form, query, site_of
+from pollex.web import links
+from pollex.web.forms import Form
 from pollex.web.listing import lens_for
 from pollex.web.opinions import (
     asked_about,
@@ -38,6 +36,7 @@ from pollex.web.opinions import (
 )
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
+from pollex.web.views import Data, page
 
 
 class AgreementForm(Form):
@@ -54,35 +53,41 @@ class ExportForm(Form):
     shape: Literal["log", "long"] = "log"
 
 
-def agree(request: Request) -> Response:
+@page(links.AGREEMENT, "agreement.html", AgreementForm, here="Label", api="/api/agreement")
+def agree(site: Site, form: AgreementForm, as_json: bool) -> Data:
     """Show how far annotators agree, with each other and with the log."""
-    site = site_of(request)
     asked = asked_about(site.store)
-    question = query(request, AgreementForm).question or next(iter(asked), QUESTION)
+    question = form.question or next(iter(asked), QUESTION)
     said = said_about(site.store, question)
     people = people_in(said)
+    names = sorted({one.annotator for one in people})
+    if as_json:
+        return {
+            "question": question,
+            "questions": asked,
+            "all": agreement(people),
+            "pairs": [{"people": [a, b], "alpha": one} for a, b, one in between(people)],
+            "with_oneself": with_oneself(site.store, question),
+            "each_with_oneself": {name: with_oneself(site.store, question, name) for name in names},
+        }
     log, rubrics = (_others(site, people, column) for column in ("label", "decided"))
     known = sheet_questions(site.store)
     judge = _judged(site, people, known[question]) if question in known else []
-    names = sorted({one.annotator for one in people})
-    return frame.page(
-        "agreement.html",
-        question=question,
-        questions={one: known[one].text if one in known else one for one in asked},
-        own=with_oneself(site.store, question),
-        each={name: with_oneself(site.store, question, name) for name in names} if len(names) > 1 else {},
-        site=site.id,
-        here="Label",
-        all=agreement(people),
-        pairs=between(people),
-        log=agreement([*people, *log]) if question == QUESTION else None,
-        rubrics=agreement([*people, *rubrics]) if question == QUESTION else None,
-        judge=agreement([*people, *judge]) if judge else None,
-        ensembles=_ensembles(site, people, question),
-        n=len(people),
-        random=sum(one.drawn == "random" for one in people),
-        disputed=len(disputed(said)),
-    )
+    return {
+        "question": question,
+        "questions": {one: known[one].text if one in known else one for one in asked},
+        "own": with_oneself(site.store, question),
+        "each": {name: with_oneself(site.store, question, name) for name in names} if len(names) > 1 else {},
+        "all": agreement(people),
+        "pairs": between(people),
+        "log": agreement([*people, *log]) if question == QUESTION else None,
+        "rubrics": agreement([*people, *rubrics]) if question == QUESTION else None,
+        "judge": agreement([*people, *judge]) if judge else None,
+        "ensembles": _ensembles(site, people, question),
+        "n": len(people),
+        "random": sum(one.drawn == "random" for one in people),
+        "disputed": len(disputed(said)),
+    }
 
 
 def _others(site: Site, people: list[Opinion], column: Literal["label", "decided"]) -> list[Opinion]:
@@ -141,9 +146,9 @@ def _ensembles(site: Site, people: list[Opinion], question: str) -> list[tuple[R
     return found
 
 
-def export(request: Request) -> Response:
+@page("/api/export", form=ExportForm)
+def export(site: Site, form: ExportForm) -> Response:
     """Send labels as a log for `learn`, or as a table for `calibrate`."""
-    site, form = site_of(request), query(request, ExportForm)
     sources = form.sources.split(",")
     said = [one for one in opinions(site.store, QUESTION) if one.source in sources]
     said = [one for one in said if form.drawn == "all" or one.drawn == form.drawn]
@@ -191,9 +196,3 @@ def _long(said: list[Opinion]) -> str:
 
 def _file(name: str, kind: str, text: str) -> Response:
     return Response(text, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-
-ROUTES = [
-    Route(links.AGREEMENT, agree),
-    Route("/api/export", export),
-]

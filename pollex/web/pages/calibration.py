@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
-
-from pollex.web import frame, links
+from pollex.web import links
 from pollex.web.calibrated import (
     FEWEST,
     SOURCES,
@@ -21,8 +17,10 @@ from pollex.web.calibrated import (
     with_labels,
 )
 from pollex.web.fields import fields_of, learned_netsat, times_among, weeks
-from pollex.web.forms import Form, query, site_of
+from pollex.web.forms import Form
 from pollex.web.listing import SCORING, lens_for, scoring_run
+from pollex.web.site import Site
+from pollex.web.views import Data, page
 
 MOST_RUNS = 5
 
@@ -41,9 +39,9 @@ class CalibrationForm(Form):
     time: str = ""
 
 
-def calibration(request: Request) -> Response:
+@page(links.CALIBRATION, "calibration.html", CalibrationForm, here="Calibration")
+def calibration(site: Site, form: CalibrationForm) -> Data:
     """Show bands, tails, subgroups, and drift beside other runs."""
-    site, form = site_of(request), query(request, CalibrationForm)
     run = scoring_run(site, form.run)
     lens = with_labels(lens_for(site, run), site.store, form.source)
     every = [one for one in site.runs() if one.command in SCORING]
@@ -57,32 +55,26 @@ def calibration(request: Request) -> Response:
     named = site.set_of(run)
     fields = fields_of(site, run, lens)
     times = times_among(fields)
-    return frame.page(
-        "calibration.html",
-        site=site.id,
-        here="Calibration",
-        run=run,
-        runs=every,
-        source=form.source,
-        sources=SOURCES,
-        named=named,
-        calibrators=sorted(site.calibrators),
-        labels=labels,
-        fewest=FEWEST,
-        enough=enough,
-        bands=bands(lens) if enough else [],
-        score_bands=score_bands(lens) if enough else [],
-        diagram=reliability_of(lens) if enough else None,
-        tails=tails(lens) if enough else [],
-        subgroups=subgroups(lens, fields.get(form.by)) if enough else [],
-        form=form,
-        fields=[*fields],
-        times=[*times],
-        weeks=weeks(lens, times[form.time], named.rubric_set if named else None, learned_netsat(site, named))
+    return {
+        "run": run,
+        "runs": every,
+        "source": form.source,
+        "sources": SOURCES,
+        "named": named,
+        "calibrators": sorted(site.calibrators),
+        "labels": labels,
+        "fewest": FEWEST,
+        "enough": enough,
+        "bands": bands(lens) if enough else [],
+        "score_bands": score_bands(lens) if enough else [],
+        "diagram": reliability_of(lens) if enough else None,
+        "tails": tails(lens) if enough else [],
+        "subgroups": subgroups(lens, fields.get(form.by)) if enough else [],
+        "form": form,
+        "fields": [*fields],
+        "times": [*times],
+        "weeks": weeks(lens, times[form.time], named.rubric_set if named else None, learned_netsat(site, named))
         if form.time in times
         else [],
-        drift=site.kept(("drift", lens.version, *(one[1].version for one in others)), lambda: drift(lens, others)),
-    )
-
-
-ROUTES = [Route(links.CALIBRATION, calibration)]
+        "drift": site.kept(("drift", lens.version, *(one[1].version for one in others)), lambda: drift(lens, others)),
+    }

@@ -6,9 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from pollex.errors import BadInput
 from pollex.graphs.context import Progress
@@ -16,27 +14,26 @@ from pollex.reports.calibration import on_page
 from pollex.reports.calibration_data import CalibrationData
 from pollex.store.store import Store
 from pollex.web import frame, links
-from pollex.web.forms import Nothing, query, site_of
 from pollex.web.site import NamedSet, Site
 from pollex.web.soon import Soon
+from pollex.web.views import Data, page
 
 IN_RUN = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT unnest(?))"
 PATIENCE = 0.3
 """Seconds that a page waits for figures before it says that they are being worked out."""
 
 
-def calibrator(request: Request) -> Response:
+@page(f"{links.CALIBRATION}/{{calibrator}}")
+def calibrator(site: Site, calibrator_id: str) -> Response:
     """Show a calibrator that was named at the start, or that of a rubric set."""
-    site, name = site_of(request), request.path_params["calibrator"]
-    query(request, Nothing)
-    soon = _soon(site, name)
+    soon = _soon(site, calibrator_id)
     soon.wait(PATIENCE)
-    shown = {"site": site.id, "here": "Calibration", "name": name, "soon": soon}
-    if name in site.calibrators:
-        parts = on_page(soon.value) if soon.value else {}
+    shown: Data = {"site": site.id, "here": "Calibration", "name": calibrator_id, "soon": soon}
+    if calibrator_id in site.calibrators:
+        parts = on_page(soon.value) if soon.value else {"data": None}
         opens = opens_of(site, {text.id for one in soon.value.predicted for text in one.tail}) if soon.value else {}
-        return frame.page("calibrator.html", **shown, opens=opens, **({"data": None} | parts))
-    named = _named(site, name)
+        return frame.page("calibrator.html", **shown, opens=opens, **parts)
+    named = _named(site, calibrator_id)
     runs = {run.id for run in site.runs()}
     labels = site.store.value("SELECT count(DISTINCT text_hash) FROM labels WHERE annotator <> ''")
     return frame.page("set_calibrator.html", **shown, named=named, in_store=named.run in runs, labels=labels)
@@ -52,10 +49,10 @@ def opens_of(site: Site, texts: set[str]) -> dict[str, str]:
     return found
 
 
-def live(request: Request) -> Response:
+@page(f"{links.CALIBRATION}/{{calibrator}}/live")
+def live(site: Site, calibrator_id: str) -> Response:
     """Return the part of the page that says what is being worked out."""
-    query(request, Nothing)
-    soon = _soon(site_of(request), request.path_params["calibrator"])
+    soon = _soon(site, calibrator_id)
     return frame.page("soon.html", headers={"X-Pollex-Ended": "again" if soon.over else ""}, soon=soon)
 
 
@@ -101,9 +98,3 @@ def _found(path: Path, folder: Path) -> str:
     """Return where a table lies: as it was named, or beside the calibrator; else its name, for the error to tell."""
     places = [path, folder.parent / path, folder.parent / path.name, folder / path.name]
     return str(next((place for place in places if place.exists()), path))
-
-
-ROUTES = [
-    Route(f"{links.CALIBRATION}/{{calibrator}}", calibrator),
-    Route(f"{links.CALIBRATION}/{{calibrator}}/live", live),
-]

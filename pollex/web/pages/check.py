@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-
 from pollex.errors import WrongUse
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
-from pollex.web import frame, links
+from pollex.web import links
 from pollex.web.faults import Fault
-from pollex.web.forms import Form, query, site_of
+from pollex.web.forms import Form
 from pollex.web.listing import SCORING, lens_for, scoring_run
 from pollex.web.pages.compare import MOST, by_one_set
 from pollex.web.site import NamedSet, Site
+from pollex.web.views import Data, page
 
 if TYPE_CHECKING:
     from pollex.services.check import CheckResult
@@ -57,27 +54,27 @@ class Checked:
     unscored: int
 
 
-def check(request: Request) -> Response:
+@page(links.CHECK, "check.html", CheckForm, here="Runs")
+def check(site: Site, form: CheckForm, as_json: bool) -> Data:
     """Let people choose a baseline and a condition; show whether it fails, passes or is open."""
-    site, form = site_of(request), query(request, CheckForm)
+    if as_json:
+        found = checked(site, form, site.run(form.run), site.run(form.against))
+        return found.result.as_json() | {"unscored": found.unscored}
     run = scoring_run(site, form.run)
     named = site.set_of(run)
     baselines = _baselines(site, run, named)
     against = site.run(form.against) if form.against else None
-    return frame.page(
-        "check.html",
-        site=site.id,
-        here="Runs",
-        form=form,
-        runs=[one for one in site.runs() if one.command in SCORING],
-        run=run,
-        named=named,
-        baselines=baselines,
-        against=against,
-        choices=choices_of(named.rubric_set) if named else {},
-        limit=LIMIT if form.limit is None else form.limit,
-        checked=checked(site, form, run, against) if against and form.conditions else None,
-    )
+    return {
+        "form": form,
+        "runs": [one for one in site.runs() if one.command in SCORING],
+        "run": run,
+        "named": named,
+        "baselines": baselines,
+        "against": against,
+        "choices": choices_of(named.rubric_set) if named else {},
+        "limit": LIMIT if form.limit is None else form.limit,
+        "checked": checked(site, form, run, against) if against and form.conditions else None,
+    }
 
 
 def choices_of(found: RubricSet) -> dict[str, str]:
@@ -125,13 +122,3 @@ def _baselines(site: Site, run: Run, named: NamedSet | None) -> list[Run]:
     """Return the runs that the same rubric set scored, the last one first."""
     others = [one for one in site.runs() if one.command in SCORING and one.id != run.id]
     return [one for one in others if named and (other := site.set_of(one)) and other.id == named.id]
-
-
-def as_json(request: Request) -> Response:
-    """Return what `pollex check --json` prints."""
-    site, form = site_of(request), query(request, CheckForm)
-    found = checked(site, form, site.run(form.run), site.run(form.against))
-    return JSONResponse({"ok": True} | found.result.as_json() | {"unscored": found.unscored})
-
-
-ROUTES = [Route(links.CHECK, check), Route("/api/check", as_json)]

@@ -6,9 +6,6 @@ import secrets
 
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from pollex.store.desk import ChosenRow
 from pollex.store.resume import conversations_of
@@ -16,9 +13,10 @@ from pollex.store.runs import Run
 from pollex.store.tables import QueueRow, now
 from pollex.web import links
 from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Form, answered, body, site_of
+from pollex.web.forms import Form
 from pollex.web.queues import CHOSEN, queue_of, queues_of
 from pollex.web.site import Site
+from pollex.web.views import Done, post
 
 MOST = 500
 
@@ -35,10 +33,9 @@ class ChosenForm(Form):
     who: str = ""
 
 
-async def choose(request: Request) -> Response:
+@post("/api/chosen", ChosenForm)
+async def choose(site: Site, form: ChosenForm) -> Done:
     """Put conversations into a queue."""
-    site, form = site_of(request), await body(request, ChosenForm)
-    site.require_writing()
     if not form.id:
         raise Fault("no conversation is ticked", remedy="tick those that are to be in the queue")
     run = await run_in_threadpool(site.run, form.run)
@@ -48,7 +45,7 @@ async def choose(request: Request) -> Response:
         new = not await run_in_threadpool(_is_kept, site, queue)
         await site.store.write([queue, *rows] if new else rows)
     back = links.conversation(run.id, form.id[0], of=form.of, who=form.who) if form.reading else ""
-    return answered(request, back or f"{links.LABEL}/{queue.id}", {"queue": queue.id, "added": len(rows)})
+    return back or f"{links.LABEL}/{queue.id}", {"queue": queue.id, "added": len(rows)}
 
 
 def _queue(site: Site, run: Run, form: ChosenForm) -> QueueRow:
@@ -89,6 +86,3 @@ def queues_with(site: Site, run: Run, conversation: str) -> tuple[list[dict[str,
     within = site.store.rows(OF_CONVERSATION, [run.id, conversation])
     names = {row["id"] for row in within}
     return within, [queue for queue in queues_of(site.store) if queue.run == run.id and queue.id not in names]
-
-
-ROUTES = [Route("/api/chosen", choose, methods=["POST"])]

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.responses import RedirectResponse, Response
 
 from pollex.errors import BadCalibrator
 from pollex.services.set_differences import diff_sets
 from pollex.store.runs import Run
 from pollex.store.runs import differences as changed_parts
-from pollex.web import frame, links
+from pollex.web import links
 from pollex.web.comparing import Pairs, differences, pairs_of, scatter
 from pollex.web.faults import Fault
-from pollex.web.forms import Form, query, site_of
+from pollex.web.forms import Form
 from pollex.web.lens import Lens
 from pollex.web.listing import SCORING, lens_for
 from pollex.web.model_beside import beside
 from pollex.web.pages.runs import counted
 from pollex.web.site import NamedSet, Site
+from pollex.web.views import Data, page
 from pollex.web.words import given
 
 if TYPE_CHECKING:
@@ -40,43 +40,42 @@ class CompareForm(Form):
     run: str = ""
 
 
-def compare(request: Request) -> Response:
+@page(links.COMPARE, "compare.html", CompareForm, here="Runs")
+def compare(site: Site, form: CompareForm, request: Request, as_json: bool) -> Data | Response:
     """Show two runs side by side."""
-    site, form = site_of(request), query(request, CompareForm)
     if form.run:
         return _of_ticked(site, request.query_params.getlist("run"))
     scoring = [run for run in site.runs() if run.command in SCORING]
-    if not (form.a and form.b):
-        return frame.page("compare.html", site=site.id, here="Runs", runs=scoring, a=None, b=None, form=form)
+    if not (form.a and form.b) and not as_json:
+        return {"runs": scoring, "a": None, "b": None, "form": form}
     a, b = site.run(form.a), site.run(form.b)
     of_a, of_b = lens_for(site, a), lens_for(site, b)
     sets = [site.set_of(run) for run in (a, b)]
     pairs, figures = _compared(site, of_a, of_b, sets)
+    if as_json:
+        return _told(pairs, figures)
     thetas = [named.rubric_set.theta if named else None for named in sets]
-    return frame.page(
-        "compare.html",
-        site=site.id,
-        here="Runs",
-        runs=scoring,
-        form=form,
-        a=a,
-        b=b,
-        pairs=pairs,
-        figures=figures,
-        beside=beside(site, (a, b), (of_a, of_b), sets, pairs),
-        comparison=by_one_set(site, (a, b), (of_a, of_b), sets),
-        one_scale="NetSAT" in figures,
-        too_many=_alike(sets) and max(len(of_a), len(of_b)) > MOST,
-        drawing=scatter(pairs, (thetas[0], thetas[1])),
-        differ=changed_parts(a.fingerprint, b.fingerprint),
-        arguments=_arguments(a, b),
-        counts=(counted(site, a), counted(site, b)),
-        rubrics=diff_sets(sets[0].rubric_set, sets[1].rubric_set) if sets[0] and sets[1] else None,
-        flips=[
+    return {
+        "runs": scoring,
+        "form": form,
+        "a": a,
+        "b": b,
+        "pairs": pairs,
+        "figures": figures,
+        "beside": beside(site, (a, b), (of_a, of_b), sets, pairs),
+        "comparison": by_one_set(site, (a, b), (of_a, of_b), sets),
+        "one_scale": "NetSAT" in figures,
+        "too_many": _alike(sets) and max(len(of_a), len(of_b)) > MOST,
+        "drawing": scatter(pairs, (thetas[0], thetas[1])),
+        "differ": changed_parts(a.fingerprint, b.fingerprint),
+        "arguments": _arguments(a, b),
+        "counts": (counted(site, a), counted(site, b)),
+        "rubrics": diff_sets(sets[0].rubric_set, sets[1].rubric_set) if sets[0] and sets[1] else None,
+        "flips": [
             (*pairs.ids[i], float(pairs.netsat[0][i]), float(pairs.netsat[1][i]), int(pairs.label[i]))
             for i in pairs.flips[:FLIPS].tolist()
         ],
-    )
+    }
 
 
 def _of_ticked(site: Site, names: list[str]) -> Response:
@@ -124,18 +123,11 @@ def _arguments(a: Run, b: Run) -> list[tuple[str, str, str]]:
     return [row for row in told if row[1] != row[2]]
 
 
-def as_json(request: Request) -> Response:
-    """Return the figures and all flips as JSON."""
-    site, form = site_of(request), query(request, CompareForm)
-    of = [site.run(name) for name in (form.a, form.b)]
-    pairs, figures = _compared(site, lens_for(site, of[0]), lens_for(site, of[1]), [site.set_of(run) for run in of])
+def _told(pairs: Pairs, figures: dict[str, object]) -> Data:
+    """Return the figures and all flips."""
     flips = [
         {"a": pairs.ids[i][0], "b": pairs.ids[i][1], "netsat": [float(side[i]) for side in pairs.netsat]}
         for i in pairs.flips.tolist()
     ]
-    told = {name: vars(figure) for name, figure in figures.items()}
     about = {"n": len(pairs.ids), "only": pairs.only, "left_out": pairs.left_out}
-    return JSONResponse({"ok": True} | about | {"differences": told, "flips": flips})
-
-
-ROUTES = [Route(links.COMPARE, compare), Route("/api/compare", as_json)]
+    return about | {"differences": {name: vars(figure) for name, figure in figures.items()}, "flips": flips}

@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from pollex.errors import WrongUse
 from pollex.rubrics.netsat import entropy_of
@@ -19,15 +16,16 @@ from pollex.store.resume import rubrics_of as kept_rubrics
 from pollex.store.runs import Run
 from pollex.store.tables import ScoreRow
 from pollex.store.traces import ConversationTrace, conversation_trace
-from pollex.web import drawings, frame, links
+from pollex.web import drawings, links
 from pollex.web.explaining import Sums, explained, read
 from pollex.web.faults import NotThere
 from pollex.web.filters import FLAGS
-from pollex.web.forms import Form, query, site_of
+from pollex.web.forms import Form
 from pollex.web.listing import list_form, listing_of
 from pollex.web.pages.chosen import queues_with
 from pollex.web.queues import QUESTION
 from pollex.web.site import NamedSet, Site
+from pollex.web.views import Data, page
 
 
 class ConversationForm(Form):
@@ -39,41 +37,47 @@ class ConversationForm(Form):
     who: str = ""
 
 
-def conversation(request: Request) -> Response:
+@page(links.CONVERSATION, "conversation.html", ConversationForm, here="Conversations")
+def conversation(site: Site, form: ConversationForm, as_json: bool) -> Data:
     """Show a conversation beside the reasons for its score."""
-    site, form = site_of(request), query(request, ConversationForm)
     run = site.run(form.run)
     trace, rubrics, named, sums = looked_up(site, run, form.id)
+    if as_json:
+        return {
+            "conversation": trace.conversation,
+            "side": trace.side,
+            "score": vars(trace.score) if trace.score else None,
+            "parts": [_part_json(part) for part in sums.parts],
+            "sums": {"sat": sums.of("sat"), "dsat": sums.of("dsat")}
+            | {"never": sums.never, "unanswered": sums.unanswered},
+        }
     own = named.rubric_set if named else None
     within, queues = queues_with(site, run, form.id)
     before, behind = listing_of(site, list_form(form.of).model_copy(update={"run": run.id})).neighbors(form.id)
     score = trace.score
-    return frame.page(
-        "conversation.html",
-        site=site.id,
-        here="Conversations",
-        run=run,
-        form=form,
-        trace=trace,
-        flags=FLAGS,
-        turns=read(trace.conversation, trace.extraction, rubrics),
-        sums=sums,
-        named=named,
-        own=own,
-        guaranteed=guaranteed_of(score.netsat if score else None, own),
-        entropy=entropy_of(score.probability) if score and score.probability is not None else None,
-        good=good_of(score),
-        scale=scale_of(score.netsat, named.rubric_set) if named and score and score.netsat is not None else None,
-        draw=drawings.distribution,
-        before=before,
-        behind=behind,
-        elsewhere=elsewhere(site, run, trace),
-        people=[one for one in opinions(site.store, QUESTION) if one.text_hash == trace.conversation.text_hash],
-        in_batches=not trace.steps and trace.score is not None,
-        read_only=site.read_only,
-        within=within,
-        queues=queues,
-    )
+    return {
+        "run": run,
+        "form": form,
+        "trace": trace,
+        "flags": FLAGS,
+        "turns": read(trace.conversation, trace.extraction, rubrics),
+        "sums": sums,
+        "named": named,
+        "own": own,
+        "guaranteed": guaranteed_of(score.netsat if score else None, own),
+        "entropy": entropy_of(score.probability) if score and score.probability is not None else None,
+        "good": good_of(score),
+        "scale": scale_of(score.netsat, named.rubric_set) if named and score and score.netsat is not None else None,
+        "draw": drawings.distribution,
+        "before": before,
+        "behind": behind,
+        "elsewhere": elsewhere(site, run, trace),
+        "people": [one for one in opinions(site.store, QUESTION) if one.text_hash == trace.conversation.text_hash],
+        "in_batches": not trace.steps and trace.score is not None,
+        "read_only": site.read_only,
+        "within": within,
+        "queues": queues,
+    }
 
 
 def scale_of(netsat: float, own: RubricSet) -> Markup:
@@ -131,25 +135,7 @@ def elsewhere(site: Site, run: Run, trace: ConversationTrace) -> list[dict[str, 
     return [row | {"run": other.id} for other in others for row in site.store.ask(other.id, ALIKE, [text])]
 
 
-def as_json(request: Request) -> Response:
-    """Return a conversation with its score taken apart, as JSON."""
-    site, form = site_of(request), query(request, ConversationForm)
-    trace, _, _, sums = looked_up(site, site.run(form.run), form.id)
-    told = {
-        "ok": True,
-        "conversation": trace.conversation.model_dump(mode="json"),
-        "side": trace.side,
-        "score": vars(trace.score) if trace.score else None,
-        "parts": [_part_json(part) for part in sums.parts],
-        "sums": {"sat": sums.of("sat"), "dsat": sums.of("dsat"), "never": sums.never, "unanswered": sums.unanswered},
-    }
-    return JSONResponse(told)
-
-
 def _part_json(part: Any) -> dict[str, Any]:
     answer = part.answer.model_dump(mode="json") if part.answer else None
     rubric = {name: getattr(part.rubric, name) for name in ("id", "text", "polarity")}
     return {"rubric": rubric, "answer": answer, "adds": part.adds}
-
-
-ROUTES = [Route(links.CONVERSATION, conversation), Route("/api/conversation", as_json)]

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from pollex.formats.csv_rows import escape_formula
 from pollex.formats.write import write_rows
@@ -21,10 +20,11 @@ from pollex.web import drawings, frame, links
 from pollex.web.calibrated import Source
 from pollex.web.faults import Clash
 from pollex.web.filters import FACETS
-from pollex.web.forms import query, site_of
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import RANGES, ListForm, Listing, Row, listing_of, row_json
 from pollex.web.queues import queues_of
+from pollex.web.site import Site
+from pollex.web.views import Data, page
 
 COLUMNS = (
     ("place", "Conversation", False),
@@ -49,10 +49,14 @@ WHOSE: dict[Source, str] = {"log": "in the log", "person": "of people", "adjudic
 FROM_PEOPLE = "SELECT 1 FROM labels WHERE question = 'thumb' AND annotator <> '' LIMIT 1"
 
 
-def conversations(request: Request) -> Response:
+@page(links.CONVERSATIONS, form=ListForm)
+def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -> Data | Response:
     """Show a window of the list, or only its rows on request."""
-    site, form = site_of(request), query(request, ListForm)
     listing = listing_of(site, form)
+    if as_json:
+        _require_version(listing)
+        rows = [row_json(row) for row in listing.rows()]
+        return {"total": listing.total, "version": listing.lens.version, "rows": rows}
     headers = {
         "X-Pollex-Total": str(listing.total),
         "X-Pollex-Version": listing.lens.version,
@@ -85,23 +89,15 @@ def conversations(request: Request) -> Response:
     )
 
 
-def as_json(request: Request) -> Response:
-    """Return a window of the list as JSON."""
-    listing = listing_of(site_of(request), query(request, ListForm))
-    _require_version(listing)
-    rows = [row_json(row) for row in listing.rows()]
-    return JSONResponse({"ok": True, "total": listing.total, "version": listing.lens.version, "rows": rows})
-
-
 class DownloadForm(ListForm):
     """A list, and as what to send it."""
 
     kind: Literal["csv", "jsonl", "parquet"] = "csv"
 
 
-def download(request: Request) -> Response:
+@page("/api/conversations/file", form=DownloadForm)
+def download(site: Site, form: DownloadForm) -> Response:
     """Send all that a list has, row by row, in its order."""
-    site, form = site_of(request), query(request, DownloadForm)
     listing = listing_of(site, form)
     if form.kind == "parquet":
         return _parquet(listing)
@@ -146,9 +142,3 @@ def _require_version(listing: Listing) -> None:
 
 TYPES = {"int": "BIGINT", "str": "VARCHAR", "float": "DOUBLE"}
 """DuckDB's types of a row's fields."""
-
-ROUTES = [
-    Route(links.CONVERSATIONS, conversations),
-    Route("/api/conversations", as_json),
-    Route("/api/conversations/file", download),
-]

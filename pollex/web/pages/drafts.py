@@ -11,7 +11,6 @@ from pydantic import ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from pollex.rubrics.edits import ENDING, Entry, applied, entries_of, toml_of
 from pollex.rubrics.records import ChosenRubric
@@ -24,10 +23,11 @@ from pollex.store.runs import Run
 from pollex.store.tables import now, packed, unpacked
 from pollex.web import frame, links
 from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Form, Nothing, answered, body, query, site_of
+from pollex.web.forms import Form
 from pollex.web.listing import run_that_asked
 from pollex.web.refitting import cost_of, judges_of, laid_out
 from pollex.web.site import NamedSet, Site
+from pollex.web.views import Data, Done, page, post
 
 NEW = "new"
 
@@ -53,14 +53,13 @@ class DraftForm(Form):
     version: int
 
 
-async def begin(request: Request) -> Response:
+@post("/api/drafts", BeginForm)
+async def begin(site: Site, form: BeginForm) -> Done:
     """Begin a draft with a set as it is."""
-    site, form = site_of(request), await body(request, BeginForm)
-    site.require_writing()
     named = await run_in_threadpool(site.set, form.set)
     row = _row(secrets.token_hex(4), 1, named, entries_of(named.rubric_set.rubrics, named.rubric_set.off))
     await site.store.write([row])
-    return answered(request, f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": 1})
+    return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": 1}
 
 
 def _row(id_: str, version: int, named: NamedSet, entries: Sequence[Entry]) -> DraftRow:
@@ -77,12 +76,11 @@ def draft_of(site: Site, id_: str) -> tuple[DraftRow, tuple[Entry, ...], NamedSe
     return row, tuple(Entry.model_validate(one) for one in unpacked(row.payload)), site.set(row.base)
 
 
-def draft(request: Request) -> Response:
+@page(f"{links.DRAFTS}/{{draft}}")
+def draft(site: Site, draft_id: str, as_json: bool) -> Data | Response:
     """Show a draft to edit."""
-    site = site_of(request)
-    query(request, Nothing)
-    row, entries, named = draft_of(site, request.path_params["draft"])
-    return _page(site, row, entries, named)
+    row, entries, named = draft_of(site, draft_id)
+    return _told(row, entries) if as_json else _page(site, row, entries, named)
 
 
 def _page(
@@ -161,13 +159,12 @@ def _edited(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
 NONE_ON = "no rubric is on"
 
 
-async def keep(request: Request) -> Response:
+@post("/api/drafts/{draft}", DraftForm)
+async def keep(site: Site, form: DraftForm, draft_id: str, request: Request) -> Done | Response:
     """Keep a new version of a draft; what was typed over an older one comes back beside the newer."""
-    site, form = site_of(request), await body(request, DraftForm)
-    site.require_writing()
     given = form.model_extra or {}
     async with site.turn:
-        row, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
+        row, entries, named = await run_in_threadpool(draft_of, site, draft_id)
         if form.version != row.version:
             if frame.wants_json(request.scope):
                 return _newer(row, entries)
@@ -175,7 +172,7 @@ async def keep(request: Request) -> Response:
             return await run_in_threadpool(_page, site, row, _typed(entries, given), named, entries, new)
         kept = _row(row.id, row.version + 1, named, _edited(entries, given))
         await site.store.write([kept])
-    return answered(request, f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version})
+    return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version}
 
 
 class AgainForm(Form):
@@ -184,26 +181,18 @@ class AgainForm(Form):
     version: int = Field(ge=1)
 
 
-async def take_again(request: Request) -> Response:
+@post("/api/drafts/{draft}/again", AgainForm)
+async def take_again(site: Site, form: AgainForm, draft_id: str) -> Done:
     """Keep an earlier version of a draft as its newest: nothing is lost by it."""
-    site, form = site_of(request), await body(request, AgainForm)
-    site.require_writing()
     async with site.turn:
-        row, _, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
+        row, _, named = await run_in_threadpool(draft_of, site, draft_id)
         sql = "SELECT payload FROM drafts WHERE id = ? AND version = ?"
         payload = await run_in_threadpool(site.store.value, sql, [row.id, form.version])
         if payload is None:
             raise NotThere(f"the draft has no version {form.version}", remedy="its page has those there are")
         kept = DraftRow(row.id, row.version + 1, now(), named.id, named.name, payload)
         await site.store.write([kept])
-    return answered(request, f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version})
-
-
-def as_json(request: Request) -> Response:
-    """Return a draft as JSON."""
-    query(request, Nothing)
-    row, entries, _ = draft_of(site_of(request), request.path_params["draft"])
-    return JSONResponse({"ok": True} | _told(row, entries))
+    return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version}
 
 
 def _newer(row: DraftRow, entries: Sequence[Entry]) -> Response:
@@ -217,11 +206,10 @@ def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
     return {"draft": row.id, "version": row.version, "set": row.base, "entries": told}
 
 
-async def look_ahead(request: Request) -> Response:
+@post("/api/drafts/{draft}/preview", DraftForm)
+async def look_ahead(site: Site, form: DraftForm, draft_id: str) -> Response:
     """Show what the words in the form would do, under the old θ; nothing is kept."""
-    site, form = site_of(request), await body(request, DraftForm)
-    site.require_writing()
-    row, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
+    row, entries, named = await run_in_threadpool(draft_of, site, draft_id)
     on = _applied(named, _edited(entries, form.model_extra or {}))[0]
     run = await run_in_threadpool(run_that_asked, site, named)
     if run is None:
@@ -251,12 +239,10 @@ def _applied(named: NamedSet, entries: Sequence[Entry]) -> tuple[tuple[ChosenRub
     return applied(entries, named.rubric_set.rubrics, named.rubric_set.off)
 
 
-async def refit(request: Request) -> Response:
+@post("/api/drafts/{draft}/refit", RefitForm)
+async def refit(site: Site, form: RefitForm, draft_id: str) -> Done:
     """Fit a draft again on the conversations of the set's run: a command of its own."""
-    site = site_of(request)
-    form = await body(request, RefitForm)
-    site.require_writing()
-    row, entries, named = await run_in_threadpool(draft_of, site, request.path_params["draft"])
+    row, entries, named = await run_in_threadpool(draft_of, site, draft_id)
     run = await run_in_threadpool(run_that_asked, site, named)
     if run is None:
         raise Fault("no run in this store has asked these rubrics", remedy="take the file home, and use `pollex refit`")
@@ -267,7 +253,7 @@ async def refit(request: Request) -> Response:
     arguments += ["--group-field", "group"] if grouped else []
     words = f"{row.name}, version {row.version}, is fitted again"
     child = site.children.start(words, arguments, back=links.SETS, remove=[folder], environment=keys)
-    return answered(request, f"{links.CHILDREN}/{child.id}", {"child": child.id})
+    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
 def _asking(
@@ -293,22 +279,9 @@ def _asking(
     return kept, {"POLLEX_MODEL": "", "POLLEX_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": endpoint.api_key or ""}
 
 
-def as_file(request: Request) -> Response:
+@page(f"{links.DRAFTS}/{{draft}}/file")
+def as_file(site: Site, draft_id: str) -> Response:
     """Send a draft as the file that people edit beside a set."""
-    site = site_of(request)
-    query(request, Nothing)
-    row, entries, _ = draft_of(site, request.path_params["draft"])
+    row, entries, _ = draft_of(site, draft_id)
     headers = {"Content-Disposition": f'attachment; filename="draft-{row.id}{ENDING}"'}
     return Response(toml_of(entries, row.name), media_type="application/toml", headers=headers)
-
-
-ROUTES = [
-    Route(f"{links.DRAFTS}/{{draft}}", draft),
-    Route(f"{links.DRAFTS}/{{draft}}/file", as_file),
-    Route("/api/drafts/{draft}", as_json),
-    Route("/api/drafts", begin, methods=["POST"]),
-    Route("/api/drafts/{draft}", keep, methods=["POST"]),
-    Route("/api/drafts/{draft}/again", take_again, methods=["POST"]),
-    Route("/api/drafts/{draft}/preview", look_ahead, methods=["POST"]),
-    Route("/api/drafts/{draft}/refit", refit, methods=["POST"]),
-]

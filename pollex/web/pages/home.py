@@ -2,51 +2,44 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
-
 from pollex.rubrics.headlines import headlines
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import doubt
-from pollex.web import frame, links
-from pollex.web.forms import Nothing, query, site_of
+from pollex.web import links
 from pollex.web.listing import SCORING
 from pollex.web.model_beside import built_in_beside
 from pollex.web.pages.runs import pulse_of
 from pollex.web.pages.sets import Support, supported
 from pollex.web.pages.waiting import waiting_in
+from pollex.web.site import Site
+from pollex.web.views import Data, page
 
 LAST = 5
 SIDES: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
 
 
-def home(request: Request) -> Response:
+@page(links.HOME, "home.html", here="Home")
+def home(site: Site) -> Data:
     """Show what was learned, what goes on, and the last runs."""
-    query(request, Nothing)
-    site = site_of(request)
     every = [(run, site.status(run)) for run in site.runs()]
     known = {run.id for run, _ in every}
     named = next(iter(site.sets().values()), None)
-    return frame.page(
-        "home.html",
-        site=site.id,
-        here="Home",
-        runs=every[:LAST],
-        total=len(every),
-        live=[(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
-        with_scores=next((run for run, _ in every if run.command in SCORING), None),
-        started=[one for one in site.children.by_id.values() if one.back == links.HOME and one.state != "done"],
-        waiting=[(run, len(found.conversations)) for run, _ in every if (found := waiting_in(site, run))],
-        left=site.store.rows(LEFT),
-        folder=site.store.folder,
-        named=named,
-        in_store=named is not None and named.run in known,
-        beside=built_in_beside(site, named) if named is not None and named.run in known else None,
-        sides={title: strongest(named.rubric_set, kind) for kind, title in SIDES} if named else {},
-    )
+    return {
+        "runs": every[:LAST],
+        "total": len(every),
+        "live": [(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
+        "with_scores": next((run for run, _ in every if run.command in SCORING), None),
+        "started": [one for one in site.children.by_id.values() if one.back == links.HOME and one.state != "done"],
+        "waiting": [(run, len(found.conversations)) for run, _ in every if (found := waiting_in(site, run))],
+        "left": site.store.rows(LEFT),
+        "folder": site.store.folder,
+        "named": named,
+        "in_store": named is not None and named.run in known,
+        "beside": built_in_beside(site, named) if named is not None and named.run in known else None,
+        "sides": {title: strongest(named.rubric_set, kind) for kind, title in SIDES} if named else {},
+    }
 
 
 LEFT = """
@@ -70,6 +63,3 @@ def _weight(rubric: ChosenRubric) -> tuple[bool, float]:
         return True, 0.0
     gap = worth.down_with.value - worth.down_without.value
     return bool(doubt(worth, rubric.polarity)), gap if rubric.polarity == "sat" else -gap
-
-
-ROUTES = [Route(links.HOME, home)]

@@ -11,22 +11,22 @@ from pydantic import ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from pollex.formats.questionnaires import PAPER, SheetQuestion, questionnaire_at
 from pollex.reports.transcript import marked_turns
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now, packed
-from pollex.web import frame, links
+from pollex.web import links
 from pollex.web.chance import RANDOM, adopted
 from pollex.web.faults import Clash, Fault, NotThere
-from pollex.web.forms import Form, Nothing, answered, body, query, site_of
+from pollex.web.forms import Form
 from pollex.web.guests import guest_of, links_to, require_name
 from pollex.web.listing import lens_for, scoring_run
 from pollex.web.questions import answers_on, of_rubrics, of_toml, packed_sheet, questions_of
 from pollex.web.queues import KINDS, QUESTION, UNDONE, lease_of, left_of, next_lease, queue_of, queues_of, require_open
 from pollex.web.site import Site
+from pollex.web.views import Data, Done, page, post
 
 Name = Field(min_length=1, max_length=80)
 Thumb = Literal["up", "down"]
@@ -72,22 +72,20 @@ class LabelForm(Form):
     shown_ms: float = Field(0, ge=0)
 
 
-def queues(request: Request) -> Response:
+@page(links.LABEL, "queues.html", here="Label")
+def queues(site: Site) -> Data:
     """List the queues, with how far each is."""
-    site = site_of(request)
-    query(request, Nothing)
     found = [
         (queue, KINDS[queue.kind][0], left_of(site.store, queue, lens_for(site, site.run(queue.run))))
         for queue in queues_of(site.store)
     ]
     scored = [run for run in site.runs() if run.command in ("score", "evaluate", "label", "learn", "refit")]
-    return frame.page("queues.html", site=site.id, here="Label", queues=found, kinds=KINDS, runs=scored, site_of=site)
+    return {"queues": found, "kinds": KINDS, "runs": scored, "site_of": site}
 
 
-async def make_queue(request: Request) -> Response:
+@post("/api/queues", QueueForm)
+async def make_queue(site: Site, form: QueueForm) -> Done:
     """Make a queue of a run's conversations."""
-    site, form = site_of(request), await body(request, QueueForm)
-    site.require_writing()
     run = await run_in_threadpool(scoring_run, site, form.run)
     queue = QueueRow(
         id=secrets.token_hex(4),
@@ -98,7 +96,7 @@ async def make_queue(request: Request) -> Response:
         **form.model_dump(exclude={"run", "ask", "questionnaire"}),
     )
     await site.store.write([queue])
-    return answered(request, f"{links.LABEL}/{queue.id}", {"queue": queue.id})
+    return f"{links.LABEL}/{queue.id}", {"queue": queue.id}
 
 
 def _asked(site: Site, run: Run, form: QueueForm) -> list[SheetQuestion]:
@@ -114,10 +112,10 @@ def _asked(site: Site, run: Run, form: QueueForm) -> list[SheetQuestion]:
     return of_rubrics(named.rubric_set)
 
 
-def sheet(request: Request) -> Response:
+@page(f"{links.LABEL}/{{queue}}", "sheet.html", SheetForm, here="Label")
+def sheet(site: Site, form: SheetForm, queue_id: str, request: Request) -> Data:
     """Show the conversation at hand, and nothing that anybody or any model said of it."""
-    site = site_of(request)
-    queue, form = queue_of(site.store, request.path_params["queue"]), query(request, SheetForm)
+    queue = queue_of(site.store, queue_id)
     run = site.run(queue.run)
     left = left_of(site.store, queue, lens_for(site, run))
     lease = lease_of(site.store, form.lease) if form.lease else None
@@ -125,22 +123,19 @@ def sheet(request: Request) -> Response:
         raise Clash("this lease is of another queue", remedy="ask for the next conversation")
     found = next(conversations_of(site.store, run.id, ids=[lease.conversation]), None) if lease else None
     turns = marked_turns(found.turns, {}) if found else []
-    return frame.page(
-        "sheet.html",
-        site=site.id,
-        here="Label",
-        queue=queue,
-        words=KINDS[queue.kind][0],
-        left=left,
-        lease=lease,
-        questions=questions_of(queue.sheet),
-        turns=turns,
-        answered=lease is not None and site.store.value("SELECT label FROM sheets WHERE lease = ?", [lease.id]),
-        before=_before(site, queue, lease),
-        guest=guest_of(request),
-        guests=links_to(site.store, f"{links.LABEL}/{queue.id}"),
-        read_only=site.read_only,
-    )
+    return {
+        "queue": queue,
+        "words": KINDS[queue.kind][0],
+        "left": left,
+        "lease": lease,
+        "questions": questions_of(queue.sheet),
+        "turns": turns,
+        "answered": lease is not None and site.store.value("SELECT label FROM sheets WHERE lease = ?", [lease.id]),
+        "before": _before(site, queue, lease),
+        "guest": guest_of(request),
+        "guests": links_to(site.store, f"{links.LABEL}/{queue.id}"),
+        "read_only": site.read_only,
+    }
 
 
 def _before(site: Site, queue: QueueRow, lease: LeaseRow | None) -> str | None:
@@ -155,16 +150,15 @@ def _before(site: Site, queue: QueueRow, lease: LeaseRow | None) -> str | None:
     return found
 
 
-async def give_next(request: Request) -> Response:
+@post("/api/queues/{queue}/next", NextForm)
+async def give_next(site: Site, form: NextForm, queue_id: str, request: Request) -> Done:
     """Give an annotator the next conversation of a queue."""
-    site, form = site_of(request), await body(request, NextForm)
-    site.require_writing()
-    require_name(request, form.who, request.path_params["queue"])
-    queue = await run_in_threadpool(queue_of, site.store, request.path_params["queue"])
-    return await _next(request, site, queue, form.who)
+    require_name(request, form.who, queue_id)
+    queue = await run_in_threadpool(queue_of, site.store, queue_id)
+    return await _next(site, queue, form.who)
 
 
-async def _next(request: Request, site: Site, queue: QueueRow, who: str) -> Response:
+async def _next(site: Site, queue: QueueRow, who: str) -> Done:
     async with site.turn:
         lens = await run_in_threadpool(lambda: lens_for(site, site.run(queue.run)))
         lease, passed = await run_in_threadpool(next_lease, site.store, queue, lens, who)
@@ -174,13 +168,12 @@ async def _next(request: Request, site: Site, queue: QueueRow, who: str) -> Resp
         if rows:
             await site.store.write(rows)
     address = links.address(f"{links.LABEL}/{queue.id}", lease=lease.id if lease else None)
-    return answered(request, address, {"lease": lease and lease.id, "conversation": lease and lease.conversation})
+    return address, {"lease": lease and lease.id, "conversation": lease and lease.conversation}
 
 
-async def keep(request: Request) -> Response:
+@post("/api/labels", LabelForm)
+async def keep(site: Site, form: LabelForm, request: Request) -> Done | Response:
     """Keep an answer; it is on the disk before this answers."""
-    site, form = site_of(request), await body(request, LabelForm)
-    site.require_writing()
     async with site.turn:
         lease = await run_in_threadpool(lease_of, site.store, form.lease)
         require_name(request, form.who, lease.queue)
@@ -206,14 +199,12 @@ async def keep(request: Request) -> Response:
         await site.store.write(rows)
     if request.headers.get("content-type", "").startswith("application/json"):
         return JSONResponse({"ok": True, "label": label.id, "replaces": before.get(QUESTION)})
-    return await _next(request, site, queue, form.who)
+    return await _next(site, queue, form.who)
 
 
-async def undo(request: Request) -> Response:
+@post("/api/labels/{id}/undo", NextForm)
+async def undo(site: Site, form: NextForm, id_: str, request: Request) -> Done:
     """Take a sheet's answers back; its conversation comes again while its lease lasts."""
-    site, form = site_of(request), await body(request, NextForm)
-    site.require_writing()
-    id_ = request.path_params["id"]
     async with site.turn:
         found = await run_in_threadpool(site.store.value, "SELECT lease FROM sheets WHERE label = ?", [id_])
         if not found:
@@ -232,7 +223,7 @@ async def undo(request: Request) -> Response:
             )
             rows += [label, SheetRow(label.id, lease.id, lease.queue, UNDONE, replaces=before)]
         await site.store.write(rows)
-    return answered(request, links.address(f"{links.LABEL}/{lease.queue}", lease=lease.id), {"lease": lease.id})
+    return links.address(f"{links.LABEL}/{lease.queue}", lease=lease.id), {"lease": lease.id}
 
 
 def since(time: str) -> float:
@@ -255,13 +246,3 @@ def _answers(form: LabelForm, questions: Sequence[SheetQuestion]) -> list[tuple[
             raise Fault("give a value, or why you skip it", remedy="value: up or down; skip: a reason")
         return [(QUESTION, form.value, "")]
     return answers_on(questions, form.model_extra or {})
-
-
-ROUTES = [
-    Route(links.LABEL, queues),
-    Route(f"{links.LABEL}/{{queue}}", sheet),
-    Route("/api/queues", make_queue, methods=["POST"]),
-    Route("/api/queues/{queue}/next", give_next, methods=["POST"]),
-    Route("/api/labels", keep, methods=["POST"]),
-    Route("/api/labels/{id}/undo", undo, methods=["POST"]),
-]

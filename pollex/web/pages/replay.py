@@ -9,9 +9,7 @@ from typing import Any
 
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from pollex.errors import PollexError
 from pollex.rubrics.edits import judged_anew
@@ -25,9 +23,10 @@ from pollex.store.runs import Run
 from pollex.store.tables import now, packed, unpacked
 from pollex.web import frame, links
 from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Form, answered, body, query, site_of
+from pollex.web.forms import Form
 from pollex.web.pages.conversation import looked_up
 from pollex.web.site import Site
+from pollex.web.views import Data, Done, page, post
 
 OWN = ""
 """Name of the judge that the set has."""
@@ -52,9 +51,9 @@ class AskForm(Form):
     judge: str = OWN
 
 
-def replay(request: Request) -> Response:
+@page(links.REPLAY, "replay.html", ReplayForm, here="Conversations")
+def replay(site: Site, form: ReplayForm) -> Data:
     """Show what can be asked again, and what came of it."""
-    site, form = site_of(request), query(request, ReplayForm)
     run = site.run(form.run)
     trace, _, named, _ = looked_up(site, run, form.id)
     if named is None:
@@ -62,24 +61,21 @@ def replay(request: Request) -> Response:
     found = named.rubric_set
     rubric = next((one for one in found.rubrics if one.id == form.rubric), found.rubrics[0])
     task = site.working.get(form.replay)
-    return frame.page(
-        "replay.html",
-        site=site.id,
-        here="Conversations",
-        run=run,
-        form=form,
-        own=found,
-        rubric=rubric,
-        profiles=site.profiles,
-        plan={name: _price(found, trace.conversation, options) for name, options in site.profiles.items()},
-        at_work=task is not None and not task.done(),
-        over=False,
-        words=site.typed.get(form.replay) or rubric.text,
-        fault=task.result() if task is not None and task.done() else "",
-        shown=_shown(site, found, form.replay),
-        earlier=_earlier(site, run, form.id),
-        read_only=site.read_only,
-    )
+    return {
+        "run": run,
+        "form": form,
+        "own": found,
+        "rubric": rubric,
+        "profiles": site.profiles,
+        "plan": {name: _price(found, trace.conversation, options) for name, options in site.profiles.items()},
+        "at_work": task is not None and not task.done(),
+        "over": False,
+        "words": site.typed.get(form.replay) or rubric.text,
+        "fault": task.result() if task is not None and task.done() else "",
+        "shown": _shown(site, found, form.replay),
+        "earlier": _earlier(site, run, form.id),
+        "read_only": site.read_only,
+    }
 
 
 def _price(found: RubricSet, conversation: Any, options: ModelOptions) -> dict[str, Any]:
@@ -120,10 +116,9 @@ def _row(rubric: ChosenRubric | None, text: str, before: Any, after: Any) -> dic
     }
 
 
-async def ask(request: Request) -> Response:
+@post("/api/replays", AskForm)
+async def ask(site: Site, form: AskForm) -> Done:
     """Begin to ask again; the page tells when the answer has come."""
-    site, form = site_of(request), await body(request, AskForm)
-    site.require_writing()
     run = site.run(form.run)
     _, _, named, _ = await run_in_threadpool(looked_up, site, run, form.id)
     if named is None:
@@ -138,7 +133,7 @@ async def ask(request: Request) -> Response:
     asking = _work(site, id_, run.id, form.id, named.rubric_set, rubrics, form.judge)
     site.working[id_] = asyncio.create_task(asking)
     address = links.address(links.REPLAY, run=run.id, id=form.id, rubric=form.rubric, replay=id_)
-    return answered(request, address, {"replay": id_})
+    return address, {"replay": id_}
 
 
 def _worded(rubric: ChosenRubric, form: AskForm) -> ChosenRubric:
@@ -174,16 +169,9 @@ async def _work(
     return ""
 
 
-def live(request: Request) -> Response:
+@page(f"{links.REPLAY}/live", form=ReplayForm)
+def live(site: Site, form: ReplayForm) -> Response:
     """Tell whether an answer has come."""
-    site, form = site_of(request), query(request, ReplayForm)
     task = site.working.get(form.replay)
     over = task is None or task.done()
     return frame.page("replay_live.html", headers={"X-Pollex-Ended": "1" if over else ""}, over=over)
-
-
-ROUTES = [
-    Route(links.REPLAY, replay),
-    Route(f"{links.REPLAY}/live", live),
-    Route("/api/replays", ask, methods=["POST"]),
-]

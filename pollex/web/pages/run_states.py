@@ -10,9 +10,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from pollex.errors import BadRubrics, PollexError
 from pollex.services.pool_review import EARLY, Fork, forked, take_pool, waiting_pool
@@ -20,8 +18,9 @@ from pollex.store.database import CHECKPOINTS
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Form, answered, body, query, site_of
+from pollex.web.forms import Form
 from pollex.web.site import Site
+from pollex.web.views import Done, page, post
 
 LONGEST = 4000
 """Characters of a value that a page shows; the whole state is JSON at an address of its own."""
@@ -125,26 +124,25 @@ def pool_waiting(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any
     return asyncio.run(waiting_pool(site.store, run))
 
 
-def state(request: Request) -> Response:
+@page(f"{links.RUNS}/{{run}}/state", form=NodeForm)
+def state(site: Site, form: NodeForm, run: Run) -> Response:
     """Return the state after a node as JSON."""
-    site, form = site_of(request), query(request, NodeForm)
-    run = site.run(request.path_params["run"])
     for change in changes_of(site, run):
         if change.node == form.node:
             return JSONResponse(dict(change.state))
     raise NotThere(f"the run has no state after {form.node}", remedy="its page names those it has")
 
 
-async def edit_pool(request: Request) -> Response:
+@post("/api/runs/{run}/pool", PoolForm)
+async def edit_pool(site: Site, form: PoolForm, run_id: str) -> Done:
     """Take an edited pool: the run that waits goes on with it, or a fork does."""
-    site, form = site_of(request), await body(request, PoolForm)
-    run = await run_in_threadpool(site.run, request.path_params["run"])
+    run = await run_in_threadpool(site.run, run_id)
     try:
         named = await run_in_threadpool(asyncio.run, _edited(site, run, form))
     except BadRubrics as wrong:
         place = f"{wrong.where}: " if wrong.where else ""
         raise Fault(f"the pool is not taken: {place}{wrong.what}", remedy=wrong.remedy) from wrong
-    return answered(request, links.run(named), {"run": named})
+    return links.run(named), {"run": named}
 
 
 async def _edited(site: Site, run: Run, form: PoolForm) -> str:
@@ -159,9 +157,3 @@ async def _edited(site: Site, run: Run, form: PoolForm) -> str:
     if not form.rows:
         raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
     return (await forked(site.store, Fork(run.id, form.node, form.rows))).id
-
-
-ROUTES = [
-    Route(f"{links.RUNS}/{{run}}/state", state),
-    Route("/api/runs/{run}/pool", edit_pool, methods=["POST"]),
-]

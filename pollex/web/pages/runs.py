@@ -12,7 +12,6 @@ from markupsafe import Markup
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from pollex.graphs.kept_progress import spent
 from pollex.store.runs import Run
@@ -20,7 +19,7 @@ from pollex.store.tables import unpacked
 from pollex.web import frame, links
 from pollex.web.drawings import distribution
 from pollex.web.faults import NotThere
-from pollex.web.forms import Form, Nothing, query, site_of
+from pollex.web.forms import Form
 from pollex.web.graph_drawing import drawing, strip
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import SCORING
@@ -29,6 +28,7 @@ from pollex.web.pages.run_states import NEW, NodeChange, changes_of, pool_waitin
 from pollex.web.results import grades_of, ratings_of
 from pollex.web.run_page import BINS, Spans, Times, drawn_graphs, errors_of, outline, spans_of, times_of
 from pollex.web.site import Site
+from pollex.web.views import Data, page
 
 T = TypeVar("T")
 ENDED = ("done", "partial", "failed", "interrupted", "killed")
@@ -70,29 +70,28 @@ class CallForm(Form):
     key: str
 
 
-def runs(request: Request) -> Response:
+@page(links.RUNS, "runs.html", RunsForm, here="Runs")
+def runs(site: Site, form: RunsForm, as_json: bool) -> Data:
     """List all runs; those that go on first, as cards."""
-    site, form = site_of(request), query(request, RunsForm)
     every = [(run, site.status(run)) for run in site.runs()]
     shown = [
         (run, status) for run, status in every if form.command in (None, run.command) and form.status in (None, status)
     ]
-    return frame.page(
-        "runs.html",
-        site=site.id,
-        here="Runs",
-        runs=shown,
-        total=len(every),
-        form=form,
-        scoring=SCORING,
-        commands=sorted({run.command for run, _ in every}),
-        statuses=sorted({status for _, status in every}),
-        counted={run.id: counted(site, run) | failed(site, run) for run, _ in shown},
-        costs=costs_of(site),
-        left=to_go_on(shown),
-        folder=site.store.folder,
-        live=[(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
-    )
+    if as_json:
+        return {"runs": [run.model_dump(mode="json") | {"status": status} for run, status in shown]}
+    return {
+        "runs": shown,
+        "total": len(every),
+        "form": form,
+        "scoring": SCORING,
+        "commands": sorted({run.command for run, _ in every}),
+        "statuses": sorted({status for _, status in every}),
+        "counted": {run.id: counted(site, run) | failed(site, run) for run, _ in shown},
+        "costs": costs_of(site),
+        "left": to_go_on(shown),
+        "folder": site.store.folder,
+        "live": [(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
+    }
 
 
 def counted(site: Site, run: Run) -> dict[str, Any]:
@@ -177,44 +176,44 @@ SURE, LATELY, APART = 10.0, 30.0, 0.5
 """Seconds that have to be seen before anything is said of a pace, those that it is of, and between two looks."""
 
 
-def run_page(request: Request) -> Response:
+@page(f"{links.RUNS}/{{run}}", "run.html", TimesForm, here="Runs")
+def run_page(site: Site, form: TimesForm, run: Run, as_json: bool) -> Data:
     """Show a run: what it was started with, its graph, its times."""
-    site = site_of(request)
-    run, form = site.run(request.path_params["run"]), query(request, TimesForm)
-    status, spans = site.status(run), spans_kept(site, run)
+    status = site.status(run)
+    if as_json:
+        about = {"status": status, "counts": counted(site, run) | failed(site, run)}
+        return run.model_dump(mode="json") | about
+    spans = spans_kept(site, run)
     times, grades, states = form.times(spans), grades_of(site, run), changes_of(site, run)
-    return frame.page(
-        "run.html",
-        site=site.id,
-        here="Runs",
-        run=run,
-        status=status,
-        times=times,
-        whole=form.start is None and form.end is None,
-        stretch=form.model_dump(by_alias=True, exclude_none=True),
-        goes_on=status not in ENDED,
-        graph=graph_of(run, times, states),
-        states=states,
-        parent=run.arguments.get("parent"),
-        pool=pool_waiting(site, run, status),
-        new=NEW,
-        read_only=site.read_only,
-        strip=strip,
-        bins=BINS,
-        errors=_while_ended(site, run, ("errors",), lambda: errors_of(site.store, run))
+    return {
+        "run": run,
+        "status": status,
+        "times": times,
+        "whole": form.start is None and form.end is None,
+        "stretch": form.model_dump(by_alias=True, exclude_none=True),
+        "goes_on": status not in ENDED,
+        "graph": graph_of(run, times, states),
+        "states": states,
+        "parent": run.arguments.get("parent"),
+        "pool": pool_waiting(site, run, status),
+        "new": NEW,
+        "read_only": site.read_only,
+        "strip": strip,
+        "bins": BINS,
+        "errors": _while_ended(site, run, ("errors",), lambda: errors_of(site.store, run))
         if any(one.errors for one in spans)
         else [],
-        counted=counted(site, run),
-        cost=costs_of(site).get(run.id),
-        folder=site.store.folder,
-        named=site.set_of(run),
-        scores=run.command in SCORING,
-        ratings=ratings_of(site, run),
-        grades=grades is not None,
+        "counted": counted(site, run),
+        "cost": costs_of(site).get(run.id),
+        "folder": site.store.folder,
+        "named": site.set_of(run),
+        "scores": run.command in SCORING,
+        "ratings": ratings_of(site, run),
+        "grades": grades is not None,
         **(grades or {}),
-        unlike=unlike_of(site, run),
-        pulse=pulse_of(site, run) if status not in ENDED else None,
-    )
+        "unlike": unlike_of(site, run),
+        "pulse": pulse_of(site, run) if status not in ENDED else None,
+    }
 
 
 def graph_of(run: Run, times: Times, states: Sequence[NodeChange] = ()) -> Markup | None:
@@ -240,21 +239,20 @@ def spans_kept(site: Site, run: Run) -> list[Spans]:
     return found
 
 
-def graph_live(request: Request) -> Response:
+@page(f"{links.RUNS}/{{run}}/graph")
+def graph_live(site: Site, run: Run, request: Request) -> Response:
     """Return the graph of a run that goes on."""
-    query(request, Nothing)
-    return _drawn(request, TimesForm(), "graph_live.html")
+    return _drawn(site, run, request, TimesForm(), "graph_live.html")
 
 
-def times_live(request: Request) -> Response:
+@page(f"{links.RUNS}/{{run}}/times", form=TimesForm)
+def times_live(site: Site, form: TimesForm, run: Run, request: Request) -> Response:
     """Return the strips of a run that goes on."""
-    return _drawn(request, query(request, TimesForm), "times_live.html")
+    return _drawn(site, run, request, form, "times_live.html")
 
 
-def _drawn(request: Request, form: TimesForm, template: str) -> Response:
+def _drawn(site: Site, run: Run, request: Request, form: TimesForm, template: str) -> Response:
     """Answer with a drawing of a run so far; 304 if no span has come since."""
-    site = site_of(request)
-    run = site.run(request.path_params["run"])
     status, spans = site.status(run), spans_kept(site, run)
     tag = f'"{run.id}.{sum(len(one.ms) for one in spans)}.{status}"'
     headers = {"ETag": tag, "X-Pollex-Ended": "1" if status in ENDED else ""}
@@ -264,68 +262,47 @@ def _drawn(request: Request, form: TimesForm, template: str) -> Response:
     return frame.page(template, headers=headers, graph=graph_of(run, times), times=times, strip=strip, bins=BINS)
 
 
-def live(request: Request) -> Response:
+@page(f"{links.RUNS}/{{run}}/live")
+def live(site: Site, run: Run, request: Request, as_json: bool) -> Response:
     """Return the live part of a page; 304 if nothing has changed."""
-    site = site_of(request)
-    query(request, Nothing)
-    run = site.run(request.path_params["run"])
     status, pulse = site.status(run), pulse_of(site, run)
     tag = f'"{run.id}.{pulse["beat"]}.{status}"'
     headers = {"ETag": tag, "X-Pollex-Ended": "1" if status in ENDED else ""}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
+    if as_json:
+        return JSONResponse({"ok": True, **pulse, "status": status, "ended": status in ENDED}, headers=headers)
     return frame.page("live.html", headers=headers, run=run, status=status, pulse=pulse, folder=site.store.folder)
 
 
-def calls(request: Request) -> Response:
+@page(f"{links.RUNS}/{{run}}/calls", "calls.html", CallsForm, here="Runs")
+def calls(site: Site, form: CallsForm, run: Run, as_json: bool) -> Data:
     """List a run's calls."""
-    site = site_of(request)
-    run, form = site.run(request.path_params["run"]), query(request, CallsForm)
     total = site.store.value("SELECT count(*) FROM calls WHERE run = ?", [run.id])
     found = calls_of(site.store, run, form.sort, down=form.down, at=form.at, n=form.n)
-    return frame.page("calls.html", site=site.id, here="Runs", run=run, form=form, total=total, calls=found)
+    told = {"total": total, "calls": found}
+    return told if as_json else told | {"run": run, "form": form}
 
 
-def call(request: Request) -> Response:
+@page(f"{links.RUNS}/{{run}}/call", "call.html", CallForm, here="Runs")
+def call(site: Site, form: CallForm, run: Run, as_json: bool) -> Data:
     """Show a call: the prompt message by message, every reply, and what asked it."""
-    site = site_of(request)
-    run, form = site.run(request.path_params["run"]), query(request, CallForm)
     rows = site.store.rows(
         "SELECT *, (julianday(ended) - julianday(sent)) * 86400000.0 AS ms FROM calls WHERE key = ? ORDER BY attempt",
         [form.key],
     )
     if not rows:
         raise NotThere("the store has no such call", remedy="the list of the run's calls has those there are")
-    replies = [read_call(row, price_of(site.store, run)) for row in rows]
-    return frame.page(
-        "call.html",
-        site=site.id,
-        here="Runs",
-        run=run,
-        key=form.key,
-        replies=replies,
-        asked=asked_by(site.store, run, replies[0]),
-        draw=distribution,
-        messages=[(role, unsealed(words)) for role, words in request_of(site.store, form.key)],
-        settings=settings_of(site.store, form.key),
-    )
-
-
-def as_json(request: Request) -> Response:
-    """List all runs as JSON."""
-    site = site_of(request)
-    query(request, Nothing)
-    told = [run.model_dump(mode="json") | {"status": site.status(run)} for run in site.runs()]
-    return JSONResponse({"ok": True, "runs": told})
-
-
-ROUTES = [
-    Route(links.RUNS, runs),
-    Route(f"{links.RUNS}/{{run}}", run_page),
-    Route(f"{links.RUNS}/{{run}}/live", live),
-    Route(f"{links.RUNS}/{{run}}/graph", graph_live),
-    Route(f"{links.RUNS}/{{run}}/times", times_live),
-    Route(f"{links.RUNS}/{{run}}/calls", calls),
-    Route(f"{links.RUNS}/{{run}}/call", call),
-    Route("/api/runs", as_json),
-]
+    replies, messages = [read_call(row, price_of(site.store, run)) for row in rows], request_of(site.store, form.key)
+    settings = settings_of(site.store, form.key)
+    if as_json:
+        return {"messages": messages, "settings": settings, "attempts": replies}
+    return {
+        "run": run,
+        "key": form.key,
+        "replies": replies,
+        "asked": asked_by(site.store, run, replies[0]),
+        "draw": distribution,
+        "messages": [(role, unsealed(words)) for role, words in messages],
+        "settings": settings,
+    }

@@ -9,23 +9,22 @@ from collections.abc import AsyncIterator
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.faults import Fault
 from pollex.web.filters import all_of
-from pollex.web.forms import query, site_of
 from pollex.web.lens import Lens
 from pollex.web.listing import ListForm, Row, labeled, lens_for, row_json, scoring_run, wanted_of
 from pollex.web.searching import Found, keep
 from pollex.web.searching import search as pieces_of
 from pollex.web.site import Site
+from pollex.web.views import page
 
 
-async def search(request: Request) -> Response:
+@page("/api/conversations/search", form=ListForm)
+async def search(site: Site, form: ListForm, request: Request) -> Response:
     """Send the first `n` hits a line each, and a line of progress a piece, until all is read or nobody listens."""
-    site, form = site_of(request), query(request, ListForm)
     if not form.q:
         raise Fault("there are no words to look for", remedy="give q=WORDS")
     run = await run_in_threadpool(scoring_run, site, form.run)
@@ -63,6 +62,3 @@ def _told(piece: Found, hits: int) -> dict[str, object]:
 
 def _line(told: dict[str, object]) -> str:
     return json.dumps(told, ensure_ascii=False) + "\n"
-
-
-ROUTES = [Route("/api/conversations/search", search)]

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from pollex.errors import BadCalibrator
 from pollex.rubrics.headlines import headlines, in_order
@@ -20,12 +18,13 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.set_differences import diff_sets
-from pollex.web import drawings, frame, links
+from pollex.web import drawings, links
 from pollex.web.by_class import answers_by_class
 from pollex.web.faults import NotThere
-from pollex.web.forms import Form, Nothing, query, site_of
+from pollex.web.forms import Form
 from pollex.web.listing import run_that_asked
-from pollex.web.site import Site
+from pollex.web.site import NamedSet, Site
+from pollex.web.views import Data, page
 
 KINDS: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
 
@@ -62,36 +61,35 @@ class Support:
         return tuple(dict.fromkeys(quote.conversation_id for quote in self.quotes))[:3]
 
 
-def sets(request: Request) -> Response:
+@page(links.SETS, "sets.html", here="Rubric sets")
+def sets(site: Site, as_json: bool) -> Data:
     """List the rubric sets of the store and of files."""
-    site = site_of(request)
-    query(request, Nothing)
     found = list(site.sets().values())
-    return frame.page("sets.html", site=site.id, here="Rubric sets", sets=found, unreadable=site.unreadable)
+    if as_json:
+        told = [(one.id, one.name, one.run, len(one.rubric_set.rubrics)) for one in found]
+        return {"sets": [dict(zip(("id", "name", "run", "rubrics"), each, strict=True)) for each in told]}
+    return {"sets": found, "unreadable": site.unreadable}
 
 
-def one_set(request: Request) -> Response:
+@page(f"{links.SETS}/{{set}}", "set.html", here="Rubric sets")
+def one_set(site: Site, named: NamedSet, as_json: bool) -> Data:
     """Show a rubric set: what it says first, how well it does after."""
-    site = site_of(request)
-    query(request, Nothing)
-    named = site.set(request.path_params["set"])
+    if as_json:
+        return {"id": named.id, "name": named.name, "set": named.rubric_set}
     kinds = {(kind, title): supported(named.rubric_set, kind) for kind, title in KINDS}
     others = [other for other in site.sets().values() if other.id != named.id]
     in_store = {run.id for run in site.runs()}
     run = run_that_asked(site, named)
-    return frame.page(
-        "set.html",
-        answered=answers_by_class(site, named, run) if run else None,
-        draw=drawings.by_class,
-        read_only=site.read_only,
-        drafts=drafts_of(site, named.id),
-        site=site.id,
-        here="Rubric sets",
-        named=named,
-        kinds=kinds,
-        others=others,
-        in_store=in_store,
-    )
+    return {
+        "answered": answers_by_class(site, named, run) if run else None,
+        "draw": drawings.by_class,
+        "read_only": site.read_only,
+        "drafts": drafts_of(site, named.id),
+        "named": named,
+        "kinds": kinds,
+        "others": others,
+        "in_store": in_store,
+    }
 
 
 def drafts_of(site: Site, set_id: str) -> list[dict[str, Any]]:
@@ -114,23 +112,18 @@ def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> Support:
     return Support(rubric, len({reason.conversation_id for reason in reasons}), tuple(quotes))
 
 
-def one_rubric(request: Request) -> Response:
+@page(f"{links.SETS}/{{set}}/rubric", "rubric.html", RubricForm, here="Rubric sets")
+def one_rubric(site: Site, form: RubricForm, named: NamedSet, as_json: bool) -> Data:
     """Show where a rubric came from: reasons, quotes, turns, and what was merged into it."""
-    site = site_of(request)
-    named, form = site.set(request.path_params["set"]), query(request, RubricForm)
     found = named.rubric_set
     rubric = rubric_of(found, form.id)
-    reasons = [reason for reason in found.reasons if reason.id in rubric.reason_ids]
-    return frame.page(
-        "rubric.html",
-        site=site.id,
-        here="Rubric sets",
-        named=named,
-        rubric=rubric,
-        reasons=reasons,
-        merged=[one for one in found.dropped if one.duplicate_of == rubric.id],
-        run=named.run if named.run in {run.id for run in site.runs()} else "",
-    )
+    told = {
+        "rubric": rubric,
+        "reasons": [reason for reason in found.reasons if reason.id in rubric.reason_ids],
+        "merged": [one for one in found.dropped if one.duplicate_of == rubric.id],
+    }
+    in_store = named.run in {run.id for run in site.runs()}
+    return told if as_json else told | {"named": named, "run": named.run if in_store else ""}
 
 
 def rubric_of(found: RubricSet, id_: str) -> ChosenRubric:
@@ -141,10 +134,9 @@ def rubric_of(found: RubricSet, id_: str) -> ChosenRubric:
     return rubric
 
 
-def download(request: Request) -> Response:
+@page(f"{links.SETS}/{{set}}/file")
+def download(named: NamedSet) -> Response:
     """Send a set with its arrays and the file for edits, packed together."""
-    query(request, Nothing)
-    named = site_of(request).set(request.path_params["set"])
     try:
         body = _packed(named.rubric_set)
     except BadCalibrator as error:
@@ -162,18 +154,9 @@ def _packed(found: RubricSet) -> bytes:
         return whole.getvalue()
 
 
-def diff(request: Request) -> Response:
+@page(links.SET_DIFF, "set_diff.html", DiffForm, here="Rubric sets")
+def diff(site: Site, form: DiffForm, as_json: bool) -> Data:
     """Show what two sets differ in: words, order, figures."""
-    site, form = site_of(request), query(request, DiffForm)
     a, b = site.set(form.a), site.set(form.b)
     found = diff_sets(a.rubric_set, b.rubric_set)
-    return frame.page("set_diff.html", site=site.id, here="Rubric sets", a=a, b=b, changes=found.changes)
-
-
-ROUTES = [
-    Route(links.SETS, sets),
-    Route(links.SET_DIFF, diff),
-    Route(f"{links.SETS}/{{set}}", one_set),
-    Route(f"{links.SETS}/{{set}}/rubric", one_rubric),
-    Route(f"{links.SETS}/{{set}}/file", download),
-]
+    return found.as_json() if as_json else {"a": a, "b": b, "changes": found.changes}

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from pollex.conversations.conversation import Label
 from pollex.errors import BadLabels, PollexError, WrongUse
@@ -15,11 +12,12 @@ from pollex.formats.label_files import VOLUNTARY, GivenLabel, labels_in
 from pollex.store.labels import opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
-from pollex.web import frame, links
-from pollex.web.forms import Form, query, site_of
+from pollex.web import links
+from pollex.web.forms import Form
 from pollex.web.listing import lens_for, scoring_run
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
+from pollex.web.views import Data, page
 
 if TYPE_CHECKING:
     from pollex.services.share import ShareResult
@@ -35,12 +33,12 @@ class ShareForm(Form):
     by: str = ""
 
 
-def share(request: Request) -> Response:
+@page(links.SHARE, "share.html", ShareForm, here="Label")
+def share(site: Site, form: ShareForm) -> Data:
     """Show the share of all conversations, with intervals."""
     from pollex.reports.share import forest  # SciPy comes with both, and takes half a second
     from pollex.services.share import lines_of
 
-    site, form = site_of(request), query(request, ShareForm)
     run, found, why_not = scoring_run(site, form.run), None, ""
     try:
         labels = site.store.value("SELECT max(rowid) FROM labels")
@@ -50,19 +48,16 @@ def share(request: Request) -> Response:
     except PollexError as error:
         why_not = str(error)
     shown, groups = lines_of(found) if found else ([], [])
-    return frame.page(
-        "share.html",
-        site=site.id,
-        here="Label",
-        run=run,
-        form=form,
-        found=found,
-        why_not=why_not,
-        lines=shown,
-        drawing=forest("Share of good conversations", shown),
-        groups=groups,
-        groups_drawing=forest(f"Share of good conversations by {form.by}", groups) if groups else "",
-    )
+    return {
+        "run": run,
+        "form": form,
+        "found": found,
+        "why_not": why_not,
+        "lines": shown,
+        "drawing": forest("Share of good conversations", shown),
+        "groups": groups,
+        "groups_drawing": forest(f"Share of good conversations by {form.by}", groups) if groups else "",
+    }
 
 
 def _estimated(site: Site, run: Run, by: str) -> ShareResult:
@@ -91,6 +86,3 @@ def _of_annotators(site: Site, run: Run) -> list[GivenLabel]:
         for text, one in said.items()
         if one.value in thumbs
     ]
-
-
-ROUTES = [Route(links.SHARE, share)]

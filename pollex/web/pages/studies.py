@@ -14,19 +14,19 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from pollex.formats.csv_rows import escape_formula
 from pollex.measures.grades import mean_grade
 from pollex.measures.intervals import Figure
 from pollex.web import frame, links
 from pollex.web.faults import NotThere
-from pollex.web.forms import Form, Nothing, answered, body, query, site_of
+from pollex.web.forms import Form
 from pollex.web.guests import invited, links_to, take_back
 from pollex.web.queues import queue_of
 from pollex.web.site import Site
 from pollex.web.studies import Study, studies_of, study_of
 from pollex.web.talking import Side, Talk, talks_of
+from pollex.web.views import Data, Done, page, post
 
 ROOMS = {"label": links.LABEL, "talk": links.TALK}
 
@@ -68,18 +68,17 @@ class Cell:
     means: tuple[Figure, ...]
 
 
-def studies(request: Request) -> Response:
+@page(links.TALK, "studies.html", here="Talk")
+def studies(site: Site) -> Data:
     """List the studies."""
-    site = site_of(request)
-    query(request, Nothing)
     found = [(one, talks_of(site.store, one.id)) for one in studies_of(site.store)]
-    return frame.page("studies.html", site=site.id, here="Talk", studies=found)
+    return {"studies": found}
 
 
 def show_study(site: Site, study: Study) -> Response:
     """Show how a study goes, and its participants."""
     talks = talks_of(site.store, study.id)
-    page = f"{links.TALK}/{study.id}"
+    place = f"{links.TALK}/{study.id}"
     return frame.page(
         "study.html",
         site=site.id,
@@ -87,7 +86,7 @@ def show_study(site: Site, study: Study) -> Response:
         study=study,
         talks=talks,
         cells=cells_of(study, talks),
-        guests=(known := links_to(site.store, page)),
+        guests=(known := links_to(site.store, place)),
         names={one["id"]: one["name"] for one in known},
         missing=[name for name in study.systems if name not in site.profiles],
         read_only=site.read_only,
@@ -113,27 +112,26 @@ def _mean(answers: Sequence[tuple[float | None, str] | None]) -> Figure:
     return mean_grade(values, np.random.default_rng(0))
 
 
-async def invite(request: Request) -> Response:
+@post("/api/guests", GuestsForm)
+async def invite(site: Site, form: GuestsForm, request: Request) -> Response:
     """Make links for new guests; they are shown once."""
-    site, form = site_of(request), await body(request, GuestsForm)
-    site.require_writing()
-    page = await run_in_threadpool(_page_of, site, form.room, form.place)
-    before = len(await run_in_threadpool(links_to, site.store, page))
+    place = await run_in_threadpool(_page_of, site, form.room, form.place)
+    before = len(await run_in_threadpool(links_to, site.store, place))
     names = [name.strip()[:80] for name in form.names.splitlines() if name.strip()]
     names += [f"P{before + len(names) + i + 1}" for i in range(form.count)]
-    made = invited(page, names)
+    made = invited(place, names)
     await site.store.write([row for row, _ in made])
     told = [(row.name, links.address(links.ENTER, token=token)) for row, token in made]
     if request.headers.get("content-type", "").startswith("application/json"):
         return JSONResponse({"ok": True, "links": [{"name": name, "link": link} for name, link in told]})
     base = f"{request.url.scheme}://{request.url.netloc}"
-    return frame.page("invited.html", site=site.id, here="", page=page, told=told, base=base)
+    return frame.page("invited.html", site=site.id, here="", page=place, told=told, base=base)
 
 
-def guests(request: Request) -> Response:
+@page("/api/guests", form=PlaceForm)
+def guests(site: Site, form: PlaceForm) -> Data:
     """List the guests of a queue or study."""
-    site, form = site_of(request), query(request, PlaceForm)
-    return JSONResponse({"ok": True, "guests": links_to(site.store, _page_of(site, form.room, form.place))})
+    return {"guests": links_to(site.store, _page_of(site, form.room, form.place))}
 
 
 def _page_of(site: Site, room: str, place: str) -> str:
@@ -144,23 +142,20 @@ def _page_of(site: Site, room: str, place: str) -> str:
     return f"{ROOMS[room]}/{place}"
 
 
-async def revoke(request: Request) -> Response:
+@post("/api/guests/{guest}/revocation")
+async def revoke(site: Site, guest_id: str) -> Done:
     """Take a guest's link back."""
-    site = site_of(request)
-    await body(request, Nothing)
-    site.require_writing()
-    id_ = request.path_params["guest"]
-    page = await run_in_threadpool(site.store.value, "SELECT page FROM annotators WHERE id = ?", [id_])
-    if page is None:
+    shown = await run_in_threadpool(site.store.value, "SELECT page FROM annotators WHERE id = ?", [guest_id])
+    if shown is None:
         raise NotThere("there is no such link", remedy="the page has those there are")
-    await take_back(site.store, id_)
-    return answered(request, page or links.LABEL, {"guest": id_})
+    await take_back(site.store, guest_id)
+    return shown or links.LABEL, {"guest": guest_id}
 
 
-def export(request: Request) -> Response:
+@page("/api/studies/{study}/export", form=ExportForm)
+def export(site: Site, form: ExportForm, study_id: str) -> Response:
     """Send a study's conversations as a log, or what participants answered as a table for `calibrate`."""
-    site, form = site_of(request), query(request, ExportForm)
-    study = study_of(site.store, request.path_params["study"])
+    study = study_of(site.store, study_id)
     talks = talks_of(site.store, study.id)
     if form.what == "judgments":
         return _file("judgments.csv", "text/csv", judgments_of(study, talks))
@@ -212,12 +207,3 @@ def _held(talks: Sequence[Talk]) -> Iterator[tuple[Talk, Side]]:
 
 def _file(name: str, kind: str, text: str) -> Response:
     return Response(text, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-
-ROUTES = [
-    Route(links.TALK, studies),
-    Route("/api/guests", guests),
-    Route("/api/guests", invite, methods=["POST"]),
-    Route("/api/guests/{guest}/revocation", revoke, methods=["POST"]),
-    Route("/api/studies/{study}/export", export),
-]

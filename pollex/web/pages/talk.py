@@ -11,23 +11,26 @@ from pydantic import ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from pollex.gateway.budget import Budget
 from pollex.store.desk import TalkAnswerRow
 from pollex.store.tables import Row, now, packed
 from pollex.web import frame, links
 from pollex.web.faults import Clash, Forbidden
-from pollex.web.forms import Form, Nothing, answered, body, query, site_of
+from pollex.web.forms import Form
 from pollex.web.guests import Guest, guest_of
 from pollex.web.pages.studies import show_study
 from pollex.web.questions import answers_on
 from pollex.web.site import Site
 from pollex.web.studies import Study, study_of
 from pollex.web.talking import TALKED, Phase, Talk, begin, ended, message, replies, talks_of
+from pollex.web.views import Data, Done, page, post
 
 PIECES_SECONDS = 0.1
 """Between two pieces of a reply that is being written."""
+
+
+PAGE, WRITE = f"{links.TALK}/{{study}}", "/api/talks/{study}"
 
 
 class TurnForm(Form):
@@ -58,43 +61,41 @@ class SheetForm(Form):
     position: int = Field(ge=0, le=8)
 
 
-def talk(request: Request) -> Response:
+@page(PAGE, "talk.html")
+def talk(site: Site, study_id: str, request: Request) -> Data | Response:
     """Show a participant their session, and anybody else how the study goes."""
-    site, guest = site_of(request), guest_of(request)
-    query(request, Nothing)
-    study = study_of(site.store, request.path_params["study"])
+    guest = guest_of(request)
+    study = study_of(site.store, study_id)
     if guest is None:
         return show_study(site, study)
     found = next(iter(talks_of(site.store, study.id, guest.id)), None)
     phase = _phase(site, study, found) if found else "welcome"
-    return frame.page(
-        "talk.html",
-        site=site.id,
-        here="",
-        guest=guest,
-        study=study,
-        talk=found,
-        phase=phase,
-        open=found.open(study) if found else [],
-        due=found.sheet(study) if found else None,
-        speaking=site.speaking.get(found.id, {}) if found else {},
-        over=False,
-        read_only=site.read_only,
-    )
+    return {
+        "guest": guest,
+        "study": study,
+        "talk": found,
+        "phase": phase,
+        "open": found.open(study) if found else [],
+        "due": found.sheet(study) if found else None,
+        "speaking": site.speaking.get(found.id, {}) if found else {},
+        "over": False,
+        "read_only": site.read_only,
+    }
 
 
-def live(request: Request) -> Response:
+@page(f"{PAGE}/live")
+def live(site: Site, study_id: str, request: Request) -> Response:
     """Tell whether the replies have come."""
-    site = site_of(request)
-    study, guest = study_of(site.store, request.path_params["study"]), _participant(request)
+    study, guest = study_of(site.store, study_id), _participant(request)
     over = all(_phase(site, study, one) != "wait" for one in talks_of(site.store, study.id, guest.id))
     return frame.page("talk_live.html", headers={"X-Pollex-Ended": "again" if over else ""}, over=over)
 
 
-async def stream(request: Request) -> Response:
+@page(f"{PAGE}/stream")
+async def stream(site: Site, study_id: str, request: Request) -> Response:
     """Send what the systems say while they say it, a line a piece, and a last line when all have answered."""
-    site, guest = site_of(request), _participant(request)
-    found = next(iter(await run_in_threadpool(talks_of, site.store, request.path_params["study"], guest.id)), None)
+    guest = _participant(request)
+    found = next(iter(await run_in_threadpool(talks_of, site.store, study_id, guest.id)), None)
     return StreamingResponse(_pieces(site, found.id if found else ""), media_type=links.NDJSON)
 
 
@@ -117,19 +118,19 @@ async def _pieces(site: Site, talk_id: str) -> AsyncIterator[str]:
         await asyncio.sleep(PIECES_SECONDS)
 
 
-async def start(request: Request) -> Response:
+@post(f"{WRITE}/begin")
+async def start(site: Site, study_id: str, request: Request) -> Done:
     """Begin the session: the participant has agreed."""
-    await body(request, Nothing)
-    site, study, guest = await _visited(request)
+    study, guest = await _visited(site, study_id, request)
     async with site.turn:
         found = await begin(site.store, study, guest.id)
-    return answered(request, guest.page, {"talk": found.id})
+    return guest.page, {"talk": found.id}
 
 
-async def turn(request: Request) -> Response:
+@post(f"{WRITE}/turns", TurnForm)
+async def turn(site: Site, form: TurnForm, study_id: str, request: Request) -> Done:
     """Keep a message, and ask the systems; the page tells when they have answered."""
-    form = await body(request, TurnForm)
-    site, study, guest = await _visited(request)
+    study, guest = await _visited(site, study_id, request)
     async with site.turn:
         found = await _session(site, study, guest, "talk")
         sides = found.open(study)
@@ -137,23 +138,23 @@ async def turn(request: Request) -> Response:
             raise Clash("that were all messages", remedy="answer the questions")
         await site.store.write(message(found, sides, form.text, form.ms, form.edits))
         _ask(site, study, talks_of(site.store, study.id, guest.id)[0])
-    return answered(request, guest.page, {"talk": found.id})
+    return guest.page, {"talk": found.id}
 
 
-async def again(request: Request) -> Response:
+@post(f"{WRITE}/again")
+async def again(site: Site, study_id: str, request: Request) -> Done:
     """Ask the systems again that gave no reply."""
-    await body(request, Nothing)
-    site, study, guest = await _visited(request)
+    study, guest = await _visited(site, study_id, request)
     async with site.turn:
         found = await _session(site, study, guest, "failed")
         _ask(site, study, found)
-    return answered(request, guest.page, {"talk": found.id})
+    return guest.page, {"talk": found.id}
 
 
-async def end(request: Request) -> Response:
+@post(f"{WRITE}/end", EndForm)
+async def end(site: Site, form: EndForm, study_id: str, request: Request) -> Done:
     """End talking with a system, or the whole session."""
-    form = await body(request, EndForm)
-    site, study, guest = await _visited(request)
+    study, guest = await _visited(site, study_id, request)
     async with site.turn:
         phases: tuple[Phase, ...] = ("talk",) if form.why == TALKED else ("talk", "failed", "sheet")
         found = await _session(site, study, guest, *phases)
@@ -161,13 +162,13 @@ async def end(request: Request) -> Response:
         if form.why == TALKED and min(side.said for side in sides) < study.turns[0]:
             raise Clash(f"send at least {study.turns[0]} messages", remedy="go on talking, or stop")
         await site.store.write(ended(found, sides, form.why))
-    return answered(request, guest.page, {"talk": found.id})
+    return guest.page, {"talk": found.id}
 
 
-async def keep(request: Request) -> Response:
+@post(f"{WRITE}/sheet", SheetForm)
+async def keep(site: Site, form: SheetForm, study_id: str, request: Request) -> Done:
     """Keep the answers about one system; they are on the disk before this answers."""
-    form = await body(request, SheetForm)
-    site, study, guest = await _visited(request)
+    study, guest = await _visited(site, study_id, request)
     async with site.turn:
         found = await _session(site, study, guest, "sheet")
         due = found.sheet(study)
@@ -179,7 +180,7 @@ async def keep(request: Request) -> Response:
             for question, value, skip in given
         ]
         await site.store.write(rows)
-    return answered(request, guest.page, {"talk": found.id})
+    return guest.page, {"talk": found.id}
 
 
 def _participant(request: Request) -> Guest:
@@ -189,10 +190,8 @@ def _participant(request: Request) -> Guest:
     return guest
 
 
-async def _visited(request: Request) -> tuple[Site, Study, Guest]:
-    site, guest = site_of(request), _participant(request)
-    site.require_writing()
-    return site, await run_in_threadpool(study_of, site.store, request.path_params["study"]), guest
+async def _visited(site: Site, study: str, request: Request) -> tuple[Study, Guest]:
+    return await run_in_threadpool(study_of, site.store, study), _participant(request)
 
 
 async def _session(site: Site, study: Study, guest: Guest, *phases: Phase) -> Talk:
@@ -217,16 +216,3 @@ def _ask(site: Site, study: Study, found: Talk) -> None:
         said.clear()
     asking = replies(site.store, study, found, found.open(study), site.profiles, site.budgets, said)
     site.working[found.id] = asyncio.create_task(asking)
-
-
-PAGE, WRITE = f"{links.TALK}/{{study}}", "/api/talks/{study}"
-ROUTES = [
-    Route(PAGE, talk),
-    Route(f"{PAGE}/live", live),
-    Route(f"{PAGE}/stream", stream),
-    Route(f"{WRITE}/begin", start, methods=["POST"]),
-    Route(f"{WRITE}/turns", turn, methods=["POST"]),
-    Route(f"{WRITE}/again", again, methods=["POST"]),
-    Route(f"{WRITE}/end", end, methods=["POST"]),
-    Route(f"{WRITE}/sheet", keep, methods=["POST"]),
-]

@@ -6,17 +6,16 @@ from typing import Literal
 
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from pollex.store.labels import VOLUNTARY, opinions
 from pollex.store.resume import conversations_of
 from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import links
 from pollex.web.faults import Clash, NotThere
-from pollex.web.forms import Form, answered, body, site_of
+from pollex.web.forms import Form
 from pollex.web.queues import QUESTION
+from pollex.web.site import Site
+from pollex.web.views import Done, post
 
 
 class ThumbForm(Form):
@@ -30,10 +29,9 @@ class ThumbForm(Form):
     of: str = ""
 
 
-async def thumb(request: Request) -> Response:
+@post("/api/thumbs", ThumbForm)
+async def thumb(site: Site, form: ThumbForm) -> Done:
     """Keep a thumb; one that was given blind, in a queue, is not changed by it."""
-    site, form = site_of(request), await body(request, ThumbForm)
-    site.require_writing()
     run = await run_in_threadpool(site.run, form.run)
     found = await run_in_threadpool(lambda: next(conversations_of(site.store, run.id, ids=[form.id]), None))
     if found is None:
@@ -49,7 +47,4 @@ async def thumb(request: Request) -> Response:
         saw = ("prediction", "others") if others else ("prediction",)
         await site.store.write([label, SheetRow(label.id, comment=form.comment, saw=saw)])
     back = links.conversation(run.id, found.id, of=form.of, who=form.who)
-    return answered(request, back, {"label": label.id})
-
-
-ROUTES = [Route("/api/thumbs", thumb, methods=["POST"])]
+    return back, {"label": label.id}

@@ -10,9 +10,6 @@ from pathlib import Path
 
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from pollex.agents.task import persons_question
 from pollex.reports.transcript import marked_turns
@@ -21,11 +18,12 @@ from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, SheetRow, packed
-from pollex.web import frame, links
+from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
-from pollex.web.forms import Form, Nothing, answered, body, query, site_of
+from pollex.web.forms import Form
 from pollex.web.opinions import disputed
 from pollex.web.site import Site
+from pollex.web.views import Data, Done, page, post
 
 
 class CaseForm(Form):
@@ -47,13 +45,16 @@ class GivenForm(Form):
     reason: str = Field("", max_length=2000)
 
 
-def waits(request: Request) -> Response:
+@page(links.WAITING, "waiting.html", here="Waiting")
+def waits(site: Site, as_json: bool) -> Data:
     """List the runs that wait for people."""
-    site = site_of(request)
-    query(request, Nothing)
-    found = [(run, waiting, said_of(site, run, waiting)) for run in site.runs() if (waiting := waiting_in(site, run))]
+    known = [(run, waiting) for run in site.runs() if (waiting := waiting_in(site, run))]
+    if as_json:
+        told = [(run.id, one.task.question.text, len(one.conversations)) for run, one in known]
+        return {"runs": [{"run": run, "question": asked, "waiting": n} for run, asked, n in told]}
+    found = [(run, waiting, said_of(site, run, waiting)) for run, waiting in known]
     shown = [(run, waiting, given(waiting, said), differ(said)) for run, waiting, said in found]
-    return frame.page("waiting.html", site=site.id, here="Waiting", runs=[row for row in shown if row[1].conversations])
+    return {"runs": [row for row in shown if row[1].conversations]}
 
 
 def waiting_in(site: Site, run: Run) -> Waiting | None:
@@ -81,37 +82,38 @@ def given(waiting: Waiting, said: Sequence[Opinion]) -> dict[str, str]:
     return {id_: value for id_, value in found.items() if id_ in open_ and id_ not in left}
 
 
-def case(request: Request) -> Response:
+@page(f"{links.WAITING}/{{run}}", "case.html", CaseForm, here="Waiting")
+def case(site: Site, form: CaseForm, run_id: str, as_json: bool) -> Data:
     """Show a case with question and turns; the votes only after an answer."""
-    site, form = site_of(request), query(request, CaseForm)
-    run, waiting = run_that_waits(site, request.path_params["run"])
+    run, waiting = run_that_waits(site, run_id)
     said = said_of(site, run, waiting)
+    question, options = waiting.task.question.text, [option.text for option in waiting.task.question.options]
+    if as_json:
+        told = {"question": question, "options": options, "cases": [*waiting.conversations]}
+        return told | {"given": given(waiting, said)}
     mine = {one.conversation: one.value for one in said if one.annotator == form.who and one.source == "person"}
     left = [id_ for id_ in waiting.conversations if id_ not in mine]
     at = form.case or (left[0] if form.who and left else "")
     if form.case and form.case not in waiting.conversations:
         raise NotThere("the run does not wait for this conversation", remedy="its page has those that it waits for")
     found = next(conversations_of(site.store, run.id, ids=[at]), None) if at else None
-    return frame.page(
-        "case.html",
-        site=site.id,
-        here="Waiting",
-        run=run,
-        waiting=waiting,
-        options=[option.text for option in waiting.task.question.options],
-        form=form,
-        case=found,
-        turns=marked_turns(found.turns, {}) if found else [],
-        left=len(left),
-        given=given(waiting, said),
-        differ=differ(said),
-        answers=[(chr(ord("A") + n % 26), one.value) for n, one in enumerate(differ(said).get(at, ()))],
-        before=_votes(waiting, form.after) if form.after in mine else None,
-        words=_words(site, run, waiting, form.after) if form.after in mine else [],
-        states={id_: _state(waiting, said, id_, value) for id_, value in mine.items()},
-        mine=mine,
-        read_only=site.read_only,
-    )
+    return {
+        "run": run,
+        "waiting": waiting,
+        "options": options,
+        "form": form,
+        "case": found,
+        "turns": marked_turns(found.turns, {}) if found else [],
+        "left": len(left),
+        "given": given(waiting, said),
+        "differ": differ(said),
+        "answers": [(chr(ord("A") + n % 26), one.value) for n, one in enumerate(differ(said).get(at, ()))],
+        "before": _votes(waiting, form.after) if form.after in mine else None,
+        "words": _words(site, run, waiting, form.after) if form.after in mine else [],
+        "states": {id_: _state(waiting, said, id_, value) for id_, value in mine.items()},
+        "mine": mine,
+        "read_only": site.read_only,
+    }
 
 
 def _votes(waiting: Waiting, id_: str) -> Mapping[str, int] | None:
@@ -156,10 +158,9 @@ def run_that_waits(site: Site, name: str) -> tuple[Run, Waiting]:
     return run, waiting
 
 
-async def give(request: Request) -> Response:
+@post("/api/given", GivenForm)
+async def give(site: Site, form: GivenForm) -> Done:
     """Keep an answer; the run takes it up later."""
-    site, form = site_of(request), await body(request, GivenForm)
-    site.require_writing()
     run, waiting = await run_in_threadpool(run_that_waits, site, form.run)
     if form.option not in [option.text for option in waiting.task.question.options]:
         raise Fault(f"{form.option[:80]!r} is no option of the question", remedy="choose one of those that are shown")
@@ -185,15 +186,13 @@ async def give(request: Request) -> Response:
     again = any((one.annotator, one.conversation) == (form.who, about.id) for one in said)
     await site.store.write([label, SheetRow(label.id, comment=form.reason, saw=("votes",) if again else ())])
     next_ = links.address(f"{links.WAITING}/{run.id}", who=form.who, after=about.id)
-    return answered(request, next_, {"label": label.id, "kept": True})
+    return next_, {"label": label.id, "kept": True}
 
 
-async def resume(request: Request) -> Response:
+@post("/api/waiting/{run}/resume")
+async def resume(site: Site, run_id: str) -> Done:
     """Start the command that applies people's answers to a run."""
-    site = site_of(request)
-    await body(request, Nothing)
-    site.require_writing()
-    run, waiting = await run_in_threadpool(run_that_waits, site, request.path_params["run"])
+    run, waiting = await run_in_threadpool(run_that_waits, site, run_id)
     found = await run_in_threadpool(lambda: given(waiting, said_of(site, run, waiting)))
     if not found:
         raise Fault("nobody has answered yet, or people differ", remedy="answer a case first")
@@ -201,7 +200,7 @@ async def resume(request: Request) -> Response:
     arguments = ["review", run.id, "--answers", str(path), "--store", str(site.store.folder), "--json"]
     words = f"{run.id} takes up {len(found)} of {len(waiting.conversations)} answers"
     child = site.children.start(words, arguments, back=f"{links.WAITING}/{run.id}", remove=[path])
-    return answered(request, f"{links.CHILDREN}/{child.id}", {"child": child.id})
+    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
 def _written(folder: Path, found: Mapping[str, str]) -> Path:
@@ -210,24 +209,3 @@ def _written(folder: Path, found: Mapping[str, str]) -> Path:
         for id_, option in found.items():
             file.write(json.dumps({"id": id_, "answer": option}) + "\n")
     return path
-
-
-def as_json(request: Request) -> Response:
-    """List the runs that wait, as JSON."""
-    site = site_of(request)
-    query(request, Nothing)
-    rows = [
-        {"run": run.id, "question": waiting.task.question.text, "waiting": len(waiting.conversations)}
-        for run in site.runs()
-        if (waiting := waiting_in(site, run))
-    ]
-    return JSONResponse({"ok": True, "runs": rows})
-
-
-ROUTES = [
-    Route(links.WAITING, waits),
-    Route(f"{links.WAITING}/{{run}}", case),
-    Route("/api/waiting", as_json),
-    Route("/api/given", give, methods=["POST"]),
-    Route("/api/waiting/{run}/resume", resume, methods=["POST"]),
-]
