@@ -125,4 +125,10 @@ def _rule(cues: str, pattern: str, sure: float = 0.9, unless: str = "", mood: Mo
     return Rule(word_set(cues), re.compile(pattern), sure, re.compile(unless) if unless else None, mood)
 
 
-ACTS = Acts(_act(name, row) for _, name, row in rows(Path(__file__).with_name("acts.toml")))
+def acts_in(path: Path) -> Acts:
+    """Read the acts of a table."""
+    return Acts(_act(name, row) for _, name, row in rows(path))
+
+
+TABLE = Path(__file__).with_name("acts.toml")
+ACTS = acts_in(TABLE)

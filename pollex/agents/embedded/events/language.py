@@ -15,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from pollex.agents.embedded.events.acts import ACTS, Act, Acts, Rule
-from pollex.agents.embedded.events.sentences import Move, word_set
+from pollex.agents.embedded.events.sentences import WORDS, Move, word_set
 from pollex.conversations.conversation import Conversation
 from pollex.prompts.domain import STOPWORDS
 
@@ -29,9 +29,7 @@ MOVES_OF_ONE, SENTENCES_OF_ONE = 4, 3
 """Moves of a conversation that are looked at for that, and sentences of each."""
 SURE = 0.85
 
-_COMMON = word_set(
-    """the to of and a i you is it that for not this with do what can have are be my your on me no yes but if"""
-)
+_COMMON = WORDS["commonest"]
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import log10
 
-from pollex.agents.embedded.events.sentences import FUNCTION_WORDS, Move, Sentence, stem, word_set
+from pollex.agents.embedded.events.sentences import FUNCTION_WORDS, WORDS, Move, Sentence, stem
 
 LEAST_SHARE, LEAST_COUNT = 0.03, 3
 KEYNESS = 0.7
@@ -26,29 +26,8 @@ ABOUT = frozenset({"requests", "asks", "offers", "asks_back", "changes", "asks_o
 ACTING = frozenset({"fails", "done", "proposes", "confirms", "unavailable"})
 """Acts whose sentences name what is done rather than what it is done to."""
 
-GENERAL = word_set(
-    """time day date week month year hour minute morning afternoon evening night today tomorrow tonight weekend
-    moment second number name thing way kind type sort option choice preference one bit lot list detail
-    information info help question answer request requirement people person man woman guy friend family group
-    party anything something everything nothing anyone someone part side place area city town country state
-    region location destination price range cost amount total fee charge address phone telephone postcode code
-    reference id contact thank thanks hello please sorry need want case reason idea problem issue chance luck
-    fun mind sense look plan criterion criteria result search match half end start couple rating star set
-    interest favorite favourite pleasure customer user assistant service monday tuesday wednesday thursday
-    friday saturday sunday january february march april may june july august september october november december
-    dollar pound gbp usd euro line fact matter job rest wait alternative change convenience inconvenience
-    confusion mistake error system north south east west centre center work use try call check stay text word
-    kid child adult confirmation offering recommendation suggestion suitable available same different last next
-    first long short new old good great nice free cheap expensive moderate best better other specific particular
-    certain right left full instead matching sound payable o'clock clock pm am st nd rd th sir madam step thought
-    example point value version level attempt purpose topic message conversation end departure arrival duration
-    length size height space max min quality quantity piece pair top bottom back front middle home world life"""
-)
-DETERMINERS = word_set(
-    """a an the your my our this that these those some any another no what which of for each every one two three
-    four five six seven eight nine ten several many both other different their its find get need book reserve
-    play buy purchase schedule rent order"""
-)
+GENERAL = WORDS["general_nouns"]
+DETERMINERS = WORDS["determiners"]
 _TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)?(?:-[a-z]+)*|\d+|[^\sa-z\d]")
 
 

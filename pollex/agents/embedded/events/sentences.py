@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from pollex.conversations.conversation import Conversation, Turn, tool_uses
@@ -34,21 +36,16 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+WORDS = {
+    name: word_set(words)
+    for name, words in tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8")).items()
+}
 _LOWERED = str.maketrans({"’": "'", "‘": "'", "`": "'"})
 _CONTENT_LEAST = 3
 _NOTHING = frozenset({""})
-_IE = word_set("""movies cookies calories selfies zombies brownies zombies veggies hoodies smoothies""")
+_IE = WORDS["ending_in_ie"]
 
-FUNCTION_WORDS = word_set(
-    """a about after again all also am an and any are as at be because been before being but by can can't cannot
-    could couldn't did didn't do does doesn't doing don't down each for from had has have he her here hers him
-    his how i i'd i'll i'm i've if in into is isn't it it's its just let let's me more most my no nor not now of
-    off ok okay on once one only or other our out over please same she should so some such than thank thanks
-    that that's the their them then there there's these they they're this those through to too under until up us
-    very was wasn't we we'll we're were what what's when where which while who whom why will with won't would
-    yes you you'd you'll you're you've your yours sure want need like would get know see help hi hello hey good
-    great well yeah sorry really much many"""
-)
+FUNCTION_WORDS = WORDS["function_words"]
 
 
 @dataclass(frozen=True, slots=True)

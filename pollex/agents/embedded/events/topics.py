@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from pollex.agents.embedded.events.nouns import ACTING, GENERAL, Nouns, chunks, key_nouns
-from pollex.agents.embedded.events.sentences import Move, Sentence, stem, word_set
+from pollex.agents.embedded.events.sentences import WORDS, Move, Sentence, stem
 
 MOST = 16
 NEAR = 3
@@ -27,13 +27,7 @@ VERB = re.compile(
     r"want(?: me)? to|should i|shall i|can i|(?:can|could|would) you(?: please| help me)?"
     r"|(?:like|want|need|wish) to|go ahead and|please|help you|help me|to) (?P<verb>[a-z]+)\b"
 )
-WEAK = word_set(
-    """be have do make get help know say think see let go will tell give show check search find look try use take
-    come ask provide mean feel recommend suggest continue confirm like want need please hear assist me the a you
-    it that this your find speak travel leave depart arrive eat dine stay visit attend verify locate pay explain
-    describe include change also just still further actually process complete complete proceed be able not i we
-    offer"""
-)
+WEAK = WORDS["weak_verbs"]
 PLAIN_VERBS = frozenset({"make", "get", "find", "change", "check", "complete", "process"})
 """Verbs that say something with an object alone: kept where no stronger one comes as often."""
 
@@ -250,11 +244,7 @@ def compound(topic: Topic, noun: str, nouns: Nouns, *, alone: bool) -> str:
     return whole if many else with_article(whole)
 
 
-MASS = word_set(
-    """money music weather food traffic information transportation parking internet wifi code data memory comedy
-    horror action software hardware advice luggage baggage furniture insurance homework equipment feedback
-    electricity water gas heating"""
-)
+MASS = WORDS["mass_nouns"]
 
 
 def with_article(noun: str) -> str:
