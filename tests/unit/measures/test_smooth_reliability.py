@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import relplot
-from relplot.kernels import ReflectedGaussianKernel
 
 from pollex.measures.intervals import Figure, interval_bounds, with_interval
 from pollex.measures.reliability import MOST_BINS, bin_predictions, reliability, smece, smoothed, wilson
+from pollex.measures.smooth_error import smooth_error
 
 
 def drawn(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -26,7 +25,7 @@ def test_one_judgment_has_no_error_and_no_diagram() -> None:
 def test_the_error_of_each_answer_is_that_of_the_authors_package() -> None:
     proba, answer = drawn(150)
     mean, each = smece(proba, answer, np.arange(150))
-    expected = [relplot.smECE(proba[:, k], (answer == k).astype(float)) for k in range(3)]
+    expected = [smooth_error(proba[:, k], (answer == k).astype(float)) for k in range(3)]
     assert [error.value for error in each] == pytest.approx(expected, abs=1e-12)
     assert mean.value == pytest.approx(np.mean(expected))
     assert mean.low is None
@@ -39,7 +38,7 @@ def test_the_interval_is_the_percentiles_mirrored_at_the_value() -> None:
     rng = np.random.default_rng(1)
     picks = rng.integers(80, size=(12, 80))
     copies = [np.sort(row) for row in picks]
-    draws = [relplot.smECE(proba[rows, 0], (answer[rows] == 0).astype(float)) for rows in copies]
+    draws = [smooth_error(proba[rows, 0], (answer[rows] == 0).astype(float)) for rows in copies]
     low, high = interval_bounds(np.array(draws), 80)
     value = each[0].value
     assert value is not None
@@ -104,10 +103,12 @@ def test_far_from_all_predictions_the_nearest_one_decides() -> None:
 
 
 def test_the_curve_is_that_of_the_authors_package() -> None:
+    from relplot.kernels import ReflectedGaussianKernel  # matplotlib comes with it, and takes a second to import
+
     proba, answer = drawn(400)
     diagram = reliability(proba, answer, np.arange(400), (1.0, 2.0, 3.0))[1]
     hit = (answer == 1).astype(float)
-    _, width = relplot.smECE(proba[:, 1], hit, return_width=True)
+    _, width = smooth_error(proba[:, 1], hit, return_width=True)
     theirs, _ = ReflectedGaussianKernel(width).smooth(proba[:, 1], hit, diagram.mesh)
     crowded = diagram.density > 0.3
     assert diagram.width == width
