@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 from pollex.errors import WrongUse
 from pollex.gateway.endpoint import refuse_no_address
@@ -38,7 +40,10 @@ def emit(score: Score, digest: str) -> None:
     """Emit a score's events in the span that is current; nothing is done with them unless an exporter is set up."""
     from opentelemetry._logs import get_logger  # an extra
 
-    logger = get_logger("pollex")
+    _send(get_logger("pollex"), score, digest)
+
+
+def _send(logger: Any, score: Score, digest: str) -> None:
     for attributes in events_of(score, digest):
         logger.emit(event_name=EVENT, attributes=attributes)
 
@@ -73,13 +78,7 @@ def exporting(url: str | None, digest: str) -> Iterator[Callable[[Score], None] 
     provider = LoggerProvider(Resource({"service.name": "pollex"}), shutdown_on_exit=False)
     exporter = OTLPLogExporter(f"{url.rstrip('/')}/v1/logs", session=session)
     provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
-    logger = provider.get_logger("pollex")
-
-    def send(score: Score) -> None:
-        for attributes in events_of(score, digest):
-            logger.emit(event_name=EVENT, attributes=attributes)
-
     try:
-        yield send
+        yield partial(_send, provider.get_logger("pollex"), digest=digest)
     finally:
         provider.shutdown()

@@ -69,6 +69,7 @@ class EmbeddedJudge:
         self.remembered = REMEMBERED
         self._evidence: dict[str, tuple[Rubric, Signal]] = {}
         self._known: dict[tuple[Any, ...], tuple[Signal, Scale | None, Answer]] = {}
+        self._asked: tuple[Sequence[Question], list[tuple[Question, Signal, str]]] = (), []
         self._patterns: frozenset[str] = frozenset()
         self._look_for(rubrics)
 
@@ -123,13 +124,14 @@ class EmbeddedJudge:
         """Answer each question; a conversation without both parties is not scorable."""
         if reason := conversation.not_scorable:
             return no_answers(questions, "not_scorable", reason, self.name)
-        evidence = [self._evidence_of(rubric_of(q)) for q in questions]  # a view is read for the events of all of it
-        view = self._view(conversation)
-        scales = self._scales_for(conversation)
-        return [
-            self._answer(view, question, signal, scales.get(question.rubric.id if question.rubric else question.id))
-            for question, signal in zip(questions, evidence, strict=True)
-        ]
+        known = self._asked
+        if known[0] is not questions:  # the same ones are asked about all of a log
+            rubrics = [rubric_of(question) for question in questions]
+            evidence = [self._evidence_of(rubric) for rubric in rubrics]  # a view is read for the events of all of it
+            known = questions, list(zip(questions, evidence, [rubric.id for rubric in rubrics], strict=True))
+            self._asked = known
+        view, scales = self._view(conversation), self._scales_for(conversation)
+        return [self._answer(view, question, signal, scales.get(id_)) for question, signal, id_ in known[1]]
 
     def _view(self, conversation: Conversation) -> View:
         """Look at a conversation once for all that is asked about it."""
