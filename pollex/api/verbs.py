@@ -17,7 +17,7 @@ from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.remedy import ProveRemedy
 from pollex.usecases.review import ReviewRun
-from pollex.usecases.rubrics import DiffSets
+from pollex.usecases.rubrics import DiffSets, StateOfRubric
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.share import EstimateShare
 from pollex.usecases.simulate import SimulateDialogues
@@ -36,6 +36,7 @@ learn = function(LearnRubrics, RubricSet.of)
 refit = function(RefitSet, RubricSet.of)
 remedy = function(ProveRemedy)
 review = function(ReviewRun)
+rubric_state = function(StateOfRubric)
 score = function(ScoreLogs)
 share = function(EstimateShare)
 simulate = function(SimulateDialogues)

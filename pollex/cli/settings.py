@@ -103,7 +103,9 @@ def described(one: Option) -> str:
 def spelled(command: click.Command, options: Options) -> str:
     """Spell options as one types them for a command: `--label-field stars`, or `--set thumbs=last`."""
     settings = {name for one in command.params if isinstance(one, SetOption) for name in one.names}
-    return " ".join(_spelled(name, value, setting=name in settings) for name, value in options.items())
+    flags = {one.name: one.opts[0].lstrip("-") for one in command.params if isinstance(one, click.Option)}
+    named = ((name if name in settings else flags.get(name, name), value) for name, value in options.items())
+    return " ".join(_spelled(name, value, setting=name in settings) for name, value in named)
 
 
 def _spelled(name: str, value: object, *, setting: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -170,6 +170,12 @@ class Conversation(BaseModel):
         return _hash([[turn.role, turn.content] for turn in self.turns])
 
     @property
+    def prompt(self) -> str:
+        """Version of the prompt that it was had with; see `prompt_version`."""
+        first = next(iter(self.turns), None)
+        return prompt_version(self.metadata, first.content if first and first.role == "system" else None)
+
+    @property
     def opening(self) -> str:
         """First user turn with text, for lists; else the first turn with text."""
         said = [turn for turn in self.turns if turn.content.strip()]
@@ -196,6 +202,19 @@ class Conversation(BaseModel):
         if "assistant" not in roles:
             return "no assistant turn"
         return ""
+
+
+PROMPT_NAMES = ("prompt_version", "prompt_name", "release", "version")
+"""Fields that say which prompt a conversation was had with."""
+NO_PROMPT = "(not said)"
+
+
+def prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
+    """Return the prompt's version: of a usual field, else eight digits of the hash of the system turn."""
+    found = (metadata.get(name) for name in PROMPT_NAMES)
+    if said := next((str(one) for one in found if isinstance(one, str | int | float) and one != ""), ""):
+        return said
+    return hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:8] if system else NO_PROMPT
 
 
 def _hash(turns: list[list[str]]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from markupsafe import Markup
 
@@ -79,6 +80,29 @@ def _whisker(figure: Estimate, scale: Scale, y: float, class_: str) -> Markup | 
     if not (known(figure.low) and known(figure.high)):
         return mark
     return element("g", line(scale(figure.low), y, scale(figure.high), y, f"whisker {class_}"), mark)
+
+
+def trend(name: str, shares: Mapping[str, Estimate]) -> Markup:
+    """Draw shares in their order as a small line, with the band of their intervals; a single one as a dot."""
+    points = [(at, one) for at, one in enumerate(shares.values()) if known(one.value)]
+    high = max([one.high or one.value or 0.0 for _, one in points], default=0.0) or 1.0
+    across = scale_over(0, max(len(points) - 1, 1))
+    placed = [(across(at), one) for at, (_, one) in enumerate(points)]
+    rows = [(x, *(18 - 16 * (end or 0.0) / high for end in (one.value, one.low, one.high))) for x, one in placed]
+    band = [(x, top) for x, _, _, top in rows] + [(x, low) for x, _, low, _ in reversed(rows)]
+    said = ", ".join(f"{period} {number(one.value)}" for period, one in shares.items())
+    lines = [line(a[0], a[1], b[0], b[1], "trend") for a, b in pairwise(rows)]
+    dots = [disc(x, y, "held-out", 2.0) for x, y, _, _ in rows[-1:]]
+    shade = element("polygon", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in band), class_="band")
+    return svg(
+        f"{name}: {said or 'no scored run'}",
+        shade if len(rows) > 1 else None,
+        lines,
+        dots,
+        width=WIDTH,
+        height=20,
+        class_="spark",
+    )
 
 
 def share_bar(title: str, share: float) -> Markup:

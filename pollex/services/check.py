@@ -21,15 +21,17 @@ from pollex.measures.confidence_sequence import ConfidenceSequence, difference_i
 from pollex.measures.drift import Stability
 from pollex.measures.intervals import Figure
 from pollex.reports.compare import compare_page
+from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.arms import Arm, arm_of_run, arms_of
 from pollex.services.compare import Comparison, comparable, compared
+from pollex.services.life import State, mark_back, mended_in
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Result
 from pollex.services.score import unedited
 from pollex.store.store import Store
-from pollex.text import DATA, Line, Rows, Told, notes_told
+from pollex.text import DATA, Line, Rows, Told, count, notes_told, one_line
 
 Status = Literal["passed", "open", "failed"]
 
@@ -40,6 +42,8 @@ FORMS = (
     "'mean(p) drops by 0.03', 'share drops by 0.05', 'mean(RUBRIC) rises by 1', "
     "'drift(p) above 0.25', 'unlike above 0.2'"
 )
+HOLDS = "holds "
+"""Before the id of a rubric: whether it holds, in place of its mean."""
 TOP = 10.0
 """Largest answer to a rubric."""
 
@@ -112,6 +116,7 @@ class CheckResult(Result):
         again: Whether intervals hold however often the check is run.
         strict: Whether an open condition fails the gate, too.
         unscored: Conversations without a score, which are left out.
+        mended: Rubrics that are mended by their state, and were looked at.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -120,6 +125,7 @@ class CheckResult(Result):
     strict: bool
     unscored: int
     written: tuple[Path, ...] = field(default=())
+    mended: int = 0
 
     @property
     def failed(self) -> bool:
@@ -139,7 +145,10 @@ class CheckResult(Result):
     def told(self, github: bool = False) -> Told:
         """Yield a row a condition, what drifted, and for a workflow of GitHub its annotations."""
         rows = [(one.condition, Line(one.status, STYLES[one.status]), one.message) for one in self.verdicts]
-        yield Rows(("fails if", "", "figures"), rows)
+        if rows:
+            yield Rows(("fails if", "", "figures"), rows)
+        if self.mended:
+            yield f"Looked at: {count(self.mended, 'mended rubric')}."
         if self.again:
             yield "Intervals hold at every look, however often this is run."
         yield from notes_told(self.comparison.notes)
@@ -157,7 +166,7 @@ class CheckResult(Result):
         return [(one.condition, one.status, one.message) for one in self.verdicts]
 
     def as_json(self) -> dict[str, Any]:
-        return self.of("failed", "again", "strict", "unscored", "verdicts", "comparison", "written")
+        return self.of("failed", "again", "strict", "unscored", "mended", "verdicts", "comparison", "written")
 
 
 def check(
@@ -187,25 +196,39 @@ def check(
         strict: Whether a condition that the data leave open fails, too.
         xml: Where JUnit's XML is written.
 
+    A rubric that the store knows as mended fails it, too, where it holds more often again; it is marked as back again.
+
     Raises:
         WrongUse: A condition can't be read, or can't be looked at again and again.
     """
     rubric_set = unedited(rubrics)
-    conditions = conditions_of(fail_if, rubric_set, again=again)
+    mended = mended_in(run.store, rubric_set)
+    conditions = conditions_of(fail_if, rubric_set, again=again) if fail_if or not mended else []
     written = tuple(path for path in (page, xml) if path is not None)
     for path in written:
         require_writable(path, *files_of([new, against], rubrics, labels))
     arms, lost = arms_of([against, new], rubric_set, reading=reading, run=run, model=model, progress=progress)
     given = None if labels is None else read_labels(labels, reading)[0]
-    found = compared(arms[0], arms[1], rubric_set, given, drawn, conditions[0].limit or 0.05)
-    verdicts = _verdicts(conditions, found, arms, rubric_set, again=again)
+    found = compared(arms[0], arms[1], rubric_set, given, drawn, conditions[0].limit or 0.05 if conditions else 0.05)
+    back = {id_: one for id_, state in mended.items() if (one := came_back(id_, state, arms, rubric_set))}
+    verdicts = (*_verdicts(conditions, found, arms, rubric_set, again=again), *back.values())
+    if back:
+        mark_back(run.store, [mended[id_] for id_ in back], f"{arms[1].name} against {arms[0].name}")
     if page is not None:
         with draft_of(page) as draft:
             draft.write_text(compare_page([found], verdicts), encoding="utf-8")
     if xml is not None:
         with draft_of(xml) as draft:
             draft.write_bytes(junit([(one.condition, one.status, one.message) for one in verdicts], strict=strict))
-    return CheckResult(verdicts=verdicts, comparison=found, again=again, strict=strict, unscored=lost, written=written)
+    return CheckResult(
+        verdicts=verdicts,
+        comparison=found,
+        again=again,
+        strict=strict,
+        unscored=lost,
+        written=written,
+        mended=len(mended),
+    )
 
 
 def check_runs(
@@ -242,6 +265,23 @@ def _verdicts(
     return tuple(
         verdict(one, at_every_look(one.of, a, b, rubric_set) if again else figure_of(one, found)) for one in conditions
     )
+
+
+def came_back(id_: str, state: State, arms: Sequence[Arm], rubric_set: RubricSet) -> Verdict | None:
+    """Return the verdict on a mended rubric that holds more often than in the baseline; None where it doesn't.
+
+    The bound holds at every look: a build server asks every night.
+    """
+    a, b, _ = comparable(arms[0], arms[1])
+    figure = at_every_look(f"{HOLDS}{id_}", a, b, rubric_set)
+    if figure.low is None or figure.low <= 0:
+        return None
+    text = next(one.text for one in rubric_set.rubrics if one.id == id_)
+    numbers = (
+        f"its share rose by {figure.value:.3f}, 95 % interval {figure.low:.3f} … {figure.high:.3f}, n = {figure.n}"
+    )
+    what = f"{id_}, {state}, is back again"
+    return Verdict(condition=what, status="failed", figure=figure, message=f"{numbers}: {one_line(text)}")
 
 
 def conditions_of(texts: Sequence[str], rubric_set: RubricSet, *, again: bool) -> list[Condition]:
@@ -300,7 +340,7 @@ def at_every_look(of: str, a: Arm, b: Arm, rubric_set: RubricSet) -> Figure:
 
 def range_of(of: str, rubric_set: RubricSet) -> tuple[float, float]:
     """Return the smallest and largest possible value."""
-    if of == "p":
+    if of == "p" or of.startswith(HOLDS):
         return 0.0, 1.0
     if of != "netsat":
         return 0.0, TOP
@@ -321,7 +361,8 @@ def _first_of_users(of: str, arm: Arm, rubric_set: RubricSet) -> dict[tuple[str,
 def _column(of: str, arm: Arm, rubric_set: RubricSet) -> Floats:
     if of in ("p", "netsat"):
         return arm.probability if of == "p" else arm.netsat
-    return np.asarray(arm.values[:, [rubric.id for rubric in rubric_set.rubrics].index(of)])
+    values = arm.values[:, [rubric.id for rubric in rubric_set.rubrics].index(of.removeprefix(HOLDS))]
+    return np.asarray(np.where(np.isnan(values), np.nan, values > NEUTRAL) if of.startswith(HOLDS) else values)
 
 
 def _of_stability(one: Stability) -> Figure:

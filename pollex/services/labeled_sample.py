@@ -14,7 +14,7 @@ from pollex.agents.embedded.events.reading import marked, read
 from pollex.agents.embedded.events.segments import topic_table
 from pollex.agents.embedded.events.topics import learn_topics, plural
 from pollex.agents.embedded.features import word_features
-from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.conversation import NO_PROMPT, Conversation, Label
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions, look_up
@@ -27,7 +27,9 @@ from pollex.text import count
 
 SEGMENT = "segment"
 PERIODS = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
-UNSAID = "(not said)"
+UNSAID = NO_PROMPT
+PROMPT = "prompt"
+"""What stands for the version of the prompt, whatever field has it, where no field has this name."""
 FEW_SEEN = 0.05
 """Share of labeled conversations that a set may have seen: greetings are alike in every log."""
 
@@ -188,7 +190,8 @@ def grouped(conversations: Sequence[Conversation], by: str) -> dict[str, Bools]:
     if by == SEGMENT:
         return _segments(conversations)
     name, _, period = by.rpartition(":") if by.rpartition(":")[2] in PERIODS else (by, "", "")
-    values = [_value(one, name, period) for one in conversations]
+    given = by != PROMPT or any(PROMPT in one.metadata for one in conversations)
+    values = [_value(one, name, period) if given else one.prompt for one in conversations]
     if all(value == UNSAID for value in values):
         fields = sorted({field for one in conversations[:1000] for field in one.metadata})
         raise WrongUse(

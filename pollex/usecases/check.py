@@ -24,7 +24,8 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
 
     A condition fails where its limit is reached by more than chance. Conditions: 'mean(p) drops by 0.03' (p, netsat,
     or a rubric's id; drops or rises), 'share drops by 0.05' (labels at random), 'drift(p) above 0.25' (population
-    stability), 'unlike above 0.2' (share without a counterpart in the baseline).
+    stability), 'unlike above 0.2' (share without a counterpart in the baseline). Rubrics that are mended by their state
+    in the store fail it, too, where they hold more often again, and are open from then on: no condition is needed.
 
     \b
     Examples
@@ -38,7 +39,7 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
     new: str | Path = opt(kw_only=False, place="argument", metavar="NEW")
     against: str | Path = opt("Files or a run that NEW is compared with.", kw_only=False, metavar="BASELINE")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
-    fail_if: tuple[str, ...] | Sequence[str] = opt("See above. Repeatable.", metavar="CONDITION")
+    fail_if: tuple[str, ...] | Sequence[str] = opt("See above. Repeatable.", default=(), metavar="CONDITION")
     again: bool = opt("NEW grows and is checked again and again: no look raises false alarms.", default=False)
     strict: bool = opt("Also fail where the data can't decide yet.", default=False)
     labels: Path | str | None = opt("Labels by id, with `drawn`.", default=None, metavar="FILE")

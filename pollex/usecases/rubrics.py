@@ -15,6 +15,7 @@ from pollex.usecases.use_case import Crew, UseCase, opt, options, use_case
 
 if TYPE_CHECKING:
     from pollex.services.edit import EditedSet
+    from pollex.services.life import RubricLife
     from pollex.services.lint import LintResult
     from pollex.services.set_differences import SetDifference
     from pollex.usecases.families import Rubrics
@@ -97,6 +98,27 @@ class RewordRubric(Edited, Stored, UseCase["EditedSet"]):
     text: str = place()
     note: str | None = note_option()
     judge_anew: bool = opt("Give up by what it was judged: its new words say what to look for.", default=False)
+
+
+@use_case("rubrics state")
+class StateOfRubric(Stored, UseCase["RubricLife"]):
+    """Say what a rubric is: open, mending, mended, or accepted; without a word, show its life.
+
+    Its life is how often it held by week and by release, thumbs down there and elsewhere, and what became of it. States
+    are the store's; `pollex check` fails where a mended rubric is back again.
+
+    \b
+    Examples
+      pollex rubrics state 3fd0
+      pollex rubrics state 3fd0 mended --in 2.14 --note "asks for the number once"
+    """
+
+    does = "life.rubric_state"
+    rubric: str = place(metavar="ID")
+    state: Literal["open", "mending", "mended", "accepted"] | None = place(default=None)
+    release: str = opt("Release in which it is mended.", default="", flag="in")
+    note: str = opt("A remark.", default="", metavar="TEXT")
+    who: str = opt("Who says it; your user name if not set.", default="", metavar="NAME")
 
 
 @use_case("rubrics diff")

@@ -34,6 +34,7 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.grade import asker_of
 from pollex.services.judging import hire_judge
+from pollex.services.life import remedied
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned
@@ -92,6 +93,8 @@ def remedy(
         }
         arguments |= {"edit": list(map(str, options.edit)), "out": out and str(out)}
         result = opened.run(_found(opened, found, options, assistant, model, arguments, out))
+        target = found.sample.target.rubric
+        opened.store.put(remedied(target, result.run, one.name, one.verdict) for one in result.edits)
     if out is not None:
         result = replace(result, out=out)
         write_result(result, out)

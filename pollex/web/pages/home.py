@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from pollex.reports.sparks import trend
 from pollex.rubrics.headlines import headlines
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import doubt
+from pollex.services.life import RubricLife, lives
 from pollex.web import links
 from pollex.web.listing import SCORING
 from pollex.web.model_beside import built_in_beside
 from pollex.web.pages.runs import pulse_of
-from pollex.web.pages.sets import Support, supported
+from pollex.web.pages.sets import Support, seen_by, supported
 from pollex.web.pages.waiting import waiting_in
 from pollex.web.site import Site
 from pollex.web.views import Data, page
 
 LAST = 5
+MOST_OPEN = 12
 SIDES: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
 
 
@@ -38,8 +43,18 @@ def home(site: Site) -> Data:
         "named": named,
         "in_store": named is not None and named.run in known,
         "beside": built_in_beside(site, named) if named is not None and named.run in known else None,
+        "open": open_lives(site, named.rubric_set) if named else [],
+        "trend": trend,
         "sides": {title: strongest(named.rubric_set, kind) for kind, title in SIDES} if named else {},
     }
+
+
+def open_lives(site: Site, found: RubricSet) -> list[RubricLife]:
+    """Return what goes wrong and is not accepted or mended: what is back again first, then the most thumbs down."""
+    wrong = [one for one in found.rubrics if one.polarity == "dsat"]
+    every = lives(site.store, wrong, partial(seen_by, site))
+    known = any(one.weeks or one.state for one in every)  # else there is nothing to say but what was learned
+    return sorted((one for one in every if one.is_open and known), key=lambda one: one.rank)[:MOST_OPEN]
 
 
 LEFT = """

@@ -7,24 +7,30 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from pollex.errors import BadCalibrator
+from pollex.errors import BadCalibrator, WrongUse
+from pollex.reports.sparks import trend
 from pollex.rubrics.headlines import headlines, in_order
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.life import WORDS, Said, Seen, lives, row_of, said_of, seen_in
 from pollex.services.set_differences import diff_sets
+from pollex.store.runs import Run
 from pollex.web import drawings, links
 from pollex.web.by_class import answers_by_class
-from pollex.web.faults import NotThere
+from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Form
 from pollex.web.listing import run_that_asked
 from pollex.web.site import NamedSet, Site
-from pollex.web.views import Data, page
+from pollex.web.views import Data, Done, page, post
 
 KINDS: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
 
@@ -33,6 +39,17 @@ class RubricForm(Form):
     """The form of a rubric's page."""
 
     id: str
+
+
+class StateForm(Form):
+    """What a person says of a rubric."""
+
+    set: str
+    id: str
+    state: Said
+    release: str = Field("", max_length=80)
+    note: str = Field("", max_length=2000)
+    who: str = Field(min_length=1, max_length=80)
 
 
 class DiffForm(Form):
@@ -121,9 +138,31 @@ def one_rubric(site: Site, form: RubricForm, named: NamedSet, as_json: bool) -> 
         "rubric": rubric,
         "reasons": [reason for reason in found.reasons if reason.id in rubric.reason_ids],
         "merged": [one for one in found.dropped if one.duplicate_of == rubric.id],
+        "life": next(iter(lives(site.store, [rubric], partial(seen_by, site)))),
     }
+    if as_json:
+        return told
     in_store = named.run in {run.id for run in site.runs()}
-    return told if as_json else told | {"named": named, "run": named.run if in_store else ""}
+    about: Data = {"named": named, "run": named.run if in_store else "", "read_only": site.read_only, "trend": trend}
+    return told | about | {"words": [(word, WORDS[word]) for word in get_args(Said)]}
+
+
+def seen_by(site: Site, run: Run) -> list[Seen]:
+    """Return the conversations of a scored run, which are read once."""
+    return site.kept(("seen", run.id, run.finished or ""), lambda: seen_in(site.store, run))
+
+
+@post("/api/states", StateForm)
+async def state(site: Site, form: StateForm) -> Done:
+    """Keep what a person says of a rubric."""
+    named = await run_in_threadpool(site.set, form.set)
+    rubric = rubric_of(named.rubric_set, form.id)
+    try:
+        said = said_of(rubric.model_dump(), form.state, form.release, form.note, form.who)
+    except WrongUse as error:
+        raise Fault(error.what, remedy="name the release of what is mended, and of nothing else") from None
+    await site.store.write([row_of(said)])
+    return links.rubric(named.id, rubric.id), {"state": str(said)}
 
 
 def rubric_of(found: RubricSet, id_: str) -> ChosenRubric:

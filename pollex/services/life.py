@@ -1,0 +1,403 @@
+"""The life of a rubric in a store: how often it held by week and release, what became of it, and what people say it is.
+
+A rubric is known by its family, whatever set has it: the pattern that its event is a case of, or else its id.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from pollex.agents.embedded.events.signal import family_of
+from pollex.conversations.conversation import NO_PROMPT, prompt_version
+from pollex.errors import BadRubrics, WrongUse
+from pollex.formats.assembly.pieces import moment
+from pollex.formats.log_shapes.turn_table import TIME_NAMES
+from pollex.graphs.context import Progress
+from pollex.measures.intervals import Figure
+from pollex.rubrics.rubric import Rubric, is_built_in
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import share_of
+from pollex.services.options import RunOptions
+from pollex.services.results import Result
+from pollex.store.database import FILE
+from pollex.store.resume import runs
+from pollex.store.runs import FINISHED, Run
+from pollex.store.store import Store
+from pollex.store.tables import FactRow, now, packed, unpacked
+from pollex.text import Line, Told, one_line
+
+Said = Literal["open", "mending", "mended", "accepted"]
+WORDS = {"open": "open", "mending": "being mended", "mended": "mended", "accepted": "accepted", "back": "back again"}
+"""States as people read them; `back` is what `check` says of a mended one."""
+SCORED = ("score", "evaluate")
+"""Runs whose answers count."""
+STATE, EVENT = "state", "event"
+"""Kinds of facts that no run has; see `row_of`."""
+
+HELD = """
+    SELECT c.id AS id, any_value(c.label) AS label, any_value(c.metadata) AS metadata,
+        any_value(CASE WHEN t.turns ->> '$[0][0]' = 'system' THEN t.turns ->> '$[0][1]' END) AS system,
+        list(a.question) AS asked,
+        list(a.question) FILTER (a.chosen < len(a.probabilities) AND list_dot_product(
+            a.probabilities,
+            list_transform(range(len(a.probabilities)), lambda place: place - (len(a.probabilities) - 1) / 2.0)
+        ) > 0) AS held
+    FROM (SELECT DISTINCT ON (id) * FROM conversations ORDER BY id, seq DESC) AS c
+    JOIN (SELECT DISTINCT ON (conversation, question) * FROM answers ORDER BY conversation, question, seq DESC) AS a
+        ON a.conversation = c.id
+    LEFT JOIN texts AS t ON t.text_hash = c.text_hash
+    WHERE a.outcome = '' AND list_contains(?, a.question)
+    GROUP BY c.id
+"""
+"""What holds in each conversation of a run: its answer is expected above the middle. One that never applied doesn't."""
+
+
+class Seen(NamedTuple):
+    """A conversation of a scored run."""
+
+    id: str
+    down: bool | None
+    week: str
+    release: str
+    asked: frozenset[str]
+    held: frozenset[str]
+
+
+class MadeSet(NamedTuple):
+    """The words of a set's rubrics by id, and their ids by family."""
+
+    run: Run
+    texts: dict[str, str]
+    families: dict[str, set[str]]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a rubric, when and in which run, or who said it."""
+
+    time: str
+    what: str
+    where: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What a person said of a rubric, or `check`."""
+
+    family: str
+    rubric: str
+    state: str
+    release: str = ""
+    note: str = ""
+    who: str = ""
+    time: str = field(default_factory=now)
+
+    def __str__(self) -> str:
+        return f"{WORDS[self.state]}{f' in {self.release}' if self.release and self.state == 'mended' else ''}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RubricLife(Result):
+    """A rubric over time.
+
+    Attributes:
+        weeks: Share of conversations in which it holds, by ISO week; `releases` likewise, by the prompt's version.
+        down_with: Share of thumbs down where it holds, and `down_without` elsewhere.
+    """
+
+    id: str
+    text: str
+    polarity: str
+    family: str
+    state: State | None
+    weeks: dict[str, Figure]
+    releases: dict[str, Figure]
+    down_with: Figure
+    down_without: Figure
+    events: tuple[Event, ...]
+
+    @property
+    def word(self) -> str:
+        """The state in words; what nobody spoke of is open."""
+        return str(self.state) if self.state else WORDS["open"]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has to do something about it."""
+        return self.state is None or self.state.state not in ("mended", "accepted")
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Sorts what is back again first, then the most thumbs down."""
+        down = (self.down_with.value or 0.0) * (self.down_with.n or 0)
+        return self.state is None or self.state.state != "back", -down
+
+    def told(self) -> Told:
+        """Yield its state, how often it held, thumbs, and what became of it."""
+        yield Line(self.text, "bold")
+        note = f": {self.state.note}" if self.state and self.state.note else ""
+        by = f", by {self.state.who} on {self.state.time[:10]}{note}" if self.state else ""
+        yield f"State: {self.word}{by}"
+        for title, shares in (("Week", self.weeks), ("Release", self.releases)):
+            yield from (f"{title} {name}: holds in {share}" for name, share in shares.items())
+        yield f"Thumbs down: {self.down_with} where it holds, {self.down_without} elsewhere"
+        for one in self.events:
+            where = " ".join(filter(None, [one.where, one.note]))
+            yield f"{one.time[:10]} {one.what}{f' ({where})' if where else ''}"
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"word": self.word}
+
+
+def family(rubric: Rubric | Mapping[str, Any]) -> str:
+    """Return what a rubric is known by in every set."""
+    given = (
+        rubric
+        if isinstance(rubric, Mapping)
+        else {name: getattr(rubric, name) for name in ("id", "polarity", "source")}
+    )
+    source = str(given.get("source", ""))
+    name = family_of(source)
+    known = name if name != source or (is_built_in(source) and ":" in source and len(source) <= 60) else given["id"]
+    return f"{given['polarity']} {known}"
+
+
+def states(store: Store) -> dict[str, list[State]]:
+    """Return what was said of each family, in order."""
+    found: dict[str, list[State]] = {}
+    for row in store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [STATE]):
+        found.setdefault(row["id"], []).append(State(**unpacked(row["payload"])))
+    return found
+
+
+def row_of(state: State) -> FactRow:
+    """Return a state as the store keeps it: with the facts, which `forget` looks through."""
+    return FactRow("", STATE, state.family, packed(asdict(state)))
+
+
+def remedied(rubric: Rubric, run: str, edit: str, verdict: str) -> FactRow:
+    """Return what a proof came to as the store keeps it."""
+    event = Event(now(), f"change of the prompt proved: {verdict}", run, edit)
+    return FactRow("", EVENT, family(rubric), packed(asdict(event)))
+
+
+def mended_in(folder: Path, rubric_set: RubricSet) -> dict[str, State]:
+    """Return the rubrics of a set that somebody said are mended, by id; none where there is no store."""
+    if not (folder / FILE).exists():
+        return {}
+    with Store.open(folder, read_only=True) as store:
+        said = states(store)
+    ids = {one.id for one in rubric_set.rubrics}
+    last = {one.id: mine[-1] for one in rubric_set.rubrics if (mine := about(said, one.id, family(one), ids))}
+    return {id_: state for id_, state in last.items() if state.state == "mended"}
+
+
+def about(said: Mapping[str, list[State]], id_: str, known: str, ids: Collection[str]) -> list[State]:
+    """Return what was said of a rubric: under its id, or of one of its family that is not beside it in its set."""
+    return [one for one in said.get(known, ()) if one.rubric == id_ or one.rubric not in ids]
+
+
+def mark_back(folder: Path, back: Iterable[State], why: str) -> None:
+    """Keep that mended rubrics are back again."""
+    with Store.open(folder) as store:
+        store.put([row_of(replace(one, state="back", note=why, who="check", time=now())) for one in back])
+        store.flush()
+
+
+def said_of(rubric: Mapping[str, Any], state: Said, release: str, note: str, who: str) -> State:
+    """Return what somebody says of a rubric.
+
+    Raises:
+        WrongUse: It is mended, and nobody says in which release; or a release is named for another state.
+    """
+    if state not in get_args(Said):
+        raise WrongUse(f"no state is called {state!r:.40}", remedy=f"give one of {', '.join(get_args(Said))}")
+    if (state == "mended") != bool(release):
+        what = "mended in which release?" if state == "mended" else "only what is mended has a release"
+        raise WrongUse(what, remedy="give it with mended, as in 2.14", option="release")
+    who = who or getpass.getuser()
+    return State(family=family(rubric), rubric=rubric["id"], state=state, release=release, note=note, who=who)
+
+
+def rubric_state(
+    run: RunOptions,
+    rubric: str,
+    state: Said | None = None,
+    *,
+    release: str = "",
+    note: str = "",
+    who: str = "",
+    progress: Progress,  # noqa: ARG001 - as others
+) -> RubricLife:
+    """Say what a rubric is now, if a state is given; return its life.
+
+    Args:
+        rubric: Its id, or how that begins.
+        release: In which it is mended.
+
+    Raises:
+        WrongUse: No rubric of the store has such an id, or the state lacks its release.
+    """
+    with Store.open(run.store, read_only=state is None) as store:
+        found = rubric_in(store, rubric)
+        if state is not None:
+            store.put([row_of(said_of(found, state, release, note, who))])
+            store.flush()
+        elif release or note:
+            raise WrongUse("there is no state", remedy=f"give one of {', '.join(get_args(Said))} before them")
+        return next(iter(lives(store, [found])))
+
+
+def rubric_in(store: Store, name: str) -> dict[str, Any]:
+    """Return the rubric whose id begins with `name`, as the last run has it.
+
+    Raises:
+        BadRubrics: The store has none, or several.
+    """
+    found = {row["id"]: row["payload"] for row in store.rows(NAMED, [f"{name.replace('%', '').replace('_', '')}%"])}
+    if name in found or len(found) == 1:
+        rubric: dict[str, Any] = unpacked(found.get(name) or next(iter(found.values())))
+        return rubric
+    several = f"{len(found)} rubrics have ids that begin" if found else "no rubric of the store has an id that begins"
+    remedy = f"give one of {', '.join(list(found)[:8])}" if found else "`pollex rubrics list` shows the ids of a set"
+    raise BadRubrics(f"{several} with {one_line(name[:40])!r}", where=str(store.folder), remedy=remedy)
+
+
+NAMED = "SELECT id, payload FROM facts WHERE kind = 'rubric' AND id LIKE ? ORDER BY rowid"
+
+
+def lives(
+    store: Store, rubrics: Sequence[Rubric | Mapping[str, Any]], kept: Callable[[Run], list[Seen]] | None = None
+) -> list[RubricLife]:
+    """Return the lives of some rubrics of an open store.
+
+    A conversation that several runs scored counts once, as the last of them has it.
+
+    Args:
+        kept: Returns what `seen_in` does, where somebody keeps it.
+    """
+    every = runs(store)
+    seen: dict[str, tuple[Seen, dict[str, set[str]]]] = {}
+    for run in every:
+        if run.command in SCORED and run.status in FINISHED:
+            rows = store.rows("SELECT payload FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])
+            asked = _families(unpacked(row["payload"]) for row in rows)
+            seen |= {one.id: (one, asked) for one in (kept(run) if kept else seen_in(store, run))}
+    said, sets = states(store), list(_sets(store, every))
+    events = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [EVENT])
+    kept_events = [(row["id"], Event(**unpacked(row["payload"]))) for row in events]
+    return [_life(_facts_of(one), seen.values(), said, sets, kept_events) for one in rubrics]
+
+
+def _facts_of(rubric: Rubric | Mapping[str, Any]) -> Mapping[str, Any]:
+    return (
+        rubric if isinstance(rubric, Mapping) else {n: getattr(rubric, n) for n in ("id", "text", "polarity", "source")}
+    )
+
+
+def _families(rubrics: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+    """Return the ids of rubrics by family."""
+    found: dict[str, set[str]] = {}
+    for one in rubrics:
+        found.setdefault(family(one), set()).add(one["id"])
+    return found
+
+
+def seen_in(store: Store, run: Run) -> list[Seen]:
+    """Return the conversations of a scored run with what holds in each."""
+    ids = [row["id"] for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])]
+    return [_seen(row, run) for row in store.ask(run.id, HELD, [ids])]
+
+
+def _seen(row: Mapping[str, Any], run: Run) -> Seen:
+    metadata = json.loads(row["metadata"] or "{}")
+    down = {"negative": True, "positive": False}.get(row["label"])
+    release = prompt_version(metadata, row["system"])
+    asked, held = frozenset(row["asked"]), frozenset(row["held"] or ())
+    return Seen(
+        row["id"], down, _week(metadata) or f"{datetime.fromisoformat(run.started):%G-W%V}", release, asked, held
+    )
+
+
+def _week(metadata: Mapping[str, Any]) -> str:
+    values = (metadata.get(name) for name in TIME_NAMES)
+    first = next((value[0] if isinstance(value, list) and value else value for value in values if value), None)
+    at = None if first is None else moment(first)
+    return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%G-W%V}"
+
+
+def _life(
+    rubric: Mapping[str, Any],
+    seen: Iterable[tuple[Seen, dict[str, set[str]]]],
+    said: Mapping[str, list[State]],
+    sets: Sequence[MadeSet],
+    events: Sequence[tuple[str, Event]],
+) -> RubricLife:
+    name = family(rubric)
+    weeks: Counter[tuple[str, bool]] = Counter()
+    releases: Counter[tuple[str, bool]] = Counter()
+    thumbs: Counter[tuple[bool, bool]] = Counter()
+    for one, families in seen:
+        asked = ({rubric["id"]} if rubric["id"] in one.asked else families.get(name, set())) & one.asked
+        if not asked:
+            continue
+        held = bool(asked & one.held)
+        weeks[one.week, held] += 1
+        releases[one.release, held] += 1
+        if one.down is not None:
+            thumbs[held, one.down] += 1
+    beside = next((made.texts for made in reversed(sets) if rubric["id"] in made.texts), {})
+    mine = about(said, rubric["id"], name, beside)
+    return RubricLife(
+        id=rubric["id"],
+        text=rubric["text"],
+        polarity=rubric["polarity"],
+        family=name,
+        state=mine[-1] if mine else None,
+        weeks=_shares(weeks),
+        releases=_shares(releases),
+        down_with=share_of(thumbs[True, True], thumbs[True, True] + thumbs[True, False]),
+        down_without=share_of(thumbs[False, True], thumbs[False, True] + thumbs[False, False]),
+        events=tuple(sorted(_events(rubric["id"], name, mine, sets, events), key=lambda event: event.time)),
+    )
+
+
+def _shares(counts: Counter[tuple[str, bool]]) -> dict[str, Figure]:
+    names = sorted({name for name, _ in counts} - {NO_PROMPT})
+    return {name: share_of(counts[name, True], counts[name, True] + counts[name, False]) for name in names}
+
+
+def _events(
+    id_: str, name: str, said: Sequence[State], sets: Sequence[MadeSet], events: Sequence[tuple[str, Event]]
+) -> Iterator[Event]:
+    before, ever = "", False
+    for run, texts, families in sets:
+        text = texts.get(id_) or next((texts[one] for one in families.get(name, ())), "")
+        if text and not before:
+            yield Event(run.started, "back again" if ever else "found", run.id, text)
+        elif text and text != before:
+            yield Event(run.started, "edited", run.id, text)
+        elif before and not text:
+            yield Event(run.started, "gone", run.id)
+        before, ever = text, ever or bool(text)
+    yield from (event for known, event in events if known == name)
+    yield from (Event(one.time, str(one), one.who, one.note) for one in said)
+
+
+def _sets(store: Store, every: Sequence[Run]) -> Iterator[MadeSet]:
+    """Yield what each run made that made a set."""
+    kept = {
+        row["run"]: row["payload"] for row in store.rows("SELECT run, payload FROM facts WHERE kind = 'rubric_set'")
+    }
+    for run in every:
+        if run.id in kept and isinstance(made := json.loads(kept[run.id]), dict):
+            rubrics = made.get("rubrics", ())
+            yield MadeSet(run, {one["id"]: one["text"] for one in rubrics}, _families(rubrics))

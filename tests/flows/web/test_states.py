@@ -1,0 +1,176 @@
+"""What becomes of a rubric: shares by week and release, states that people set, and what is back again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_check_page import scored
+from web_site import answers_to, client_of, conversation, made_app, made_store, scorer
+
+from pollex.errors import BadRubrics, WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.graphs.context import NullProgress
+from pollex.rubrics.answers import NEUTRAL, Answer
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.check import check
+from pollex.services.life import family, lives, mark_back, mended_in, rubric_state, states
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.store.forgetting import conversations_to_forget, forget
+from pollex.store.resume import answers_of, facts_of, runs
+from pollex.store.rows import answer_rows, conversation_rows, rubric_rows
+from pollex.store.store import Store
+from pollex.store.tables import ScoreRow
+from pollex.web import links
+from pollex.web.site import set_digest
+
+
+def the_set(store: Store) -> RubricSet:
+    return RubricSet.parse(facts_of(store, runs(store)[0].id, "rubric_set")["set"])
+
+
+def kept_rubrics(store: Store, run: str, found: RubricSet) -> None:
+    store.put(rubric_rows(run, found.rubrics))
+    store.flush()
+
+
+@pytest.mark.parametrize(
+    ("state", "more", "says"),
+    [
+        ("mended", {}, "mended in which release"),
+        ("open", {"release": "2"}, "only what is mended has a release"),
+        ("gone", {}, "no state is called 'gone' → give one of open, mending, mended, accepted"),
+        (None, {"note": "x"}, "there is no state"),
+    ],
+)
+def test_what_is_no_state_is_refused_with_what_to_give(
+    tmp_path: Path, state: str, more: dict[str, str], says: str
+) -> None:
+    with made_store(tmp_path / ".pollex", n=10) as store:
+        name = the_set(store).rubrics[0].id
+    with pytest.raises(WrongUse, match=says):
+        rubric_state(RunOptions(tmp_path / ".pollex"), name, state, **more, progress=NullProgress())  # type: ignore[arg-type]
+
+
+def test_a_rubric_that_is_not_there_is_refused_and_its_name_is_no_pattern(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=10):
+        pass
+    for name in ("zzz", "%"):
+        with pytest.raises(BadRubrics, match="begin"):
+            rubric_state(RunOptions(tmp_path / ".pollex"), name, progress=NullProgress())
+
+
+def test_a_conversation_that_two_runs_scored_counts_once_as_the_last_has_it(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=20) as store:
+        found = the_set(store)
+        for _ in range(2):
+            kept_rubrics(store, scored(store, found, range(20)), found)
+        run = runs(store)[-1].id
+        answers = answers_of(store, run)
+        for rubric in found.rubrics:
+            said = [each[rubric.id] for each in answers.values() if isinstance(each.get(rubric.id), Answer)]
+            held = sum(one.expected() > NEUTRAL for one in said if isinstance(one, Answer))
+            (life,) = lives(store, [rubric])
+            (share,) = life.weeks.values()
+            assert (share.n, round((share.value or 0) * len(said))) == (len(said), held)
+            assert life.events[0].what == "found"
+
+
+async def test_a_state_that_is_set_in_the_browser_is_on_the_page_and_decides_what_home_begins_with(
+    tmp_path: Path,
+) -> None:
+    with made_store(tmp_path / ".pollex", n=40) as store:
+        found = the_set(store)
+        kept_rubrics(store, scored(store, found, range(40)), found)
+        wrong = [one for one in found.rubrics if one.polarity == "dsat"]
+        given = {"set": set_digest(found), "id": wrong[0].id, "state": "mended", "release": "2.14", "who": "Mia"}
+        async with client_of(made_app(store)) as client:
+            before = (await client.get("/")).text
+            refused = await client.post("/api/states", json=given | {"release": ""})
+            assert (refused.status_code, refused.json()["error"]) == (400, "mended in which release?")
+            assert (await client.post("/api/states", json=given | {"note": "<b>asks once</b>"})).status_code == 200
+            page = (await client.get(links.rubric(set_digest(found), wrong[0].id))).text
+            after = (await client.get("/")).text
+            assert "State: mended in 2.14" in page
+            assert "&lt;b&gt;asks once" in page
+            assert "Share by week: " in page
+            opened = re.compile(r'<h2 id="open">Open</h2>.*?</section>', re.DOTALL)
+            assert wrong[0].id in opened.findall(before)[0]
+            assert not opened.search(after) or wrong[0].id not in opened.findall(after)[0]
+            mark_back(store.folder, mended_in(store.folder, found).values(), "new against old")
+            again = opened.findall((await client.get("/")).text)[0]
+            assert again.index("back again") < again.index(wrong[0].id)
+        async with client_of(made_app(store, read_only=True)) as client:
+            assert (await client.post("/api/states", json=given)).status_code == 403
+
+
+def test_the_state_of_one_is_not_that_of_another_of_its_family_beside_it(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=10) as store:
+        found = the_set(store)
+        one = found.rubrics[0].model_copy(update={"source": "signal:complaint"})
+        two = one.model_copy(update={"id": "another", "text": "Another of its family."})
+        both = found.model_copy(update={"rubrics": (one, two)})
+        alone = found.model_copy(update={"rubrics": (two,)})
+        assert family(one) == family(two) != one.id
+        kept_rubrics(store, runs(store)[0].id, both)
+        rubric_state(RunOptions(store.folder), one.id, "mended", release="3", progress=NullProgress())
+        assert list(mended_in(store.folder, both)) == [one.id]
+        assert list(mended_in(store.folder, alone)) == [two.id]
+
+
+def test_a_note_that_quotes_what_is_forgotten_goes_too(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=10) as store:
+        name = the_set(store).rubrics[0].id
+        said = "it works now, thanks 4"
+        rubric_state(RunOptions(store.folder), name, "mending", note=f"see: {said}", progress=NullProgress())
+        forget(store, conversations_to_forget(store, ["conversation 4"], []))
+        (kept,) = next(iter(states(store).values()))
+        assert (kept.state, said in kept.note) == ("mending", False)
+
+
+def held_or_not(found: RubricSet, id_: str) -> tuple[list[int], list[int]]:
+    """Numbers of made conversations in which a rubric holds, and of others."""
+    sides: tuple[list[int], list[int]] = [], []
+    place = [one.id for one in found.rubrics].index(id_)
+    for number in range(300, 700):
+        answer = answers_to(number, found.questions)[place]
+        if isinstance(answer, Answer):
+            sides[answer.expected() <= NEUTRAL].append(number)
+    return sides
+
+
+def scored_users(store: Store, found: RubricSet, numbers: Sequence[int]) -> str:
+    """A run that scored conversations of which each is a user's only one."""
+    run = store.begin("score", fingerprint={}, versions={}, arguments={}).id
+    netsat = scorer(found)
+    for number in numbers:
+        one, given = conversation(number).model_copy(update={"group": None}), answers_to(number, found.questions)
+        score = netsat.score(one.id, given)
+        row = ScoreRow(run, one.id, score.netsat, score.label, score.confident, score.probability)
+        store.put([*conversation_rows(run, [one]), *answer_rows(run, one, found.questions, given, "f"), row])
+    store.finish(run, "done")
+    return run
+
+
+@pytest.mark.parametrize(("more", "code"), [(True, "failed"), (False, "passed")])
+def test_check_fails_where_a_mended_rubric_holds_more_often_and_marks_it(tmp_path: Path, more: bool, code: str) -> None:
+    with made_store(tmp_path / ".pollex", n=20) as store:
+        found = the_set(store)
+        wrong = next(one for one in found.rubrics if one.polarity == "dsat")
+        held, others = held_or_not(found, wrong.id)
+        old = scored_users(store, found, others[:80])
+        new = scored_users(store, found, [*held[:60], *others[80:100]] if more else others[80:160])
+        setting = RunOptions(store.folder)
+        asked: dict[str, Any] = {"fail_if": [], "reading": ReadOptions(), "run": setting, "model": ModelOptions()}
+        with pytest.raises(WrongUse, match="there is no condition"):
+            check(new, old, found, progress=NullProgress(), **asked)
+        rubric_state(setting, wrong.id, "mended", release="2.14", progress=NullProgress())
+        result = check(new, old, found, progress=NullProgress(), **asked)
+        assert (result.mended, result.failed) == (1, code == "failed")
+        said = states(store)[family(wrong)][-1]
+        assert (said.state, said.who) == (("back", "check") if more else ("mended", said.who))
+        if more:
+            assert f"{wrong.id}, mended in 2.14, is back again" in result.verdicts[0].condition
