@@ -40,7 +40,7 @@ class Verbs(Group):
 
     titles: ClassVar = {
         "Start": ("demo", "inspect", "learn", "score"),
-        "Look": ("serve", "runs", "trace", "why", "evaluate", "turns"),
+        "Look": ("serve", "mcp", "runs", "trace", "why", "evaluate", "turns"),
         "Improve": ("label", "rubrics", "refit", "domain", "distill", "remedy"),
         "Release": ("check", "compare", "share"),
         "More": (),

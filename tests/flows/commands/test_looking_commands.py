@@ -246,3 +246,17 @@ def test_a_domain_profile_is_written_from_answers_and_never_over_another(
     again = asked("mine.toml")
     assert again.code == 2
     assert "there already" in again.err
+
+
+def test_what_the_page_for_agents_says_of_json_is_there(learnt: Learnt, pollex: Pollex) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "agents.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z ]+)` \| (.+) \|$", page.partition("<!-- shapes -->")[2], re.MULTILINE)
+    shapes = {verb: re.findall(r"`([a-z0-9_]+)`(?![^(]*\))", re.sub(r"\([^)]*\)", "", keys)) for verb, keys in rows}
+    told = {
+        "inspect": pollex("inspect", learnt.log, "--json"),
+        "learn": learnt.ended,
+        "runs": pollex("runs", "--store", learnt.store, "--json"),
+        "rubrics list": pollex("rubrics", "list", learnt.rubrics, "--json"),
+    }
+    missing = {verb: set(shapes[verb]) - json.loads(one.out.splitlines()[-1]).keys() for verb, one in told.items()}
+    assert missing == dict.fromkeys(told, set())

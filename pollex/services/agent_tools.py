@@ -1,0 +1,263 @@
+"""What coding agents may ask of a store: read-only, in small pages, and all of it sealed as data.
+
+An answer is nothing but the boundary that prompts use, with JSON inside: what is shown of how much, then the items.
+Whatever came from a conversation, its id too, can't leave it, and no sentence of ours stands among theirs.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.conversation import Conversation
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.read_logs import logs_of
+from pollex.graphs.context import NullProgress
+from pollex.measures.intervals import Figure
+from pollex.prompts.data_boundary import seal
+from pollex.rubrics.records import ChosenRubric, DroppedRubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.compare import compare_runs
+from pollex.services.history import branch_json, rubric_named
+from pollex.services.life import lives, seen_in
+from pollex.services.options import RunOptions
+from pollex.services.remedy.brief import brief
+from pollex.store.resume import conversations_of, find_run, runs
+from pollex.store.runs import Run
+from pollex.store.store import Store
+from pollex.store.tables import unpacked
+from pollex.store.traces import conversation_trace, run_tree
+
+PAGE, LONGEST, ID = 10, 1_500, 200
+"""Items in an answer, and characters of a text and of a name in it."""
+TEXTS = frozenset(("text", "quote", "note", "reason", "said"))
+"""Fields that hold what was said, or was made of it."""
+SCORED = (
+    "SELECT * FROM (SELECT conversation AS id, probability, netsat, label, outcome FROM scores) ORDER BY probability"
+)
+NEWEST = "SELECT run, payload FROM facts WHERE kind = 'rubric_set' ORDER BY rowid DESC"
+
+
+@dataclass(frozen=True)
+class AgentTools:
+    """Tools over a store; each opens it anew, so that what runs meanwhile is seen.
+
+    Attributes:
+        sets: Files of rubric sets, beside those that the store's runs made.
+        texts: Whether what was said is shown; else figures and ids alone.
+    """
+
+    folder: Path
+    sets: Sequence[Path] = ()
+    texts: bool = True
+    salt: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+
+    def rubrics(self, rubric_set: str = "", offset: int = 0) -> str:
+        """List the rubrics of a set (file name or run; the newest if empty): state, how often each holds, thumbs."""
+        with self._store() as store:
+            found = self._set(store, rubric_set)
+            rows = [
+                {
+                    "id": one.id,
+                    "polarity": one.polarity,
+                    "state": one.word,
+                    "text": one.text,
+                    "releases": {name: _figure(share) for name, share in list(one.releases.items())[-3:]},
+                    "down_where_it_holds": _figure(one.down_with),
+                    "down_elsewhere": _figure(one.down_without),
+                }
+                for one in lives(store, found.rubrics)
+            ]
+        return self._answer(rows, offset, run=found.run)
+
+    def why(self, rubric: str, rubric_set: str = "", offset: int = 0) -> str:
+        """Tell where a rubric (its id, or how that begins) came from: reasons, with quotes and conversations."""
+        with self._store() as store:
+            found = self._set(store, rubric_set)
+        one: ChosenRubric | DroppedRubric = rubric_named(found, rubric, Path(rubric_set or found.run))
+        mine = one.reason_ids if isinstance(one, ChosenRubric) else ()
+        rows = [
+            {"reason": each.text, "conversation": each.conversation_id, "turn": quote.turn, "quote": quote.text}
+            for each in found.reasons
+            if each.id in mine
+            for quote in each.quotes
+        ]
+        return self._answer(rows, offset, rubric=one.id, text=one.text, run=found.run)
+
+    def scores(
+        self, run: str = "", below: float = 1.0, above: float = 0.0, thumb: str = "", holds: str = "", offset: int = 0
+    ) -> str:
+        """List scored conversations of a run (the last one if empty), the least probable thumbs up first.
+
+        Filters: probability below and above; thumb up, down or none; holds, the id of a rubric.
+        """
+        with self._store() as store:
+            found = self._run(store, run, ("score", "evaluate", "learn"))
+            known = {row["id"]: row["label"] for row in store.ask(found.id, "SELECT id, label FROM conversations")}
+            held = self._held(store, found, holds) if holds else None
+            rows = store.ask(found.id, SCORED)
+        wanted = {"": "", "up": "positive", "down": "negative", "none": "none"}.get(thumb)
+        if wanted is None:
+            raise WrongUse("no such thumb", remedy="give up, down, none, or nothing")
+        kept = [
+            row | {"thumb": known.get(row["id"], "none")}
+            for row in rows
+            if (row["probability"] is None or above <= row["probability"] <= below)
+            and (not wanted or known.get(row["id"]) == wanted)
+            and (held is None or row["id"] in held)
+        ]
+        return self._answer(kept, offset, run=found.id)
+
+    def conversation(self, run: str, conversation: str, offset: int = 0) -> str:
+        """Show the turns of a conversation of a run, from the turn `offset` on."""
+        with self._store() as store:
+            found = self._run(store, run)
+            one = self._conversation(store, found, conversation)
+        rows = [{"turn": n, "role": turn.role, "said": turn.shown} for n, turn in enumerate(one.turns)]
+        return self._answer(rows, offset, run=found.id, conversation=one.id, thumb=one.label.value, prompt=one.prompt)
+
+    def compare(self, first: str, second: str, offset: int = 0) -> str:
+        """Compare two scored runs, the second with the first: probability, NetSAT, and each rubric."""
+        with self._store() as store:
+            runs_ = [self._run(store, name) for name in (first, second)]
+            found = compare_runs(store, runs_[0].id, runs_[1].id, self._set_of(store, runs_[1]))
+        rows = [
+            {
+                "id": one.id,
+                "polarity": one.polarity,
+                "text": one.text,
+                "before": one.before,
+                "after": one.after,
+                "difference": _figure(one.difference),
+                "more_than_chance": one.moved,
+            }
+            for one in found.rubrics
+        ]
+        about = {"first": found.first, "second": found.second, "sizes": list(found.sizes), "paired": found.paired}
+        figures = {"probability": _figure(found.probability), "netsat": _figure(found.netsat)}
+        return self._answer(rows, offset, **about, **figures)
+
+    def trace(self, run: str = "last", conversation: str = "", offset: int = 0) -> str:
+        """Show the nodes and calls of a run with their times; with a conversation, the steps that it went through."""
+        with self._store() as store:
+            found = self._run(store, run)
+            if conversation:
+                one = self._conversation(store, found, conversation)
+                rows = [vars(step) for step in conversation_trace(store, found.id, one.id).steps]
+            else:
+                rows = [
+                    _without_branches(each)
+                    for branch in run_tree(store, found.id)
+                    for each in _walk(branch_json(branch))
+                ]
+        return self._answer(rows, offset, run=found.id, command=found.command, status=found.status)
+
+    def brief(self, run: str = "", target: str = "", offset: int = 0) -> str:
+        """Tell what fails in replies of a scored run, how often, and whether words, knowledge or tools mend it."""
+        with self._store() as store:
+            found = self._run(store, run, ("score", "evaluate", "learn"))
+            rubric_set, logs = self._set_of(store, found), logs_of(conversations_of(store, found.id))
+        told = brief(
+            logs,
+            rubric_set,
+            target=target or None,
+            reading=ReadOptions(),
+            run=RunOptions(self.folder),
+            progress=NullProgress(),
+        )
+        return self._answer(told.records(), offset, run=found.id, conversations=told.n)
+
+    def _store(self) -> Store:
+        return Store.open(self.folder, read_only=True)
+
+    def _set(self, store: Store, name: str) -> RubricSet:
+        """Return a set by the name of its file or its run; the newest where no name is given."""
+        for path in self.sets:
+            if name in ("", path.name, str(path)):
+                return RubricSet.load(path, arrays=False)
+        kept = {row["run"]: row["payload"] for row in store.rows(NEWEST)}
+        wanted = find_run(store, name).id if name else next(iter(kept), "")
+        if wanted not in kept:
+            known = ", ".join([*(path.name for path in self.sets), *kept][:8]) or "none"
+            raise WrongUse("there is no such rubric set", where=str(self.folder), remedy=f"sets are {known}")
+        return RubricSet.parse(unpacked(kept[wanted]))
+
+    def _set_of(self, store: Store, run: Run) -> RubricSet:
+        """Return the set that a run made, or scored with: the newest one that has its rubrics."""
+        ids = {row["id"] for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])}
+        loaded = (RubricSet.load(path) for path in self.sets)
+        parsed = (RubricSet.parse(unpacked(row["payload"])) for row in store.rows(NEWEST))
+        for found in (*loaded, *parsed):
+            if found.run == run.id or {one.id for one in found.rubrics} <= ids:
+                return found
+        raise WrongUse(f"the rubric set of {run.id} is not here", remedy="start the server with its file: --rubrics")
+
+    def _run(self, store: Store, name: str, commands: Sequence[str] = ()) -> Run:
+        if name:
+            return find_run(store, name)
+        found = next((run for run in reversed(runs(store)) if run.command in commands), None)
+        if found is None:
+            raise WrongUse("no run has scored anything", where=str(store.folder), remedy="run `pollex score` first")
+        return found
+
+    def _conversation(self, store: Store, run: Run, name: str) -> Conversation:
+        found = next(conversations_of(store, run.id, ids=[name]), None)
+        if found is None:
+            raise WrongUse("the run has no such conversation", where=run.id, remedy="`scores` lists their ids")
+        return found
+
+    def _held(self, store: Store, run: Run, rubric: str) -> set[str]:
+        return {one.id for one in seen_in(store, run) if any(each.startswith(rubric) for each in one.held)}
+
+    def _answer(self, rows: Sequence[Any], offset: int, **about: Any) -> str:
+        """Seal a page of rows, with what is shown of how many in front."""
+        if offset < 0:
+            raise WrongUse("offset is negative", remedy="give 0, or the `next` of the answer before")
+        page = [self._short(row) for row in islice(rows, offset, offset + PAGE)]
+        left = {"next": offset + PAGE} if offset + PAGE < len(rows) else {}
+        head = {"shown": len(page), "from": offset, "of": len(rows), **left}
+        return seal([self._short(head | about), *page], self.salt)
+
+    def _short(self, value: Any) -> Any:
+        """Return a value with long texts and lists cut, by how much in `NAME_cut`; without texts where none are due."""
+        if isinstance(value, Mapping):
+            shown = {str(key): each for key, each in value.items() if self.texts or key not in TEXTS}
+            cut = {
+                f"{key}_cut": len(each) - most for key, each in shown.items() if (most := _most(each)) < _length(each)
+            }
+            return {key[:ID]: self._short(each) for key, each in shown.items()} | cut
+        if isinstance(value, list | tuple):
+            return [self._short(each) for each in value[:PAGE]]
+        if isinstance(value, str):
+            return value[:LONGEST]
+        if isinstance(value, float):
+            return round(value, 4) if isfinite(value) else None
+        return value if isinstance(value, int | float | None) else str(value)[:LONGEST]
+
+
+def _most(value: Any) -> int:
+    return LONGEST if isinstance(value, str) else PAGE
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str | list | tuple) else 0
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    return {name: each for name, each in asdict(figure).items() if each not in (None, "") and name != "units"}
+
+
+def _walk(branch: dict[str, Any], depth: int = 0) -> Iterable[dict[str, Any]]:
+    yield branch | {"depth": depth}
+    for inner in branch["branches"]:
+        yield from _walk(inner, depth + 1)
+
+
+def _without_branches(branch: dict[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in branch.items() if name not in ("branches", "told")}
