@@ -196,7 +196,7 @@ class AgentTools:
         for found in (*loaded, *parsed):
             if found.run == run.id or {one.id for one in found.rubrics} <= ids:
                 return found
-        raise WrongUse(f"the rubric set of {run.id} is not here", remedy="start the server with its file: --rubrics")
+        raise WrongUse(f"the rubric set of {run.id} is not here", remedy="start with its file", option="rubrics")
 
     def _run(self, store: Store, name: str, commands: Sequence[str] = ()) -> Run:
         if name:

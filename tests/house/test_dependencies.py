@@ -14,7 +14,9 @@ from rooms import FOLDERS, PROJECT, ROOT, imports, sources
 
 ASKED = PROJECT["project"]["dependencies"]
 ASKED_BY_DEVELOPERS = PROJECT["project"]["optional-dependencies"]["dev"]
-FOR_BROWSERS = PROJECT["project"]["optional-dependencies"]["browser"]
+FOR_BROWSERS = [
+    name for extra in ("browser", "mcp", "postgres") for name in PROJECT["project"]["optional-dependencies"][extra]
+]
 FOR_AGENTS = [
     name
     for extra in ("langchain", "mcp", "names", "otel", "postgres", "ray")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -228,8 +229,8 @@ def test_a_domain_profile_is_written_from_answers_and_never_over_another(
         return pollex("domain", "new", "--out", out)
 
     lists = {"expectations": ["Be quick.", "Be right."], "notes": []}
-    fields = [name for name in DomainProfile.model_fields if name not in lists]
-    answers = [line for name in DomainProfile.model_fields for line in
+    fields = [name for name in DomainProfile.questions() if name not in lists]
+    answers = [line for name in DomainProfile.questions() for line in
                ([*lists[name], ""] if name in lists else [f"the {name}"])]  # fmt: skip
     stdin = "\n".join(answers) + "\n"
     ended = asked("mine.toml")
@@ -259,4 +260,4 @@ def test_what_the_page_for_agents_says_of_json_is_there(learnt: Learnt, pollex: 
         "rubrics list": pollex("rubrics", "list", learnt.rubrics, "--json"),
     }
     missing = {verb: set(shapes[verb]) - json.loads(one.out.splitlines()[-1]).keys() for verb, one in told.items()}
-    assert missing == dict.fromkeys(told, set())
+    assert missing == {verb: set() for verb in told}
