@@ -21,7 +21,7 @@ from pollex.services.life import family, lives, mark_back, mended_in, rubric_sta
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.store.forgetting import conversations_to_forget, forget
 from pollex.store.resume import answers_of, facts_of, runs
-from pollex.store.rows import answer_rows, conversation_rows, rubric_rows
+from pollex.store.rows import AnswerCells, conversation_rows, rubric_rows
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow
 from pollex.web import links
@@ -150,7 +150,8 @@ def scored_users(store: Store, found: RubricSet, numbers: Sequence[int]) -> str:
         one, given = conversation(number).model_copy(update={"group": None}), answers_to(number, found.questions)
         score = netsat.score(one.id, given)
         row = ScoreRow(run, one.id, score.netsat, score.label, score.confident, score.probability)
-        store.put([*conversation_rows(run, [one]), *answer_rows(run, one, found.questions, given, "f"), row])
+        store.put([*conversation_rows(run, [one]), row])
+        store.put(AnswerCells(run).of(one, found.questions, given, "f"))
     store.finish(run, "done")
     return run
 
