@@ -15,12 +15,12 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from pollex.agents.asking import ask_sides
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.roles import Extraction, Roles
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs, positives
 from pollex.conversations.splits import folds, split
-from pollex.graphs.ask import ask_sides
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
 from pollex.rubrics.learning.settings import LearnSettings

@@ -33,6 +33,7 @@ from typing import Any
 from openai import AsyncOpenAI
 from pydantic import BaseModel, TypeAdapter
 
+from pollex.agents.asking import ask_sides
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.judge import LlmJudge
 from pollex.conversations.conversation import Conversation
@@ -43,13 +44,12 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import Ledger, MemoryLedger
 from pollex.gateway.outcomes import Completed, Failed, Outcome
-from pollex.graphs.ask import ask_sides
-from pollex.graphs.run import RunSettings
-from pollex.graphs.score.run import score
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import few_collections
 from pollex.services.roles import WAVES
+from pollex.services.runs import RunSettings
+from pollex.services.score_runs import score
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 

@@ -36,13 +36,13 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.formats.read_logs import read_logs
-from pollex.graphs import run as running
 from pollex.measures.classification import Assessment, assess, auc
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services import learn_runs as runs
+from pollex.services import runs as running
 from pollex.services.roles import embedded_record, embedded_roles
 from pollex.store.store import Store
 

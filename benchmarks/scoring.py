@@ -30,11 +30,11 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from pollex.agents.asking import answered
 from pollex.agents.embedded.embedder import Encoder, MiniLM, SentenceTransformersEncoder, model_folder
 from pollex.conversations.conversation import Conversation, Label
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import scores_out
-from pollex.graphs.ask import answered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score_columns import ScoreColumns
 from pollex.services.event_loop import few_collections

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
@@ -123,6 +124,9 @@ class Resources:
         """What turns answers into lines for the store."""
         return AnswerCells(self.run)
 
+
+GONE_ON: ContextVar[str] = ContextVar("gone_on", default="")
+"""Id of the run that a server's thread is of, in a server that was started again."""
 
 R = TypeVar("R", bound=Resources)
 _held: dict[str, Resources] = {}

@@ -8,11 +8,11 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
+from pollex.agents.asking import detail_of
 from pollex.agents.llm.respondent import Respondent
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.references import Case
 from pollex.errors import PollexError
-from pollex.graphs.ask import detail_of
 from pollex.graphs.batches import BatchState, BatchWork, batched, on_each
 from pollex.graphs.context import Context
 from pollex.prompts.grading.profile import ReferencingProfile

@@ -10,9 +10,10 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from pollex.agents.asking import sides
 from pollex.agents.llm.pairs import in_turns, matched_pairs
 from pollex.errors import BadRubrics
-from pollex.graphs.ask import ask, extract_from, sides
+from pollex.graphs.ask import ask, extract_from
 from pollex.graphs.batches import at_once
 from pollex.graphs.context import resources
 from pollex.graphs.learn.assemble import answers_of_pool, assemble

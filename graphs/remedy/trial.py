@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pollex.agents.asking import detail_of
 from pollex.agents.assistant import (
     Assistant,
     AssistantReply,
@@ -23,7 +24,6 @@ from pollex.agents.llm.second_reader import SecondReader
 from pollex.agents.reply_judge import ReplyJudge
 from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import AnswersPending, PollexError
-from pollex.graphs.ask import detail_of
 from pollex.graphs.batches import BatchWork, at_once
 from pollex.measures.arrays import Floats
 from pollex.measures.proofs import OLD, Headroom, ProofArrays, ProofEnd

@@ -17,7 +17,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.references import read_cases
 from pollex.formats.write import require_format, write_rows
 from pollex.graphs.context import Progress
-from pollex.graphs.run import RunSettings, carry_out, running
+from pollex.graphs.run import carry_out
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.services.grade import asker_of, note_cases, profile_for, require_model
@@ -26,6 +26,7 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearsed
 from pollex.services.results import Shown, Usage, counted, used
 from pollex.services.roles import dismissed, hire
+from pollex.services.runs import RunSettings, running
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store

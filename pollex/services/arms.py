@@ -13,7 +13,6 @@ from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
-from pollex.graphs.score.run import scores_of
 from pollex.measures.arrays import Floats, Ints
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
@@ -23,6 +22,7 @@ from pollex.services.logs import logs_from
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.score import score
 from pollex.store.resume import conversations_of, find_run
+from pollex.store.scores import scores_of
 from pollex.store.store import Store
 
 Sample = tuple[list[Conversation], list[Score], frozenset[str]]

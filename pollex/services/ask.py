@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pollex.agents.asking import answered
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
@@ -15,10 +16,8 @@ from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
 from pollex.formats.questionnaires import PAPER, SheetQuestion, questionnaire_at
 from pollex.formats.write import require_format, write_rows
-from pollex.graphs.ask import answered
 from pollex.graphs.context import ConversationIndex, Progress
-from pollex.graphs.run import RunSettings, carry_out, digest, kept_ids, running
-from pollex.graphs.score.run import PORTION
+from pollex.graphs.run import carry_out
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
 from pollex.services.grade import asker_of, require_model
@@ -27,9 +26,11 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearsed
 from pollex.services.results import Shown, Usage, counted, used
 from pollex.services.roles import dismissed, hire
+from pollex.services.runs import RunSettings, digest, kept_ids, running
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import answers_of, step
 from pollex.store.rows import conversation_rows
+from pollex.store.scores import PORTION
 from pollex.store.store import Store
 from pollex.text import Line, Told, count
 

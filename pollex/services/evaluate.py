@@ -15,7 +15,6 @@ from pollex.conversations.splits import block_ids
 from pollex.errors import BadLabels
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
-from pollex.graphs.score.run import scores_of
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import Assessment, WindowAssessment, assess, assess_window, auc_of_scores
 from pollex.measures.intervals import Figure
@@ -44,6 +43,7 @@ from pollex.services.results import (
 from pollex.services.score import scored_by, unedited
 from pollex.services.workspace import workspace
 from pollex.store.runs import Status
+from pollex.store.scores import scores_of
 from pollex.text import Told, notes_told
 
 SEEN = {"learned_from": "the rubrics were learned from", "fitted_to": "θ was fitted to"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pollex.agents.asking import answered
 from pollex.agents.gradings import Grading
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.reference_judge import (
@@ -25,7 +26,6 @@ from pollex.formats.grade_summary import ALL, Summary, Value, summary
 from pollex.formats.grades import COLUMNS, grade_rows, summary_json
 from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans
 from pollex.formats.write import draft_of, require_apart, require_format, require_writable, write_rows
-from pollex.graphs.ask import answered
 from pollex.graphs.context import Progress
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile

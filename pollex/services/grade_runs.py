@@ -9,12 +9,13 @@ from pollex.agents.gradings import Grading, grading_of, told_type
 from pollex.agents.llm.reference_judge import TYPE, plain_questions, questions_for, rule_questions, type_question
 from pollex.agents.roles import Judge
 from pollex.conversations.references import Case, Cases
-from pollex.graphs.run import RunSettings, carry_out, kept_ids, running
-from pollex.graphs.score.run import PORTION
+from pollex.graphs.run import carry_out
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
+from pollex.services.runs import RunSettings, kept_ids, running
 from pollex.store.resume import answers_of, conversations_of, step
 from pollex.store.rows import conversation_rows
+from pollex.store.scores import PORTION
 from pollex.store.store import Store
 
 PROFILE = "profile"

@@ -13,8 +13,9 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.context import ConversationIndex
 from pollex.graphs.judge.state import Judged, JudgeRunState, fit_to_thumbs
-from pollex.graphs.run import RunSettings, carry_out, digest, kept_ids, running
+from pollex.graphs.run import carry_out
 from pollex.rubrics.answers import Question
+from pollex.services.runs import RunSettings, digest, kept_ids, running
 from pollex.store.resume import conversations_of, find_run
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import Run

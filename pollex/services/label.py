@@ -18,7 +18,6 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.label_requests import FORMATS, LOGGED, Row, sheet_for, write_requests
 from pollex.formats.write import require_format
 from pollex.graphs.context import Progress
-from pollex.graphs.score.run import scores_of
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import entropy
 from pollex.rubrics.answers import Answer
@@ -32,6 +31,7 @@ from pollex.services.results import Shown, Usage, counted, rows_told, support_js
 from pollex.services.roles import embedder_for
 from pollex.services.score import scored_by, unedited
 from pollex.services.workspace import workspace
+from pollex.store.scores import scores_of
 from pollex.text import Told, count
 
 

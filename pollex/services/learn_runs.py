@@ -17,7 +17,7 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
 from pollex.errors import WrongUse
 from pollex.graphs.learn.state import LearnChoice, LearnContext
-from pollex.graphs.run import RunSettings, carry_out, digest, fingerprint_of, keep_conversations, running
+from pollex.graphs.run import carry_out
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.alone import anew_told
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, retryable
@@ -31,6 +31,7 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.selection.policies import DEFAULT, POLICIES
 from pollex.services.pool_review import Fork, People, PoolWaits, forked, until_taken
+from pollex.services.runs import RunSettings, digest, fingerprint_of, keep_conversations, running
 from pollex.store.resume import answers_of, extractions_of, step
 from pollex.store.store import Store
 

@@ -23,10 +23,10 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
 from pollex.formats.scores import scores_out
 from pollex.formats.units import Unit
-from pollex.graphs.run import digest
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score_columns import ScoreColumns
 from pollex.services.options import ModelOptions
+from pollex.services.runs import digest
 
 if TYPE_CHECKING:
     from pollex.gateway.capabilities import Capabilities

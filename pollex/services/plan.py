@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
+from pollex.agents.asking import ask_sides
 from pollex.agents.kept import KeptAnswers, KeptJudge
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.extractor import LlmExtractor
@@ -29,7 +30,6 @@ from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.outcomes import Failed, Outcome
 from pollex.gateway.tokens import prompt_estimate
-from pollex.graphs.ask import ask_sides
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Question

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import Interrupted, WrongUse
-from pollex.graphs.run import FORMAT, checkpointed, graph_of, same_settings, state_after, thread_of, versions
+from pollex.graphs.run import checkpointed, graph_of, state_after, thread_of
 from pollex.prompts.domain import toml_value
 from pollex.rubrics.handwritten import read_rubrics
 from pollex.rubrics.pool_rows import Row, edited_pool
 from pollex.rubrics.rubric import Rubric
+from pollex.services.runs import FORMAT, same_settings, versions
 from pollex.store.resume import extractions_of, find_run, step
 from pollex.store.rows import extraction_rows
 from pollex.store.runs import Run

@@ -9,10 +9,10 @@ from typing import Any
 from pollex.conversations.conversation import Conversation
 from pollex.formats.verdicts import AnswersFile
 from pollex.graphs.context import Progress
-from pollex.graphs.run import RunSettings
 from pollex.services.judge import require_places
 from pollex.services.judge_runs import People, answered_by_people, run_named
 from pollex.services.options import RunOptions
+from pollex.services.runs import RunSettings
 from pollex.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
 from pollex.services.workspace import workspace
 from pollex.store.resume import conversations_of

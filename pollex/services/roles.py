@@ -18,12 +18,12 @@ from pollex.agents.roles import Roles
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Budget
 from pollex.graphs.context import BATCH
-from pollex.graphs.run import RunSettings
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import DOMAIN_SCALES, RETRYABLE, Outcome
 from pollex.rubrics.judge_settings import DEFAULT_MODEL, JudgeSettings
 from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
 from pollex.services.options import ModelOptions
+from pollex.services.runs import RunSettings
 
 if TYPE_CHECKING:
     from pollex.gateway.batches.round import Round

@@ -21,8 +21,6 @@ from pollex.formats.scores import rows as score_rows
 from pollex.formats.scores import scores_out
 from pollex.formats.write import draft_of, require_format, require_writable
 from pollex.graphs.context import Progress
-from pollex.graphs.score.run import Scored, scores_of
-from pollex.graphs.score.run import score as run_graph
 from pollex.measures.drift import Stability, is_unlike, stability_of_counts
 from pollex.reports.page import file_of
 from pollex.reports.scores import Tally, scores_page
@@ -43,9 +41,12 @@ from pollex.services.results import (
     usage_json,
     used,
 )
+from pollex.services.score_runs import Scored
+from pollex.services.score_runs import score as run_graph
 from pollex.services.scorer import BatchScorer
 from pollex.services.telemetry import exporting
 from pollex.services.workspace import Workspace, workspace
+from pollex.store.scores import scores_of
 from pollex.text import Told, encoded
 
 FEWEST = 20

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from pollex.agents.asking import answered, ask_sides
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import evidence_of
 from pollex.agents.embedded.judge import EmbeddedJudge
@@ -26,7 +27,6 @@ from pollex.errors import BadInput, WrongUse
 from pollex.formats.frames import in_dicts
 from pollex.formats.log_shapes import reader_of
 from pollex.gateway.langsmith import tracing_off
-from pollex.graphs.ask import answered, ask_sides
 from pollex.graphs.context import BATCH
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.judge_settings import DEFAULT_MODEL

@@ -19,7 +19,7 @@ from pollex.formats.write import require_writable, write_lines
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Outcome
 from pollex.graphs.context import Progress
-from pollex.graphs.run import RunSettings, carry_out, digest, running
+from pollex.graphs.run import carry_out
 from pollex.graphs.simulate import SIMULATED
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.simulate.systems import chosen
@@ -29,6 +29,7 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Plan, Planner, rehearsed
 from pollex.services.results import Shown, Usage, counted, used
 from pollex.services.roles import dismissed, hire
+from pollex.services.runs import RunSettings, digest, running
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store

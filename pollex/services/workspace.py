@@ -23,8 +23,8 @@ from pollex.store.originals import keep_originals
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
-    from pollex.graphs.run import RunSettings
     from pollex.services.roles import Workers
+    from pollex.services.runs import RunSettings
 
 T = TypeVar("T")
 

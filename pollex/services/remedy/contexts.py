@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pollex.agents.asking import answered
 from pollex.agents.kept import KeptAnswers
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.reply_context import ReplyContext, may_answer
 from pollex.errors import BadRubrics, WrongUse
-from pollex.graphs.ask import answered
 from pollex.rubrics.answers import NEUTRAL, Answer, Question, Unanswered
 from pollex.rubrics.headlines import headlines
 from pollex.rubrics.lint import marks_on_words

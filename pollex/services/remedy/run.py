@@ -22,8 +22,6 @@ from pollex.errors import AnswersPending, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
-from pollex.graphs.remedy.run import COMMAND, prove, times_proved
-from pollex.graphs.run import digest
 from pollex.measures.agreement import weighted_kappa
 from pollex.measures.intervals import Figure
 from pollex.measures.looks import alpha_of
@@ -44,9 +42,11 @@ from pollex.services.remedy.edits import PromptEdit, read_edit
 from pollex.services.remedy.plan import planned
 from pollex.services.remedy.prompt_text import PromptText
 from pollex.services.remedy.result import RemedyResult, write_result
+from pollex.services.remedy.runs import COMMAND, prove, times_proved
 from pollex.services.remedy.sample import Gathered, RemedyOptions, RemedySample, sampled
 from pollex.services.results import Usage
 from pollex.services.roles import dismissed, hire
+from pollex.services.runs import digest
 from pollex.services.workspace import Workspace, workspace
 from pollex.text import encoded
 

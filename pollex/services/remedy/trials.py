@@ -10,7 +10,6 @@ import numpy as np
 
 from pollex.conversations.reply_context import ReplyContext, chance_of
 from pollex.graphs.remedy.trial import Check, Trial
-from pollex.graphs.run import digest
 from pollex.measures.looks import LOOKS
 from pollex.measures.proofs import FAILING, FINE, ProofArrays
 from pollex.rubrics.answers import Question
@@ -21,6 +20,7 @@ from pollex.services.remedy.prompt_text import PLACE, PromptText
 from pollex.services.remedy.proposals import flattering, with_hint
 from pollex.services.remedy.rendering import rendered_for
 from pollex.services.remedy.sample import RemedyOptions, RemedySample, waves_of
+from pollex.services.runs import digest
 
 REPLIES = {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}
 """Of each arm to a context."""

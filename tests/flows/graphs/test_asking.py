@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from plain_judges import Answers, PlainJudge, Reply, likert, neutral, raises
 
+from pollex.agents.asking import answered, sides
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused
-from pollex.graphs.ask import answered, sides
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 QUESTIONS = [Question(id=id_, text=f"Is it {id_}?") for id_ in ("a", "b")]

@@ -14,11 +14,12 @@ from plain_judges import PlainJudge, except_for, likert, raises
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused, ResumeRefused, StoreDamaged
-from pollex.graphs import run as runs
 from pollex.graphs.questionnaire.graph import build
-from pollex.graphs.run import RunSettings, checkpointed, thread_of
+from pollex.graphs.run import checkpointed, thread_of
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
+from pollex.services import runs
 from pollex.services.ask import ask_all
+from pollex.services.runs import RunSettings
 from pollex.store.database import CHECKPOINTS
 from pollex.store.resume import find_run
 from pollex.store.store import Store

@@ -14,9 +14,9 @@ from pollex.agents.votes import Rule
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.errors import Interrupted, ResumeRefused, WrongUse
 from pollex.graphs.judge.state import Judged
-from pollex.graphs.run import RunSettings
 from pollex.rubrics.answers import Answer
 from pollex.services.judge_runs import People, answered_by_people, ask_and_rate
+from pollex.services.runs import RunSettings
 from pollex.store.resume import answers_of, conversations_of, runs
 from pollex.store.store import Store
 from pollex.store.votes import verdicts_of

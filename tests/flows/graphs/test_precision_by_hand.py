@@ -15,10 +15,10 @@ from pollex.agents.task import Task, asked
 from pollex.agents.votes import Rule
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.formats.verdicts import vote_rows
-from pollex.graphs.run import RunSettings
 from pollex.measures.intervals import share_interval
 from pollex.services.judge_runs import ask_and_rate
 from pollex.services.precision import Precision, precision_of
+from pollex.services.runs import RunSettings
 from pollex.store.rows import label_row
 from pollex.store.store import Store
 

@@ -16,11 +16,11 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.references import Case, Cases, Evidence
 from pollex.errors import ModelUnavailable, ResumeRefused
 from pollex.formats.grade_summary import summary
-from pollex.graphs.run import RunSettings
 from pollex.prompts.grading.profile import EVIDENCE, ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.services.answer import respond, responses_of
 from pollex.services.grade_runs import grade_cases, gradings_of
+from pollex.services.runs import RunSettings
 from pollex.store.store import Store
 
 PROFILE = ReferencingProfile.load("english")

@@ -22,11 +22,8 @@ from pollex.errors import BadRubrics, ModelRefused, PollexError, WrongUse
 from pollex.formats.read_logs import logs_of, read_logs
 from pollex.graphs.learn.graph import build
 from pollex.graphs.learn.graph import graph as learn_graph
-from pollex.graphs.run import RunSettings, checkpointed, state_after, thread_of
-from pollex.graphs.score import run as results
-from pollex.graphs.score import run as score_run
+from pollex.graphs.run import checkpointed, state_after, thread_of
 from pollex.graphs.score.graph import graph as score_graph
-from pollex.graphs.score.run import outcome_counts, scores_of
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.learning.results import Learned
@@ -35,10 +32,14 @@ from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services import learn_runs as runs
+from pollex.services import score_runs as results
+from pollex.services import score_runs as score_run
 from pollex.services.pool_review import Fork, rows_of
 from pollex.services.roles import embedded_record, embedded_roles
+from pollex.services.runs import RunSettings
 from pollex.store.resume import find_run
 from pollex.store.rows import AnswerCells, score_block
+from pollex.store.scores import outcome_counts, scores_of
 from pollex.store.store import Store
 from pollex.store.traces import conversation_trace, run_tree
 

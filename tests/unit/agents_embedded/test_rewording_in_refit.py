@@ -17,13 +17,13 @@ from pollex.agents.roles import Roles
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
-from pollex.graphs import run as running
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.edits import judged_anew
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services import learn_runs as runs
+from pollex.services import runs as running
 from pollex.store.store import Store
 
 SETTINGS = LearnSettings(budget=(3, 3), resamples=0)

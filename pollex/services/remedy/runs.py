@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pollex.agents.reply_judge import ReplyJudge
-from pollex.graphs.run import RunSettings, carry_out, running
+from pollex.graphs.run import carry_out
+from pollex.services.runs import RunSettings, running
 from pollex.store.resume import facts_of, runs, step
 from pollex.store.store import Store
 

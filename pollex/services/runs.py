@@ -1,0 +1,196 @@
+"""The beginning, resumption and end of a run."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
+from pollex.errors import Interrupted, PollexError, ResumeRefused
+from pollex.graphs.context import BATCH, GONE_ON, NullProgress, Progress
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import RETRYABLE, Outcome
+from pollex.rubrics.learning.settings import LearnSettings
+from pollex.services.kept_progress import KeptProgress
+from pollex.store.resume import find_run, resumable, runs
+from pollex.store.rows import conversation_rows
+from pollex.store.runs import FINISHED, Run, differences
+from pollex.store.spans import Tracer
+from pollex.store.store import Store
+
+FORMAT = "3"
+"""Of states and of nodes' names: a checkpoint of another can't be gone on with."""
+
+
+def keep_conversations(
+    store: Store, run: str, logs: Logs, training: Sequence[Conversation], held_out: Sequence[Conversation]
+) -> None:
+    """Store all conversations of the log with their side of the split, except those stored."""
+    known = kept_ids(store, run)
+    used = {c.id for c in (*training, *held_out)}
+    store.put(conversation_rows(run, [c for c in training if c.id not in known], side="train"))
+    store.put(conversation_rows(run, [c for c in held_out if c.id not in known], side="test"))
+    store.put(conversation_rows(run, [c for c in logs if c.id not in known | used]))
+
+
+def kept_ids(store: Store, run: str) -> set[str]:
+    """Return the ids of a run's stored conversations."""
+    return {row["id"] for row in store.ask(run, "SELECT id FROM conversations")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """Place and settings of a run; the same for all graphs.
+
+    Attributes:
+        arguments: As given by the user, for `pollex runs`.
+        resume: Go on with the last unfinished run of the same fingerprint.
+        retry_outcomes: Outcomes that a resume asks about again.
+        secrets: Keys that must not be written anywhere.
+        batch: Conversations in flight at once.
+        at_once: Of these, how many are asked about at once: a few more than the endpoint has slots keep it busy.
+        traced: Receives the run's tracer when the run begins.
+        used: Calls, tokens and outcomes so far, as JSON values; stored with the run's progress.
+        place: Where a model is asked, without secrets; empty without one. A resume asks there, or is refused.
+    """
+
+    store: Store
+    progress: Progress
+    arguments: Mapping[str, Any]
+    resume: bool = False
+    retry_outcomes: frozenset[Outcome] = RETRYABLE
+    secrets: Collection[str] = ()
+    batch: int = BATCH
+    at_once: int = BATCH
+    traced: Callable[[Tracer], None] = lambda _tracer: None
+    used: Callable[[], Mapping[str, Any]] = dict
+    place: str = ""
+
+    def __post_init__(self) -> None:
+        """Have progress kept as well as shown."""
+        if not isinstance(self.progress, KeptProgress):
+            object.__setattr__(self, "progress", KeptProgress(self.progress, self.store, self.used))
+
+    def tracer(self, run: str) -> Tracer:
+        """Create the run's tracer and announce it to its subscriber."""
+        tracer = Tracer(self.store, run, self.secrets)
+        self.traced(tracer)
+        if isinstance(self.progress, KeptProgress):
+            self.progress.watch(tracer)
+        return tracer
+
+    def of_run(self, run: str) -> dict[str, Any]:
+        """Return the fields that every graph's `Context` has, for a run."""
+        return {
+            "store": self.store,
+            "run": run,
+            "tracer": self.tracer(run),
+            "secrets": self.secrets,
+            "progress": self.progress,
+            "batch": self.batch,
+            "semaphore": asyncio.Semaphore(self.at_once),
+        }
+
+    def whole(self, fingerprint: Mapping[str, str]) -> dict[str, str]:
+        """Return a run's fingerprint with what every run has."""
+        return {**fingerprint, "graph": FORMAT} | ({"endpoint": self.place} if self.place else {})
+
+    @classmethod
+    def of(cls, store: Store, **changes: Any) -> RunSettings:
+        """Make a setting without progress and arguments, for use from Python."""
+        progress, arguments = changes.pop("progress", NullProgress()), changes.pop("arguments", {})
+        return cls(store=store, progress=progress, arguments=arguments, **changes)
+
+
+@asynccontextmanager
+async def running(
+    command: str, fingerprint: Mapping[str, str], setting: RunSettings, roles: Sequence[str], named: Run | None = None
+) -> AsyncIterator[Run]:
+    """Begin or resume a run, and record its end in every case but a kill.
+
+    Args:
+        named: The run to go on with, where the user named one.
+    """
+    store, fingerprint = setting.store, setting.whole(fingerprint)
+    if named is None and GONE_ON.get():
+        named = same_settings(find_run(store, GONE_ON.get()), fingerprint, store)
+    if named is not None:
+        run = named
+    elif setting.resume:
+        run = resumable_run(store, command, fingerprint)
+    else:
+        run = store.begin(command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions())
+    store.take_up(run.id, roles=roles)
+    kept = setting.progress
+    assert isinstance(kept, KeptProgress), "made so with the setting"
+    try:
+        async with kept.of_run(run.id):
+            yield run
+    except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):
+        store.finish(run.id, "interrupted", roles=roles)
+        raise
+    except PollexError as error:
+        store.finish(run.id, "failed", roles=roles, result={"error": error.what})
+        raise
+    except Exception as error:
+        store.finish(run.id, "failed", roles=roles, result={"error": type(error).__name__})
+        raise
+
+
+def same_settings(run: Run, fingerprint: Mapping[str, str], store: Store) -> Run:
+    """Return a run that has these settings.
+
+    Raises:
+        ResumeRefused: It was started with others; the message says with what.
+    """
+    if changed := differences(run.fingerprint, fingerprint):
+        what = f"{run.id} was started with other settings ({'; '.join(changed)})"
+        raise ResumeRefused(what, where=str(store.folder), remedy="go on with the settings it was started with")
+    return run
+
+
+def resumable_run(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
+    """Return the run that `--resume` goes on with.
+
+    The last run is taken up though it ended, too: a kill may come between its end and the files that are made of it.
+    Nothing of it is done again.
+    """
+    last = next((run for run in reversed(runs(store)) if run.command == command), None)
+    if last and last.status in FINISHED and last.fingerprint == dict(fingerprint):
+        return last
+    return resumable(store, command, fingerprint)
+
+
+def fingerprint_of(
+    logs: Logs, *, settings: LearnSettings, profile: DomainProfile, roles: Mapping[str, str]
+) -> dict[str, str]:
+    """Return everything a learning run's result depends on, as readable settings.
+
+    A refused resume shows which of them changed.
+    """
+    return {
+        "data": logs.fingerprint[:12],
+        **{name: json.dumps(value) for name, value in vars(settings).items()},
+        "domain": digest(profile.model_dump(mode="json")),
+        **{role: fingerprint[:12] for role, fingerprint in roles.items()},
+    }
+
+
+def digest(value: Any) -> str:
+    """Twelve hex digits of JSON values."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of pollex and of the packages that affect results most."""
+    return {
+        name: version(name)
+        for name in ("pollex", "langgraph", "numpy", "scikit-learn", "sentence-transformers", "duckdb")
+    }
