@@ -42,8 +42,10 @@ ROWS = {"demo": 6, "recorded": 4}
 LARGEST = 150_000
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDE, HIGH = 1200, 620
-TALL = {"judge": 1340}
+TALL = {"judge": 1340, "states": 1080}
 """Heights of the screens whose figures stand further down."""
+OPENED = {"states": ("state-deduplicate", "state-select")}
+"""What is opened on a page, by the ids inside."""
 REPORT_SIZE = {"width": 1085, "height": 1450}
 
 
@@ -77,6 +79,7 @@ def pages(page: Any, base: str) -> dict[str, str]:
         "home": "/",
         "runs": "/runs",
         "run": learned,
+        "states": learned,
         "conversations": f"/conversations?run={run}&sort=netsat",
         "conversation": first(f"/conversations?run={run}&thumb=down&sort=netsat", "#rows a"),
         "set": rubrics,
@@ -207,6 +210,8 @@ def shoot(
         page.goto(base + path)
         page.locator("[data-live]").first.wait_for(state="detached")  # figures that are worked out meanwhile
         page.goto(base + path)
+        for inside in OPENED.get(name, ()):
+            page.locator(f"#{inside}").evaluate("one => one.parentElement.open = true")
         made.append(SCREENS / f"{name}-{scheme}.png")
         page.screenshot(path=made[-1])
     context.close()

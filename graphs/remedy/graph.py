@@ -120,9 +120,10 @@ def best_of(arrays: Any, arms: Sequence[int], look: int, most: int) -> list[int]
 async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Plant a prompt that only has replies claim to do well: does the judge believe it?"""
     live = await resources(runtime, RemedyWork)
+    trial = live.make_trial("flatter", ())
     with live.tracer.span("flatter", kind="node"):
-        await ask_trial(live, live.make_trial("flatter", ()))
-    return {}
+        await ask_trial(live, trial)
+    return {"asked": {"flatter": len(trial.contexts)}}
 
 
 async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
@@ -166,7 +167,7 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
                 live.wins[arm], live.worded[arm] = empty(n), empty(n, 2, len(live.second.wordings))
                 await ask_second(live, arm)
         await live.store.settle()
-    return {}
+    return {"asked": {"compare": len(live.wins)}}
 
 
 async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
@@ -175,7 +176,7 @@ async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # n
     better = [arm for arm, one in live.ended.items() if one.outcome == BETTER]
     if better and (pairs := live.sheet(live.trials["prove"], better[0])):
         live.opinions.update(interrupt({"pairs": pairs}))
-    return {}
+    return {"asked": {"people": len(live.opinions)}}
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:

@@ -13,6 +13,8 @@ from pollex.web.run_page import Node
 from pollex.web.words import duration
 
 WIDE, HIGH, GAP, ROW = 128, 46, 36, 70
+SHORT = 26
+"""Characters of what a node changed that stand below it."""
 LONG = 960
 """Pixels; longer drawings shrink to a page, but not below that."""
 Edges = Sequence[tuple[str, str, bool]]
@@ -58,8 +60,9 @@ def drawing(graph: Mapping[str, Any], ran: Mapping[str, Node], told: Mapping[str
 
 
 def _box(name: str, x: float, y: float, node: Node | None, told: str | None) -> Markup:
-    kind = "unreached" if node is None else "failed" if node.errors else "ran"
-    below = "not reached" if node is None else f"{node.n:,} × {duration(node.median)}"
+    ran = told is not None or node is not None  # what only waits, or chooses, has no span
+    kind = "failed" if node is not None and node.errors else "ran" if ran else "unreached"
+    below = f"{node.n:,} × {duration(node.median)}" if node is not None else "ran" if ran else "not reached"
     if node is not None and node.errors:
         below += f", {node.errors} failed"
     inside = [
@@ -68,7 +71,9 @@ def _box(name: str, x: float, y: float, node: Node | None, told: str | None) -> 
         element("text", below, x=x + WIDE / 2, y=y + 36, text_anchor="middle", class_="tick"),
     ]
     if told is not None:
-        return element("a", [element("title", f"{name}: {told}"), *inside], href=f"#state-{name}")
+        short = told if len(told) <= SHORT else f"{told[: SHORT - 1]}…"
+        below = element("text", short, x=x + WIDE / 2, y=y + HIGH + 14, text_anchor="middle", class_="tick")
+        return element("a", [element("title", f"{name}: {told}"), *inside, below], href=f"#state-{name}")
     return element("a", inside, href=f"#node-{name}") if node is not None else element("g", inside)
 
 

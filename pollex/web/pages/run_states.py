@@ -112,8 +112,13 @@ def _changes(site: Site, run: Run) -> list[NodeChange]:
 
 
 def told(value: Any) -> str:
-    """Return a value as JSON for people, cut where it is long."""
-    text = json.dumps(value, ensure_ascii=False, indent=1)
+    """Return a value as JSON for people, a line for each row of a table, cut where it is long."""
+    if isinstance(value, dict):
+        text = "\n".join(f"{key}: {json.dumps(one, ensure_ascii=False)}" for key, one in value.items())
+    elif isinstance(value, list):
+        text = "\n".join(json.dumps(one, ensure_ascii=False) for one in value)
+    else:
+        text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
 
 
