@@ -6,7 +6,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.formats.mapping import written
 from pollex.usecases.families import Commented, Grouped, Judged, Reading
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
@@ -49,6 +48,8 @@ class InspectLogs(Commented, Judged, Grouped, Reading, UseCase["Inspection"]):
     @property
     def given_options(self) -> dict[str, object]:
         """The options of reading that differ from the usual, as they are typed."""
+        from pollex.formats.mapping import written  # what reads is not needed for --help
+
         names = (one for one in fields(self) if one.name != "sources")
         given = {one.name: value for one in names if (value := getattr(self, one.name)) not in (one.default, None, ())}
         return given | {name: written(given[name]) for name in ("columns", "roles") if name in given}

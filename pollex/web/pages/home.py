@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from pollex.reports.sparks import trend
 from pollex.rubrics.headlines import headlines
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import doubt
-from pollex.services.life import RubricLife, lives
+from pollex.services.life import RubricLife
 from pollex.web import links
 from pollex.web.listing import SCORING
 from pollex.web.model_beside import built_in_beside
 from pollex.web.pages.runs import pulse_of
-from pollex.web.pages.sets import Support, seen_by, supported
+from pollex.web.pages.sets import Support, lives_in, supported
 from pollex.web.pages.waiting import waiting_in
 from pollex.web.site import Site
 from pollex.web.views import Data, page
@@ -52,7 +50,7 @@ def home(site: Site) -> Data:
 def open_lives(site: Site, found: RubricSet) -> list[RubricLife]:
     """Return what goes wrong and is not accepted or mended: what is back again first, then the most thumbs down."""
     wrong = [one for one in found.rubrics if one.polarity == "dsat"]
-    every = lives(site.store, wrong, partial(seen_by, site))
+    every = lives_in(site, wrong)
     known = any(one.weeks or one.state for one in every)  # else there is nothing to say but what was learned
     return sorted((one for one in every if one.is_open and known), key=lambda one: one.rank)[:MOST_OPEN]
 

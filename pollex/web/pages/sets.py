@@ -7,7 +7,6 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,7 +20,7 @@ from pollex.rubrics.headlines import headlines, in_order
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.life import WORDS, Said, Seen, lives, row_of, said_of, seen_in
+from pollex.services.life import WORDS, RubricLife, Said, Seen, lives, row_of, said_of, seen_in
 from pollex.services.set_differences import diff_sets
 from pollex.store.runs import Run
 from pollex.web import drawings, links
@@ -138,7 +137,7 @@ def one_rubric(site: Site, form: RubricForm, named: NamedSet, as_json: bool) -> 
         "rubric": rubric,
         "reasons": [reason for reason in found.reasons if reason.id in rubric.reason_ids],
         "merged": [one for one in found.dropped if one.duplicate_of == rubric.id],
-        "life": next(iter(lives(site.store, [rubric], partial(seen_by, site)))),
+        "life": lives_in(site, [rubric])[0],
     }
     if as_json:
         return told
@@ -147,9 +146,18 @@ def one_rubric(site: Site, form: RubricForm, named: NamedSet, as_json: bool) -> 
     return told | about | {"words": [(word, WORDS[word]) for word in get_args(Said)]}
 
 
-def seen_by(site: Site, run: Run) -> list[Seen]:
-    """Return the conversations of a scored run, which are read once."""
-    return site.kept(("seen", run.id, run.finished or ""), lambda: seen_in(site.store, run))
+def lives_in(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
+    """Return the lives of rubrics, counted anew when a run has ended or something was said; runs are read once."""
+
+    def seen(run: Run) -> list[Seen]:
+        return site.kept(("seen", run.id, run.finished or ""), lambda: seen_in(site.store, run))
+
+    ended, said = (site.store.value(f"SELECT {one}") for one in CHANGED)
+    key = ("lives", *(one.id for one in rubrics), str(ended), str(said))
+    return site.kept(key, lambda: lives(site.store, rubrics, seen))
+
+
+CHANGED = ("count(finished) FROM runs", "max(rowid) FROM facts")
 
 
 @post("/api/states", StateForm)
