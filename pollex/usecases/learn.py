@@ -127,7 +127,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
 
     def as_people(self, crew: Crew) -> Any:
         """Return who edits the pool now; None if nobody sits at the terminal."""
-        return crew.editor
+        return crew.editor()
 
     def as_settings(self, crew: Crew) -> LearnSettings:
         """Return the settings of the run."""

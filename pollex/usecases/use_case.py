@@ -100,13 +100,13 @@ class Crew:
     Attributes:
         run: How a run is kept and stopped.
         interview: Asks people on a terminal; see `services.review`.
-        editor: Has a person edit a pool at the terminal; None where nobody sits at one.
+        editor: Makes what has a person edit a pool at the terminal; None where nobody sits at one.
     """
 
     progress: Progress
     run: RunOptions
     interview: Any = None
-    editor: Any = None
+    editor: Callable[[], Any] = lambda: None
 
 
 class UseCase(Generic[R_co]):
