@@ -194,6 +194,8 @@ def some_told(one: str, more: str, lines: Sequence[str], most: int = 10) -> Told
 
 def encoded(value: Any) -> Any:
     """Return a value as JSON has it: what is made of fields by their names, a path as its text."""
+    if value is None or isinstance(value, str | int | float):
+        return value
     if callable(made := getattr(value, "as_json", None)):
         return made()
     if callable(dumped := getattr(value, "model_dump", None)):
