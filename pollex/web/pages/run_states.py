@@ -129,7 +129,7 @@ def pool_waiting(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any
     return asyncio.run(waiting_pool(site.store, run))
 
 
-@page(f"{links.RUNS}/{{run}}/state", form=NodeForm)
+@page("/api/runs/{run}/state", form=NodeForm)
 def state(site: Site, form: NodeForm, run: Run) -> Response:
     """Return the state after a node as JSON."""
     for change in changes_of(site, run):

@@ -44,8 +44,8 @@ async def test_a_node_tells_what_it_changed_and_its_whole_state(waiting: Path) -
         run = find_run(store, "learn-1").id
         async with client_of(made_app(store)) as client:
             page = (await client.get(f"/runs/{run}")).text
-            state = (await client.get(f"/runs/{run}/state", params={"node": "deduplicate"})).json()
-            none = await client.get(f"/runs/{run}/state", params={"node": "nowhere"})
+            state = (await client.get(f"/api/runs/{run}/state", params={"node": "deduplicate"})).json()
+            none = await client.get(f"/api/runs/{run}/state", params={"node": "nowhere"})
     for node, told in (("deduplicate", "kept "), ("select", "chosen "), ("assess", "figures ")):
         assert f'href="#state-{node}"' in page, "the drawing leads to it"
         assert re.search(rf"<strong>{node}</strong> <span[^>]*>[^<]*{told}\d", page)
