@@ -74,7 +74,8 @@ class NetSat(BaseModel):
             every = answers
             if not self.signs.keys() >= set(self.thumb_model.rubrics):  # a starter's rubrics, too
                 every = AnswerColumns.of(self.thumb_model.rubrics, given)
-            fields |= self._likelihoods(self.thumb_model.rows(every.take(whole)), judges)
+            scored = every if len(whole) == len(ids) else every.take(whole)
+            fields |= self._likelihoods(self.thumb_model.rows(scored), judges)
         fields |= self._decisions(fields) | {"outcome": ["scored"] * len(whole)}
         if len(whole) < len(ids):
             fields = self._with_unscored(fields, whole.tolist(), answers)

@@ -35,16 +35,19 @@ class AnswerColumns:
     @classmethod
     def of(cls, rubrics: Sequence[str], answers: Sequence[Sequence[Answer | Unanswered]]) -> Self:
         """Order the answers of each conversation; those to other questions are left out."""
-        flat = [one for given in answers for one in given]
-        keys = np.fromiter(map(id, flat), np.int64, len(flat))
-        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        different = [flat[place] for place in first.tolist()]
         known = {rubric: place for place, rubric in enumerate(rubrics)}
-        columns = np.array([known.get(one.question_id, -1) for one in different], np.int64)
-        row, column = np.repeat(np.arange(len(answers)), [len(given) for given in answers]), columns[which]
-        index = np.full((len(answers), len(rubrics)), -1, np.int64)
-        index[row[column >= 0], column[column >= 0]] = (np.cumsum(columns >= 0) - 1)[which[column >= 0]]
-        return cls(tuple(rubrics), [different[place] for place in np.flatnonzero(columns >= 0).tolist()], index)
+        different, index = list[Answer | Unanswered](), list[list[int]]()
+        seen = dict[int, tuple[int, int]]()  # by identity: place of the answer, and of its rubric
+        for given in answers:
+            row = [-1] * len(rubrics)
+            for one in given:
+                if (found := seen.get(id(one))) is None and (column := known.get(one.question_id)) is not None:
+                    found = seen[id(one)] = len(different), column
+                    different.append(one)
+                if found is not None:
+                    row[found[1]] = found[0]
+            index.append(row)
+        return cls(tuple(rubrics), different, np.array(index, np.int64).reshape(len(index), len(rubrics)))
 
     def at(self, row: int) -> tuple[Answer | Unanswered, ...]:
         """Return the answers about one conversation, in the set's order."""

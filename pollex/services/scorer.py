@@ -121,9 +121,10 @@ class BatchScorer:
         found = list[list[Answer | Unanswered]]()
         for start in range(0, len(conversations), TOGETHER):
             some = conversations[start : start + TOGETHER]
+            if start:
+                await asyncio.sleep(0)  # an interrupt is heard
             await self.judge.prepare(some)
             found += [await answered(self.judge, one, self._questions) for one in some]
-            await asyncio.sleep(0)
         return found
 
     async def _asked(self, conversations: Sequence[Conversation]) -> list[list[Answer | Unanswered]]:
