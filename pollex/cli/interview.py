@@ -11,7 +11,6 @@ import click
 
 from pollex.cli.session import Screen
 from pollex.conversations.conversation import Conversation
-from pollex.formats.verdicts import option_of
 from pollex.text import count
 
 
@@ -28,6 +27,8 @@ class Interview:
 
     def __call__(self, asked_of: Mapping[str, Any]) -> Mapping[str, str]:
         """Ask for one answer, to be stored before the next; see `services.judge_runs.People`."""
+        from pollex.formats.verdicts import option_of  # roles of a model come with it, and every command loads this
+
         self.screen.pause()
         options = asked_of["options"]
         for id_ in asked_of["conversations"]:
