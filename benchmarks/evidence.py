@@ -1,37 +1,60 @@
 """Whether what leads holds: proven and likely rubrics on conversations that took no part in finding them.
 
-    python benchmarks/evidence.py --data LOG [LOG …] [--halvings 10] [--shuffles 20]
+    python benchmarks/evidence.py --data LOG [LOG …] [--halvings 10] [--shuffles 100] [--before FOLDER]
 
-Learns on one half of a log, with the halvings of `rubicon.py`, and looks at the leading rubrics on the other: how many
-hold up (thumbs differ as the side says, Fisher's p < .05), how many went the other way, how many thumbs down they
-cover, and the AUC of the whole set. Then it learns the whole log with its labels shuffled:
-what is proven there is false. Shares have Wilson's interval; means that of Student's t over halvings, which share
-conversations, so it is too narrow.
+Chooses on one half of a log, all of it made anew, and looks at what leads on the other: how much holds up (thumbs
+differ as the side says, Fisher's p < .05), how much goes the other way, how many thumbs down it covers, and AUC of what
+is proven and likely alone, and of the set. Then whether another seed proves the same families; and the whole log with
+its labels shuffled: what is proven there is false, and the cross-fitted AUC should be that of guessing. Last, worlds
+with something planted, and with `--before`, a checkout of an earlier version, the time of `pollex learn` beside its.
+Shares have Wilson's interval; means that of Student's t over halvings, seeds or shuffles. Halvings share
+conversations, so theirs is too narrow.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
+import sys
 import tempfile
+import time
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from rubicon import dealt_as_before, learned
+from rubicon import dealt_as_before
 from scipy.stats import fisher_exact
 from scipy.stats import t as student
 
-from pollex.conversations.conversation import Label
-from pollex.conversations.logs import Logs
+from pollex.agents.embedded.clues import Study
+from pollex.agents.embedded.comments import remarks_of
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.signal import family_of
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import Logs, positives
+from pollex.conversations.splits import split
 from pollex.formats.read_logs import read_logs
-from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.headlines import thumbs_explained
+from pollex.graphs.context import NullProgress
+from pollex.measures.arrays import Bools
+from pollex.measures.classification import auc
+from pollex.rubrics.learning.crossfit import CrossFit, cross_fit, pool_of
+from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.records import ChosenRubric, Worth
-from pollex.rubrics.worth import share_of, speaks_against
+from pollex.rubrics.learning.table import GivenAnswers
+from pollex.rubrics.learning.weigh import Candidates, Weighed
+from pollex.rubrics.records import LIKELY, PROVEN
+from pollex.rubrics.worth import share_of
+from pollex.services.roles import embedded_record
+
+TESTS = Path(__file__).parents[1] / "tests" / "unit" / "agents_embedded"
+sys.path[:0] = [str(TESTS), str(TESTS / "events")]
 
 HOLDS_UP = 0.05
+SEEDS = 5
 
 
 @dataclass
@@ -46,12 +69,28 @@ class Figures:
         found = []
         for name, hits in self.shares.items():
             one = share_of(sum(hits), len(hits))
-            found.append(f"{name:58} {one.value or 0:.2f} [{one.low or 0:.2f}, {one.high or 0:.2f}], n = {len(hits)}")
+            found.append(f"{name:60} {one.value or 0:.2f} [{one.low or 0:.2f}, {one.high or 0:.2f}], n = {len(hits)}")
         for name, values in self.means.items():
             half = student.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5
             mean = float(np.mean(values))
-            found.append(f"{name:58} {mean:.3f} [{mean - half:.3f}, {mean + half:.3f}], n = {len(values)}")
+            found.append(f"{name:60} {mean:.3f} [{mean - half:.3f}, {mean + half:.3f}], n = {len(values)}")
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """What some conversations of a log chose: the pool with its values of all of them, and columns of the set."""
+
+    weighed: Weighed
+    leads: Bools
+    p: np.ndarray
+    order: np.ndarray
+    fit: CrossFit
+
+    @property
+    def leading(self) -> list[int]:
+        """Columns of what leads."""
+        return [one for one in self.order.tolist() if self.leads[one] and self.p[one] <= LIKELY]
 
 
 def main() -> None:
@@ -59,69 +98,148 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", required=True, metavar="LOG")
     parser.add_argument("--halvings", type=int, default=10)
-    parser.add_argument("--shuffles", type=int, default=20)
+    parser.add_argument("--shuffles", type=int, default=100)
+    parser.add_argument("--before", metavar="FOLDER", help="a checkout of an earlier version, for the time of learning")
     given = parser.parse_args()
+    for path in given.data:
+        logs, figures = dealt_as_before(read_logs(path)), Figures()
+        study = Study(sorted(logs.learnable, key=lambda c: c.id), Embedder())
+        for seed in range(given.halvings):
+            halved(study, seed, figures)
+        again(study, figures)
+        for seed in range(given.shuffles):
+            shuffled(study, seed, figures)
+        if given.before:
+            timed(path, Path(given.before), figures)
+        print("\n".join([Path(path).name, *figures.rows(), ""]), flush=True)
+    print("\n".join(["Planted worlds", *planted()]))
+
+
+def chosen_on(study: Study, up: Bools, rows: Bools, seed: int) -> Chosen:
+    """Choose by some conversations of a log, as `learn` does, and answer for all of them."""
+    labels = (Label.POSITIVE if one else Label.NEGATIVE for one in up)
+    log = [c.model_copy(update={"label": label}) for c, label in zip(study.conversations, labels, strict=True)]
+    mine = [c for c, here in zip(log, rows, strict=True) if here]
+    place = np.flatnonzero(rows)
+
+    def make(_: Sequence[Conversation], some: Bools):  # type: ignore[no-untyped-def]
+        among = np.zeros(len(up), dtype=bool)
+        among[place[some]] = True
+        made = study.made(up, among)
+        return type(made)(made.rubrics, made.leads, made.answers[place])
+
+    settings = LearnSettings(seed=seed)
+    material = Material(
+        logs=Logs(mine),
+        training=tuple(mine),
+        held_out=(),
+        settings=settings,
+        judge_record=embedded_record(Embedder()),
+        table=GivenAnswers("expected"),
+        progress=NullProgress(),
+        family_of=family_of,
+        make=make,
+    )
+    nothing = np.zeros((len(mine), 0))
+    fit = cross_fit(material, Candidates(mine, [], nothing, nothing.astype(bool), {}))
+    made = study.made(up, rows)
+    weighed = Weighed.of(pool_of(made, log, "expected"), settings, family_of)
+    order = weighed.order(rows, fit.alpha, hints=fit.hints)
+    return Chosen(weighed, made.leads, weighed.weigh(rows)[0].p, order, fit)
+
+
+def halved(study: Study, seed: int, figures: Figures) -> None:
+    """Choose on one half, and add what that comes to on the other."""
+    up, training = positives(study.conversations), {c.id for c in split(study.conversations, 0.5, seed).train}
+    rows = np.array([c.id in training for c in study.conversations])
+    found = chosen_on(study, up, rows, seed)
+    pool, truth = found.weighed.pool, up[~rows]
+    held = np.abs(pool.values[~rows]) > 5
+    for one in found.leading:
+        there, elsewhere = truth[held[:, one]], truth[~held[:, one]]
+        table = [[int((~side).sum()), int(side.sum())] for side in (there, elsewhere)]
+        gap = there.mean() - elsewhere.mean() if len(there) and len(elsewhere) else 0.0
+        right = gap > 0 if found.weighed.sat[one] else gap < 0
+        up_there = bool(right and fisher_exact(table)[1] < HOLDS_UP)
+        figures.shares["leading rubrics that hold up on the other half"].append(up_there)
+        figures.shares["leading rubrics that go the other way"].append(bool(gap and not right))
+    down = [one for one in found.leading if not found.weighed.sat[one]]
+    covered = held[:, down].any(axis=1)
+    sure = [one for one in found.order.tolist() if found.p[one] <= LIKELY]
+    figures.means["thumbs down in which a leading rubric holds"].append(float(covered[~truth].mean()))
+    figures.means["thumbs up in which one holds: false alarms"].append(float(covered[truth].mean()))
+    figures.means["AUC of what is proven or likely alone"].append(auc(pool.values[~rows][:, sure].sum(axis=1), truth))
+    figures.means["AUC of the set"].append(auc(pool.values[~rows][:, found.order].sum(axis=1), truth))
+    figures.means["rubrics in the set"].append(len(found.order))
+    figures.means["of them leading"].append(len(found.leading))
+
+
+def again(study: Study, figures: Figures) -> None:
+    """Add whether another seed proves the same families, from all labels, and the cross-fitted AUC of each."""
+    up, every = positives(study.conversations), np.ones(len(study.conversations), dtype=bool)
+    proven = []
+    for seed in range(SEEDS):
+        found = chosen_on(study, up, every, seed)
+        families = {
+            (name, bool(sat))
+            for name, sat, p in zip(found.weighed.families, found.weighed.sat, found.p, strict=True)
+            if p <= PROVEN
+        }
+        proven.append(families)
+        figures.means["all labels: families proven"].append(len(families))
+        figures.means["all labels: cross-fitted AUC"].append(auc(found.fit.above, up))
+        figures.means["all labels: leading rubrics"].append(len(found.leading))
+    for one, other in combinations(proven, 2):
+        figures.shares["families proven that another seed proves"] += [name in other for name in sorted(one)]
+
+
+def shuffled(study: Study, seed: int, figures: Figures) -> None:
+    """Choose by labels that mean nothing, and add what is proven all the same."""
+    up = np.random.default_rng([seed, 11]).permutation(positives(study.conversations))
+    found = chosen_on(study, up, np.ones(len(up), dtype=bool), seed)
+    figures.shares["labels shuffled: runs with anything proven"].append(bool((found.p <= PROVEN).any()))
+    figures.shares["labels shuffled: runs with anything likely"].append(bool((found.p <= LIKELY).any()))
+    figures.shares["labels shuffled: runs in which anything leads"].append(bool(found.leading))
+    figures.means["labels shuffled: cross-fitted AUC"].append(auc(found.fit.above, up))
+
+
+def timed(path: str, before: Path, figures: Figures) -> None:
+    """Add the CPU time of `pollex learn` over that of an earlier version, in turns, nothing cached."""
+    now = Path(__file__).parents[1]
+    for _ in range(2):
+        old, new = (seconds_of(path, root) for root in (before, now))
+        figures.means["CPU time of learning over that of before"].append(new / old)
+
+
+def seconds_of(path: str, root: Path) -> float:
+    """Run `pollex learn` of a checkout in an empty folder: CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        for path in given.data:
-            logs, figures = dealt_as_before(read_logs(path)), Figures()
-            for seed in range(given.halvings):
-                halved(logs, seed, Path(folder), figures)
-            for seed in range(given.shuffles):
-                shuffled(logs, seed, Path(folder), figures)
-            print("\n".join([Path(path).name, *figures.rows(), ""]), flush=True)
+        command = [sys.executable, "-m", "pollex", "learn", str(Path(path).resolve()), "--out", "rubrics.json"]
+        start = os.times()
+        environment = os.environ | {"PYTHONPATH": str(root.resolve()), "OMP_NUM_THREADS": "1"}
+        subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)  # noqa: S603 - our own
+        end = os.times()
+    return end.children_user + end.children_system - start.children_user - start.children_system
 
 
-def halved(logs: Logs, seed: int, embeddings: Path, figures: Figures) -> None:
-    """Learn on one half, and add what its rubrics come to on the other."""
-    found, timing = learned(logs, DomainProfile.neutral(), LearnSettings(seed=seed, resamples=1), embeddings)
-    rubrics = found.rubric_set
-    leading = [one for one in rubrics.rubrics if one.headlined]
-    for one in leading:
-        figures.shares["leading rubrics that hold up on the other half"].append(holds_up(one))
-        figures.shares["leading rubrics that went the other way"].append(
-            one.worth is not None and speaks_against(one.worth, one.polarity)
-        )
-    if rubrics.reach and rubrics.reach.coverage.value is not None:
-        figures.means["thumbs down in which a leading rubric holds"].append(rubrics.reach.coverage.value)
-        figures.means["thumbs up in which one holds: false alarms"].append(rubrics.reach.false_alarms.value or 0.0)
-    if rubrics.held_out and rubrics.held_out.auc.value is not None:
-        figures.means["AUC of the set"].append(rubrics.held_out.auc.value)
-    figures.means["rubrics in the set"].append(len(rubrics.rubrics))
-    figures.means["of them leading"].append(len(leading))
-    figures.means["thumbs explained by the first"].append(max(map(thumbs_explained, leading), default=0.0))
-    figures.means["seconds"].append(timing.seconds)
+def planted() -> list[str]:
+    """Look for what was planted in two worlds: a line each."""
+    from planted_tools import tool_log
+    from test_comments import commented_log
 
-
-def shuffled(logs: Logs, seed: int, embeddings: Path, figures: Figures) -> None:
-    """Learn from labels that mean nothing, and add what is proven all the same."""
-    rng = np.random.default_rng([seed, 11])
-    labels = iter(rng.permutation([one.label.value for one in logs.learnable]).tolist())
-    known = {one.id for one in logs.learnable}
-    mixed = [one.model_copy(update={"label": Label(next(labels))}) if one.id in known else one for one in logs]
-    settings = LearnSettings(seed=seed, test_fraction=0.0, resamples=0)
-    found, _ = learned(replace(logs, conversations=mixed), DomainProfile.neutral(), settings, embeddings)
-    stands = [one.stands for one in found.rubric_set.rubrics]
-    figures.shares["labels shuffled: runs with anything proven"].append("proven" in stands)
-    figures.shares["labels shuffled: runs with anything likely"].append("likely" in stands)
-
-
-def holds_up(rubric: ChosenRubric) -> bool:
-    """Tell whether thumbs on the other half differ as a rubric's side says, beyond chance."""
-    worth = rubric.worth
-    if worth is None or speaks_against(worth, rubric.polarity):
-        return False
-    return bool(fisher_exact(table_of(worth))[1] < HOLDS_UP)
-
-
-def table_of(worth: Worth) -> list[list[int]]:
-    """Count thumbs down and up where a rubric holds, and elsewhere."""
-    rows = []
-    for share in (worth.down_with, worth.down_without):
-        n = share.n if share.value is not None else 0
-        down = round((share.value or 0.0) * n)
-        rows.append([down, n - down])
-    return rows
+    tools = tool_log()
+    study = Study(sorted(tools, key=lambda c: c.id), Embedder())
+    up = positives(study.conversations)
+    found = chosen_on(study, up, np.ones(len(up), dtype=bool), 0)
+    leading = [found.weighed.pool.rubrics[one].source.partition(" ")[0] for one in found.leading]
+    named = [f"“{one.text}”, {one.share.value:.0%} of {one.share.n}" for one in remarks_of(commented_log())[:1]]
+    return [
+        f"{'calls made again, or with what nobody said':60} {', '.join(leading) or 'nothing leads'}, n = {len(up)}",
+        f"{'an event that 30 % of the comments name':60} {', '.join(named) or 'missed'}",
+    ]
 
 
 if __name__ == "__main__":
+    start = time.perf_counter()
     main()
+    print(f"{time.perf_counter() - start:.0f} s")

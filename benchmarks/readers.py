@@ -7,8 +7,8 @@
 
 - `pairs.md`: a rubric and one of its first three quotes in its place (two turns before, one after); every eighth pair
   is a decoy, whose quote is another rubric's. Readers say in a copy of `pairs.csv` whether the quote proves the rubric.
-- `rubrics.md`: each headline rubric with its side and two quotes. Readers say in a copy of `rubrics.csv` whether they
-  would act on it, and whether it is about this domain.
+- `rubrics.md`: each headline rubric with its side, what it mostly consists of, and two quotes. Readers say in a copy of
+  `rubrics.csv` whether they would act on it, and whether it is about this domain.
 - `key.json`: which pairs are decoys, and whose rubrics they are: the model's or built-in. No reader sees it.
 
 Copies are named `pairs-NAME.csv` and `rubrics-NAME.csv`; answers are y or n. `measure` prints shares with Wilson's 95 %
@@ -35,6 +35,7 @@ from pollex.measures.reliability import wilson
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Quote
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import consists_of
 
 QUOTES = 3
 EVERY = 8
@@ -151,9 +152,10 @@ def placed(quote: Quote, texts: Mapping[str, Conversation]) -> str:
 
 
 def told(rubric: ChosenRubric) -> str:
-    """Return a rubric with its side and two quotes."""
+    """Return a rubric as the report shows it: its side, what it mostly consists of, and two quotes."""
     quotes = [f"> “{' '.join(quote.text.split())}”" for quote in rubric.quotes[:2]]
-    return "\n\n".join([f"**{rubric.text}** ({SIDES[rubric.polarity]})", *quotes])
+    parts = [f"**{rubric.text}** ({SIDES[rubric.polarity]})", consists_of(rubric.family), *quotes]
+    return "\n\n".join(filter(None, parts))
 
 
 def measure(folder: Path) -> list[str]:

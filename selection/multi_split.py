@@ -107,6 +107,14 @@ def halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Bools]:
     return found
 
 
+def one_each(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Bools:
+    """Keep one conversation of each block (a user) among some: a test takes those that don't depend on each other."""
+    drawn = rng.permutation(np.flatnonzero(rows))
+    kept = np.zeros(len(rows), dtype=bool)
+    kept[drawn[np.unique(blocks[drawn], return_index=True)[1]]] = True
+    return kept
+
+
 def open_to_choice(held: Bools, up: Bools, sat: Bools) -> Bools:
     """Tell which rubrics may be chosen: those that hold often enough, and whose thumbs differ as their side says."""
     enough = held.sum(axis=0) >= max(FEWEST, LEAST_SHARE * len(up))
@@ -151,7 +159,7 @@ def multi_split(
     for row, mine in enumerate(halvings(up, blocks, rng)):
         chosen = chosen_of(values[mine], up[mine], sat, ids, policy)
         if len(chosen):
-            other = ~mine
+            other = one_each(~mine, blocks, rng)
             own = one_sided(held[np.ix_(other, chosen)], up[other], sat[chosen])
             p[row, chosen], taken[row, chosen] = np.minimum(1.0, own * len(chosen)), 1.0
     return MultiSplit(over_halvings(p), taken.mean(axis=0))
@@ -164,7 +172,7 @@ class Narrowed:
     Attributes:
         base: Columns of those that lead their families, the surest first `[step]`.
         open: Columns that may be added: no member of these families `[column]`.
-        members: Columns of each family, by that of the one that leads it.
+        members: Columns of each family, by that of the one that leads it; without those that have their own entry.
     """
 
     base: Ints
@@ -172,10 +180,16 @@ class Narrowed:
     members: dict[int, Ints]
 
 
-def narrowed(values: Floats, sat: Bools, p: Floats, events: Bools, families: Sequence[str], likely: float) -> Narrowed:
+def narrowed(
+    values: Floats, up: Bools, sat: Bools, p: Floats, events: Bools, families: Sequence[str], likely: float
+) -> Narrowed:
     """Keep one rubric a family: of those that are borne out, an event before a signal, then what holds most often.
 
+    A narrower one is kept beside it that is borne out, too, and proven within the family: its thumbs differ from those
+    where only the wider one holds.
+
     Args:
+        up: Thumbs up of conversations that don't depend on each other `[conversation]`.
         p: Adjusted `[rubric]`.
         events: Whether a rubric tells of an event, which is easier to act on than a signal `[rubric]`.
         families: Name of each rubric's family; those of a side that are answered alike are one, too.
@@ -192,9 +206,20 @@ def narrowed(values: Floats, sat: Bools, p: Floats, events: Bools, families: Seq
         family = same & (sat == sat[column]) & ~gone
         sure = np.flatnonzero(family & (p <= max(p[column], PROVEN_P)))
         first = int(max(sure, key=lambda one: (events[one], held[:, one].sum())))
-        members[first] = np.flatnonzero(family)
+        within = proven_within(held, up, sat, first, np.flatnonzero(family & events & (p <= likely)))
+        members[first] = np.setdiff1d(np.flatnonzero(family), within)
+        members |= {one: np.array([one]) for one in within.tolist()}
         gone |= family
     return Narrowed(np.array(list(members), dtype=np.intp), np.flatnonzero(~gone), members)
+
+
+def proven_within(held: Bools, up: Bools, sat: Bools, first: int, columns: Ints) -> Ints:
+    """Return narrower rubrics of a family whose thumbs differ beside the rest of it, with Holm's adjustment."""
+    rows = held[:, first]
+    narrower = columns[held[rows][:, columns].sum(axis=0) < rows.sum()]
+    narrower = narrower[held[:, narrower].sum(axis=0) < rows.sum()]
+    proven = holm(one_sided(held[rows][:, narrower], up[rows], sat[narrower])) <= PROVEN_P
+    return np.asarray(narrower[proven], dtype=np.intp)
 
 
 def correlations(values: Floats) -> Floats:

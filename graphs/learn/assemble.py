@@ -18,8 +18,10 @@ from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import positives
-from pollex.conversations.splits import block_ids
+from pollex.conversations.splits import block_ids, folds
+from pollex.errors import BadLabels
 from pollex.graphs.learn.state import LearnContext
+from pollex.measures.arrays import Ints
 from pollex.measures.classification import assess
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Question, Unanswered
@@ -27,16 +29,19 @@ from pollex.rubrics.headlines import twins
 from pollex.rubrics.learning.baselines import Plain
 from pollex.rubrics.learning.choice import candidates
 from pollex.rubrics.learning.comparison import FittedThumbs
+from pollex.rubrics.learning.crossfit import FOLDS
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.measured import (
     alone_by_id,
     calibrator_record,
     data_record,
     guarantee,
+    netsat_of,
     never_came_up,
     signals_beside,
     spread_of,
     standings_of,
+    unseen_of,
     worths_of,
 )
 from pollex.rubrics.learning.notes import (
@@ -48,6 +53,7 @@ from pollex.rubrics.learning.notes import (
     refusals,
 )
 from pollex.rubrics.learning.reach import reach_of
+from pollex.rubrics.learning.results import LabelledScore, labelled_scores
 from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.records import (
     AlphaRow,
@@ -78,40 +84,40 @@ def assemble(
     selection: dict[str, Any],
     comparison: dict[str, Any],
     pool_values: Floats | None = None,
-) -> RubricSet:
-    """Fit θ, window and probability on training scores, then measure both sides.
+) -> tuple[RubricSet, tuple[LabelledScore, ...]]:
+    """Fit θ, window and probability, then measure what rubrics say of conversations that they did not see.
 
     Args:
         pool_values: See `answers_of_pool`.
     """
     settings, table, chosen = material.settings, material.table, material.chosen
     training = candidates(material).conversations
-    held_out = table.answered(material.held_out, chosen)
-    # One by one in the set's order, as `NetSat` adds up: NumPy's own sum goes by eights, and differs in the last digit.
-    scores, tested = (table.matrix(side, chosen)[0].cumsum(axis=1)[:, -1] for side in (training, held_out))
-    positive, truth = positives(training), positives(held_out)
+    scores, positive = netsat_of(table, training, chosen), positives(training)
     theta = theta_c(scores, positive)
-    window = fit_window(scores, positive, theta)
     honest = scores if selection["held_out_scores"] is None else np.array(selection["held_out_scores"])
+    window = fit_window(honest if material.crossfitted else scores, positive, theta)
     calibration = fit_calibration(honest, positive)
-    rng, blocks = np.random.default_rng([settings.seed, 2]), block_ids(held_out)
+    unseen = unseen_of(material, fitted, theta, window)
+    measured, tested = unseen.conversations, unseen.netsat
+    truth, rng, blocks = positives(measured), np.random.default_rng([settings.seed, 2]), block_ids(measured)
     model = material.by_model
     by = {r.id: judged_by(r, model=model and not r.answered_by) for r in chosen}
-    worths, alone = worths_of(material, held_out, truth), alone_by_id(material, training, by)
-    beside = signals_beside(material, held_out)
-    standings = standings_of(material, selection, training, held_out)
+    worths, alone = worths_of(chosen, unseen), alone_by_id(material, training, by)
+    beside = signals_beside(chosen, unseen)
+    standings = standings_of(material, selection, training)
     asked_when = material.judge_record.scale == "occasion"
-    twin_of = twins(chosen, table.matrix(training, chosen)[0])
+    twin_of = {} if material.by_evidence else twins(chosen, table.matrix(training, chosen)[0])  # families join them
     reader = model and bool(live.extractions)
     notes = [
         *(yielded(live.extractions, chosen) if reader else ()),
         *selection["notes"],
         *refusals(material.refused),
-        *caveats(material, truth, len(live.unextracted), language_notes(material.training)),
+        *caveats(material, unseen, len(live.unextracted), language_notes(material.training)),
         *all_but_constant(chosen, alone),
     ]
-    calibrator, arrays = calibrator_record(material, fitted, comparison, training, held_out)
-    plain = Plain(training, positive, held_out, word_features([*training, *held_out]))
+    calibrator, arrays = calibrator_record(material, fitted, comparison, training, unseen)
+    features, crossfitted = word_features(training if unseen.folds else [*training, *measured]), unseen.folds > 0
+    plain = Plain(training, positive, measured, features, dealt(material, training), crossfitted=crossfitted)
     rubric_set = RubricSet(
         pollex=version("pollex"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -137,31 +143,40 @@ def assemble(
         ),
         theta=theta,
         window=WindowRecord(lower=window.lower, upper=window.upper, precision=window.precision),
-        guaranteed=guarantee(selection, positive, theta, tested, truth, blocks),
+        guaranteed=guarantee(selection, positive, theta, unseen),
         calibration=CalibrationRecord(slope=calibration.slope, intercept=calibration.intercept),
         policy=settings.policy,
         alpha=selection["alpha"],
         alphas=tuple(AlphaRow(**row) for row in selection["alphas"]),
         judge=judge_record(live, chosen),
-        data=data_record(material, training, held_out),
+        data=data_record(material, training, unseen),
         training=assess(scores, positive, theta, window.confident(scores), rng, together=block_ids(training)),
-        held_out=assess(tested, truth, theta, window.confident(tested), rng, together=blocks) if held_out else None,
+        held_out=assess(tested, truth, theta, unseen.confident, rng, together=blocks) if measured else None,
         baselines=tuple(plain.baselines(truth, tested, rng)),
         notes=tuple(notes),
         dropped=tuple(dropped_rubrics(material, selection)),
         reasons=reasons_of(live, chosen),
         rubrics_digest=digest_of(chosen),
         calibrator=calibrator,
-        segments=segments_of(training, held_out),
-        remarks=remarks_of((*training, *held_out)),
+        segments=segments_of(training, measured),
+        remarks=remarks_of((*training, *material.held_out)),
         spread=spread_of(np.append(scores, tested)),
         found_nothing=found_nothing(live.extractions) if reader else None,
         never={id_: value for id_, value in table.never_counts.items() if id_ in {r.id for r in chosen}},
     )
     support = rubric_set.support
     said = () if support.enough else (f"Probabilities are {support}.",)
-    reach = reach_of(material, fitted, rubric_set.rubrics, held_out, truth, plain, selection, pool_values)
-    return rubric_set.model_copy(update={"notes": (*rubric_set.notes, *said), "reach": reach}).with_arrays(arrays)
+    reach = reach_of(material, rubric_set.rubrics, unseen, plain, pool_values)
+    told = rubric_set.model_copy(update={"notes": (*rubric_set.notes, *said), "reach": reach}).with_arrays(arrays)
+    return told, tuple(labelled_scores(material, fitted, unseen))
+
+
+def dealt(material: Material, training: Sequence[Conversation]) -> Ints | None:
+    """Return the fold of each training conversation; None where there are too few."""
+    try:
+        return folds([*training, *material.graded_training], FOLDS, material.settings.seed)[: len(training)]
+    except BadLabels:
+        return None
 
 
 def judge_record(live: LearnContext, chosen: Sequence[Rubric]) -> JudgeRecord:
@@ -191,7 +206,7 @@ async def answers_of_pool(live: LearnContext, material: Material) -> Floats | No
         `[conversation, rubric]`, those of `GivenAnswers.answered` and of `candidates`.
     """
     judge, settings = live.roles.judge, material.settings
-    if not isinstance(judge, EmbeddedJudge) or not (settings.resamples and material.by_evidence):
+    if not (isinstance(judge, EmbeddedJudge) and settings.resamples and material.by_evidence and material.held_out):
         return None
     pool, found = candidates(material).rubrics, GivenAnswers(material.table.rule)
     questions = [Question.about(rubric, material.judge_record.scale) for rubric in pool]

@@ -22,7 +22,7 @@ from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.learning.choice import choose
 from pollex.rubrics.learning.comparison import FittedThumbs, compare
-from pollex.rubrics.learning.results import LabelledScore, Learned, figures_of, labelled_scores, mean_answers
+from pollex.rubrics.learning.results import LabelledScore, Learned, figures_of, mean_answers
 from pollex.rubrics.pool_rows import edited_pool
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, with_reasons
 from pollex.rubrics.rubric_set import RubricSet
@@ -250,11 +250,10 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     with live.tracer.span("assess", kind="node") as span:
         fitted = await asyncio.to_thread(FittedThumbs.of, material, comparison)
         values = await answers_of_pool(live, material)
-        rubrics = await asyncio.to_thread(assemble, live, material, fitted, selection, comparison, values)
+        rubrics, scores = await asyncio.to_thread(assemble, live, material, fitted, selection, comparison, values)
         span.outputs([rubrics.rubrics_digest])
     await live.store.write([fact(live.run, "rubric_set", rubrics.rubrics_digest, rubrics)])
     live.progress.advance("assess")
-    scores = tuple(labelled_scores(material, fitted))
     keep_scores(live.store, live.run, rubrics, scores)
     live.result.append(Learned(live.run, rubrics, scores, mean_answers(material), live.unextracted))
     missing = len(material.table.failures | live.unextracted)

@@ -55,12 +55,12 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
     ordered = sorted(conversations, key=lambda conversation: conversation.id)
     if test_fraction == 0:
         return Split(tuple(ordered), ())
-    preferred = _preferred(ordered)
-    free = [one for one, chosen in zip(ordered, preferred, strict=True) if not chosen]
+    apart = preferred(ordered)
+    free = [one for one, chosen in zip(ordered, apart, strict=True) if not chosen]
     dealt = _deal(free, np.array([1 - test_fraction, test_fraction]), seed)
     sides = np.zeros(len(ordered), dtype=np.int64)
     if dealt is not None:
-        sides[~preferred] = dealt
+        sides[~apart] = dealt
     if dealt is None:
         raise BadLabels(
             f"both classes can't be on both sides of a split: {_counted(ordered)}",
@@ -71,7 +71,7 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
     return Split(train, test)
 
 
-def _preferred(conversations: Sequence[Conversation]) -> NDArray[np.bool_]:
+def preferred(conversations: Sequence[Conversation]) -> NDArray[np.bool_]:
     """Return whether each conversation is tied to one that a queue preferred, [conversation]."""
     found = np.zeros(len(conversations), dtype=bool)
     if any(one.preferred for one in conversations):

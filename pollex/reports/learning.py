@@ -148,7 +148,7 @@ def trust(rubrics: RubricSet) -> str:
             f"conversations from bad ones better than they do."
         )
     share = f"{percent(auc.value)} of the time"
-    tested = f"{percent_interval(auc)}, {count(held_out.n, 'conversation')} that they were not learned from"
+    tested = f"{percent_interval(auc)}, measured on {rubrics.data.measured_on}"
     if not known(auc.low) or auc.low <= CHANCE:
         return (
             f"Take these rubrics as hints: of a good and a bad conversation they tell which is which {share} "
@@ -163,10 +163,9 @@ def trust(rubrics: RubricSet) -> str:
 def verdict(rubrics: RubricSet) -> str:
     """Say in one sentence how well the rubrics rank."""
     held_out, auc = rubrics.held_out, (rubrics.held_out or rubrics.training).auc
-    where = f"{held_out.n:,} held-out" if held_out else f"the {rubrics.training.n:,}"
-    where = f"On {where} {'conversation' if auc.n == 1 else 'conversations'}"
-    if not held_out:
-        where += " that they were learned from"
+    where = f"On {count(rubrics.training.n, 'conversation')} that they were learned from"
+    if held_out:
+        where = f"Measured on {rubrics.data.measured_on}"
     if not known(auc.value):
         return f"{where}, how well the rubrics rank could not be measured: {auc.undefined or 'there is no figure'}."
     return (
@@ -181,9 +180,7 @@ def learned_from(rubrics: RubricSet) -> str:
     sat, dsat = (sum(rubric.polarity == kind for rubric in rubrics.rubrics) for kind in ("sat", "dsat"))
     data = rubrics.data
     tested = (
-        f"tested on {data.held_out:,} others ({_classes(rubrics.held_out)})"
-        if rubrics.held_out
-        else "nothing was held out"
+        f"measured on {data.measured_on} ({_classes(rubrics.held_out)})" if rubrics.held_out else "nothing was held out"
     )
     return (
         f"{count(len(rubrics.rubrics), 'rubric')}, {sat} of satisfaction and {dsat} of dissatisfaction, "

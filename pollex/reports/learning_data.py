@@ -86,8 +86,8 @@ class Scores:
 
 def sides_of(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> dict[str, Scores]:
     """Group scores by the name of their side, in display order."""
-    sides = {"Training": Scores.of(scores, "training")}
-    return sides | ({"Held out": Scores.of(scores, "held_out")} if rubrics.held_out else {})
+    held_out = {"Held out": Scores.of(scores, "held_out")} if rubrics.held_out else {}
+    return held_out if rubrics.data.folds else {"Training": Scores.of(scores, "training")} | held_out
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def sounds_worth(sounds: Sequence[ChosenRubric]) -> str:
     words = sum(one.source.startswith("phrase:") and held_up(one) for one in sounds)
     if not words:
         return "but give nothing to act on"
-    return f"and {words} of them, words whose thumbs differ on held-out conversations, are worth a look"
+    return f"and {words} of them, words whose thumbs differ on conversations they did not see, are worth a look"
 
 
 def held_up(rubric: ChosenRubric) -> bool:

@@ -11,6 +11,7 @@ from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric import PERSON, Polarity, Quote, Rubric, content_id
+from pollex.text import count
 
 
 class Record(BaseModel):
@@ -27,7 +28,7 @@ class Choice(Record):
         loss: `−LC/(10·|R|) + α·LS` of the set with it in.
         correctness: LC of that set.
         sharpness: LS of that set.
-        stability: Share of bootstrap resamples of the training conversations in which it is chosen.
+        stability: Share of halvings, or of bootstrap resamples, of the training conversations in which it is chosen.
     """
 
     step: int
@@ -38,7 +39,7 @@ class Choice(Record):
 
 
 class Worth(Record):
-    """Associations of a rubric with thumbs on held-out conversations, not causes.
+    """Associations of a rubric with thumbs on conversations that it did not see, not causes.
 
     Attributes:
         holds: Share of conversations in which it holds: the answer is beyond the middle of the scale.
@@ -80,11 +81,13 @@ class Member(Record):
 
     Attributes:
         among: Conversations of the family's `n` in which it holds.
+        quote: Of one of them; None in sets of before.
     """
 
     id: str
     text: str
     among: int
+    quote: Quote | None = None
 
 
 class Family(Record):
@@ -310,6 +313,8 @@ class DataRecord(Record):
     Attributes:
         training_hashes: Of those that rubrics came from and were chosen on.
         fitted_hashes: Of those that only θ, window and probability are fitted to.
+        folds: Where all conversations teach: in so many folds, figures are of what was learned without each. There
+            `held_out` are those that were measured so.
     """
 
     fingerprint: str
@@ -324,6 +329,14 @@ class DataRecord(Record):
     seed: int
     training_hashes: tuple[str, ...] = ()
     fitted_hashes: tuple[str, ...] = ()
+    folds: int = 0
+
+    @property
+    def measured_on(self) -> str:
+        """What figures are of, in words."""
+        if self.folds:
+            return f"all {self.held_out:,} labeled conversations, each by rubrics that did not see it"
+        return count(self.held_out, "held-out conversation")
 
     @property
     def thumbs(self) -> int:

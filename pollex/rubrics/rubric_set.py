@@ -58,7 +58,7 @@ class RubricSet(Record):
         guaranteed: The window whose precision holds with a given probability; None where nothing was cross-validated.
         rubrics_digest: Of the rubrics that θ was fitted for; another one means that a person has edited since.
         roles: Name of the agent, by role: `built-in (no LLM)`, or a model's name.
-        segments: Topics of held-out conversations, those least like the rest first.
+        segments: Topics of conversations that rubrics did not see, those least like the rest first.
         remarks: What people wrote with their thumb, by side, the most frequent first; nothing is scored by it.
         spread: Of NetSAT, held-out conversations included; None in sets of before.
         reach: How far it reaches on held-out conversations; None where nothing was held out, and in sets of before.

@@ -1,4 +1,4 @@
-"""Plain figures of rubrics on held-out conversations, for product managers.
+"""Plain figures of rubrics on conversations that they did not see, for product managers.
 
 Intervals: of shares Wilson 1927, doi:10.1080/01621459.1927.10502953; of differences Newcombe 1998, method 10,
 doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I.
@@ -60,9 +60,9 @@ def in_words(worth: Worth) -> str:
     """Describe how often a rubric holds, and thumbs down with and without it."""
     there, elsewhere, held = worth.down_with, worth.down_without, worth.holds
     if there.value is None:
-        return f"Holds in none of the {held.n} held-out conversations."
+        return f"Holds in none of {held.n} conversations that it did not see."
     if elsewhere.value is None:
-        return f"Holds in all {held.n} held-out conversations; {percent(there)} thumbs down."
+        return f"Holds in all {held.n} conversations that it did not see; {percent(there)} thumbs down."
     share = f"{percent(there)} thumbs down there, {percent(elsewhere)} elsewhere"
     return f"Holds in {percent(held)} of conversations; {share}."
 
@@ -70,7 +70,7 @@ def in_words(worth: Worth) -> str:
 def bounds_in_words(worth: Worth) -> str:
     """Say what stands behind these shares: conversations and 95 % intervals."""
     parts = [f"{ends(share)} of {share.n}" for share in (worth.down_with, worth.down_without) if share.n]
-    return f"{worth.holds.n} held-out conversations; 95 % intervals {', '.join(parts)}"
+    return f"{worth.holds.n} conversations that it did not see; 95 % intervals {', '.join(parts)}"
 
 
 def speaks_against(worth: Worth, side: Polarity) -> bool:

@@ -182,8 +182,10 @@ class Origin(Result):
         yield Line(f"({rubric.id}, {', '.join(self.roles)})", limit=LONGEST)
         if isinstance(rubric, DroppedRubric):
             yield Line(f"not in the set: {rubric.reason}", limit=LONGEST)
-        elif rubric.choice:
-            yield _choice(rubric.choice)
+        else:
+            yield from _standing(rubric)
+            if rubric.choice:
+                yield _choice(rubric.choice)
         for reason in self.reasons:
             yield ""
             begins = _beginning(self.conversations.get(reason.conversation_id))
@@ -196,6 +198,20 @@ class Origin(Result):
 
     def as_json(self) -> dict[str, Any]:
         return self.of("rubric", "reasons", "conversations")
+
+
+def _standing(rubric: ChosenRubric) -> Told:
+    """Yield how far labels bear a rubric out, and its family as a tree with counts and quotes."""
+    found = rubric.standing
+    yield f"{rubric.stands}: p = {found.p:.2g}, {found.n} conversations" if found else "its standing is unknown"
+    if rubric.family and rubric.family.members:
+        yield f"of the {rubric.family.n} conversations where it holds:"
+    for member in rubric.family.members if rubric.family else ():
+        yield Line(f"├─ {member.among}: {member.text}", limit=LONGEST)
+        if member.quote:
+            yield Line(
+                f"│    “{member.quote.text}” ({member.quote.place}, {member.quote.conversation_id})", limit=LONGEST
+            )
 
 
 def list_runs(run: RunOptions, progress: Progress) -> RunList:  # noqa: ARG001 - as others

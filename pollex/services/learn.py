@@ -188,7 +188,8 @@ def refit(
 
     Args:
         out: Where to write; None writes nothing.
-        test_fraction: Share held out; None takes the set's, so that no conversation that rubrics came from is held out.
+        test_fraction: Share held out; None takes the set's, so that no conversation that rubrics came from is held out:
+            of a set that all labels taught, half of what it has not seen, and nothing else.
         seed: Of the split; None takes the set's.
         answers: Run whose answers stand for rubrics as they were; None asks about all of them.
 
@@ -200,12 +201,15 @@ def refit(
         require_places(out, *files_of(logs))
     # Arrays are left alone: a new calibrator is fitted.
     rubric_set = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
+    read = labeled_logs(logs, reading, run.store, progress)
+    if test_fraction is None:
+        new = all(c.text_hash[:16] not in rubric_set.learned_from for c in read.learnable)
+        test_fraction = LearnSettings.test_fraction if rubric_set.data.folds and new else rubric_set.data.test_fraction
     settings = LearnSettings(
-        test_fraction=rubric_set.data.test_fraction if test_fraction is None else test_fraction,
+        test_fraction=test_fraction,
         seed=rubric_set.data.seed if seed is None else seed,
         minimum=FEWEST if rubric_set.starter else LearnSettings.minimum,
     )
-    read = labeled_logs(logs, reading, run.store, progress)
     check_learnable(read, settings.minimum)
     say_repeats(read, progress)
     model = replace(model, settings=model.settings.but(scale=rubric_set.judge.scale))

@@ -105,7 +105,12 @@ class LearnResult(Shown):
         else:
             side, found = next((side, found) for side, found in sides.items() if found is not None)
             figures = "; ".join(f"{FIGURES[name]} {getattr(found, name)}" for name in KEY_FIGURES)
-            yield f"{side.capitalize()} (n = {found.n}): {figures}"
+            on = (
+                f"Measured on {rubrics.data.measured_on}"
+                if rubrics.held_out
+                else f"{side.capitalize()} (n = {found.n})"
+            )
+            yield f"{on}: {figures}"
             starter = f"Starter {rubrics.starter.source}: " if rubrics.starter else ANEW
             yield from (note for note in rubrics.notes if note.startswith((ANEW, starter)))
             if rubrics.notes:

@@ -7,21 +7,25 @@ does not need. Runs of the other graphs do the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.agents.embedded.events.signal import family_of
+from pollex.agents.embedded.extractor import EmbeddedExtractor
+from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Extraction, Judge, Roles
+from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
 from pollex.errors import WrongUse
 from pollex.graphs.learn.state import LearnChoice, LearnContext
 from pollex.graphs.run import carry_out
+from pollex.measures.arrays import Bools
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.alone import anew_told
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, retryable
-from pollex.rubrics.learning.material import Material, Starter
+from pollex.rubrics.learning.material import Made, Material, Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.table import GivenAnswers
@@ -231,6 +235,7 @@ async def _learn(
             table=table,
             progress=setting.progress,
             family_of=family_of,
+            make=anew_by(roles),
             **given,
         )
         live = LearnContext(
@@ -253,6 +258,12 @@ async def _learn(
             raise PoolWaits(run.id, state["kept"])
         learned: Learned = live.result[0]
     return learned
+
+
+def anew_by(roles: Roles) -> Callable[[Sequence[Conversation], Bools], Made] | None:
+    """Return what makes a pool anew of some conversations; None where a model would have to be paid for it."""
+    free = isinstance(roles.extractor, EmbeddedExtractor) and isinstance(roles.judge, EmbeddedJudge)
+    return roles.extractor.anew if free else None  # type: ignore[attr-defined]  # it is one
 
 
 def _extracted(store: Store, run: str, retry_outcomes: Collection[Outcome]) -> dict[str, Extraction | Unanswered]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pollex.rubrics.headlines import Headline, headlines, hints_of, sounds_of, sounds_worth, turned
-from pollex.rubrics.records import ChosenRubric, Worth
+from pollex.rubrics.records import ChosenRubric, Remark, Worth
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import consists_of, doubt, ends, nothing_leads, percent
+from pollex.rubrics.worth import consists_of, doubt, ends, nothing_leads, percent, signal_in_words
 from pollex.text import Line, Told, count, printable
 
 SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
 SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the score"}
 """The side of a rubric, where the heading doesn't say it."""
 
-TURNED = "Went the other way on held-out conversations"
+TURNED = "Went the other way on conversations that they did not see"
 HINTS = "Hints: too few conversations to tell"
 LONGEST = 1000
+REMARKS = 3
 ID = 8
 """Characters of an id; `pollex why` takes the beginning."""
 
@@ -29,6 +30,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         yield from _group(SIDES[side], own, verbose)
     if not any(leading.values()):
         yield nothing_leads(rubrics.data.thumbs, rubrics.data.down)
+    yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
     hints, against, sounds = hints_of(rubrics.rubrics), turned(rubrics.rubrics), sounds_of(rubrics.rubrics)
     if verbose:
         yield from _group(HINTS, map(Headline, hints), verbose)
@@ -37,11 +39,21 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         yield from _group(people, map(Headline, sounds), verbose)
         return
     told = [count(len(hints), "hint: too few to tell", "hints: too few to tell")] if hints else []
-    told += [f"{len(against)} that went the other way on held-out conversations"] if against else []
+    told += [f"{len(against)} that went the other way on conversations that they did not see"] if against else []
     told += [f"{len(sounds)} of how people sound"] if sounds else []
     if told:
         more = len(hints) + len(against) + len(sounds)
         yield f"{count(more, 'more rubric')} ({'; '.join(told)}): in the report, or here with -v"
+
+
+def _remarks(remarks: Iterable[Remark]) -> Told:
+    """Yield what people wrote with their thumb, the most frequent first, each with a quote."""
+    for remark in remarks:
+        of = f"{count(remark.share.n, 'comment')} with thumbs {'up' if remark.polarity == 'sat' else 'down'}"
+        share = f"{percent(remark.share)} of {of} ({ends(remark.share)})"
+        yield rubric_line(
+            f"What people wrote: “{remark.text}”", [share, *(f"“{one.text}”" for one in remark.quotes[:1])]
+        )
 
 
 def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
@@ -67,9 +79,10 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
     """Return a rubric's worth in a few words, and why it can't be relied on."""
     stands = [rubric.stands] if rubric.standing else []
     if rubric.worth is None:
-        return [*stands, "not measured on held-out conversations"]
+        return [*stands, "not measured on conversations that it did not see"]
     why = "" if stands else doubt(rubric.worth, rubric.polarity).partition(":")[0]
-    return [*stands, worth_told(rubric.worth), *([why] if why else [])]
+    beside = filter(None, map(signal_in_words, rubric.signals))
+    return [*stands, worth_told(rubric.worth), *beside, *([why] if why else [])]
 
 
 def worth_told(worth: Worth) -> str:
@@ -82,5 +95,6 @@ def worth_told(worth: Worth) -> str:
 
 def _details(rubric: ChosenRubric) -> list[str]:
     stability = rubric.choice.stability if rubric.choice else None
-    share = [] if stability is None else [f"chosen in {100 * stability:.0f} % of resamples"]
+    of = "halvings" if rubric.standing and rubric.standing.by == "halvings" else "resamples"
+    share = [] if stability is None else [f"chosen in {100 * stability:.0f} % of {of}"]
     return [count(len(rubric.reason_ids), "reason"), *share]

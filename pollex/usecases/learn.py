@@ -77,7 +77,11 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
     starter: Path | Rubrics | None = opt(
         "A rubric set learned elsewhere: with few labels, both together predict better.", default=None, metavar="SET"
     )
-    test_fraction: float = opt("Share of conversations held out for testing; 0 for none.", default=0.5, group="Rubrics")
+    test_fraction: float | None = opt(
+        "Share held out for testing; without a model all teach, and five folds test.  [default: 0.5 with a model]",
+        default=None,
+        group="Rubrics",
+    )
     budget: int | None = opt(
         "Maximum number of rubrics of each kind.  [default: 10 in either list]", default=None, group="Rubrics"
     )
@@ -134,7 +138,9 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         from pollex.rubrics.learning.settings import LearnSettings, budget_of  # what learns is not needed for --help
 
         names = ("test_fraction", "method", "policy", "alpha", "probability", "also", "seed", "mini_batch")
-        return LearnSettings(budget=budget_of(self.budget), **self.given(*names))
+        free = self.as_model(crew).name is None and not self.as_rubrics_from(crew)
+        given = {"test_fraction": 0.0} if free else {}  # nothing has to be held out where choosing anew costs nothing
+        return LearnSettings(budget=budget_of(self.budget), **given | self.given(*names))
 
     def as_model(self, crew: Crew) -> ModelOptions:
         """Return the options of the model, which some systems need."""

@@ -21,13 +21,14 @@ from pollex.agents.embedded.events.learning import fit
 from pollex.agents.embedded.events.reading import EventRubric
 from pollex.agents.embedded.events.signal import event_signal, source_of
 from pollex.agents.embedded.events.topics import Topics, learn_topics
-from pollex.agents.embedded.evidence import phrase_signal
+from pollex.agents.embedded.evidence import phrase_signal, unexpected
 from pollex.agents.embedded.judge import FOLDS, Scale, binomials, deal, separation
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, Party, Signal, measured
 from pollex.agents.embedded.view import Flags, Floats, View, views_of
 from pollex.conversations.conversation import Conversation
 from pollex.prompts.domain import STOPWORDS
 from pollex.rubrics.answers import LIKERT
+from pollex.rubrics.learning.material import Made
 from pollex.rubrics.rubric import Polarity, Rubric, content_id
 
 PARTIES: tuple[Party, Party] = ("user", "assistant")
@@ -114,6 +115,13 @@ class Study:
                 clue = clue_of(source, signal, self.measures(source, signal)[rows], up, rubric.polarity)
                 found.append(replace(clue, event=rubric))
         return found
+
+    def made(self, positive: Flags, rows: Flags) -> Made:
+        """Make the pool of some conversations, with its answers about all of them; see `clues`."""
+        clues = self.clues(positive, rows)
+        rubrics = [clue.rubric for clue in clues]
+        leads = np.array([rubric.leads and not unexpected(rubric) for rubric in rubrics], dtype=bool)
+        return Made(rubrics, leads, self.answers(clues, positive, rows))
 
     def mined(self, positive: Flags, rows: Flags) -> list[Signal]:
         """Return signals for phrases that are more frequent in one class of some conversations.

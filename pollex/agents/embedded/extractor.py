@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from pollex.agents.embedded.view import View
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
+from pollex.measures.arrays import Bools
 from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.learning.material import Made
 from pollex.rubrics.rubric import Polarity, Reason, content_id
 
 VERSION = "4"
@@ -53,6 +56,22 @@ class EmbeddedExtractor:
             return
         self.study = Study(labelled, self.embedder, self.seed)
         self.clues = self.study.clues(positive, np.ones(len(labelled), dtype=bool))
+
+    def anew(self, conversations: Sequence[Conversation], rows: Bools) -> Made:
+        """Make the pool of some conversations, with its answers about all of them.
+
+        Args:
+            rows: Those that it is made of, all with a label `[conversation]`.
+        """
+        ordered = sorted(conversations, key=lambda c: (c.text_hash, c.id))
+        if self.study is None or [c.id for c in self.study.conversations] != [c.id for c in ordered]:
+            self.study = Study(ordered, self.embedder, self.seed)
+        study, place = self.study, {c.id: n for n, c in enumerate(ordered)}
+        order = np.array([place[c.id] for c in conversations], dtype=np.intp)
+        mine = np.zeros(len(rows), dtype=bool)
+        mine[order[rows]] = True
+        made = study.made(positives(study.conversations), mine)
+        return replace(made, answers=made.answers[order])
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
         """Extract the clues that are strongest here compared to conversations of the same label."""

@@ -28,7 +28,7 @@ def _evaluator(sheet: Sheet, item: Item) -> dict[str, Any]:
     return {
         "type": "llm_as_judge",
         "name": f"pollex_{item.name}",
-        "description": f"{item.text} ({kind}; rubrics {sheet.digest})",
+        "description": f"{item.text} ({kind}, {item.stands}; rubrics {sheet.digest})",
         "prompt": [{"role": "user", "content": prompt}],
         "variableMapping": [
             {"variable": "conversation", "source": "input", "jsonPath": "$.messages"},
@@ -63,7 +63,7 @@ def _configs(sheet: Sheet) -> list[dict[str, Any]]:
                 "name": f"pollex_{item.name}",
                 "dataType": "CATEGORICAL",
                 "categories": categories,
-                "description": item.text,
+                "description": f"{item.text} ({item.stands})",
             }
             for item in sheet.items
         ),

@@ -17,6 +17,7 @@ EMBEDDED = (
     "Fit it for a model first: pollex refit LOGS --rubrics R --model M"
 )
 MODE = "The option that the model picks counts; pollex adds up expected values over all options, so figures differ."
+STANDINGS = ("proven", "likely", "hint", "unknown")
 VOID = "A rubric without an answer voids the sum: it is never counted as 0."
 
 
@@ -26,11 +27,13 @@ class Item(NamedTuple):
     Attributes:
         name: The id after `sat_` or `dsat_`, so that it is a name in every language.
         sign: 1 where agreement speaks for satisfaction, else −1.
+        stands: How far labels bear it out: proven, likely, hint or unknown.
     """
 
     name: str
     sign: int
     text: str
+    stands: str = "unknown"
 
 
 class Sheet(NamedTuple):
@@ -58,7 +61,9 @@ class Sheet(NamedTuple):
         """Origin of the rubrics and notes, one a line."""
         theta = "none" if self.theta is None else f"{self.theta:g}"
         origin = f"pollex {self.pollex}, rubrics {self.digest}, run {self.run}, θ {theta}"
-        return [origin, *self.notes]
+        groups = ((word, [one.name for one in self.items if one.stands == word]) for word in STANDINGS)
+        stands = "; ".join(f"{word}: {', '.join(names)}" for word, names in groups if names)
+        return [origin, f"How far thumbs bear rubrics out: {stands}.", *self.notes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ def sheet_of(rubrics: RubricSet) -> Sheet:
     )
     return Sheet(
         items=tuple(
-            Item(f"{rubric.polarity}_{rubric.id}", 1 if rubric.polarity == "sat" else -1, rubric.text)
+            Item(f"{rubric.polarity}_{rubric.id}", 1 if rubric.polarity == "sat" else -1, rubric.text, rubric.stands)
             for rubric in rubrics.rubrics
         ),
         options=tuple((option.text, float(option.value)) for option in SCALES[rubrics.judge.scale]),

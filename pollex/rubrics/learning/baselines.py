@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -28,21 +29,50 @@ class Plain:
         features: All signals of words `[conversation, feature]`, of training conversations and then of the others.
 
     Attributes:
-        scores: By method, what it gives training and held-out conversations.
+        scores: By method, what it gives training conversations, and those that figures are of.
+        strongest: The method with the highest cross-validated AUC; words where there are too few labels.
+
+    Args:
+        measured: What was held out, or training conversations that are measured by folds.
+        features: See `word_features`, of training and held-out conversations.
+        fold: Of each training conversation `[conversation]`; None where there are too few.
+        crossfitted: Whether figures are by folds.
     """
 
     def __init__(
-        self, training: Sequence[Conversation], positive: Bools, held_out: Sequence[Conversation], features: Floats
+        self,
+        training: Sequence[Conversation],
+        positive: Bools,
+        measured: Sequence[Conversation],
+        features: Floats,
+        fold: Ints | None,
+        *,
+        crossfitted: bool,
     ) -> None:
-        self.training, self.positive, self.held_out = training, positive, held_out
-        self._texts = [text_of(c) for c in training], [text_of(c) for c in held_out]
-        self._features = features[: len(training)], features[len(training) :]
+        self.training, self.positive, self.measured = training, positive, measured
+        texts, held_out = [text_of(c) for c in training], [] if crossfitted else [text_of(c) for c in measured]
+        known, rest = features[: len(training)], features[len(training) :]
         constant = 1.0 if positive.mean() >= 0.5 else -1.0
         self.scores: dict[str, Scored] = {
-            WORDS: by_words(*self._texts, positive),
-            CONSTANT: (np.full(len(training), constant), np.full(len(held_out), constant)),
-            SIGNALS: by_signals(*self._features, positive),
+            WORDS: by_words(texts, held_out, positive),
+            CONSTANT: (np.full(len(training), constant), np.full(len(measured), constant)),
+            SIGNALS: by_signals(known, rest, positive),
         }
+        ways: dict[str, Callable[[Bools], Floats]] = {
+            WORDS: lambda out: by_words(list(compress(texts, ~out)), list(compress(texts, out)), positive[~out])[1],
+            SIGNALS: lambda out: by_signals(known[~out], known[out], positive[~out])[1],
+        }
+        self.strongest, reached = WORDS, -1.0
+        outs = [] if fold is None else [fold == number for number in np.unique(fold)]
+        for name, way in ways.items() if outs else ():
+            found = np.zeros(len(training))
+            for out in outs:
+                found[out] = way(out)
+            if (own := float(np.mean([auc(found[out], positive[out]) for out in outs]))) > reached:
+                self.strongest, reached = name, own
+            if crossfitted:
+                own_rows = {c.id: row for row, c in enumerate(training)}
+                self.scores[name] = self.scores[name][0], found[[own_rows[c.id] for c in measured]]
 
     def baselines(self, truth: Bools, tested: Floats, rng: np.random.Generator) -> list[Baseline]:
         """Measure each method on both sides, and how far the rubrics are ahead.
@@ -51,7 +81,7 @@ class Plain:
             truth: Labels of held-out conversations `[conversation]`.
             tested: Their NetSAT `[conversation]`.
         """
-        known, blocks = block_ids(self.training), block_ids(self.held_out)
+        known, blocks = block_ids(self.training), block_ids(self.measured)
         held_out = len(truth) > 0
         return [
             Baseline(
@@ -64,23 +94,6 @@ class Plain:
             )
             for name, (seen, unseen) in self.scores.items()
         ]
-
-    def strongest(self, fold: Ints) -> str:
-        """Return the method with the highest cross-validated AUC on training conversations.
-
-        Args:
-            fold: Of each training conversation `[conversation]`; both classes are in every one.
-        """
-        texts, features = np.array(self._texts[0], dtype=object), self._features[0]
-        ways: dict[str, Callable[[Bools], Floats]] = {
-            WORDS: lambda out: by_words(list(texts[~out]), list(texts[out]), self.positive[~out])[1],
-            SIGNALS: lambda out: by_signals(features[~out], features[out], self.positive[~out])[1],
-        }
-        reached = {
-            name: np.mean([auc(way(fold == one), self.positive[fold == one]) for one in np.unique(fold)])
-            for name, way in ways.items()
-        }
-        return max(reached, key=lambda name: reached[name])
 
 
 def by_words(seen: Sequence[str], unseen: Sequence[str], positive: Bools) -> Scored:

@@ -13,17 +13,18 @@ from pollex.conversations.splits import folds
 from pollex.errors import BadLabels, BadRubrics
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
+from pollex.rubrics.learning.crossfit import FOLDS, cross_fit
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.learning.weigh import Candidates, Weighed, families_of
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.alpha import choose_alpha
+from pollex.selection.losses import theta_c
 from pollex.selection.multi_split import ALPHA
 from pollex.selection.policies import select
 from pollex.selection.pool import Budget, Pool, Selection, in_order
 from pollex.selection.stability import stability
 
-FOLDS = 5
 LEAST_ANSWERED = 0.5
 FEWEST_REASONS = 2
 LEAST_OCCASIONS = 0.1
@@ -153,12 +154,15 @@ def choose(material: Material) -> dict[str, Any]:
     """Choose rubrics on training conversations; return the choice as JSON values."""
     material, told = count_never(material)
     pool, settings = candidates(material), material.settings
-    hints, shares, p, families = True, None, None, {}
+    shares, p, families = None, None, {}
     if material.by_evidence:
         weighed, every = Weighed.of(pool, settings, material.family_of), np.ones(len(pool.labels), dtype=bool)
-        alpha, table, held_out_scores, hints, notes = weighed.cross_validated(settings)
+        fit = cross_fit(material, pool)
+        alpha, table, notes = fit.alpha, fit.table, list(fit.notes)
         found, narrowed = weighed.weigh(every)
-        order = weighed.order(every, alpha, hints=hints)
+        order = weighed.order(every, alpha, hints=fit.hints)
+        theta = theta_c(pool.values[:, order].sum(axis=1), pool.labels)
+        held_out_scores = (fit.above + theta).tolist() if fit.parts else None
         n = len(pool.rubrics)
         chosen = in_order(Pool.of(pool.values, pool.labels, pool.kinds % 2, pool.ids, (n, n)), alpha, order)
         families = families_of(weighed, narrowed)
@@ -178,7 +182,6 @@ def choose(material: Material) -> dict[str, Any]:
         "alpha": alpha,
         "alphas": table,
         "held_out_scores": held_out_scores,
-        "hints": hints,
         "p": p,
         "families": families,
         "chosen": [pool.ids[step.index] for step in chosen.steps],
@@ -197,9 +200,6 @@ def chooser(
     It takes which `[conversation]`, those beyond the pool's own apart, and gives columns.
     """
     settings, alpha = material.settings, selection["alpha"]
-    if material.by_evidence:
-        weighed = Weighed.of(pool, settings, material.family_of)
-        return lambda rows, _: weighed.order(rows[: len(pool.labels)], alpha, hints=selection["hints"])
     budget = both_lists(settings.budget, pool.kinds)
 
     def chosen(rows: Bools, rng: np.random.Generator) -> Ints:

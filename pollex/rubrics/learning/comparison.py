@@ -13,6 +13,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import positives
 from pollex.measures.arrays import Bools
 from pollex.rubrics.learning.choice import candidates, chooser
+from pollex.rubrics.learning.crossfit import cross_fit, with_graded
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.thumbs import (
     compared,
@@ -55,14 +56,6 @@ class FittedThumbs:
             model.rating = rating_of(graded, material.answers(rows), rubrics, signs, rows)
         return cls(model, {} if seen is None else dict(zip(comparison["conversations"], seen, strict=True)))
 
-    def likelihoods(self, material: Material) -> dict[str, float]:
-        """P(positive) by held-out conversation."""
-        conversations = material.held_out
-        if not conversations:
-            return {}
-        found = self.model.probability(material.answers(conversations))
-        return dict(zip((c.id for c in conversations), found.tolist(), strict=True))
-
 
 def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     """Compare models of the probability by cross-validation on training conversations."""
@@ -74,8 +67,11 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
         about["weights"] = material.starter.record.weights if material.starter else (1.0, 1.0)
         return uncompared(material.model, why) | unknown | about
     rows = with_graded(material, pool)
-    choose = chooser(material, pool, selection)
-    parts = folds_of(choose, material.table.probabilities(rows, pool.rubrics), pool.rubrics, rows, settings.seed)
+    if material.by_evidence:
+        parts = [part.fold for part in cross_fit(material, pool).parts] or None
+    else:
+        answers = material.table.probabilities(rows, pool.rubrics)
+        parts = folds_of(chooser(material, pool, selection), answers, pool.rubrics, rows, settings.seed)
     if parts and material.starter is not None:
         parts = [with_starter(material, pool, selection, fold, rows) for fold in parts]
     advance, count = partial(material.progress.advance, "calibrate"), len(pool.conversations)
@@ -114,11 +110,6 @@ def with_starter(
     own, other = weights_of(material, pool, selection, ~fold.out[: len(pool.conversations)])
     signs = [*(own * sign for sign in fold.signs), *(other * signs_of(material.starter.record.rubrics)).tolist()]
     return replace(fold, signs=signs, answers=np.concatenate([fold.answers, material.of_starter(rows)], axis=1))
-
-
-def with_graded(material: Material, pool: Candidates) -> list[Conversation]:
-    """List the pool's training conversations, then those with a grade that is no thumb."""
-    return [*pool.conversations, *material.table.judged(material.graded_training, pool.rubrics)]
 
 
 def graded_fields(material: Material) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
-from pollex.measures.arrays import Floats
+from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.records import LLM, JudgeRecord
@@ -40,6 +40,20 @@ class Starter:
         return np.asarray(self.table.matrix(conversations, self.record.rubrics)[0].sum(axis=1), dtype=np.float64)
 
 
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A pool that some conversations made.
+
+    Attributes:
+        leads: Those that tell of a deed or an outcome, on the side that their words are of `[rubric]`.
+        answers: Probabilities `[conversation, rubric, option]`, of all others, too, each on a scale without it.
+    """
+
+    rubrics: Sequence[Rubric]
+    leads: Bools
+    answers: Floats
+
+
 @dataclass(frozen=True, kw_only=True)
 class Material:
     """What a set is made of.
@@ -50,6 +64,8 @@ class Material:
         graded_training: Those with a grade that is no thumb; models of grades alone are fitted to them.
         graded_held_out: Those on the side that is held out.
         family_of: Name of the family of a rubric, by its source.
+        make: Makes the pool anew of some of these conversations; None where that isn't free.
+        once: What was worked out of all this, and need not be again in this process.
         learned_from: Text hashes of conversations that the rubrics were learned from in an earlier run. Models of the
             thumbs can't be compared on these, since the choice of rubrics saw them.
         model: Name of the model of the probability to take without comparison.
@@ -70,6 +86,8 @@ class Material:
     table: GivenAnswers
     progress: Stages
     family_of: Callable[[str], str]
+    make: Callable[[Sequence[Conversation], Bools], Made] | None = None
+    once: dict[str, Any] = field(default_factory=dict)
     learned_from: frozenset[str] = frozenset()
     model: str | None = None
     pool: Mapping[Polarity, Sequence[Rubric]] = field(default_factory=dict)
@@ -106,4 +124,9 @@ class Material:
     @property
     def by_evidence(self) -> bool:
         """Whether labels say which rubrics stay: those of built-in roles, whose answers cost nothing."""
-        return bool(self.pool) and not self.by_model and self.settings.method == "rubicon"
+        return bool(self.pool) and self.make is not None and self.settings.method == "rubicon"
+
+    @property
+    def crossfitted(self) -> bool:
+        """Whether all labels teach, and figures are of choices made anew without each fold."""
+        return self.by_evidence and not self.held_out

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
-from pollex.conversations.splits import block_ids
-from pollex.measures.arrays import Bools, Ints
+from pollex.conversations.splits import block_ids, preferred
+from pollex.measures.arrays import Bools
 from pollex.measures.drift import counts_of, edges_of
 from pollex.measures.intervals import Figure
 from pollex.rubrics.alone import alone_of
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.guarantee import GuaranteeRecord
+from pollex.rubrics.learning.choice import candidates
 from pollex.rubrics.learning.comparison import FittedThumbs
+from pollex.rubrics.learning.crossfit import cross_fit
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.learning.thumbs import grades_of
@@ -39,7 +43,76 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.thumb_model import Floats
 from pollex.rubrics.worth import share_of, signal_share, worth_of
 from pollex.selection.guarantee import guaranteed_window
-from pollex.selection.multi_split import holm, one_sided
+from pollex.selection.multi_split import holm, one_each, one_sided
+from pollex.selection.threshold import Window, fit_window
+
+
+@dataclass(frozen=True, eq=False)
+class Unseen:
+    """Labeled conversations, and what rubrics say of them that did not see them.
+
+    Attributes:
+        netsat: `[conversation]`.
+        confident: Outside the window `[conversation]`.
+        probability: Of a thumb up `[conversation]`.
+        held: Where each rubric of the set holds `[conversation, rubric]`.
+        known: Where that was measured: by folds that chose it without the conversation `[conversation, rubric]`.
+        folds: In how many it was learned; 0 where they were held out.
+    """
+
+    conversations: list[Conversation]
+    netsat: Floats
+    confident: Bools
+    probability: Floats
+    held: Bools
+    known: Bools
+    folds: int = 0
+
+    @classmethod
+    def held_out(cls, material: Material, fitted: FittedThumbs, window: Window) -> Unseen:
+        """Measure the set on what was held out."""
+        table, chosen = material.table, material.chosen
+        conversations = table.answered(material.held_out, chosen)
+        netsat, held = netsat_of(table, conversations, chosen), table.held(conversations, chosen)
+        probability = fitted.model.probability(material.answers(conversations))
+        known = np.ones(held.shape, dtype=bool)
+        return cls(conversations, netsat, window.confident(netsat), probability, held, known)
+
+    @classmethod
+    def crossfitted(cls, material: Material, fitted: FittedThumbs, theta: float) -> Unseen:
+        """Measure what was learned without each fold on that fold; what a queue preferred is in no figure."""
+        pool, chosen = candidates(material), material.chosen
+        fit, up = cross_fit(material, pool), pool.labels
+        netsat = fit.above + theta
+        confident, held, known = np.zeros(len(up), dtype=bool), *np.zeros((2, len(up), len(chosen)), dtype=bool)
+        for part in fit.parts:
+            mine = part.labeled_out
+            confident[mine] = fit_window(netsat[~mine], up[~mine], theta).confident(netsat[mine])
+            for place, rubric in enumerate(chosen):
+                if (column := part.column(rubric.polarity, rubric.source)) is not None:
+                    held[mine, place], known[mine, place] = part.held[mine, column], True
+        probability = np.array([fitted.crossfitted[c.id] for c in pool.conversations])
+        rows = np.flatnonzero(~preferred(pool.conversations))
+        conversations = [pool.conversations[row] for row in rows.tolist()]
+        return cls(
+            conversations, netsat[rows], confident[rows], probability[rows], held[rows], known[rows], len(fit.parts)
+        )
+
+
+def unseen_of(material: Material, fitted: FittedThumbs, theta: float, window: Window) -> Unseen:
+    """Return the conversations that figures are of; none where nothing was held out, and labels are too few."""
+    if material.crossfitted and cross_fit(material, candidates(material)).parts:
+        return Unseen.crossfitted(material, fitted, theta)
+    return Unseen.held_out(material, fitted, window)
+
+
+def netsat_of(table: GivenAnswers, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> Floats:
+    """Add up NetSAT `[conversation]`, one by one in the set's order, as `NetSat` does.
+
+    NumPy's own sum goes by eights, and differs in the last digit.
+    """
+    values, _ = table.matrix(conversations, rubrics)
+    return np.asarray(values.cumsum(axis=1)[:, -1])
 
 
 def spread_of(netsat: Floats) -> SpreadRecord:
@@ -48,24 +121,26 @@ def spread_of(netsat: Floats) -> SpreadRecord:
     return SpreadRecord(edges=tuple(edges.tolist()), counts=tuple(counts_of(netsat, edges).astype(int).tolist()))
 
 
-def worths_of(material: Material, held_out: Sequence[Conversation], up: Bools) -> dict[str, Worth]:
-    """Return how each rubric separates held-out conversations, by rubric."""
-    if not held_out:
-        return {}
-    held = material.table.held(held_out, material.chosen)
-    return {rubric.id: worth_of(held[:, i], up) for i, rubric in enumerate(material.chosen)}
+def worths_of(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, Worth]:
+    """Return how each rubric separates conversations that it did not see, by rubric."""
+    up, columns = positives(unseen.conversations), zip(chosen, unseen.held.T, unseen.known.T, strict=True)
+    return {rubric.id: worth_of(held[known], up[known]) for rubric, held, known in columns if known.any()}
 
 
-def signals_beside(material: Material, held_out: Sequence[Conversation]) -> dict[str, tuple[SignalShare, ...]]:
+def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[SignalShare, ...]]:
     """Return how often further signals happened where each rubric held and elsewhere, by rubric."""
-    names = sorted({name for one in held_out for name in one.signals})
+    names = sorted({name for one in unseen.conversations for name in one.signals})
     if not names:
         return {}
-    held, chosen = material.table.held(held_out, material.chosen), material.chosen
-    rows = {name: np.array([name in one.signals for one in held_out]) for name in names}
-    happened = {name: np.array([one.signals.get(name, False) for one in held_out]) for name in names}
+    has = {name: np.array([name in one.signals for one in unseen.conversations]) for name in names}
+    happened = {name: np.array([one.signals.get(name, False) for one in unseen.conversations]) for name in names}
+
+    def beside(name: str, held: Bools, known: Bools) -> SignalShare:
+        rows = has[name] & known
+        return signal_share(name, held[rows], happened[name][rows])
+
     return {
-        rubric.id: tuple(signal_share(name, held[rows[name], i], happened[name][rows[name]]) for name in names)
+        rubric.id: tuple(beside(name, unseen.held[:, i], unseen.known[:, i]) for name in names)
         for i, rubric in enumerate(chosen)
     }
 
@@ -74,7 +149,6 @@ def standings_of(
     material: Material,
     selection: dict[str, Any],
     training: Sequence[Conversation],
-    held_out: Sequence[Conversation],
 ) -> dict[str, StandingRecord]:
     """Return how far labels bear the chosen rubrics out, by id; empty where no labels could tell.
 
@@ -84,8 +158,10 @@ def standings_of(
     chosen = material.chosen
     if (p := selection.get("p")) is not None:
         return {r.id: StandingRecord(p=p[r.id], n=len(training), by="halvings") for r in chosen}
-    given = not material.pool
+    given, held_out = not material.pool, material.table.answered(material.held_out, chosen)
     asked = [*training, *held_out] if given else held_out
+    rng, every = np.random.default_rng([material.settings.seed, 10]), np.ones(len(asked), dtype=bool)
+    asked = list(compress(asked, one_each(every, block_ids(asked), rng)))  # a user counts once
     up = positives(asked)
     if not len(up) or up.all() or not up.any():
         return {}
@@ -119,19 +195,17 @@ def alone_by_id(material: Material, training: Sequence[Conversation], by: Mappin
     }
 
 
-def guarantee(
-    selection: dict[str, Any],
-    positive: Bools,
-    theta: float,
-    tested: Floats,
-    truth: Bools,
-    blocks: Ints,
-) -> GuaranteeRecord | None:
-    """Compute the window with a guarantee, from out-of-fold scores; None without them."""
+def guarantee(selection: dict[str, Any], positive: Bools, theta: float, unseen: Unseen) -> GuaranteeRecord | None:
+    """Compute the window with a guarantee, from out-of-fold scores; None without them.
+
+    Its figures are of what was held out; scores that it was fitted on have none.
+    """
     if selection["held_out_scores"] is None:
         return None
     found = guaranteed_window(np.array(selection["held_out_scores"]), positive, theta)
-    return GuaranteeRecord.of(found, theta, tested, truth, blocks)
+    conversations = [] if unseen.folds else unseen.conversations
+    tested = unseen.netsat[: len(conversations)]
+    return GuaranteeRecord.of(found, theta, tested, positives(conversations), block_ids(conversations))
 
 
 def calibrator_record(
@@ -139,7 +213,7 @@ def calibrator_record(
     fitted: FittedThumbs,
     comparison: dict[str, Any],
     training: Sequence[Conversation],
-    held_out: Sequence[Conversation],
+    unseen: Unseen,
 ) -> tuple[CalibratorRecord, bytes]:
     """Return the chosen probability model with the figures of both sides, and its arrays."""
     from pollex.calibration.storage import packed  # scikit-learn comes with it, and takes a second to import
@@ -147,7 +221,7 @@ def calibrator_record(
     rng = np.random.default_rng([material.settings.seed, 4])
     model = fitted.model
     pack = packed(model.model, model.rating)
-    seen, unseen = comparison["held_out"], model.probability(material.answers(held_out))
+    seen, held_out = comparison["held_out"], unseen.conversations
     positive, truth = positives(training), positives(held_out)
     share = float(positive.mean())
     record = CalibratorRecord(
@@ -157,10 +231,10 @@ def calibrator_record(
         compared=tuple(CandidateRow(**row) for row in comparison["compared"]),
         labels=len(training),
         training=probability_figures(np.array(seen), positive, share, rng, block_ids(training)) if seen else None,
-        held_out=probability_figures(unseen, truth, share, rng, block_ids(held_out)) if held_out else None,
+        held_out=probability_figures(unseen.probability, truth, share, rng, block_ids(held_out)) if held_out else None,
         rubrics=model.rubrics,
         facts={name: value for name, value in pack.facts.items() if name not in ("questionnaire", "beside")},
-        rating=rating_record(material, fitted, comparison, held_out, pack.facts),
+        rating=rating_record(material, fitted, comparison, pack.facts),
     )
     return record, pack.arrays
 
@@ -169,7 +243,6 @@ def rating_record(
     material: Material,
     fitted: FittedThumbs,
     comparison: dict[str, Any],
-    held_out: Sequence[Conversation],
     facts: dict[str, Any],
 ) -> RatingRecord | None:
     """Return the model of grades with its figures; None where the labels are no grades."""
@@ -180,7 +253,7 @@ def rating_record(
 
     table, chosen = material.table, material.chosen
     values = np.array(next(iter(found["scales"].values())))
-    held_out = [*held_out, *table.answered(material.graded_held_out, chosen)]
+    held_out = table.answered((*material.held_out, *material.graded_held_out), chosen)
     grades, _ = grades_of(held_out, list(found["scales"])[:1])
     known = np.isin(grades[:, 0], values) if grades.shape[1] else np.zeros(len(held_out), dtype=bool)
     measured = None
@@ -194,7 +267,7 @@ def rating_record(
     return RatingRecord(**found, held_out=measured, facts=own)
 
 
-def data_record(material: Material, training: Sequence[Conversation], held_out: Sequence[Conversation]) -> DataRecord:
+def data_record(material: Material, training: Sequence[Conversation], unseen: Unseen) -> DataRecord:
     """Describe the data that the set was learned from."""
     logs, settings = material.logs, material.settings
     written = bool(material.pool)  # nothing is written where rubrics are given: they are only fitted
@@ -211,7 +284,8 @@ def data_record(material: Material, training: Sequence[Conversation], held_out: 
         - len(material.training)
         - len(material.held_out),
         training=len(training),
-        held_out=len(held_out),
+        held_out=len(unseen.conversations),
+        folds=unseen.folds,
         test_fraction=settings.test_fraction,
         seed=settings.seed,
         training_hashes=hashes if written else (),

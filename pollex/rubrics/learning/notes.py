@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pollex.conversations.logs import positives
 from pollex.conversations.splits import blocks
-from pollex.measures.arrays import Bools
 from pollex.measures.intervals import FEWEST
 from pollex.rubrics.alone import BY, REMEDIES, nearly_constant
 from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.measured import Unseen
 from pollex.rubrics.records import Alone, DroppedRubric
 from pollex.rubrics.rubric import Rubric
 from pollex.text import count
@@ -64,25 +65,26 @@ SMALL = 50
 """Held-out conversations of the smaller class below which a figure is called noisy."""
 
 
-def caveats(material: Material, truth: Bools, silent: int, language: Sequence[str]) -> list[str]:
+def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[str]) -> list[str]:
     """List caveats about the figures.
 
     Args:
-        truth: Labels of the held-out conversations in the figures `[conversation]`.
+        unseen: The conversations in the figures.
         silent: Training conversations that gave no reasons.
         language: What the log lacks because of its language.
     """
     notes, held_out = [*material.logs.lost_labels, *material.logs.note_on_repeats], len(material.held_out)
-    if left_out := held_out - len(truth):
+    truth = positives(unseen.conversations)
+    if not unseen.folds and (left_out := held_out - len(truth)):
         notes.append(
             f"Left out of all figures: {left_out} of {count(held_out, 'held-out conversation')}, because some rubric "
             "has no answer there, so that there is no score."
         )
-    if not held_out:
+    if not (held_out or unseen.folds):
         notes.append("Nothing was held out, so there are no figures for new conversations.")
     elif len(truth) and (smaller := int(min(truth.sum(), (~truth).sum()))) < SMALL:
         notes.append(
-            f"The smaller class has {count(smaller, 'held-out conversation')}: figures vary a lot from split to "
+            f"The smaller class has {count(smaller, 'measured conversation')}: figures vary a lot from split to "
             "split, so read the intervals rather than the figures; a figure without an interval says little."
         )
     labelled = (*material.training, *material.held_out)

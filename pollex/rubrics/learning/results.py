@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.learning.comparison import FittedThumbs
 from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.measured import Unseen
 from pollex.rubrics.rubric_set import RubricSet
 
 
@@ -52,21 +53,23 @@ class Learned:
     unextracted: Mapping[str, Unanswered]
 
 
-def labelled_scores(material: Material, fitted: FittedThumbs) -> Iterator[LabelledScore]:
-    """NetSAT of every labelled conversation, for plots."""
-    sides: tuple[tuple[Literal["training", "held_out"], Sequence[Conversation]], ...] = (
-        ("training", material.training),
-        ("held_out", material.held_out),
-    )
-    table = material.table
-    for side, conversations in sides:
+def labelled_scores(material: Material, fitted: FittedThumbs, unseen: Unseen) -> Iterator[LabelledScore]:
+    """NetSAT of every labelled conversation, for plots: where folds measured it, by rubrics that did not see it."""
+    table, measured = material.table, {c.id: n for n, c in enumerate(unseen.conversations)}
+    sides: dict[Literal["training", "held_out"], list[Conversation]] = {"training": [], "held_out": []}
+    sides["training"] = [c for c in material.training if c.id not in measured]
+    sides["held_out"] = [*material.held_out, *(c for c in material.training if c.id in measured)]
+    for side, conversations in sides.items():
         values, answered = table.matrix(conversations, material.chosen)
-        unseen = fitted.crossfitted if side == "training" else fitted.likelihoods(material)
         complete, blocks = np.all(answered, axis=1).tolist(), block_ids(conversations).tolist()
         for c, row, scored, block in zip(conversations, values, complete, blocks, strict=True):
-            failure, positive = table.failures.get(c.id), c.label is Label.POSITIVE
-            if scored:
-                yield LabelledScore(c.id, side, positive, float(row.sum()), probability=unseen.get(c.id), block=block)
+            failure, positive, place = table.failures.get(c.id), c.label is Label.POSITIVE, measured.get(c.id)
+            if place is not None:
+                likely = float(unseen.probability[place])
+                yield LabelledScore(c.id, side, positive, float(unseen.netsat[place]), probability=likely, block=block)
+            elif scored:
+                known = fitted.crossfitted.get(c.id)
+                yield LabelledScore(c.id, side, positive, float(row.sum()), probability=known, block=block)
             else:
                 outcome = failure.outcome if failure else "incomplete"
                 yield LabelledScore(c.id, side, positive, None, outcome, block=block)

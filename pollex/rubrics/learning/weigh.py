@@ -10,26 +10,22 @@ import numpy as np
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import positives
-from pollex.conversations.splits import block_ids, folds
-from pollex.errors import BadLabels
+from pollex.conversations.splits import block_ids
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.classification import auc
 from pollex.rubrics.learning.settings import TEN_A_LIST, LearnSettings
-from pollex.rubrics.records import LIKELY
+from pollex.rubrics.records import LIKELY, Member
 from pollex.rubrics.rubric import TONE_KINDS, Rubric
 from pollex.selection.multi_split import (
-    ALPHA,
     MultiSplit,
     Narrowed,
     holds,
     multi_split,
     narrowed,
+    one_each,
     one_sided,
     with_hints,
 )
-from pollex.selection.policies import ALPHAS
 
-FOLDS = 5
 MOST = 15
 """Rubrics of a set where no budget is given: more add little."""
 
@@ -137,7 +133,9 @@ class Weighed:
             values, up = pool.values[rows], pool.labels[rows]
             found = multi_split(values, up, self.sat, pool.ids, self.blocks[rows], rng, self.policy)
             found = MultiSplit(np.where(self.mined, 1.0, found.p), found.chosen)
-            self._known[key] = found, narrowed(values, self.sat, found.p, self.events, self.families, LIKELY)
+            alone = one_each(np.ones(len(up), dtype=bool), self.blocks[rows], rng)
+            leads = narrowed(values[alone], up[alone], self.sat, found.p, self.events, self.families, LIKELY)
+            self._known[key] = found, leads
         return self._known[key]
 
     def order(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
@@ -166,52 +164,6 @@ class Weighed:
                 kept.append(column)
         return np.array(kept, dtype=np.intp)
 
-    def cross_validated(
-        self, settings: LearnSettings
-    ) -> tuple[float, list[dict[str, Any]], list[float] | None, bool, list[str]]:
-        """Choose α, and whether hints help by more than a standard error of the difference.
-
-        Returns:
-            α, its table, NetSAT of each conversation by rubrics chosen without it (None for too few conversations),
-            whether hints are added, and warnings.
-        """
-        try:
-            dealt = folds(self.pool.conversations, FOLDS, settings.seed)
-        except BadLabels as error:
-            alpha = ALPHA if settings.alpha is None else settings.alpha
-            return alpha, [], None, True, [f"α = {alpha:g} was not cross-validated: {error.what}"]
-        alphas = ALPHAS[settings.policy] if settings.alpha is None else (settings.alpha,)
-        ways = [(alphas[0], False), *((alpha, True) for alpha in alphas)]
-        held_out = np.zeros((len(ways), len(dealt)))
-        aucs = []
-        for fold in range(FOLDS):
-            out = dealt == fold
-            for row, (alpha, hints) in enumerate(ways):
-                held_out[row, out] = self.pool.values[np.ix_(out, self.order(~out, alpha, hints=hints))].sum(axis=1)
-            up = self.pool.labels[out]
-            aucs.append([auc(scores[out], up) for scores in held_out])
-        return _best(np.array(aucs), ways, held_out)
-
-
-def _best(
-    aucs: Floats, ways: list[tuple[float, bool]], held_out: Floats
-) -> tuple[float, list[dict[str, Any]], list[float] | None, bool, list[str]]:
-    """Take hints with the best α where they help by more than a standard error, else none.
-
-    Args:
-        aucs: `[fold, way]`, the first way without hints.
-        held_out: NetSAT `[way, conversation]`.
-    """
-    means = aucs.mean(axis=0)
-    row = 1 + int(np.argmax(means[1:]))
-    gain = aucs[:, row] - aucs[:, 0]
-    hints = bool(gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5)
-    table = [
-        {"alpha": alpha, "mean_auc": float(mean), "deviation": float(each.std(ddof=1)), "folds": len(each)}
-        for (alpha, _), mean, each in zip(ways[1:], means[1:], aucs[:, 1:].T, strict=True)
-    ]
-    return ways[row][0], table, held_out[row if hints else 0].tolist(), hints, []
-
 
 def families_of(weighed: Weighed, found: Narrowed) -> dict[str, dict[str, Any]]:
     """Return what each rubric that leads a family mostly consists of, by its id, as JSON values."""
@@ -223,9 +175,14 @@ def families_of(weighed: Weighed, found: Narrowed) -> dict[str, dict[str, Any]]:
         told[pool.ids[first]] = {
             "n": int(held[:, first].sum()),
             "members": [
-                {"id": pool.ids[one], "text": pool.rubrics[one].text, "among": among}
+                member_of(pool.rubrics[one], among).model_dump(mode="json")
                 for among, one in sorted(others, reverse=True)
                 if among
             ],
         }
     return told
+
+
+def member_of(rubric: Rubric, among: int) -> Member:
+    """Return a narrower form with its best quote."""
+    return Member(id=rubric.id, text=rubric.text, among=among, quote=rubric.quotes[0] if rubric.quotes else None)

@@ -69,7 +69,7 @@ def test_a_conversation_has_one_probability_whatever_asks_for_it(
     Path("new.jsonl").write_text("\n".join(lines[ROWS]), "utf-8")
     Path("log.jsonl").write_text("\n".join(lines[LEARNED_FROM]), "utf-8")
     for command in (
-        ("learn", "log.jsonl", "--out", "set.json"),
+        ("learn", "log.jsonl", "--out", "set.json", "--test-fraction", "0.5"),
         ("refit", "log.jsonl", "--rubrics", "set.json", "--out", "again.json"),
         ("score", "new.jsonl", "--rubrics", "set.json", "--out", "scores.jsonl"),
         ("score", "new.jsonl", "--rubrics", "again.json", "--out", "again.jsonl"),

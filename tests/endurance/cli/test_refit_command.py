@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from small_log import small_log, write_log
-from small_runs import Learnt, Pollex
+from small_runs import Learnt, Pollex, run_here
 
 from pollex.errors import BadRubrics
 from pollex.rubrics.handwritten import read_rubrics
@@ -24,6 +24,28 @@ def other_log() -> list[dict[str, Any]]:
     known = {str(one["messages"]) for one in small_log()}
     others = [one for one in small_log(each=60, seed=1) if str(one["messages"]) not in known]
     return [one for thumb in ("up", "down") for one in [row for row in others if row["thumbs"] == thumb][:24]]
+
+
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
+    """A set that half of the log taught: the other half is what a refit measures."""
+    folder = tmp_path_factory.mktemp("half")
+    log, rubrics, store = write_log(folder / "log.jsonl", small_log()), folder / "rubrics.json", folder / "store"
+    half = ("--test-fraction", 0.5)
+    return Learnt(log, rubrics, store, run_here("learn", log, "--out", rubrics, "--store", store, "--json", *half))
+
+
+def test_a_set_that_all_labels_taught_has_no_figures_on_them_after_a_refit_and_half_of_others(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
+    assert pollex("learn", learnt.log, "--out", "all.json", "--store", store).code == 0
+    assert pollex("refit", learnt.log, "--rubrics", "all.json", "--out", "same.json", "--store", store).code == 0
+    assert RubricSet.load("same.json").held_out is None
+    others = write_log(tmp_path / "others.jsonl", other_log())
+    assert pollex("refit", others, "--rubrics", "all.json", "--out", "others.json", "--store", store).code == 0
+    measured = RubricSet.load("others.json")
+    assert measured.held_out
+    assert measured.held_out.n == measured.data.training
 
 
 def edited(learnt: Learnt, path: Path, edit: Edit) -> Path:

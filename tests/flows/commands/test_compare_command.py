@@ -114,11 +114,13 @@ def test_a_set_beside_itself_shows_nothing_whichever_run_answered(
 ) -> None:
     store = tmp_path / "copied"
     shutil.copytree(learnt.store, store)
-    assert pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--out", "s.jsonl").code == 0
-    arguments = ("--rubrics", learnt.rubrics, "--store", store, "--json")
-    learned = RubricSet.load(learnt.rubrics).run
+    half = ("--test-fraction", "0.5", "--out", "half.json")
+    assert pollex("learn", learnt.log, *half, "--store", store).code == 0
+    assert pollex("score", learnt.log, "--rubrics", "half.json", "--store", store, "--out", "s.jsonl").code == 0
+    arguments = ("--rubrics", "half.json", "--store", store, "--json")
+    learned = RubricSet.load("half.json").run
     (found,) = pollex("compare", learned, "last", *arguments).last["comparisons"]
-    held_out = RubricSet.load(learnt.rubrics).data.held_out
+    held_out = RubricSet.load("half.json").data.held_out
     assert found["sizes"] == [held_out, held_out]
     assert found["probability"]["value"] == found["netsat"]["value"] == 0
     assert not any(one["moved"] or one["difference"]["value"] for one in found["rubrics"])

@@ -72,10 +72,9 @@ def test_a_trace_counts_every_role_call_of_the_run(pollex: Pollex, learnt: Learn
     (graph,) = ended.last["tree"]
     inner = {branch["name"]: branch for branch in graph["branches"]}
     assert (graph["name"], graph["kind"]) == ("learn", "graph")
-    assert {name: inner[name]["count"] for name in ("extract", "judge_pool", "judge_held_out")} == {
-        "extract": 24,
-        "judge_pool": 48,  # SAT and DSAT rubrics are asked apart
-        "judge_held_out": 48,
+    assert {name: inner[name]["count"] for name in ("extract", "judge_pool")} == {
+        "extract": 48,
+        "judge_pool": 96,  # SAT and DSAT rubrics are asked apart
     }
     once = {"fit_extractor", "deduplicate", "fit_judge", "select", "assess"}
     assert {name: inner[name]["count"] for name in once} == dict.fromkeys(once, 1)
@@ -87,7 +86,7 @@ def test_a_trace_counts_every_role_call_of_the_run(pollex: Pollex, learnt: Learn
     assert inner["calibrate"]["told"] == decided
     assert all(branch["ms"] >= branch["longest_ms"] > 0 for branch in graph["branches"])
     plain = pollex("trace", "last", "--store", learnt.store).out
-    assert "extract × 24" in plain
+    assert "extract × 48" in plain
     assert decided[:60] in plain
     assert "built-in (no LLM)" in plain
 

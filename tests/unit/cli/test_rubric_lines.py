@@ -39,12 +39,16 @@ def test_a_rubric_is_a_line_of_text_and_one_of_figures_without_its_side() -> Non
     heading, text, figures, more = shown(RUBRICS)
     assert (heading, text) == ("What goes wrong:", f"  {LONG}")
     assert figures == "    thumbs down: 100 % of 60 (94–100 %), elsewhere 29 % of 140 (22–37 %); id abcdefgh"
-    assert more == "1 more rubric (1 that went the other way on held-out conversations): in the report, or here with -v"
+    against = "1 that went the other way on conversations that they did not see"
+    assert more == f"1 more rubric ({against}): in the report, or here with -v"
 
 
 def test_what_went_the_other_way_has_a_heading_of_its_own_that_says_no_side() -> None:
     said = shown(RUBRICS, verbose=True)
-    own, against = said.index("What goes wrong:"), said.index("Went the other way on held-out conversations:")
+    own, against = (
+        said.index("What goes wrong:"),
+        said.index("Went the other way on conversations that they did not see:"),
+    )
     assert own < said.index(f"  {LONG}") < against < said.index("  The assistant asks twice.")
     assert "not confirmed; lowers the score" in said[-1]
 

@@ -64,7 +64,7 @@ def test_a_rubric_is_told_with_its_worth_its_quote_and_three_conversations_that_
     page = whole_page(rubric_set(rubrics=(event(1), rubric(2, "sat"))))
     words = Reader(page).words.replace("\N{NO-BREAK SPACE}", " ")
     assert "Holds in 25 % of conversations; 80 % thumbs down there, 0 % elsewhere." in words
-    assert "20 held-out conversations; 95 % intervals 38–96 % of 5, 0–20 % of 15" in words
+    assert "20 conversations that it did not see; 95 % intervals 38–96 % of 5, 0–20 % of 15" in words
     assert '<mark class="decided">Sorry</mark>, it is full.' in page
     places = re.findall('<a href="#(c-[0-9])">', page)
     assert places == ["c-1", "c-2", "c-3"]

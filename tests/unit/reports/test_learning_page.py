@@ -197,7 +197,7 @@ def test_the_verdict_gives_the_interval_and_chance() -> None:
     words = Reader(page(held_out=figures(Figure(value=0.68, low=0.54, high=0.8, n=60), n=60))).words
     said = words.replace("\N{NO-BREAK SPACE}", " ")
     assert (
-        "On 60 held-out conversations, the rubrics rank a positive conversation above a negative one 68 % of the time "
+        "held-out conversations, the rubrics rank a positive conversation above a negative one 68 % of the time "
         "(95 % interval 54–80 %); chance is 50 %." in said
     )
     assert "includes chance" not in words

@@ -12,6 +12,7 @@ from pollex.selection.multi_split import (
     holm,
     multi_split,
     narrowed,
+    one_each,
     one_sided,
     over_halvings,
     with_hints,
@@ -87,15 +88,32 @@ def test_a_family_has_one_entry_an_event_before_a_signal() -> None:
     values[:, 1] = values[:, 0]  # answered alike
     p = np.array([0.01, 0.02, 0.2, 0.9, 0.9, 0.9])
     events = np.array([False, True, True, True, True, True])
-    found = narrowed(values, SAT, p, events, IDS, likely=0.3)
+    found = narrowed(values, UP, SAT, p, events, IDS, likely=0.3)
     assert found.base.tolist() == [1, 2], "surest first; the event leads for both"
     assert found.members[1].tolist() == [0, 1]
     assert not set(found.open.tolist()) & {0, 1, 2}
 
 
+def test_a_narrower_form_has_an_entry_of_its_own_only_where_it_is_proven_beside_the_rest_of_its_family() -> None:
+    rng = np.random.default_rng(5)
+    wide = np.where(UP, rng.random(N) < 0.3, rng.random(N) < 0.6)
+    worse, alike = wide & ~UP & (rng.random(N) < 0.6), wide & (rng.random(N) < 0.4)
+    values = values_of(np.stack([wide, worse, alike, *np.zeros((3, N), dtype=bool)], axis=1))
+    p, names = np.array([0.01, 0.01, 0.2, 1, 1, 1]), ["failed"] * 3 + ["d", "e", "f"]
+    found = narrowed(values, UP, SAT, p, np.ones(6, dtype=bool), names, likely=0.3)
+    assert found.base.tolist() == [0, 1]
+    assert found.members[0].tolist() == [0, 2]
+
+
+def test_of_a_user_one_conversation_is_tested() -> None:
+    users = np.arange(N) // 4
+    kept = one_each(np.arange(N) < 100, users, np.random.default_rng(0))
+    assert np.unique(users[kept]).tolist() == users[kept].tolist() == list(range(25))
+
+
 def test_hints_are_added_up_to_the_maximum_behind_what_is_borne_out() -> None:
     values = pool(4)
-    found = narrowed(values, SAT, np.array([0.01, *[1.0] * 5]), np.ones(6, dtype=bool), IDS, likely=0.3)
+    found = narrowed(values, UP, SAT, np.array([0.01, *[1.0] * 5]), np.ones(6, dtype=bool), IDS, likely=0.3)
     assert with_hints(values, UP, SAT, IDS, found, 1.0, 1).tolist() == [0]
     longer = with_hints(values, UP, SAT, IDS, found, 1.0, 15).tolist()
     assert longer[0] == 0

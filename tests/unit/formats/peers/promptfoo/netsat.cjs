@@ -1,5 +1,6 @@
 // promptfoo eval -c promptfooconfig.yaml (put your conversations under tests, as vars.conversation)
 // pollex 0.1.0, rubrics 77f3ab24ca63, run learn-1, θ 0.5
+// How far thumbs bear rubrics out: unknown: sat_10e878080f41, dsat_20e878080f41.
 // The option that the model picks counts; pollex adds up expected values over all options, so figures differ.
 // A rubric without an answer voids the sum: it is never counted as 0.
 const NAMES = ["sat_10e878080f41", "dsat_20e878080f41"];

@@ -1,0 +1,195 @@
+"""Cross-fitting: all that labels decide is done anew without each fifth of the conversations, which then measure it.
+
+Pools, sides, scales and choices that saw a conversation flatter themselves on it: with labels that mean nothing, and
+the choice alone made anew, one log's AUC was .578.
+Source of the point: Ambroise and McLachlan 2002, doi:10.1073/pnas.102102699.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.splits import folds
+from pollex.errors import BadLabels
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.classification import auc
+from pollex.rubrics.learning.material import Made, Material
+from pollex.rubrics.learning.weigh import Candidates, Weighed
+from pollex.rubrics.records import LIKELY
+from pollex.selection.losses import EVAL_RANGE, theta_c
+from pollex.selection.multi_split import ALPHA, holds
+from pollex.selection.policies import ALPHAS
+
+if TYPE_CHECKING:
+    from pollex.calibration.thumbs import Fold
+
+FOLDS = 5
+Kind = TypeVar("Kind", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A fold, with the pool that was made and chosen from without it.
+
+    Attributes:
+        out: The fold's conversations `[row]`, those with a thumb first.
+        made: Of the others.
+        weighed: Conversations with a thumb alone.
+        chosen: Columns of the pool.
+    """
+
+    out: Bools
+    made: Made
+    weighed: Weighed
+    chosen: Ints
+
+    @cached_property
+    def labeled_out(self) -> Bools:
+        """The fold's conversations with a thumb `[labeled row]`."""
+        return self.out[: len(self.weighed.pool.labels)]
+
+    @cached_property
+    def above(self) -> Floats:
+        """NetSAT less the fold's own θ `[labeled row]`."""
+        pool, seen = self.weighed.pool, ~self.labeled_out
+        netsat = pool.values[:, self.chosen].sum(axis=1)
+        return np.asarray(netsat - theta_c(netsat[seen], pool.labels[seen]))
+
+    @cached_property
+    def held(self) -> Bools:
+        """Where rubrics of its pool hold `[labeled row, rubric]`."""
+        return holds(self.weighed.pool.values)
+
+    @cached_property
+    def covered(self) -> Bools:
+        """Where a rubric of dissatisfaction holds that would lead `[labeled row]`."""
+        found, _ = self.weighed.weigh(~self.labeled_out)
+        leads = self.made.leads & ~self.weighed.sat & (found.p <= LIKELY)
+        return np.asarray(self.held[:, [column for column in self.chosen.tolist() if leads[column]]].any(axis=1))
+
+    def column(self, polarity: str, source: str) -> int | None:
+        """Return the column of a rubric that it chose, or of one of a family that leads; None where it has none."""
+        _, found = self.weighed.weigh(~self.labeled_out)
+        own = {*self.chosen.tolist(), *(one for members in found.members.values() for one in members.tolist())}
+        named = (i for i, r in enumerate(self.made.rubrics) if r.source == source and r.polarity == polarity)
+        return next((i for i in named if i in own), None)
+
+    @property
+    def fold(self) -> Fold:
+        """The fold for models of the probability."""
+        from pollex.calibration.thumbs import Fold  # scikit-learn comes with it, and takes a second to import
+
+        places = sorted(self.chosen.tolist(), key=lambda place: self.made.rubrics[place].id)  # the network's one order
+        signs = np.where(self.weighed.sat[places], 1.0, -1.0).tolist()
+        return Fold(self.out, signs, self.made.answers[:, places])
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """What five choices, each without a fifth, say of choosing.
+
+    Attributes:
+        alpha: Weight of sharpness with the highest AUC.
+        hints: Whether hints help by more than a standard error of the difference.
+        table: AUC of each α, as JSON values.
+        parts: None of them where there are too few conversations.
+        notes: Warnings.
+    """
+
+    alpha: float
+    hints: bool
+    table: list[dict[str, Any]]
+    parts: list[Part]
+    notes: list[str]
+
+    @property
+    def above(self) -> Floats:
+        """NetSAT less θ of each conversation, by rubrics that did not see it `[labeled row]`."""
+        return self.gathered([part.above for part in self.parts])
+
+    @property
+    def covered(self) -> Bools:
+        """See `Part.covered`, each conversation's by rubrics that did not see it `[labeled row]`."""
+        return self.gathered([part.covered for part in self.parts])
+
+    def gathered(self, each: Sequence[NDArray[Kind]]) -> NDArray[Kind]:
+        """Take each conversation's value of the part that did not see it `[labeled row]`."""
+        found = each[0].copy()
+        for part, values in zip(self.parts, each, strict=True):
+            found[part.labeled_out] = values[part.labeled_out]
+        return found
+
+
+def cross_fit(material: Material, pool: Candidates) -> CrossFit:
+    """Choose anew without each fold, once in a process, and by that α and whether hints are added.
+
+    What a fold's own choice is made with, the other four folds say.
+    """
+    if "cross_fit" not in material.once:
+        material.once["cross_fit"] = _cross_fit(material, pool)
+    found: CrossFit = material.once["cross_fit"]
+    return found
+
+
+def with_graded(material: Material, pool: Candidates) -> list[Conversation]:
+    """List the pool's training conversations, then those with a grade that is no thumb."""
+    return [*pool.conversations, *material.table.judged(material.graded_training, pool.rubrics)]
+
+
+def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
+    settings, rows, labels = material.settings, with_graded(material, pool), pool.labels
+    try:
+        dealt = folds(rows, FOLDS, settings.seed)
+    except BadLabels as error:
+        alpha = ALPHA if settings.alpha is None else settings.alpha
+        return CrossFit(alpha, True, [], [], [f"α = {alpha:g} was not cross-validated: {error.what}"])
+    alphas = ALPHAS[settings.policy] if settings.alpha is None else (settings.alpha,)
+    ways = [(alphas[0], False), *((alpha, True) for alpha in alphas)]
+    assert material.make is not None, "what is chosen by evidence can be made anew"
+    tried: list[tuple[Bools, Made, Weighed, list[Ints]]] = []
+    aucs = np.zeros((FOLDS, len(ways)))
+    for number in range(FOLDS):
+        out = dealt == number
+        mine = out[: len(labels)]
+        made = material.make(rows, ~out & (np.arange(len(rows)) < len(labels)))
+        weighed = Weighed.of(pool_of(made, pool.conversations, material.table.rule), settings, material.family_of)
+        orders = [weighed.order(~mine, alpha, hints=hints) for alpha, hints in ways]
+        values = weighed.pool.values[mine]
+        aucs[number] = [auc(values[:, order].sum(axis=1), labels[mine]) for order in orders]
+        tried.append((out, made, weighed, orders))
+    parts = [
+        Part(out, made, weighed, orders[_best(np.delete(aucs, number, axis=0))])
+        for number, (out, made, weighed, orders) in enumerate(tried)
+    ]
+    table = [
+        {"alpha": alpha, "mean_auc": float(each.mean()), "deviation": float(each.std(ddof=1)), "folds": FOLDS}
+        for (alpha, _), each in zip(ways[1:], aucs[:, 1:].T, strict=True)
+    ]
+    best = _best(aucs)
+    return CrossFit(ways[best or 1 + int(np.argmax(aucs[:, 1:].mean(axis=0)))][0], best > 0, table, parts, [])
+
+
+def _best(aucs: Floats) -> int:
+    """Take the way with hints that has the highest AUC where it helps by more than a standard error, else none.
+
+    Args:
+        aucs: `[fold, way]`, the first way without hints.
+    """
+    row = 1 + int(np.argmax(aucs[:, 1:].mean(axis=0)))
+    gain = aucs[:, row] - aucs[:, 0]
+    return row if gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5 else 0
+
+
+def pool_of(made: Made, conversations: list[Conversation], rule: str) -> Candidates:
+    """Return a pool made anew with its signed terms of NetSAT."""
+    answers, options = made.answers[: len(conversations)], np.linspace(0, EVAL_RANGE, made.answers.shape[2])
+    values = options[answers.argmax(axis=2)] if rule == "mode" else answers @ options
+    sides = np.array([1.0 if rubric.polarity == "sat" else -1.0 for rubric in made.rubrics])
+    return Candidates(conversations, list(made.rubrics), values * sides, np.ones(values.shape, dtype=bool), {})
