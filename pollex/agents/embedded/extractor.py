@@ -14,11 +14,10 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_quotes
 from pollex.agents.embedded.evidence import quotes_from
 from pollex.agents.embedded.signals import SIGNALS
-from pollex.agents.embedded.view import View
+from pollex.agents.embedded.view import Flags, View
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
-from pollex.measures.arrays import Bools
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.learning.material import Made
 from pollex.rubrics.rubric import Polarity, Reason, content_id
@@ -57,7 +56,7 @@ class EmbeddedExtractor:
         self.study = Study(labelled, self.embedder, self.seed)
         self.clues = self.study.clues(positive, np.ones(len(labelled), dtype=bool))
 
-    def anew(self, conversations: Sequence[Conversation], rows: Bools) -> Made:
+    def anew(self, conversations: Sequence[Conversation], rows: Flags) -> Made:
         """Make the pool of some conversations, with its answers about all of them.
 
         Args:
