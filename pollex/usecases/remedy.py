@@ -6,7 +6,7 @@ that took no part in finding it.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pollex.services.remedy.assistants import AssistantOptions
     from pollex.services.remedy.brief import BriefResult
     from pollex.services.remedy.cases import CasesResult
+    from pollex.services.remedy.follow import FollowResult
     from pollex.services.remedy.result import RemedyResult
     from pollex.services.remedy.sample import RemedyOptions
     from pollex.usecases.families import Rubrics
@@ -126,3 +127,52 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         """Return 4 where a change is worse, or not cleared."""
         failed = [one for one in getattr(result, "edits", ()) if one.verdict in GATE]
         return GATE_FAILED if failed else None
+
+
+@use_case("remedy show")
+class ShowRemedy(Stored, UseCase["RemedyResult"]):
+    """Show what a run of `remedy run` came to.
+
+    \b
+    Example
+      pollex remedy show last
+    """
+
+    does = "remedy.follow.show"
+    name: str = opt(kw_only=False, place="argument", metavar="RUN")
+
+
+@use_case("remedy follow")
+class FollowRemedy(Grouped, ByJudge, UseCase["FollowResult"]):
+    """Tell after a deployment what a remedy promised, and what came of it, on conversations under both prompts.
+
+    \b
+    Example
+      pollex remedy follow remedy-3 new.jsonl --rubrics rubrics.json --by prompt_version --baseline old
+    """
+
+    does = "remedy.follow.follow"
+    name: str = opt(kw_only=False, place="argument", metavar="RUN")
+    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    rubrics: Path | Rubrics = opt(RUBRICS, group="Rubrics")
+    by: str = opt("Field that tells the prompt of each conversation.", metavar="FIELD")
+    baseline: str | None = opt("Its value for the old prompt; the first if not set.", default=None, metavar="VALUE")
+
+
+@use_case("remedy plan")
+class PlanRemedy(ProveRemedy):
+    """Count the calls of `remedy run` before a cent is spent, and say the smallest effect that it can find.
+
+    \b
+    Example
+      pollex remedy plan logs.jsonl --rubrics rubrics.json --prompt system.md --target 4808 --profiles profiles.toml
+    """
+
+    def carry_out(self, crew: Crew) -> Any:
+        """See `plan`."""
+        from pollex.services.plan import Planned  # the roles of a model come with it
+
+        try:
+            return super().carry_out(replace(crew, run=replace(crew.run, dry_run=True)))
+        except Planned as ended:
+            return ended.plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import numpy as np
 
 from pollex.agents.assistant import AssistantReply
 from pollex.formats.write import draft_of, write_rows
+from pollex.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
 from pollex.services.results import Shown, Usage, usage_json
 from pollex.text import Line, Told, notes_told
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from pollex.graphs.remedy.trial import Trial
 
-FORMAT = 1
+FORMAT, PAIRS = 1, 5
 COLUMNS = dict.fromkeys(("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"), "VARCHAR")
 COLUMNS |= {"turn": "INTEGER", "k": "INTEGER", "length": "INTEGER", "values": "JSON", "distributions": "JSON"}
 STRATA = ("failing", "fine", "any")
@@ -185,16 +186,21 @@ class RemedyResult(Shown):
             stem = self.out.with_suffix("")
             yield f"Wrote {self.out}, {stem}-pairs.parquet and {stem}-edits (run {self.run})"
 
+    @property
+    def examples(self) -> list[dict[str, str]]:
+        """Pairs of replies for people's eyes."""
+        return examples(self.replies, self.record["target"]["text"])
+
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
         others = {role: one.by_stage() for role, one in self.usages.items()}
         return {"run": self.run} | self.kept() | usage_json(self.usage) | others
 
     @classmethod
-    def of_kept(cls, kept: Mapping[str, Any]) -> RemedyResult:
+    def of_kept(cls, kept: Mapping[str, Any], run: str) -> RemedyResult:
         """Return a result that was kept."""
         record = {name: value for name, value in kept.items() if name not in ("edits", "format", "verdict", "level")}
-        return cls(edits=tuple(ProvenEdit(**one) for one in kept["edits"]), record=record)
+        return cls(edits=tuple(ProvenEdit(**one) for one in kept["edits"]), record=record, run=run)
 
 
 def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
@@ -224,11 +230,33 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
     return rows
 
 
+def examples(rows: Sequence[Mapping[str, Any]], target: str) -> list[dict[str, str]]:
+    """Return pairs of replies of the proof: five that fell furthest, then five by chance."""
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["trial"] == "prove" and row["k"] == 0 and row["values"].get(target) is not None:
+            found.setdefault(row["context"], {}).setdefault("old" if row["arm"] == "old" else "new", row)
+    pairs = []
+    for context, pair in found.items():
+        if len(pair) == 2:
+            change = pair["new"]["values"][target] - pair["old"]["values"][target]
+            about = {"context": context, "conversation": pair["old"]["conversation"], "told": f"{change:+.2f}"}
+            pairs.append((change, {**about, "old": pair["old"]["reply"], "new": pair["new"]["reply"]}))
+    pairs.sort(key=lambda one: (one[0], one[1]["context"]))
+    fell = [one for change, one in pairs if change < 0][:PAIRS]
+    rest = sorted((one for _, one in pairs if one not in fell), key=lambda one: hashlib.sha256(
+        one["context"].encode("utf-8", "replace")).hexdigest())  # fmt: skip
+    return [*fell, *rest[:PAIRS]]
+
+
 def write_result(result: RemedyResult, out: Path) -> None:
     """Write the result, the table of replies, and the changes."""
     folder = out.with_name(f"{out.stem}-edits")
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {out: json.dumps(result.kept(), ensure_ascii=False, indent=1, allow_nan=False) + os.linesep}
+    texts = {
+        out.with_suffix(".html"): remedies_page(result.run, result.kept(), result.examples),
+        out: json.dumps(result.kept(), ensure_ascii=False, indent=1, allow_nan=False) + os.linesep,
+    }
     for number, one in enumerate(result.edits, 1):
         texts |= {folder / f"{number}.diff": one.diff, folder / f"{number}.md": one.prompt}
     for path, text in texts.items():

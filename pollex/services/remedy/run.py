@@ -258,6 +258,8 @@ async def _found(
     rows = [row for name, trial in live.trials.items() for row in rows_of(trial, arms[name])]
     result = RemedyResult(edits=tuple(edits), record=record, replies=tuple(rows), usage=usage, usages=usages)
     await store.write_step(live.run, COMMAND, result.kept())
+    for one in result.examples:  # each under its conversation's id, so it can be forgotten
+        await store.write_step(live.run, f"pair {one['context']}", {one["conversation"]: one})
     return replace(result, run=live.run)
 
 

@@ -177,9 +177,13 @@ def test_several_changes_are_proven_at_once_the_best_first(remedying: Run, tmp_p
 
 
 def test_a_plan_counts_headroom_exactly_and_the_rest_at_most(
-    remedying: Run, tmp_path: Path, server: ProtocolServer
+    remedying: Run, pollex: Pollex, server: ProtocolServer
 ) -> None:
     ended = remedying("--dry-run")
+    known = ("log.jsonl", "--rubrics", "rubrics.json", "--group-field", "user", "--prompt", "system.md", "--json")
+    named = ("--target", TARGET, "--assistant", "shop:answer", "--profiles", "profiles.toml")
+    again = pollex("remedy", "plan", *known, *named).last["plan"]
+    assert again["all"]["calls"] == ended.last["plan"]["all"]["calls"]
     assert ended.code == 0, ended.err
     assert server.counts()["received"] == 0
     assert any("smallest effect" in note for note in ended.last["notes"])

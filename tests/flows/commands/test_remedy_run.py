@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import sqlite3
@@ -16,9 +17,10 @@ import duckdb
 import pytest
 from langchain_core.runnables import RunnableConfig
 from protocol_server import ProtocolServer
-from remedy_log import TARGET, read_table_log, table_rubrics
-from small_log import Ended
+from remedy_log import TARGET, read_table_log, table_log, table_rubrics
+from small_log import Ended, write_log
 from small_runs import Pollex
+from web_site import client_of, made_app
 
 import pollex as api
 from pollex.agents.assistant import AssistantReply, CallableAssistant, NoReply, ReplyRequest, continued
@@ -30,6 +32,7 @@ from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Quote, Reason
 from pollex.rubrics.rubric_set import digest_of
+from pollex.store.store import Store
 
 PROMPT = "You book tables.\n<!-- keep -->\nNever promise a refund.\n<!-- keep -->\nBe short.\n"
 EDIT = "@@ -5,1 +5,2 @@\n Be short.\n+Offer another time where one fails.\n"
@@ -339,3 +342,48 @@ async def test_calls_of_tools_get_what_was_logged_and_any_other_ends_as_diverged
     other = await continued(CallableAssistant(calling), replace(request, system="other"), context)
     assert isinstance(other, NoReply)
     assert other.kind == "diverged"
+
+
+def test_the_page_shows_replies_that_fell_as_text_and_a_run_is_shown_again(
+    proving: Run, pollex: Pollex, tmp_path: Path
+) -> None:
+    hostile = SHOP.replace("book a table for Friday", "<script>alert(1)</script> book a table for Friday")
+    (tmp_path / "shop.py").write_text(hostile)
+    ended = proving("--assistant", "shop:answer")
+    page = (tmp_path / "remedy.html").read_text()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert ended.last["verdict"] in page
+    assert "+Offer another time" in page
+    assert page.count("<details>") >= 5
+    again = pollex("remedy", "show", "last", "--json").last
+    assert again["edits"] == ended.last["edits"]
+    assert pollex("remedy", "show", "learn-1").code == 2
+    served = asyncio.run(run_page(tmp_path / ".pollex", ended.last["run"]))
+    assert "+Offer another time" in served
+    assert "<script>alert" not in served
+    assert "&lt;script&gt;alert" in served
+
+
+async def run_page(folder: Path, run: str) -> str:
+    with Store.open(folder) as store:
+        async with client_of(made_app(store)) as client:
+            return (await client.get(f"/runs/{run}")).text
+
+
+def test_what_was_promised_is_kept_beside_what_came_after_the_deployment(
+    proving: Run, pollex: Pollex, tmp_path: Path
+) -> None:
+    run = proving("--assistant", "shop:answer").last["run"]
+    old, new = table_log(60), [row | {"id": f"n{row['id']}"} for row in table_log(120, seed=5) if row["thumbs"] == "up"]
+    rows = [row | {"prompt_version": "1"} for row in old] + [row | {"prompt_version": "2"} for row in new]
+    write_log(tmp_path / "new.jsonl", rows)
+    ended = pollex(
+        "remedy", "follow", run, "new.jsonl", "--rubrics", "rubrics.json", "--by", "prompt_version", "--json"
+    )
+    assert ended.code == 0, ended.err
+    first = ended.last["figures"][0]
+    assert first["predicted"] > 0
+    assert first["low"] > 0  # it fails less often since
+    assert ended.last["believed"] is None  # one remedy tells nothing of others
+    assert "predicted" in ended.err

@@ -1,0 +1,33 @@
+"""The page on a remedy: what would change, what it does, what got worse, and what isn't known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pollex.reports.page import render
+
+WIDE, SPAN = 240, 0.5
+"""Pixels of a plot, and the effect at its edges."""
+
+
+def remedies_page(run: str, kept: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> str:
+    """Render the whole page from what is kept; text of conversations, replies and diffs is escaped."""
+    return render("remedies.html", file="", titles={}, facts={"run": run}, remedy=sections(kept, pairs))
+
+
+def sections(kept: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Return what the sections of a page show."""
+    return {**kept, "pairs": pairs, "edits": [{**one, "rows": rows_of(one)} for one in kept["edits"]]}
+
+
+def rows_of(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the target and each guardrail with the places of their interval in the plot, harm first."""
+    target = {"name": "the target", "state": edit["verdict"], "effect": edit["primary"]["effect"], "sealed": False}
+    rows = [target, *sorted(edit["guardrails"], key=lambda one: one["effect"]["value"])]
+    return [{**one, **{end: place(one["effect"][end]) for end in ("low", "value", "high")}} for one in rows]
+
+
+def place(value: float) -> float:
+    """Return where an effect stands in the plot."""
+    return round(WIDE / 2 + WIDE / 2 * max(-1.0, min(1.0, value / SPAN)), 1)

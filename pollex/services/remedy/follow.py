@@ -1,0 +1,150 @@
+"""Remedies that were found: shown again, and followed after they were deployed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pollex.conversations.logs import Logs
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.graphs.context import Progress
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.compare import compare
+from pollex.services.event_loop import complete
+from pollex.services.logs import Sources
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.remedy.result import RemedyResult
+from pollex.services.remedy.runs import COMMAND
+from pollex.services.results import Shown
+from pollex.store.resume import find_run, runs, step
+from pollex.store.store import Store
+from pollex.text import Told
+
+FOLLOWED, FEWEST = "followed", 3
+"""Name of what is kept, and remedies from which on a regression tells how far predictions can be believed."""
+
+
+def kept_remedy(store: Store, run: str) -> RemedyResult:
+    """Return what a run came to.
+
+    Raises:
+        WrongUse: It is no run of `remedy`, or it didn't come to its end.
+    """
+    found = find_run(store, run)
+    if (kept := step(store, found.id, COMMAND)) is None:
+        raise WrongUse(f"{found.id} has no remedy", remedy="name a run of `pollex remedy run` that ended")
+    return RemedyResult.of_kept(kept, found.id)
+
+
+def show(name: str, *, run: RunOptions) -> RemedyResult:
+    """Show what a run came to."""
+    with Store.open(run.store, read_only=True) as store:
+        return kept_remedy(store, name)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FollowResult(Shown):
+    """What a remedy promised, and what came of it.
+
+    Attributes:
+        rows: Of the target's mean, of the probability of a thumb up, and of labels at random: predicted and realised.
+        believed: Slope of realised on predicted over all followed remedies, with its interval; None under three.
+    """
+
+    run: str
+    target: str
+    rows: tuple[dict[str, Any], ...]
+    believed: dict[str, float] | None
+
+    @property
+    def headline(self) -> str:
+        """Return the target's difference, predicted and realised."""
+        one = self.rows[0]
+        predicted = "nothing" if one["predicted"] is None else f"{one['predicted']:+.3f}"
+        said = f"{one['what']}: {predicted} predicted, {one['realised']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+        better = [row["what"] for row in self.rows[2:] if row["low"] is not None and row["low"] > 0]
+        return said + (" · better (L: thumbs of users)" if better else "")
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row a figure."""
+        return list(self.rows)
+
+    def told(self) -> Told:
+        """Yield each figure as it was predicted and as it came, and how far remedies can be believed."""
+        yield self.headline
+        for one in self.rows[1:]:
+            predicted = "–" if one["predicted"] is None else f"{one['predicted']:+.3f}"
+            yield f"  {one['what']}: {predicted} predicted, {one['realised']:+.3f} came"
+        if (slope := self.believed) is not None:
+            yield f"Came {slope['slope']:.2f} [{slope['low']:.2f}, {slope['high']:.2f}] of what remedies had predicted"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        return {"run": self.run, "target": self.target, "figures": self.records(), "believed": self.believed}
+
+
+def follow(
+    name: str,
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    *,
+    by: str,
+    baseline: str | None = None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> FollowResult:
+    """Compare what a remedy promised with what conversations under both prompts show, and keep both.
+
+    Args:
+        name: The run of the remedy.
+        by: Field that tells the prompt of each conversation; its first value is the old one's, or `baseline`.
+
+    Raises:
+        WrongUse: The run has no remedy, nothing was proven, or the log has one prompt alone.
+    """
+    found = show(name, run=run)
+    if not found.edits:
+        raise WrongUse(f"{found.run} proved nothing: {found.verdict}", remedy="name one that proved a change")
+    about: dict[str, Any] = {"reading": reading, "run": run, "model": model, "progress": progress}
+    one = compare([logs] if isinstance(logs, str | Path) else logs, rubrics, by=by, baseline=baseline, **about)
+    seen, edit, target = one.comparisons[0], found.edits[0], found.record["target"]
+    side = 1 if target["polarity"] == "sat" else -1
+    mine = next((each.difference for each in seen.rubrics if each.id == target["id"]), None)
+    if mine is None or mine.value is None:
+        raise WrongUse(f"the set has no rubric {target['id']}", remedy="give the set of that run", option="rubrics")
+    ends = sorted(side * end / 10 for end in (mine.low or 0.0, mine.high or 0.0))
+    rows = [row_of(target["text"], edit.traffic, side * mine.value / 10, *ends)]
+    chance = seen.probability
+    rows.append(row_of("P(thumb up)", edit.thumbs["value"], chance.value or 0.0, chance.low, chance.high))
+    if seen.share is not None:
+        rows.append(row_of("share of thumbs up", None, seen.share.value, seen.share.low, seen.share.high))
+    with Store.open(run.store) as store:
+        complete(store.write_step(found.run, FOLLOWED, rows[0]))
+        known = [step(store, each.id, FOLLOWED) for each in runs(store) if each.command == COMMAND]
+    pairs = [(row["predicted"], row["realised"]) for row in known if row and row["predicted"] is not None]
+    return FollowResult(run=found.run, target=target["text"], rows=tuple(rows), believed=believed(pairs))
+
+
+def row_of(
+    what: str, predicted: float | None, realised: float, low: float | None, high: float | None
+) -> dict[str, Any]:
+    """Return one figure, predicted and realised."""
+    return {"what": what, "predicted": predicted, "realised": realised, "low": low, "high": high}
+
+
+def believed(pairs: list[tuple[float, float]]) -> dict[str, float] | None:
+    """Return the slope of realised on predicted differences with its 95 % interval; None under three remedies."""
+    from scipy.stats import linregress, t  # half a second
+
+    if len(pairs) < FEWEST or len({x for x, _ in pairs}) < 2:
+        return None
+    fitted = linregress(*np.array(pairs).T)
+    half = float(t.ppf(0.975, len(pairs) - 2) * fitted.stderr)
+    slope = float(fitted.slope)
+    return {"slope": slope, "low": slope - half, "high": slope + half, "n": float(len(pairs))}
