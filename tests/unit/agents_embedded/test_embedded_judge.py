@@ -28,7 +28,7 @@ from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.rubric import Quote, Rubric
 
 THANKS = Rubric(id="thanks", text="The user thanks the assistant.", polarity="sat", source="signal:thanks")
-REFUSAL = Rubric(id="refusal", text="The assistant fails at the request.", polarity="dsat", source="signal:refusal")
+REFUSAL = Rubric(id="refusal", text="The assistant gives a negative answer.", polarity="dsat", source="signal:refusal")
 PHRASE = Rubric(id="phrase", text="The user says “still”.", polarity="dsat", source="phrase:user:still")
 QUOTED = Rubric(
     id="quoted",
