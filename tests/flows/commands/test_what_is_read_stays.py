@@ -11,6 +11,7 @@ from small_runs import Learnt, Pollex
 
 from pollex.rubrics.rubric_set import RubricSet
 
+PROFILE = Path(__file__).parents[3] / "examples" / "bikes.toml"
 ASKED = ("judge", "log.csv", "--question", "Did it go well?", "--options", "yes,no")
 MODEL = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
 
@@ -53,13 +54,14 @@ def test_a_place_where_something_lies_that_is_read_is_refused(
     (tmp_path / "kept").mkdir()
     names = ("log.csv", "other.csv", "d.toml", "report.html", "kept/calibrator.json", "kept/training.json")
     files = [tmp_path / name for name in names]
-    for file in files:
-        file.write_text("all that there is\n", encoding="utf-8")
+    texts = dict.fromkeys(files, "all that there is\n") | {tmp_path / "d.toml": PROFILE.read_text("utf-8")}
+    for file, text in texts.items():
+        file.write_text(text, encoding="utf-8")
     os.link("log.csv", "same.csv")
     ended = pollex(*(str(learnt.rubrics) if each == "RUBRICS" else each for each in arguments))
     assert ended.code != 0
     assert "would overwrite an input file" in ended.err
-    assert all(file.read_text("utf-8") == "all that there is\n" for file in files)
+    assert all(file.read_text("utf-8") == text for file, text in texts.items())
 
 
 @pytest.mark.parametrize(

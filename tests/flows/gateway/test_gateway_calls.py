@@ -22,7 +22,7 @@ from pollex.gateway.endpoint import Endpoint, call_key
 from pollex.gateway.outcomes import Completed, Refused, Usage
 from pollex.gateway.redaction import redacted, without
 from pollex.gateway.responses import error_text
-from pollex.gateway.tokens import estimate, floor, prompt_estimate
+from pollex.gateway.tokens import estimate, floor
 
 HERE = Endpoint("m", "http://localhost:8000/v1", KEY)
 
@@ -237,18 +237,6 @@ def test_the_floor_is_not_above_and_the_estimate_not_far_from_the_tokens(text: s
 def test_a_script_beyond_ascii_is_estimated_by_its_bytes() -> None:
     assert estimate("用户没有得到他想要的东西") == 12  # 36 bytes, a token for every three
     assert floor("用户没有得到他想要的东西") == 1
-
-
-def test_the_plan_adds_prompts_and_expected_answers() -> None:
-    table = UsageTable()
-    calls = [question(number) for number in range(3)]
-    table.plan(calls, completion=50)
-    row = table.stages["judge"]
-    assert (row.asked, row.sent, row.completion) == (3, 3, 150)
-    assert row.prompt == 3 * prompt_estimate(question().messages)
-    # Three prompts of 14 tokens at 2 a million, 150 tokens at 8 a million.
-    assert row.cost(Price(read=2.0, written=8.0)) == pytest.approx((42 * 2 + 150 * 8) / 1e6)
-    assert row.cost(None) is None
 
 
 def test_the_table_sums_stages_and_does_not_call_unknown_nothing() -> None:
