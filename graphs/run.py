@@ -119,7 +119,7 @@ async def carry_out(
     live.begin()
     async with checkpointed(graph, live.store) as compiled:
         at = await compiled.aget_state(settings)
-        left = set(at.next)
+        left = {task.name for task in at.tasks}  # not `next`: it leaves out a node that a kill cut off after its writes
         if after and not left and at.values:
             await compiled.aupdate_state(settings, None, as_node=after)
             left = {after}

@@ -108,7 +108,7 @@ def log_of(rubrics: object) -> dict[str, Any]:
     if isinstance(rubrics, str | Path):
         try:
             rubrics = json.loads(Path(rubrics).read_bytes())["domain"]
-        except (OSError, ValueError, TypeError, KeyError):  # whoever loads the set says what is wrong
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):  # whoever loads the set says what is wrong
             return {}
         return rubrics.get("log") or {} if isinstance(rubrics, dict) else {}
     return getattr(getattr(rubrics, "domain", None), "log", None) or {}

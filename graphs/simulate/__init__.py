@@ -1,4 +1,3 @@
 """The graph that simulates dialogues and asks about their quality."""
 
-SIMULATED = "simulated"
-"""Where the conversations, and so any labels of theirs, come from."""
+SIMULATED = "simulated"  # where the conversations, and so any labels of theirs, come from
