@@ -100,14 +100,13 @@ def assemble(
     unseen = unseen_of(material, fitted, theta, window)
     measured, tested = unseen.conversations, unseen.netsat
     truth, rng, blocks = positives(measured), np.random.default_rng([settings.seed, 2]), block_ids(measured)
-    model = material.by_model
-    by = {r.id: judged_by(r, model=model and not r.answered_by) for r in chosen}
+    by = {r.id: judged_by(r, model=material.by_model and not r.answered_by) for r in chosen}
     worths, alone = worths_of(chosen, unseen), alone_by_id(material, training, by)
     beside = signals_beside(chosen, unseen)
     standings = standings_of(material, selection, training)
     asked_when = material.judge_record.scale == "occasion"
     twin_of = {} if material.by_evidence else twins(chosen, table.matrix(training, chosen)[0])  # families join them
-    reader = model and bool(live.extractions)
+    reader = material.by_model and bool(live.extractions)
     notes = [
         *(yielded(live.extractions, chosen) if reader else ()),
         *selection["notes"],

@@ -195,7 +195,8 @@ async def _judge(
     batch = left[: live.batch]
 
     async def one(id_: str) -> None:
-        for answers in await asyncio.gather(*(ask(live, stage, judge, live.by_id[id_], side) for side in questions)):
+        left = [[one for one in side if one.id not in table.values.get(id_, {})] for side in questions]
+        for answers in await asyncio.gather(*(ask(live, stage, judge, live.by_id[id_], some) for some in left if some)):
             table.take(id_, answers)
         live.progress.advance(shown)
 

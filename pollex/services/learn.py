@@ -63,7 +63,7 @@ def learn(
         domain: A domain profile or its file; None for the neutral one.
         rubrics_from: A file of rubrics written by hand, or the name of a bundled set: all are fitted, none learned.
         start: A run and one of its nodes, `learn-3:deduplicate`, to go on from: nothing before is done again, and
-            `rubrics_from` is the pool as it is to be.
+            `rubrics_from` is the pool as it is to be. A run alone is the one that a resume goes on with.
         review: Whether the run waits for people at the pool: `people` where there are any, else an edited file, which
             is beside `out` or `rubrics_from` when it is resumed.
         starter: A set that was learned elsewhere; both give the probability. Two labels of each class are enough then.
@@ -74,16 +74,14 @@ def learn(
         WrongUse: The starter is judged by another judge; something that takes a model is asked for without one; rubrics
             are given and to be learned; or a rubric set that a person edited would be overwritten.
     """
-    pool = _pool_file(rubrics_from, out, run, review=review and start is None)
+    named, _, node = (start or "").partition(":")
+    if named and not node and not run.resume:
+        raise WrongUse(f"{start!r} names no node", remedy="give a run and a node, learn-3:deduplicate", option="from")
+    pool = _pool_file(rubrics_from, out, run, review=review and not node)
     given = () if pool else given_rubrics(rubrics_from, settings, model)
-    fork = None
-    if start is not None:
-        named, colon, node = start.rpartition(":")
-        if not colon:
-            raise WrongUse(
-                f"{start!r} names no node", remedy="give a run and a node, learn-3:deduplicate", option="from"
-            )
-        fork, given = Fork(named, node, rows_of(given)), ()
+    fork = Fork(named, node, rows_of(given) if node else ()) if named else None
+    if node:
+        given = ()
     if out is not None:
         require_places(out, *files_of(domain, rubrics_from, logs))
         require_not_edited(out)

@@ -35,8 +35,9 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.selection.policies import DEFAULT, POLICIES
 from pollex.services.pool_review import Fork, People, PoolWaits, forked, until_taken
-from pollex.services.runs import RunSettings, digest, fingerprint_of, keep_conversations, running
-from pollex.store.resume import answers_of, extractions_of, step
+from pollex.services.runs import RunSettings, digest, fingerprint_of, keep_conversations, running, same_settings
+from pollex.store.resume import answers_of, extractions_of, find_run, step
+from pollex.store.runs import Run
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
@@ -214,11 +215,7 @@ async def _learn(
         fingerprint["starter"] = digest_of(starter.record.rubrics)
     sides = sides_of(logs, settings.test_fraction, settings.seed)
     judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
-    begun = (
-        None
-        if fork is None or setting.resume
-        else await forked(setting.store, fork, setting.arguments, setting.whole(fingerprint))
-    )
+    begun = None if fork is None else await _begun(fork, setting, setting.whole(fingerprint))
     async with running(command, fingerprint, setting, sorted(set(roles.names.values())), begun) as run:
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
         table = GivenAnswers(judge_record.options.value, len(SCALES[judge_record.scale]))
@@ -258,6 +255,13 @@ async def _learn(
             raise PoolWaits(run.id, state["kept"])
         learned: Learned = live.result[0]
     return learned
+
+
+async def _begun(fork: Fork, setting: RunSettings, fingerprint: dict[str, str]) -> Run | None:
+    """Return the run that a fork is of: a new one, or the named one; None where a resume has to look for it."""
+    if not fork.node:
+        return same_settings(find_run(setting.store, fork.run), fingerprint, setting.store)
+    return None if setting.resume else await forked(setting.store, fork, setting.arguments, fingerprint)
 
 
 def anew_by(roles: Roles) -> Callable[[Sequence[Conversation], Bools], Made] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +16,16 @@ from pollex.rubrics.handwritten import read_rubrics
 from pollex.rubrics.pool_rows import Row, edited_pool
 from pollex.rubrics.rubric import Rubric
 from pollex.services.runs import FORMAT, same_settings, versions
-from pollex.store.resume import extractions_of, find_run, step
-from pollex.store.rows import extraction_rows
+from pollex.store.resume import extractions_of, facts_of, find_run, rubrics_of
+from pollex.store.rows import extraction_rows, rubric_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.text import count
 
-EARLY = ("extract", "summarize_dsat", "summarize_sat", "deduplicate", "review_pool", "fit_judge")
-"""Nodes after which a run can be forked: all answers are asked for after them, and the ledger has the paid ones."""
+JUDGED = ("fit_judge", "judge_pool", "select", "calibrate", "judge_held_out", "assess")
+"""Nodes after the pool is final: a fork with another pool goes back to before the first of them."""
+MADE = {"select": "chosen", "calibrate": "probability"}
+"""What these nodes put into the state beside what they keep."""
 ENDING = ".pool.toml"
 HEAD = """\
 # The pool of {run}. Change text and polarity (sat or dsat), take rubrics out, add others.
@@ -44,7 +48,11 @@ class PoolWaits(Interrupted):
 
 @dataclass(frozen=True)
 class Fork:
-    """A run that another goes on from, after one of its nodes; with another pool where rows of one are given."""
+    """A run that another goes on from, after one of its nodes; with another pool where rows of one are given.
+
+    Attributes:
+        node: Empty where it is this very run that goes on.
+    """
 
     run: str
     node: str
@@ -122,35 +130,53 @@ async def forked(
     Raises:
         BadRubrics: The edited pool has a duplicate, an empty or a contradictory rubric.
         ResumeRefused: The run was started by another version or with other settings; the message says with what.
-        WrongUse: There is no such run or node, or the node comes too late.
+        WrongUse: There is no such run or node, or nothing comes after it.
     """
     parent = find_run(store, fork.run)
     wanted = parent.fingerprint | {"graph": FORMAT} if fingerprint is None else dict(fingerprint)
     anywhere = {"endpoint": parent.fingerprint["endpoint"]} if "endpoint" in parent.fingerprint else {}
     same_settings(parent, {name: one for name, one in wanted.items() if name != "endpoint"} | anywhere, store)
-    if parent.command != "learn" or fork.node not in EARLY:
-        raise WrongUse(f"no run can be forked after {fork.node!r}", remedy=f"name one of {', '.join(EARLY)}")
-    state = await state_after(store, parent, fork.node)
+    if parent.command != "learn" or (fork.node == "assess" and not fork.pool):
+        raise WrongUse(f"nothing comes after {fork.node!r}", remedy="name an earlier node of a run of learn")
+    state, at = await state_after(store, parent, fork.node), fork.node
     if fork.pool:
         if "kept" not in state:
             raise WrongUse(f"there is no pool after {fork.node!r}", remedy="fork after deduplicate to edit it")
         state = {**state, "kept": matched(fork.pool, state["kept"])}
-    given = parent.arguments if arguments is None else arguments
+        if fork.node in JUDGED:
+            state = {name: state[name] for name in BEFORE if name in state}
+            at = "gather_sets" if "gather_sets" in graph_of(parent).nodes else "review_pool"
+    given = _elsewhere(parent.arguments) if arguments is None else arguments
     named = {"parent": f"{parent.id}:{fork.node}"}
     run = store.begin("learn", arguments={**given, **named}, fingerprint=wanted, versions=versions())
-    await _take_over(store, parent.id, run.id)
+    await _take_over(store, parent.id, run.id, state)
+    store.copy_answers(parent.id, run.id, [row["id"] for row in state["kept"] if row["id"]] if fork.pool else None)
     state |= {"run": run.id, **named}
     async with checkpointed(graph_of(run), store) as compiled:
-        await compiled.aupdate_state(thread_of(run.id), state, as_node=fork.node)
+        await compiled.aupdate_state(thread_of(run.id), state, as_node=at)
     store.finish(run.id, "interrupted")
     return run
 
 
-async def _take_over(store: Store, parent: str, run: str) -> None:
-    """Copy what the nodes of another run kept: extractions, and the pool as it was written."""
+BEFORE = ("settings", "split", "reasons", "pool", "refused", "kept", "merged", "reviewed")
+"""What the state tells before a pool is judged."""
+
+
+def _elsewhere(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a run's arguments for its fork: it writes beside the file of the run, not over it."""
+    if not (arguments.get("command") and arguments.get("out")):
+        return arguments
+    out = Path(arguments["out"])
+    beside = str(out.with_stem(f"{out.stem}-{secrets.token_hex(2)}"))
+    return {**arguments, "out": beside, "command": f"{arguments['command']} --out {shlex.quote(beside)}"}
+
+
+async def _take_over(store: Store, parent: str, run: str, state: Mapping[str, Any]) -> None:
+    """Copy what the nodes of another run kept, as far as a state has it: extractions, rubrics and steps."""
+    store.put(rubric_rows(run, rubrics_of(store, parent).values()))
     for id_, found in extractions_of(store, parent).items():
         store.put(extraction_rows(run, id_, found))
-    for name in ("summarize_sat", "summarize_dsat", "deduplicate"):
-        if (kept := step(store, parent, name)) is not None:
+    for name, kept in facts_of(store, parent, "step").items():
+        if MADE.get(name, "settings") in state:
             await store.write_step(run, name, kept)
     await store.settle()

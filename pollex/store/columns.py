@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -95,6 +95,15 @@ class Columns:
         sql = f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM ({rows.sql}) {only_new}"
         self._copy(sql, [], Part(pile, number, number), rows.tables)
         self._put_alike_together(pile)
+
+    def answers_for(self, run: str, of: str, only: Collection[str] | None) -> RowBlock | None:
+        """Return the answers of another run as this one's; with `only`, a model's to these questions."""
+        if not (source := self._sources(AnswerRow.table, of)):
+            return None
+        asked = ", ".join(map(_quoted, only or ()))
+        where = "" if only is None else f"WHERE source <> 'built-in' AND question IN ({asked})"
+        sql = f"SELECT * EXCLUDE (seq) REPLACE ({_quoted(run)} AS run) FROM {source} {where} ORDER BY seq"
+        return RowBlock(AnswerRow, run, {}, sql)
 
     def put_together(self, run: str) -> None:
         """Make one part of all that a run has of each kind."""

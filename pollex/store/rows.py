@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -54,7 +54,7 @@ def extraction_rows(run: str, conversation_id: str, found: Extraction | Unanswer
     yield fact(run, "extraction", conversation_id, found)
 
 
-def rubric_rows(run: str, rubrics: Sequence[Rubric]) -> Iterator[Row]:
+def rubric_rows(run: str, rubrics: Iterable[Rubric]) -> Iterator[Row]:
     """Return rubrics with their provenance as rows."""
     yield from (fact(run, "rubric", one.id, one) for one in rubrics)
 

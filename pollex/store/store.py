@@ -23,7 +23,7 @@ import logging
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -115,6 +115,11 @@ class Store:
             ValueError: A row can't be kept: nothing of the call is.
         """
         self._writer.put(map(queued, rows if self.texts else without_texts(rows)))
+
+    def copy_answers(self, of: str, run: str, only: Collection[str] | None = None) -> None:
+        """Queue the answers of another run as this one's; with `only`, a model's to these questions."""
+        if (only is None or only) and (rows := self._columns.answers_for(run, of, only)):
+            self.put([rows])
 
     async def write(self, rows: Iterable[Row]) -> None:
         """Write rows; return when they and all earlier rows are stored and readable.

@@ -33,6 +33,7 @@ class Child:
         words: What it does, for people.
         back: Address of the page that started it.
         remove: Files and folders that it read, and that nobody needs after it.
+        folder: Where it works; None for the server's own.
         environment: What it finds there beside the server's own: keys, which no command line shows.
         said: The last lines that it wrote for people.
         after: What is done once it is done.
@@ -44,6 +45,7 @@ class Child:
     arguments: tuple[str, ...]
     back: str
     remove: tuple[Path, ...] = ()
+    folder: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     after: Callable[[], None] | None = None
     state: State = "waiting"
@@ -85,6 +87,7 @@ class Children:
         *,
         back: str,
         remove: Sequence[Path] = (),
+        folder: str | None = None,
         environment: Mapping[str, str] | None = None,
         after: Callable[[], None] | None = None,
     ) -> Child:
@@ -95,7 +98,9 @@ class Children:
         """
         if sum(child.state == "waiting" for child in self.by_id.values()) >= MOST_WAITING:
             raise Fault("eight commands are waiting already", remedy="wait until one of them has ended")
-        child = Child(secrets.token_hex(4), words, tuple(arguments), back, tuple(remove), environment or {}, after)
+        child = Child(
+            secrets.token_hex(4), words, tuple(arguments), back, tuple(remove), folder, environment or {}, after
+        )
         self.by_id[child.id] = child
         task = asyncio.create_task(self._run(child))
         self._tasks.add(task)
@@ -107,6 +112,10 @@ class Children:
         if (found := self.by_id.get(child_id)) is None:
             raise NotThere("this server started no such command", remedy="what it did is in the list of runs")
         return found
+
+    def last_of(self, back: str) -> Child | None:
+        """Return the last command that a page started."""
+        return next((child for child in reversed(self.by_id.values()) if child.back == back), None)
 
     async def close(self) -> None:
         """End all commands: gently first."""
@@ -137,6 +146,7 @@ class Children:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
+            cwd=child.folder,
             env={**os.environ, **child.environment},
         )
         child.state = "running"

@@ -22,8 +22,9 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
 from pollex.store.columns import RUNS as RUNS_FOLDER
 from pollex.store.resume import facts_of, find_run, runs
-from pollex.store.runs import Run, is_worked_on
+from pollex.store.runs import FINISHED, Run, is_worked_on
 from pollex.store.store import Store
+from pollex.web import links
 from pollex.web.children import Children
 from pollex.web.faults import Forbidden, NotThere
 
@@ -115,11 +116,13 @@ class Site:
             raise NotThere(error.what, remedy="the list of runs has those there are") from None
 
     def status(self, run: Run) -> str:
-        """Return a run's state: `running`, `stalled`, `killed`, or its stored status."""
-        if run.status != "unfinished":
+        """Return a run's state: `running`, also where this server carries it on, `stalled`, `killed`, or as stored."""
+        if run.status in FINISHED:
             return run.status
-        if not is_worked_on(self.store.folder / RUNS_FOLDER, run.id):
-            return "killed"
+        if run.status != "unfinished" or not is_worked_on(self.store.folder / RUNS_FOLDER, run.id):
+            child = self.children.last_of(links.run(run.id))
+            stopped = "killed" if run.status == "unfinished" else run.status
+            return "running" if child and not child.over else stopped
         beat = self.store.value("SELECT beat FROM progress WHERE run = ?", [run.id])
         return "stalled" if beat and seconds_since(beat) > STALE else "running"
 

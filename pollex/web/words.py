@@ -96,16 +96,24 @@ _FENCE = re.compile(r"(^```[^\n]*$)", re.MULTILINE)
 
 def resuming(run: Run, folder: Path) -> str:
     """Write the command that resumes a run of a store; empty for runs that no command began."""
+    command, began = shlex.join(resumed(run, folder)), run.arguments.get("folder")
+    return f"cd {shlex.quote(began)} && {command}" if began and command else command
+
+
+def resumed(run: Run, folder: Path) -> list[str]:
+    """Return the words of that command; a run of `learn` is named, since a fork has its parent's settings."""
     typed = shlex.split(run.arguments.get("command") or "")
-    if not typed:
-        return ""
-    options = [word for before, word in zip(["", *typed], typed, strict=False) if STORE not in (before, word)]
-    options = [word for word in options if not word.startswith(f"{STORE}=")]
-    command = shlex.join([*options, "--resume", STORE, str(folder.absolute())])
-    began = run.arguments.get("folder")
-    return f"cd {shlex.quote(began)} && {command}" if began else command
+    forks = any(word.partition("=")[0] == FROM for word in typed)
+    out = {STORE, FROM, "--rubrics-from"} if forks else {STORE}
+    kept = [
+        word
+        for before, word in zip(["", *typed], typed, strict=False)
+        if before not in out and word.partition("=")[0] not in out
+    ]
+    named = [FROM, run.id] if run.command == "learn" else []
+    return [*kept, "--resume", *named, STORE, str(folder.absolute())] if typed else []
 
 
-STORE = "--store"
+STORE, FROM = "--store", "--from"
 
 FILTERS = (duration, moment, whole, dollars, one_line, given, elapsed, fences, resuming)

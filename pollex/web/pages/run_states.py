@@ -13,14 +13,16 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from pollex.errors import BadRubrics, PollexError
-from pollex.services.pool_review import EARLY, Fork, forked, take_pool, waiting_pool
+from pollex.services.pool_review import Fork, forked, take_pool, waiting_pool
 from pollex.store.database import CHECKPOINTS
 from pollex.store.runs import Run
 from pollex.web import links
+from pollex.web.children import Child
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Form
 from pollex.web.site import Site
 from pollex.web.views import Done, page, post
+from pollex.web.words import resumed
 
 LONGEST = 4000
 """Characters of a value that a page shows; the whole state is JSON at an address of its own."""
@@ -104,7 +106,7 @@ def _changes(site: Site, run: Run) -> list[NodeChange]:
         changed = {key: told(value) for key, value in state.items() if before.get(key) != value}
         for node in nodes:
             if not node.startswith("__"):
-                pool = state.get("kept", []) if run.command == "learn" and node in EARLY else []
+                pool = state.get("kept", []) if run.command == "learn" else []
                 found.pop(node, None)
                 found[node] = NodeChange(node, changed, pool, state)
         before = state
@@ -140,14 +142,24 @@ def state(site: Site, form: NodeForm, run: Run) -> Response:
 
 @post("/api/runs/{run}/pool", PoolForm)
 async def edit_pool(site: Site, form: PoolForm, run_id: str) -> Done:
-    """Take an edited pool: the run that waits goes on with it, or a fork does."""
+    """Take an edited pool, and carry on the run that waits with it, or a fork."""
     run = await run_in_threadpool(site.run, run_id)
     try:
         named = await run_in_threadpool(asyncio.run, _edited(site, run, form))
     except BadRubrics as wrong:
         place = f"{wrong.where}: " if wrong.where else ""
         raise Fault(f"the pool is not taken: {place}{wrong.what}", remedy=wrong.remedy) from wrong
-    return links.run(named), {"run": named}
+    child = go_on(site, await run_in_threadpool(site.run, named))
+    return links.run(named), {"run": named, "child": child and child.id}
+
+
+def go_on(site: Site, run: Run) -> Child | None:
+    """Start the command that goes on with a run; None where no command began it."""
+    if not (words := resumed(run, site.store.folder)):
+        return None
+    model = {"POLLEX_MODEL": run.arguments.get("model") or ""}
+    folder = run.arguments.get("folder")
+    return site.children.start(f"{run.id} goes on", words[1:], back=links.run(run.id), folder=folder, environment=model)
 
 
 async def _edited(site: Site, run: Run, form: PoolForm) -> str:

@@ -196,6 +196,7 @@ def run_page(site: Site, form: TimesForm, run: Run, as_json: bool) -> Data:
         "states": states,
         "parent": run.arguments.get("parent"),
         "pool": pool_waiting(site, run, status),
+        "child": site.children.last_of(links.run(run.id)),
         "new": NEW,
         "read_only": site.read_only,
         "strip": strip,

@@ -424,6 +424,26 @@ async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summari
     assert same.rubric_set.model_copy(update=nothing) == first.rubric_set.model_copy(update=nothing)
 
 
+@pytest.mark.parametrize("node", ["judge_pool", "select", "calibrate", "judge_held_out"])
+async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
+    logs: Logs, kept: Store, embedder: Embedder, node: str
+) -> None:
+    record, nothing, judge = embedded_record(embedder), {"created": "", "run": ""}, PlainJudge()
+    training = {one.id for one in split(logs.learnable, 0.5, 0).train}
+    first = await learn(logs, staff(embedder, PlainJudge()), kept, record)
+    same = await learn(logs, staff(embedder, judge), kept, record, fork=Fork(first.run, node))
+    assert not judge.asked
+    assert same.rubric_set.model_copy(update=nothing) == first.rubric_set.model_copy(update=nothing)
+    state = await state_after(kept, find_run(kept, first.run), node)
+    own = {"id": "", "text": "The assistant says when it will be back.", "polarity": "sat"}
+    fewer = await learn(logs, staff(embedder, judge), kept, record, fork=Fork(first.run, node, state["kept"][1:]))
+    assert not {id_ for id_, _ in judge.asked} & training
+    assert state["kept"][0]["text"] not in {one.text for one in (*fewer.rubric_set.rubrics, *fewer.rubric_set.dropped)}
+    judge.asked.clear()
+    await learn(logs, staff(embedder, judge), kept, record, fork=Fork(first.run, node, [*state["kept"], own]))
+    assert {n for id_, n in judge.asked if id_ in training} == {1}, "what is new, alone"
+
+
 @pytest.mark.parametrize(
     ("node", "changed", "words"),
     [
@@ -431,8 +451,8 @@ async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summari
         ("deduplicate", {"rubrics": [(" ", "sat")]}, "without text"),
         ("deduplicate", {"rubrics": [("a", "sat"), ("A", "dsat")]}, "is both sat and dsat"),
         ("deduplicate", {"settings": LearnSettings(resamples=0, seed=1)}, "seed: 0 → 1"),
-        ("select", {}, "no run can be forked after 'select'"),
-        ("nowhere", {}, "no run can be forked after 'nowhere'"),
+        ("assess", {}, "nothing comes after 'assess'"),
+        ("nowhere", {}, "has no state after 'nowhere'"),
         ("summarize_sat", {"rubrics": [("a", "sat")]}, "there is no pool after"),
     ],
 )
