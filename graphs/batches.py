@@ -1,7 +1,8 @@
 """One builder for graphs that work in batches: plan a batch, work on it, commit it, until nothing is left.
 
 A batch is asked inside one node: a task for each item would cost a millisecond, and five with checkpoints. What is
-pending is read from the store when a session begins, so a batch that a kill cut short asks only for its rest.
+pending is read from the store when a session begins, so a batch that a kill cut short asks only for its rest: nodes
+leave it alone where another process planned it, and what is left of it is planned again.
 """
 
 from __future__ import annotations
@@ -52,11 +53,13 @@ class BatchWork(Resources):
         stage: Name of the work, for its progress.
         outcomes: How many came to what; those that an earlier session settled are counted already.
         fine: Outcomes that are no failures.
+        planned: The batch that was planned in this process: of another one, what nodes had in memory is gone.
     """
 
     stage: str
     outcomes: Counter[str] = field(default_factory=Counter)
     fine: frozenset[str] = frozenset()
+    planned: list[str] = field(default_factory=list)
 
     async def prepare(self, batch: Sequence[str]) -> None:
         """Prepare for a batch."""
@@ -98,7 +101,8 @@ def on_batch(kind: type[W]) -> Callable[[Callable[[W, Sequence[str]], Awaitable[
     def made(work: Callable[[W, Sequence[str]], Awaitable[None]]) -> Node:
         async def node(state: BatchState, runtime: Runtime[Any]) -> BatchState:
             live = await resources(runtime, kind)
-            left = [id_ for id_ in state["batch"] if id_ in live.pending]
+            known = live.pending if live.planned == state["batch"] else ()
+            left = [id_ for id_ in state["batch"] if id_ in known]
             await work(live, left)
             return {"asked": {work.__name__: len(left)}}
 
@@ -127,6 +131,7 @@ async def plan_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:  #
     with live.tracer.span("plan_batch", kind="node") as span:
         batch = list(live.pending)[: live.batch]
         await live.prepare(batch)
+        live.planned[:] = batch
         span.outputs(batch)
     return {"run": live.run, "batch": batch, "total": live.total}
 

@@ -73,9 +73,6 @@ from pollex.selection.platt import fit_calibration
 from pollex.selection.threshold import fit_window
 from pollex.text import count
 
-Extractions = Mapping[str, Extraction | Unanswered]
-"""By conversation."""
-
 
 def assemble(
     live: LearnContext,
@@ -215,14 +212,14 @@ async def answers_of_pool(live: LearnContext, material: Material) -> Floats | No
     return found.matrix(held_out, pool)[0]
 
 
-def found_nothing(extractions: Extractions) -> Figure:
+def found_nothing(extractions: Mapping[str, Extraction | Unanswered]) -> Figure:
     """Return the share of training conversations in which a model that read them found no reason."""
     read = [found for found in extractions.values() if isinstance(found, Extraction)]
     silent = sum(not found.dropped and all(is_built_in(reason.source) for reason in found.reasons) for found in read)
     return share_of(silent, len(read))
 
 
-def yielded(extractions: Extractions, chosen: Sequence[Rubric]) -> list[str]:
+def yielded(extractions: Mapping[str, Extraction | Unanswered], chosen: Sequence[Rubric]) -> list[str]:
     """Say how many of a model's reasons were left out, and if most were or it gave no rubric, what it came to."""
     read = [found for found in extractions.values() if isinstance(found, Extraction)]
     left_out, unquoted = sum(found.dropped for found in read), sum(found.unquoted for found in read)

@@ -62,9 +62,7 @@ async def converse(live: SimulateWork, id_: str) -> None:
 @on_each(SimulateWork)
 async def check_quality(live: SimulateWork, id_: str) -> None:
     """Ask the questions of quality about each dialogue that was held, and store it with the answers."""
-    if (dialogue := live.held.pop(id_, None)) is None:  # held by a session that was killed: it is held again
-        return
-    scene = live.scenes[id_]
+    scene, dialogue = live.scenes[id_], live.held.pop(id_)
     async with live.semaphore, live.tracer.span("check_quality", kind="role", item=scene.id) as span:
         quality = await live.simulator.quality(scene, dialogue)
         if isinstance(quality, Unanswered):

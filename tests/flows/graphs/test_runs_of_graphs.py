@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from plain_judges import Held, PlainJudge, by_length, except_for, likert, neutral, raises
 from small_log import small_log
 from small_runs import Learnt
@@ -18,11 +19,14 @@ from pollex.agents.roles import Extraction, Extractor, Judge, Roles
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
-from pollex.errors import BadRubrics, ModelRefused, PollexError, WrongUse
+from pollex.errors import BadRubrics, Interrupted, ModelRefused, PollexError, WrongUse
 from pollex.formats.read_logs import logs_of, read_logs
+from pollex.graphs.context import GONE_ON, Resources, held
 from pollex.graphs.learn.graph import build
 from pollex.graphs.learn.graph import graph as learn_graph
-from pollex.graphs.run import checkpointed, state_after, thread_of
+from pollex.graphs.run import OUTSIDE, checkpointed, state_after, thread_of
+from pollex.graphs.score.graph import ScoreContext
+from pollex.graphs.score.graph import build as build_score
 from pollex.graphs.score.graph import graph as score_graph
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
@@ -465,6 +469,35 @@ async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(
     with pytest.raises(PollexError, match=words):
         await learn(logs, roles, kept, record, fork=Fork(first.run, node, rows_of(rubrics)), **changed)
     assert find_run(kept, "last").id == first.run
+
+
+async def test_a_servers_thread_goes_on_in_another_process_in_the_middle_of_a_batch(
+    logs: Logs, rubrics: RubricSet, kept: Store
+) -> None:
+    saver, whole = InMemorySaver(), await score(logs, rubrics, PlainJudge(), kept)
+    stops = build_score().compile(checkpointer=saver, interrupt_before=["compute_netsat"])
+    graph, stopped = build_score().compile(checkpointer=saver), list[str]()
+
+    async def first(live: Resources) -> dict[str, Any]:
+        with held("a thread", live):
+            await stops.ainvoke({}, thread_of("a thread"), context=ScoreContext())
+        stopped.append(live.run)
+        raise Interrupted("the server was ended")
+
+    async def then(live: Resources) -> dict[str, Any]:
+        with held("a thread", live):
+            return await graph.ainvoke(None, thread_of("a thread"), context=ScoreContext())
+
+    OUTSIDE.set(first)
+    with pytest.raises(Interrupted):
+        await score(logs, rubrics, PlainJudge(), kept, batch=20)
+    OUTSIDE.set(then)
+    GONE_ON.set(stopped[0])
+    found = await score(logs, rubrics, PlainJudge(), kept, batch=20)
+    assert (found.run, found.counts) == (stopped[0], whole.counts)
+    assert found.run != whole.run
+    sql = "SELECT * EXCLUDE (run, seq) FROM scores ORDER BY conversation"
+    assert kept.ask(found.run, sql) == kept.ask(whole.run, sql)
 
 
 async def test_every_node_that_ran_has_a_span(logs: Logs, kept: Store, embedder: Embedder) -> None:
