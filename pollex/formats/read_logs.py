@@ -26,9 +26,9 @@ from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import Row
 from pollex.formats.log_shapes import NoShape, reader_of
 from pollex.formats.log_shapes.exports import WrongFile
-from pollex.formats.log_shapes.known_exports import export_of, nearest, respelled
 from pollex.formats.log_shapes.messages import read_field
 from pollex.formats.log_shapes.shape import Draft, Reader
+from pollex.formats.log_shapes.tools import export_of, nearest, respelled
 from pollex.formats.mapping import Mapper
 from pollex.formats.proposal import Strange
 from pollex.formats.tally import CONTENT_ID, Placed, Skipped, Tally, Voted

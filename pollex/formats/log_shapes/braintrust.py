@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.payloads import answered, asked
 from pollex.formats.log_shapes.spans import silent_kind
 
 SESSION_NAMES = ("session_id", "sessionId", "thread_id", "conversation_id", "gen_ai.conversation.id")
 
 
-def _span(fields: Fields) -> Iterator[Piece]:
+def read_span(fields: Fields) -> Iterator[Piece]:
     trace, metadata = required(fields, "root_span_id"), inside(fields.get("metadata"))
     parents, kind = fields.get("span_parents"), str(inside(fields.get("span_attributes")).get("type") or "")
     silent = silent_kind(kind) or kind in ("score", "function")
@@ -38,19 +38,3 @@ def _span(fields: Fields) -> Iterator[Piece]:
     for name, value in scores.items():
         if value is not None:
             yield Score("trace", trace, value, name=str(name))
-
-
-def _comment(fields: Fields) -> Iterator[Piece]:
-    """Yield a comment, which is no label."""
-    yield Score("span", required(fields, "origin.id"), None, comment=fields.get("comment"))
-
-
-EXPORTS = (
-    Export(
-        name="Braintrust logs",
-        signs=(("root_span_id", "span_attributes", "input"), ("root_span_id", "span_id", "input", "output")),
-        read=_span,
-        names="id span_parents metadata scores created",
-    ),
-    Export(name="Braintrust comments", signs=(("origin.id", "comment"),), read=_comment),
-)

@@ -8,7 +8,7 @@ from pollex.conversations.conversation import Role, Turn
 from pollex.conversations.tools import ToolResult
 from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, moment
 from pollex.formats.labels import as_number
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text, truth
+from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text, truth
 from pollex.formats.log_shapes.parts import attached, call_of, text_of
 from pollex.formats.log_shapes.payloads import opened
 
@@ -20,21 +20,21 @@ ROLES: dict[str, Role] = {
 }
 
 
-def _thread(fields: Fields) -> Iterator[Piece]:
-    yield from _thread_row(fields)
+def read_thread(fields: Fields) -> Iterator[Piece]:
+    yield from read_thread_row(fields)
     for step in objects(fields.get("steps")):
-        yield from _step({"threadId": fields.get("id"), **step})
+        yield from read_step({"threadId": fields.get("id"), **step})
     for element in objects(fields.get("elements")):
-        yield from _element({"threadId": fields.get("id"), **element})
+        yield from read_element({"threadId": fields.get("id"), **element})
 
 
-def _thread_row(fields: Fields) -> Iterator[Piece]:
+def read_thread_row(fields: Fields) -> Iterator[Piece]:
     user = text(fields.get("userIdentifier")) or text(inside(fields.get("user")).get("identifier"))
     metadata = opened(fields.get("metadata"))
     yield Facts(required(fields, "id"), facts(title=fields.get("name"), user=user, metadata=metadata))
 
 
-def _step(fields: Fields) -> Iterator[Piece]:
+def read_step(fields: Fields) -> Iterator[Piece]:
     """Yield a message, or a step without text that a thumb may refer to."""
     thread, key = required(fields, "threadId"), text(fields.get("id"))
     role = ROLES.get(str(fields.get("type")))
@@ -54,12 +54,12 @@ def _step(fields: Fields) -> Iterator[Piece]:
     yield from _feedback_of(fields, key)
 
 
-def _old_conversation(fields: Fields) -> Iterator[Piece]:
+def read_old_conversation(fields: Fields) -> Iterator[Piece]:
     for message in objects(fields.get("messages")):
-        yield from _old_message({"conversationId": fields.get("id"), **message})
+        yield from read_old_message({"conversationId": fields.get("id"), **message})
 
 
-def _old_message(fields: Fields) -> Iterator[Piece]:
+def read_old_message(fields: Fields) -> Iterator[Piece]:
     """Yield a message as it was before version 1.0, where 0 is no thumb."""
     chat, key, words = required(fields, "conversationId"), text(fields.get("id")), text_of(fields.get("content") or "")
     turn = Turn(role="user" if truth(fields["authorIsUser"]) else "assistant", content=words)
@@ -69,7 +69,7 @@ def _old_message(fields: Fields) -> Iterator[Piece]:
         yield Score("message", key, thumb, comment=comment)
 
 
-def _element(fields: Fields) -> Iterator[Piece]:
+def read_element(fields: Fields) -> Iterator[Piece]:
     """Yield the mark of a file that stands beside a message."""
     if message := text(fields.get("forId", fields.get("stepId"))):
         yield Addition(message, mark=attached([fields])[0])
@@ -89,48 +89,7 @@ def _is_unset(feedback: Fields, value: object) -> bool:
     return "strategy" in feedback and as_number(value) == "0"
 
 
-def _feedback(fields: Fields) -> Iterator[Piece]:
+def read_feedback(fields: Fields) -> Iterator[Piece]:
     if fields.get("value") not in (None, "") and not _is_unset(fields, fields["value"]):
         target = required(fields, "forId", "stepId")
         yield Score("message", target, fields["value"], comment=fields.get("comment"))
-
-
-EXPORTS = (
-    Export(
-        name="Chainlit thread",
-        signs=(("id", "steps", "userIdentifier"), ("id", "steps", "createdAt", "userId")),
-        read=_thread,
-    ),
-    Export(
-        name="Chainlit steps",
-        signs=(("threadId", "type", "output"),),
-        read=_step,
-        names="id createdAt feedback_value",
-    ),
-    Export(
-        name="Chainlit threads",
-        signs=(
-            ("id", "createdAt", "userIdentifier", "metadata"),
-            ("id", "createdAt", "deletedAt", "userId", "metadata"),
-        ),
-        read=_thread_row,
-        also=lambda fields: "steps" not in fields,
-    ),
-    Export(
-        name="Chainlit elements",
-        signs=(("id", "threadId", "forId", "mime"), ("id", "threadId", "stepId", "mime")),
-        read=_element,
-    ),
-    Export(
-        name="Chainlit messages before 1.0",
-        signs=(("conversationId", "id", "content", "authorIsUser", "humanFeedback"),),
-        read=_old_message,
-    ),
-    Export(
-        name="Chainlit conversations before 1.0",
-        signs=(("id", "messages", "elements"),),
-        also=lambda fields: any("authorIsUser" in message for message in objects(fields.get("messages"))),
-        read=_old_conversation,
-    ),
-    Export(name="Chainlit feedback", signs=(("forId", "value"), ("stepId", "value", "id", "comment")), read=_feedback),
-)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pollex.conversations.conversation import Turn
-from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, required, text
+from pollex.formats.assembly.pieces import Facts, Message, Piece, moment
+from pollex.formats.log_shapes.exports import Fields, at, facts, inside, required, text
 from pollex.formats.log_shapes.parts import call_of
 from pollex.formats.log_shapes.turns import role_of
 
 _WORDS = ("text", "multimodal_text")
 
 
-def _conversation(fields: Fields) -> Iterator[Piece]:
+def read_conversation(fields: Fields) -> Iterator[Piece]:
     id_ = required(fields, "conversation_id", "id")
     yield Facts(
         id_, facts(title=fields.get("title"), model=fields.get("default_model_slug")), text(fields.get("current_node"))
@@ -49,32 +49,3 @@ def _words(part: object) -> str:
     if kind == "audio_transcription":
         return str(inside(part).get("text") or "")
     return "" if "audio" in kind else "[image]" if "image" in kind else "[file]"
-
-
-def _feedback(fields: Fields) -> Iterator[Piece]:
-    """Yield a thumb on its message; in older exports on the conversation."""
-    given = inside(fields.get("content"))
-    comment, tags = given.get("text"), given.get("tags")
-    when = moment(fields.get("create_time"))
-    person, key = text(fields.get("user_id")), text(fields.get("id"))
-    conversation = required(fields, "conversation_id")
-    if fields.get("rating") is not None:
-        yield Score(
-            *("conversation", conversation, fields["rating"]),
-            comment=comment,
-            tags=tags,
-            person=person,
-            at=when,
-            message=key,
-        )
-
-
-EXPORTS = (
-    Export(
-        name="ChatGPT conversations",
-        signs=(("mapping", "current_node"),),
-        read=_conversation,
-        names="conversation_id id rating content",
-    ),
-    Export(name="ChatGPT feedback", signs=(("conversation_id", "rating", "content"),), read=_feedback),
-)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, required, text
+from pollex.formats.log_shapes.exports import Fields, facts, inside, required, text
 from pollex.formats.log_shapes.payloads import answered, asked
 from pollex.formats.log_shapes.spans import silent_kind
 
 
-def _span(fields: Fields) -> Iterator[Piece]:
+def read_span(fields: Fields) -> Iterator[Piece]:
     have = inside(fields.get("attributes"))
     trace, kind, tags = required(have, "trace_id"), str(have.get("span_kind") or ""), _tags(have.get("tags"))
     parent = text(have.get("parent_id"))
@@ -36,13 +36,3 @@ def _tags(tags: object) -> Fields:
     """Return tags as an object, also those that are a list of `name:value`."""
     listed = tags if isinstance(tags, list) else []
     return inside(tags) or {name: value for name, mark, value in (str(tag).partition(":") for tag in listed) if mark}
-
-
-EXPORTS = (
-    Export(
-        name="Datadog spans",
-        signs=(("type", "attributes.trace_id", "attributes.span_id", "attributes.span_kind"),),
-        read=_span,
-        names="id",
-    ),
-)

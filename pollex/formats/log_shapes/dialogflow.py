@@ -8,12 +8,12 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, at, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, at, inside, objects, required, text
 from pollex.formats.log_shapes.parts import text_of
 from pollex.formats.log_shapes.payloads import opened
 
 
-def _conversation(fields: Fields) -> Iterator[Piece]:
+def read_conversation(fields: Fields) -> Iterator[Piece]:
     name = required(fields, "name")
     id_ = name.rpartition("/")[2]
     for number, interaction in enumerate(objects(_camel(fields.get("interactions")))):
@@ -22,7 +22,7 @@ def _conversation(fields: Fields) -> Iterator[Piece]:
         yield from _feedback(interaction.get("answerFeedback"), key)
 
 
-def _logged(fields: Fields) -> Iterator[Piece]:
+def read_logged(fields: Fields) -> Iterator[Piece]:
     """Yield an interaction as a row of the table that Dialogflow exports to BigQuery."""
     name, number = required(fields, "conversation_name"), required(fields, "turn_position")
     interaction = {side: _camel(opened(fields.get(side))) for side in ("request", "response")}
@@ -59,17 +59,3 @@ def _turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
     lines = [line for message in messages for line in (at(message, "text.text") or []) if isinstance(line, str)]
     answer = "\n".join(lines) if lines else "[error]"
     return (*asked, Turn(role="assistant", content=answer))
-
-
-EXPORTS = (
-    Export(
-        name="Dialogflow CX conversations",
-        signs=(("name", "interactions"),),
-        read=_conversation,
-    ),
-    Export(
-        name="Dialogflow CX's table of interactions",
-        signs=(("conversation_name", "turn_position", "request", "response"),),
-        read=_logged,
-    ),
-)

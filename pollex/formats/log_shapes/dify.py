@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.parts import call_of, text_of, written
 from pollex.formats.log_shapes.payloads import opened
 
@@ -16,7 +16,7 @@ CUT = 500
 _THINKING = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
 
 
-def _message(fields: Fields) -> Iterator[Piece]:
+def read_message(fields: Fields) -> Iterator[Piece]:
     """Yield one exchange with its thumbs; those of the console name their author."""
     id_, key = required(fields, "conversation_id"), required(fields, "id")
     error = str(fields.get("error") or "failed") if fields.get("status") == "error" or fields.get("error") else ""
@@ -27,7 +27,7 @@ def _message(fields: Fields) -> Iterator[Piece]:
     when = moment(fields.get("created_at"))
     yield Message(id_, key, turns, when, parent, tree=branched, error=error, facts=said)
     for step in objects(fields.get("agent_thoughts")):
-        yield from _step({**step, "message_id": key})
+        yield from read_step({**step, "message_id": key})
     for one in [inside(fields.get("feedback")), *objects(fields.get("feedbacks"))]:
         if one.get("rating"):
             source = str(one.get("from_source") or "user")
@@ -36,7 +36,7 @@ def _message(fields: Fields) -> Iterator[Piece]:
             yield Score("message", key, one["rating"], source=source, comment=comment, person=person)
 
 
-def _step(fields: Fields) -> Iterator[Piece]:
+def read_step(fields: Fields) -> Iterator[Piece]:
     """Yield an agent's step: its words, its calls, which may be parallel, and what the tools answered."""
     names = [name for name in str(fields.get("tool") or "").split(";") if name]
     if not names:
@@ -56,20 +56,10 @@ def _step(fields: Fields) -> Iterator[Piece]:
     yield Addition(required(fields, "message_id"), place, (turn, *tools))
 
 
-def _file(fields: Fields) -> Iterator[Piece]:
+def read_file(fields: Fields) -> Iterator[Piece]:
     """Yield the mark of a file in the table of files."""
     if marks := _files([fields]):
         yield Addition(required(fields, "message_id"), mark=marks[0])
-
-
-def _rating(fields: Fields) -> Iterator[Piece]:
-    """Yield a thumb of the table of feedback, or of its list."""
-    person = text(fields.get("from_end_user_id")) or text(fields.get("from_account_id"))
-    source, comment = str(fields.get("from_source") or "user"), fields.get("content")
-    when = moment(fields.get("updated_at") or fields.get("created_at"))
-    if fields.get("rating"):
-        key = required(fields, "message_id")
-        yield Score("message", key, fields["rating"], source=source, comment=comment, person=person, at=when)
 
 
 def _files(files: object) -> list[str]:
@@ -89,7 +79,7 @@ def _exchange(query: object, answer: object, error: str, files: list[str]) -> tu
     return (asked, Turn(role="assistant", content=words)) if words else (asked,)
 
 
-def _feedback(fields: Fields) -> Iterator[Piece]:
+def read_feedback(fields: Fields) -> Iterator[Piece]:
     """Yield one exchange with its thumb; the answer may be truncated."""
     id_, key = required(fields, "conversation_id"), required(fields, "message_id")
     answer = str(fields.get("ai_response") or "")
@@ -108,32 +98,3 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
     value = fields.get("feedback_rating_raw") or fields.get("feedback_rating")
     comment, when = fields.get("feedback_comment"), moment(fields.get("feedback_date"))
     yield Score("message", key, value, source=source, comment=comment, person=person, at=when)
-
-
-def _listing(_: Fields) -> Iterator[Piece]:
-    what = "Dify's list of conversations has no words"
-    raise WrongFile(what, remedy="export each conversation's messages: chat-messages?conversation_id=…")
-
-
-EXPORTS = (
-    Export(
-        name="Dify conversations",
-        signs=(("user_feedback_stats", "admin_feedback_stats", "message_count"),),
-        read=_listing,
-    ),
-    Export(
-        name="Dify messages",
-        signs=(("conversation_id", "query", "answer", "id"),),
-        read=_message,
-        names="feedback",
-    ),
-    Export(name="Dify steps", signs=(("message_id", "thought", "tool", "observation"),), read=_step),
-    Export(name="Dify files", signs=(("message_id", "transfer_method", "type", "belongs_to"),), read=_file),
-    Export(name="Dify feedback", signs=(("message_id", "conversation_id", "rating", "from_source"),), read=_rating),
-    Export(
-        name="Dify feedback export",
-        signs=(("feedback_rating", "user_query", "ai_response", "message_id"),),
-        read=_feedback,
-        names="feedback_id conversation_id feedback_rating_raw feedback_source",
-    ),
-)

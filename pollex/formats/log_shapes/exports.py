@@ -1,13 +1,12 @@
-"""The definition of a tool's export format."""
+"""What the readers of exports share: keys, texts, objects and facts of a row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import Piece
 from pollex.formats.log_shapes.payloads import nested, opened
 
 Fields = Mapping[str, Any]
@@ -17,53 +16,22 @@ class WrongFile(BadInput):
     """A file that cannot be used; the remedy names what to export instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
-    """One export format, recognized by its keys.
-
-    Attributes:
-        name: Display name: the tool and the content of the file.
-        signs: Sets of keys, each of which marks the format; a dot leads into an object.
-        read: The pieces of a row; raises `BadInput` for one that can't be read.
-        names: Further keys that its rows may have, apart by blanks: exports that spell keys otherwise are read by them.
-        also: A further condition besides the keys.
-        no_words: Whether it is a table beside the conversations, with neither their words nor thumbs.
-    """
-
-    name: str
-    signs: tuple[tuple[str, ...], ...]
-    read: Callable[[Fields], Iterable[Piece]]
-    names: str = ""
-    also: Callable[[Fields], bool] = field(default=lambda _: True)
-    no_words: bool = False
-
-    def recognises(self, fields: Fields) -> bool:
-        """Return whether a row has the keys of this format."""
-        return any(all(has(fields, key) for key in sign) for sign in self.signs) and self.also(fields)
-
-    def missing(self, fields: Fields) -> tuple[float, list[str]]:
-        """Return the share of a format's keys that a row has, and the missing keys."""
-        best = max(self.signs, key=lambda sign: sum(has(fields, key) for key in sign) / len(sign))
-        lacking = [key for key in best if not has(fields, key)]
-        return 1 - len(lacking) / len(best), lacking
-
-
-def has(fields: Fields, path: str) -> bool:
-    """Return whether a row has a key, or the path of keys that it names."""
-    if path in fields:
+def has(fields: object, path: str) -> bool:
+    """Return whether a row has a key, or the path of keys that it names; `*` is the first key or item."""
+    if isinstance(fields, Mapping) and path in fields:
         return True
-    if "." not in path:
-        return False
-    outer, _, inner = path.partition(".")
-    value = fields.get(outer)
-    return isinstance(value, Mapping) and has(value, inner)
+    outer, dot, inner = path.partition(".")
+    if outer == "*":
+        values = fields.values() if isinstance(fields, Mapping) else fields if isinstance(fields, list) else ()
+        return any(not dot or has(value, inner) for value in islice(values, 1))
+    return bool(dot) and isinstance(fields, Mapping) and has(fields.get(outer), inner)
 
 
 def at(fields: object, path: str) -> Any:
     """Return the value under a path with dots; None if missing."""
     value: Any = fields
     for part in path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
+        value = inside(value).get(part)
     return value
 
 

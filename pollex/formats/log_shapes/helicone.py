@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, inside, required, text
+from pollex.formats.log_shapes.exports import Fields, facts, inside, required, text
 from pollex.formats.log_shapes.payloads import answered, asked
 
 
-def _request(fields: Fields) -> Iterator[Piece]:
+def read_request(fields: Fields) -> Iterator[Piece]:
     request, answer = required(fields, "request_id"), inside(fields.get("response_body"))
     properties: Mapping[str, Any] = {str(k).casefold(): v for k, v in inside(fields.get("request_properties")).items()}
     failed: Any = answer.get("error")
@@ -32,24 +32,3 @@ def _request(fields: Fields) -> Iterator[Piece]:
     scores: Mapping[str, Any] = inside(fields.get("scores"))
     for name, value in scores.items():
         yield Score("trace", request, value.get("value") if isinstance(value, Mapping) else value, name, person=person)
-
-
-def _without(_: Fields) -> Iterator[Piece]:
-    what = "the requests have no bodies, only their addresses"
-    raise WrongFile(what, remedy="export them again with their bodies included")
-
-
-EXPORTS = (
-    Export(
-        name="Helicone requests without bodies",
-        signs=(("request_id", "signed_body_url"),),
-        also=lambda fields: "request_body" not in fields,
-        read=_without,
-    ),
-    Export(
-        name="Helicone requests",
-        signs=(("request_id", "request_body", "response_body"),),
-        read=_request,
-        names="request_properties feedback_rating",
-    ),
-)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text, truth
+from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, truth
 from pollex.formats.log_shapes.parts import attached
 from pollex.formats.log_shapes.payloads import opened
 
@@ -24,7 +24,7 @@ def _plain(body: object) -> str:
     return "\n".join(line.strip() for line in html.unescape(marked).splitlines() if line.strip())
 
 
-def _intercom(fields: Fields) -> Iterator[Piece]:
+def read_intercom(fields: Fields) -> Iterator[Piece]:
     id_ = required(fields, "id")
     parts = [inside(fields.get("source")), *objects(at(fields, "conversation_parts.conversation_parts"))]
     for number, part in enumerate(parts):
@@ -43,7 +43,7 @@ def _intercom(fields: Fields) -> Iterator[Piece]:
         yield Score("conversation", id_, rating["rating"], comment=comment, person=person, at=when, rating=True)
 
 
-def _ticket(fields: Fields) -> Iterator[Piece]:
+def read_ticket(fields: Fields) -> Iterator[Piece]:
     id_, requester = required(fields, "id"), text(fields.get("requester_id") or at(fields, "requester.id"))
     yield Facts(id_, facts(title=fields.get("subject"), user=requester))
     customers = _ids(fields, "collaborator_ids", "email_cc_ids") - _ids(fields, "follower_ids") | {requester}
@@ -51,7 +51,7 @@ def _ticket(fields: Fields) -> Iterator[Piece]:
     for number, comment in enumerate(objects(fields.get("comments"))):
         author, role = text(comment.get("author_id")), text(at(comment, "author.role"))
         yield from _said(id_, f"{id_}/{number}", comment, role in CUSTOMERS if role else author in customers)
-    yield from _satisfaction({**inside(fields.get("satisfaction_rating")), "ticket_id": id_})
+    yield from read_satisfaction({**inside(fields.get("satisfaction_rating")), "ticket_id": id_})
 
 
 def _ids(fields: Fields, *names: str) -> set[str | None]:
@@ -59,7 +59,7 @@ def _ids(fields: Fields, *names: str) -> set[str | None]:
     return {text(one) for found in lists if isinstance(found, list) for one in found}
 
 
-def _chat(fields: Fields) -> Iterator[Piece]:
+def read_chat(fields: Fields) -> Iterator[Piece]:
     """Yield a live chat; what began as a chat and its rating is in its history, too."""
     id_ = required(fields, "id")
     yield Facts(id_, facts(user=text(at(fields, "visitor.id"))))
@@ -68,10 +68,10 @@ def _chat(fields: Fields) -> Iterator[Piece]:
         visitor = str(event.get("sender_type") or event.get("nick")).casefold().startswith(("visitor", "enduser"))
         turn = Turn(role="user" if visitor else "assistant", content=str(event.get("msg") or ""))
         yield Message(id_, f"{id_}/{number}", (turn,), moment(event.get("timestamp")))
-    yield from _satisfaction({"score": fields.get("rating"), "comment": fields.get("comment"), "ticket_id": id_})
+    yield from read_satisfaction({"score": fields.get("rating"), "comment": fields.get("comment"), "ticket_id": id_})
 
 
-def _audit(fields: Fields) -> Iterator[Piece]:
+def read_audit(fields: Fields) -> Iterator[Piece]:
     """Yield the comments of an audit; the first author of a ticket is its requester, who speaks as the user."""
     id_, when = required(fields, "ticket_id"), fields.get("created_at")
     for event in objects(fields.get("events") or fields.get("child_events")):
@@ -81,13 +81,13 @@ def _audit(fields: Fields) -> Iterator[Piece]:
                 yield said._replace(author=author)
 
 
-def _comment(fields: Fields) -> Iterator[Piece]:
+def read_comment(fields: Fields) -> Iterator[Piece]:
     id_, role = required(fields, "ticket_id"), str(fields.get("author_role") or "").casefold()
     key = text(fields.get("comment_id")) or text(fields.get("id"))
     yield from _said(id_, key, fields, role in CUSTOMERS)
     if fields.get("satisfaction_score"):
         said = {"score": fields["satisfaction_score"], "comment": fields.get("satisfaction_comment"), "ticket_id": id_}
-        yield from _satisfaction(said)
+        yield from read_satisfaction(said)
 
 
 def _said(id_: str, key: str | None, comment: Mapping[str, object], customer: bool) -> Iterator[Message]:
@@ -99,38 +99,10 @@ def _said(id_: str, key: str | None, comment: Mapping[str, object], customer: bo
         yield Message(id_, key, (turn,), moment(comment.get("created_at")))
 
 
-def _satisfaction(fields: Fields) -> Iterator[Score]:
+def read_satisfaction(fields: Fields) -> Iterator[Score]:
     """Yield a rating of good or bad; offered ratings are none. Rows may repeat it."""
     score, id_ = str(fields.get("score") or ""), required(fields, "ticket_id")
     if score and score not in ("offered", "unoffered"):
         said, person = fields.get("comment"), text(fields.get("requester_id"))
         value, reason = score.removesuffix("_with_comment"), fields.get("reason")
         yield Score("conversation", id_, value, comment=said, tags=reason, person=person)
-
-
-EXPORTS = (
-    Export(
-        name="Intercom conversations",
-        signs=(("source.author", "conversation_parts"), ("id", "conversation_rating", "conversation_parts")),
-        read=_intercom,
-    ),
-    Export(
-        name="Zendesk tickets",
-        signs=(("requester_id", "comments", "id"), ("requester.id", "comments", "id")),
-        read=_ticket,
-        names="satisfaction_rating",
-    ),
-    Export(name="Zendesk chats", signs=(("id", "visitor", "history", "rating"),), read=_chat),
-    Export(
-        name="Zendesk comments",
-        signs=(("ticket_id", "author_role", "body"), ("ticket_id", "author_role", "html_body")),
-        read=_comment,
-        names="comment_id satisfaction_score",
-    ),
-    Export(
-        name="Zendesk audits",
-        signs=(("ticket_id", "author_id", "events"), ("ticket_id", "child_events")),
-        read=_audit,
-    ),
-    Export(name="Zendesk ratings", signs=(("ticket_id", "score", "requester_id"),), read=_satisfaction),
-)

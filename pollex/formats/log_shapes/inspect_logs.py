@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Piece, Score, Talk, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, inside, objects, required, text, truth
+from pollex.formats.log_shapes.exports import Fields, WrongFile, facts, inside, objects, required, text, truth
 from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.turns import turns_of
 
 ATTACHED = "attachment://"
 
 
-def _sample(fields: Fields) -> Iterator[Piece]:
+def read_sample(fields: Fields) -> Iterator[Piece]:
     """Yield the conversation and scores of a sample in one epoch."""
     id_ = f"{required(fields, 'id')}_epoch_{fields.get('epoch') or 1}"
     attached = inside(fields.get("attachments"))
@@ -62,7 +62,7 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _transcript(fields: Fields) -> Iterator[Piece]:
+def read_transcript(fields: Fields) -> Iterator[Piece]:
     """Yield a transcript; `success` counts only if it was scored.
 
     Failed transcripts have false there, too.
@@ -96,34 +96,10 @@ def _named(fields: Fields) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value not in (None, "") and not _is_nan(value)}
 
 
-def _log(fields: Fields) -> Iterator[Piece]:
+def read_log(fields: Fields) -> Iterator[Piece]:
     """Yield the samples of a whole log."""
     for sample in objects(fields.get("samples")):
-        yield from _sample(sample)
+        yield from read_sample(sample)
     if fields.get("samples"):
         return
     raise WrongFile("the log has no samples", remedy="convert the whole log: `inspect log convert --to json`")
-
-
-EXPORTS = (
-    Export(
-        name="Inspect samples",
-        signs=(
-            ("id", "epoch", "messages", "scores"),
-            ("id", "epoch", "messages", "target"),
-            ("id", "epoch", "messages", "attachments"),
-        ),
-        read=_sample,
-    ),
-    Export(
-        name="Inspect log",
-        signs=(("eval", "plan", "status"), ("eval", "samples", "status")),
-        read=_log,
-    ),
-    Export(
-        name="Scout transcripts",
-        signs=(("transcript_id", "messages", "success"), ("transcript_id", "messages", "source_type")),
-        read=_transcript,
-        names="score",
-    ),
-)

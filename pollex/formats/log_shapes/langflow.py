@@ -7,13 +7,13 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, inside, objects, required, text, truth
+from pollex.formats.log_shapes.exports import Fields, inside, objects, required, text, truth
 from pollex.formats.log_shapes.parts import attached, call_of, result_beside, text_of, written
 from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.turns import role_of
 
 
-def _langflow(fields: Fields) -> Iterator[Piece]:
+def read_langflow(fields: Fields) -> Iterator[Piece]:
     session, key = required(fields, "session_id"), text(fields.get("id"))
     words = text_of(str(fields.get("text") or ""))
     failed = fields.get("category") == "error" or truth(fields.get("error"))
@@ -28,7 +28,7 @@ def _langflow(fields: Fields) -> Iterator[Piece]:
         yield Score("message", key, value)
 
 
-def _flowise(fields: Fields) -> Iterator[Piece]:
+def read_flowise(fields: Fields) -> Iterator[Piece]:
     session, key = required(fields, "sessionId", "chatId"), text(fields.get("id"))
     said = [text_of(str(fields.get("content") or "")), *attached(opened(fields.get("fileUploads")))]
     turn = Turn(role=role_of(fields.get("role")), content="\n".join(filter(None, said)))
@@ -42,11 +42,11 @@ def _flowise(fields: Fields) -> Iterator[Piece]:
         yield from _feedback({**inside(fields.get("feedback")), "messageId": key})
 
 
-def _flowise_chat(fields: Fields) -> Iterator[Piece]:
+def read_flowise_chat(fields: Fields) -> Iterator[Piece]:
     """Yield a chat as the page of messages exports it, with comments and without thumbs."""
     id_ = required(fields, "id", "sessionId")
     for message in objects(fields.get("messages")):
-        yield from _flowise({**message, "chatId": id_, "createdDate": message.get("time")})
+        yield from read_flowise({**message, "chatId": id_, "createdDate": message.get("time")})
 
 
 def _called(tool: Mapping[str, Any], output: object) -> Iterator[Turn]:
@@ -60,25 +60,3 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
     """Yield Flowise's thumb on a message, which is a row of a table of its own, or stands in the message."""
     if fields.get("rating"):
         yield Score("message", required(fields, "messageId"), fields["rating"], comment=fields.get("content"))
-
-
-_ANSWERED = {"id": "2", "timestamp": "2026-01-01 00:00:01", "sender": "Machine", "session_id": "a", "text": "Good day"}
-EXPORTS = (
-    Export(
-        name="Langflow messages",
-        signs=(
-            ("session_id", "sender", "text", "timestamp", "properties"),
-            ("session_id", "sender", "sender_name", "text", "timestamp"),
-        ),
-        read=_langflow,
-        names="id",
-    ),
-    Export(
-        name="Flowise messages",
-        signs=(("sessionId", "role", "content", "createdDate"), ("chatId", "role", "content", "createdDate")),
-        read=_flowise,
-        names="id feedback",
-    ),
-    Export(name="Flowise chats", signs=(("id", "sessionId", "memoryType", "messages"),), read=_flowise_chat),
-    Export(name="Flowise feedback", signs=(("messageId", "chatflowid", "rating"),), read=_feedback),
-)

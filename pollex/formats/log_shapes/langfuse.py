@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.payloads import answered, asked, opened
 from pollex.formats.log_shapes.spans import silent_kind
 
@@ -66,20 +66,20 @@ def _name(fields: Fields, camel: str) -> Any:
     return fields.get("".join(f"_{c.lower()}" if c.isupper() else c for c in camel))
 
 
-def _trace(fields: Fields) -> Iterator[Piece]:
+def read_trace(fields: Fields) -> Iterator[Piece]:
     """Yield a trace with its input and output, nested observations, and scores."""
     trace = required(fields, "id")
     session = text(_name(fields, "sessionId"))
     yield _call(fields, trace, f"{trace}/trace", None, session, _name(fields, "timestamp"))
     for observation in objects(fields.get("observations")):
-        yield from _observation({"traceId": trace, **observation})
+        yield from read_observation({"traceId": trace, **observation})
     yield from _inside(fields, trace)
 
 
-def _download(fields: Fields) -> Iterator[Piece]:
+def read_download(fields: Fields) -> Iterator[Piece]:
     """Yield one trace as its page downloads it."""
     for observation in objects(fields.get("observations")):
-        yield from _observation(observation)
+        yield from read_observation(observation)
     yield from _inside(fields, None)
 
 
@@ -87,7 +87,7 @@ def _inside(fields: Fields, trace: str | None) -> Iterator[Score]:
     """Yield scores in rows, or in columns of values, which have no sources."""
     for score in objects(fields.get("scores")):
         if "name" in score:
-            yield from _score({"traceId": trace, **score})
+            yield from read_score({"traceId": trace, **score})
     for name, value in {**fields, **inside(fields.get("scores"))}.items():
         listed = opened(value)
         if isinstance(listed, list) and listed and name.replace("_", "").lower() not in _OWN and trace:
@@ -95,7 +95,7 @@ def _inside(fields: Fields, trace: str | None) -> Iterator[Score]:
             yield from (Score("trace", trace, one, name=name, summary=True) for one in values)
 
 
-def _observation(fields: Fields) -> Iterator[Piece]:
+def read_observation(fields: Fields) -> Iterator[Piece]:
     trace = required(fields, "traceId", "trace_id")
     parent = text(_name(fields, "parentObservationId"))
     session, begun = text(_name(fields, "sessionId")), _name(fields, "startTime")
@@ -122,7 +122,7 @@ def _call(fields: Fields, trace: str, span: str, parent: str | None, session: st
     )
 
 
-def _score(fields: Fields) -> Iterator[Score]:
+def read_score(fields: Fields) -> Iterator[Score]:
     """Yield a score; for categories the label counts, not the number."""
     subject = fields.get("subject")
     kind, value = str(_name(fields, "dataType") or ""), fields.get("value")
@@ -152,60 +152,10 @@ def _of(subject: Mapping[str, Any], kind: str) -> str | None:
     return text(subject.get("id")) if subject.get("kind") == kind else None
 
 
-def _sessions(_: Fields) -> Iterator[Piece]:
-    raise WrongFile("Langfuse's export of sessions has no words", remedy="export its traces or observations")
-
-
-def _sent(fields: Fields) -> Iterator[Piece]:
+def read_sent(fields: Fields) -> Iterator[Piece]:
     """Yield scores that a program sent to the API; uploads of media are skipped."""
     if str(fields.get("path")).endswith("/scores"):
         body = fields.get("body")
         for one in body if isinstance(body, list) else [body]:
             if isinstance(one, Mapping):
-                yield from _score({"source": "API", **one})
-
-
-EXPORTS = (
-    Export(
-        name="Langfuse traces",
-        signs=(
-            ("sessionId", "input", "output", "bookmarked", "public"),
-            ("sessionId", "input", "output", "timestamp", "userId"),
-            ("session_id", "input", "output", "timestamp", "bookmarked"),
-        ),
-        also=lambda fields: not fields.keys() & {"traceId", "trace_id"},
-        read=_trace,
-        names="id comments user-feedback",
-    ),
-    Export(
-        name="Langfuse observations",
-        signs=(
-            ("traceId", "parentObservationId", "type", "startTime"),
-            ("trace_id", "parent_observation_id", "type", "start_time"),
-        ),
-        read=_observation,
-        names="id sessionId input output user-feedback",
-    ),
-    Export(
-        name="Langfuse trace download",
-        signs=(("observations", "scores"),),
-        also=lambda fields: "id" not in fields,
-        read=_download,
-    ),
-    Export(
-        name="Langfuse scores",
-        signs=(
-            ("name", "source", "dataType", "value", "traceId"),
-            ("name", "source", "data_type", "string_value", "trace_id"),
-            ("name", "source", "dataType", "value", "subject.kind"),
-            ("name", "source", "dataType", "value", "sessionId"),
-        ),
-        read=_score,
-    ),
-    Export(
-        name="Langfuse sessions",
-        signs=(("countTraces", "sessionDuration"), ("id", "createdAt", "bookmarked", "public", "userIds")),
-        read=_sessions,
-    ),
-    Export(name="requests to Langfuse", signs=(("path", "body"),), read=_sent),
-)
+                yield from read_score({"source": "API", **one})

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from pollex.formats.assembly.pieces import Piece, Score, Talk, moment
 from pollex.formats.assembly.thumbs import NAMES, folded
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, at, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, inside, objects, required, text
 from pollex.formats.log_shapes.payloads import Side, answered
 
 IDS = ("thread_id", "metadata.thread_id", "checkpoint.thread_id", "config.configurable.thread_id")
 WHOLE = "export the threads with their values: client.threads.search()"
 
 
-def _thread(fields: Fields) -> Iterator[Piece]:
+def read_thread(fields: Fields) -> Iterator[Piece]:
     """Yield the newest state of a thread; failed threads may have no values."""
     id_ = required(fields, *(name for name in IDS if at(fields, name)), IDS[0])
     values = fields.get("values") or at(fields, "checkpoint.channel_values")
@@ -40,16 +40,3 @@ def scores_in(metadata: object, conversation: str) -> Iterator[Score]:
     for name, value in metadata.items() if isinstance(metadata, Mapping) else ():
         if folded(str(name)) in NAMES and isinstance(value, str | int | float) and value != "":
             yield Score("conversation", conversation, value, name=str(name))
-
-
-EXPORTS = (
-    Export(
-        name="LangGraph threads",
-        signs=(
-            *(("thread_id", "values", "metadata"), ("values", "checkpoint", "metadata")),
-            *(("values", "config.configurable", "metadata"), ("checkpoint.channel_values", "metadata")),
-            ("thread_id", "checkpoint_id", "checkpoint.channel_versions"),
-        ),
-        read=_thread,
-    ),
-)

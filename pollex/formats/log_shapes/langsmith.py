@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.payloads import (
     ANSWER_NAMES,
     GENERATED_NAMES,
@@ -26,7 +26,7 @@ from pollex.text import printable
 THREAD_NAMES = ("thread_id", "session_id", "conversation_id")
 
 
-def _run(fields: Fields) -> Iterator[Piece]:
+def read_run(fields: Fields) -> Iterator[Piece]:
     run = required(fields, "id", "run_id")
     trace = text(fields.get("trace_id")) or text(fields.get("parent_run_id")) or run
     metadata = inside(inside(fields.get("extra")).get("metadata"))
@@ -51,13 +51,13 @@ def _run(fields: Fields) -> Iterator[Piece]:
     )
     yield from _stats(fields, run)
     for child in objects(fields.get("child_runs")):
-        yield from _run({"trace_id": trace, "parent_run_id": run, **child})
+        yield from read_run({"trace_id": trace, "parent_run_id": run, **child})
 
 
-def _thread(fields: Fields) -> Iterator[Piece]:
+def read_thread(fields: Fields) -> Iterator[Piece]:
     """Yield the runs of a thread as `list_threads` gives it."""
     for run in objects(fields.get("runs")):
-        yield from _run({**run, "thread_id": fields["thread_id"]})
+        yield from read_run({**run, "thread_id": fields["thread_id"]})
 
 
 def _sides(fields: Fields) -> tuple[Side | None, Side | None]:
@@ -89,7 +89,7 @@ def _stats(fields: Fields, run: str) -> Iterator[Score]:
             yield Score("span", run, stat["avg"], name=str(name), summary=True)
 
 
-def _feedback(fields: Fields) -> Iterator[Piece]:
+def read_feedback(fields: Fields) -> Iterator[Piece]:
     value = fields.get("score") if fields.get("score") is not None else fields.get("value")
     source = inside(fields.get("feedback_source")) or {"type": fields.get("feedback_source")}
     if value is None and not fields.get("comment"):
@@ -110,20 +110,3 @@ def _below(trace: str, run: str) -> Iterator[Piece]:
     """Link a run to its trace, so that feedback on it finds the conversation."""
     if run != trace:
         yield Call(trace, run, trace)
-
-
-EXPORTS = (
-    Export(
-        name="LangSmith",
-        signs=(("inputs", "outputs"),),
-        also=lambda fields: "op_name" not in fields,
-        read=_run,
-        names="id run_type feedback_stats",
-    ),
-    Export(name="LangSmith threads", signs=(("thread_id", "runs"),), read=_thread),
-    Export(
-        name="LangSmith feedback",
-        signs=(("run_id", "key", "score", "feedback_source"), ("run_id", "key", "value", "feedback_source")),
-        read=_feedback,
-    ),
-)

@@ -7,20 +7,20 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, objects, required, text, truth
+from pollex.formats.log_shapes.exports import Fields, facts, objects, required, text, truth
 from pollex.formats.log_shapes.parts import attached
 from pollex.formats.log_shapes.turns import turns_in
 
 
-def _facts(fields: Fields) -> Iterator[Piece]:
+def read_facts(fields: Fields) -> Iterator[Piece]:
     yield Facts(required(fields, "conversationId"), facts(title=fields.get("title"), endpoint=fields.get("endpoint")))
 
 
-def _conversation(fields: Fields) -> Iterator[Piece]:
+def read_conversation(fields: Fields) -> Iterator[Piece]:
     id_ = required(fields, "conversationId")
-    yield from _facts(fields)
+    yield from read_facts(fields)
     for message in _flat(fields.get("messagesTree") or fields.get("messages") or [], None):
-        yield from _message({"conversationId": id_, **message})
+        yield from read_message({"conversationId": id_, **message})
 
 
 def _flat(messages: object, parent: str | None) -> Iterator[Mapping[str, Any]]:
@@ -32,7 +32,7 @@ def _flat(messages: object, parent: str | None) -> Iterator[Mapping[str, Any]]:
         waiting += [(child, text(message.get("messageId"))) for child in objects(message.get("children"))]
 
 
-def _message(fields: Fields) -> Iterator[Piece]:
+def read_message(fields: Fields) -> Iterator[Piece]:
     id_, key = required(fields, "conversationId"), required(fields, "messageId")
     said = facts(user=text(fields.get("user")), model=fields.get("model"))
     parent = text(fields.get("parentMessageId"))
@@ -58,52 +58,3 @@ def _turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
         return (Turn(role="assistant", content="[error]"),), failed
     seen = attached(fields.get("files"))
     return turns_in({"role": role, "content": [*(parts or filter(None, [fields.get("text")])), *seen]}), failed
-
-
-def _refuse(_: Fields) -> Iterator[Piece]:
-    raise WrongFile("LibreChat's CSV and text exports have no thumbs", remedy="export the conversation as JSON")
-
-
-_MESSAGES: list[dict[str, Any]] = [
-    {"messageId": "1", "parentMessageId": None, "isCreatedByUser": True, "text": "Hello"},
-    {
-        "messageId": "2",
-        "parentMessageId": "1",
-        "isCreatedByUser": False,
-        "text": "Good day",
-        "feedback": {"rating": "thumbsUp"},
-    },
-]
-EXPORTS = (
-    Export(
-        name="LibreChat conversation",
-        signs=(("conversationId", "messages"), ("conversationId", "messagesTree")),
-        read=_conversation,
-        also=lambda fields: _is_list(fields, "isCreatedByUser"),
-    ),
-    Export(
-        name="LibreChat messages",
-        signs=(("conversationId", "messageId", "isCreatedByUser"),),
-        read=_message,
-        names="parentMessageId text feedback",
-    ),
-    Export(
-        name="LibreChat conversations without words",
-        signs=(("conversationId", "messages", "endpoint"),),
-        also=lambda fields: not _is_list(fields, "isCreatedByUser") and isinstance(fields["messages"], list),
-        read=_facts,
-    ),
-    Export(
-        name="LibreChat CSV",
-        signs=(("sender", "isCreatedByUser", "messageId", "parentMessageId"),),
-        also=lambda fields: "conversationId" not in fields,
-        read=_refuse,
-    ),
-)
-
-
-def _is_list(fields: Fields, key: str) -> bool:
-    """Return whether the messages are objects with a key; a collection of conversations has ids of messages alone."""
-    messages = fields.get("messagesTree") or fields.get("messages")
-    first = messages[0] if isinstance(messages, list) and messages else None
-    return isinstance(first, Mapping) and key in first

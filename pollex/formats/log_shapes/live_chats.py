@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pollex.conversations.conversation import Turn
-from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, at, facts, objects, required, text, truth
+from pollex.formats.assembly.pieces import Facts, Message, Piece, moment
+from pollex.formats.log_shapes.exports import Fields, at, facts, objects, required, text, truth
 from pollex.formats.log_shapes.parts import attached
 
 USERS = frozenset(("0", "incoming", "user", "customer"))
@@ -22,7 +22,7 @@ def _said(conversation: str, key: str | None, speaker: object, words: object, wh
         )
 
 
-def _chatwoot(fields: Fields) -> Iterator[Piece]:
+def read_chatwoot(fields: Fields) -> Iterator[Piece]:
     """Yield a message; private notes are none."""
     if not truth(fields.get("private")):
         words = "\n".join(filter(None, [str(fields.get("content") or ""), *attached(fields.get("attachments"))]))
@@ -30,21 +30,15 @@ def _chatwoot(fields: Fields) -> Iterator[Piece]:
         yield from _said(id_, text(fields.get("id")), who, words, fields.get("created_at"))
 
 
-def _chatwoot_page(fields: Fields) -> Iterator[Piece]:
+def read_chatwoot_page(fields: Fields) -> Iterator[Piece]:
     """Yield a page of conversations, whose messages may be the newest alone."""
     for conversation in objects(at(fields, "data.payload")):
         yield Facts(required(conversation, "id"), facts(user=text(at(conversation, "meta.sender.id"))))
         for message in objects(conversation.get("messages")):
-            yield from _chatwoot(message)
+            yield from read_chatwoot(message)
 
 
-def _chatwoot_rating(fields: Fields) -> Iterator[Piece]:
-    person, comment = text(at(fields, "contact.id")), str(fields.get("feedback_message") or "")
-    id_, when = required(fields, "conversation_id"), moment(fields.get("created_at"))
-    yield Score("conversation", id_, fields.get("rating"), comment=comment, person=person, at=when, rating=True)
-
-
-def _botpress(fields: Fields) -> Iterator[Piece]:
+def read_botpress(fields: Fields) -> Iterator[Piece]:
     payload = at(fields, "payload.text") or f"[{fields.get('type')}]"
     yield from _said(
         *(required(fields, "conversationId"), text(fields.get("id")), fields.get("direction"), payload),
@@ -52,7 +46,7 @@ def _botpress(fields: Fields) -> Iterator[Piece]:
     )
 
 
-def _activity(fields: Fields) -> Iterator[Piece]:
+def read_activity(fields: Fields) -> Iterator[Piece]:
     """Yield a message; other activities are no words."""
     if fields.get("type") == "message":
         words = "\n".join(filter(None, [str(fields.get("text") or ""), *attached(fields.get("attachments"))]))
@@ -60,24 +54,9 @@ def _activity(fields: Fields) -> Iterator[Piece]:
         yield from _said(id_, text(fields.get("id")), who, words, fields.get("timestamp"))
 
 
-def _connect(fields: Fields) -> Iterator[Piece]:
+def read_connect(fields: Fields) -> Iterator[Piece]:
     id_ = required(fields, "ContactId", "InitialContactId")
     for one in objects(fields.get("Transcript")):
         if one.get("Type", "MESSAGE") == "MESSAGE":
             key, who = text(one.get("Id")), one.get("ParticipantRole")
             yield from _said(id_, key, who, one.get("Content"), one.get("AbsoluteTime"))
-
-
-EXPORTS = (
-    Export(
-        name="Chatwoot messages",
-        signs=(("message_type", "conversation_id", "content", "private"),),
-        read=_chatwoot,
-        names="id rating feedback_message contact",
-    ),
-    Export(name="Chatwoot conversations", signs=(("data.payload", "data.meta"),), read=_chatwoot_page),
-    Export(name="Chatwoot ratings", signs=(("conversation_id", "rating", "feedback_message"),), read=_chatwoot_rating),
-    Export(name="Botpress messages", signs=(("conversationId", "direction", "payload", "type"),), read=_botpress),
-    Export(name="Bot Framework activities", signs=(("type", "from", "conversation.id", "timestamp"),), read=_activity),
-    Export(name="Amazon Connect transcripts", signs=(("Transcript", "InitialContactId"),), read=_connect),
-)

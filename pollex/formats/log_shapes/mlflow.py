@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, at, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, inside, objects, required, text
 from pollex.formats.log_shapes.otlp import attributes_of, hexadecimal
 from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.spans import Span, call_of
@@ -14,7 +14,7 @@ from pollex.formats.log_shapes.spans import Span, call_of
 SESSION, USER = "mlflow.trace.session", "mlflow.trace.user"
 
 
-def _trace(fields: Fields) -> Iterator[Piece]:
+def read_trace(fields: Fields) -> Iterator[Piece]:
     info = inside(fields.get("info"))
     trace = required(info, "trace_id", "request_id")
     metadata = inside(info.get("trace_metadata", info.get("request_metadata")))
@@ -74,27 +74,10 @@ def _assessments(info: Fields, trace: str) -> Iterator[Score]:
         )
 
 
-def _row(fields: Fields) -> Iterator[Piece]:
+def read_row(fields: Fields) -> Iterator[Piece]:
     """Yield the trace in a row of the data frame, whole as JSON text or column by column."""
     if isinstance(opened(fields.get("spans")), str) and not isinstance(opened(fields.get("trace")), Mapping):
         what = "the cells hold Python's writing of objects, not JSON"
         raise WrongFile(what, remedy="write each trace with trace.to_json(), one trace a line")
     trace = opened(fields.get("trace"))
-    yield from _trace(trace if isinstance(trace, Mapping) else {"info": fields, "data": fields})
-
-
-EXPORTS = (
-    Export(
-        name="MLflow traces",
-        signs=(("info.trace_id", "data"), ("info.trace_metadata",), ("info.request_id", "data")),
-        read=_trace,
-    ),
-    Export(
-        name="MLflow data frame",
-        signs=(
-            *(("trace_id", "trace_metadata", "spans"), ("trace_id", "trace", "state")),
-            *(("request_id", "request_metadata", "spans"), ("trace_id", "trace_metadata", "request_preview")),
-        ),
-        read=_row,
-    ),
-)
+    yield from read_trace(trace if isinstance(trace, Mapping) else {"info": fields, "data": fields})

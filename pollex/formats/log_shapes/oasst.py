@@ -7,20 +7,22 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.turns import role_of
 
 
-def _tree(fields: Fields) -> Iterator[Piece]:
+def read_tree(fields: Fields) -> Iterator[Piece]:
     waiting = [(inside(fields.get("prompt")), None)]
     while waiting:
         message, parent = waiting.pop(0)
-        yield from _message({"message_tree_id": required(fields, "message_tree_id"), **message, "parent_id": parent})
+        yield from read_message(
+            {"message_tree_id": required(fields, "message_tree_id"), **message, "parent_id": parent}
+        )
         key = required(message, "message_id")
         waiting += [(reply, key) for reply in objects(message.get("replies"))]  # type: ignore[misc]
 
 
-def _message(fields: Fields) -> Iterator[Piece]:
+def read_message(fields: Fields) -> Iterator[Piece]:
     """Yield a message with its rank among several tries, and its thumbs."""
     tree, key = required(fields, "message_tree_id"), required(fields, "message_id")
     rank = _number(fields.get("rank"))
@@ -54,9 +56,3 @@ def _number(value: object) -> float:
 def _quality(labels: object) -> object:
     value = _listed(labels, "value").get("quality")
     return value.get("value") if isinstance(value, Mapping) else value
-
-
-EXPORTS = (
-    Export(name="OpenAssistant messages", signs=(("message_tree_id", "message_id", "text", "role"),), read=_message),
-    Export(name="OpenAssistant trees", signs=(("message_tree_id", "prompt"),), read=_tree),
-)

@@ -10,7 +10,7 @@ from typing import Any
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text
 from pollex.formats.log_shapes.parts import attached, call_of, text_of, written
 from pollex.formats.log_shapes.payloads import opened, system_of
 from pollex.formats.log_shapes.turns import role_of
@@ -19,7 +19,7 @@ _DETAILS = re.compile(r"<details\b([^>]*)>(.*?)</details>\n?", re.DOTALL)
 _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 
 
-def _feedback(fields: Fields) -> Iterator[Piece]:
+def read_feedback(fields: Fields) -> Iterator[Piece]:
     """Yield the chat of a snapshot, and the thumb."""
     chat = opened(inside(fields.get("snapshot")).get("chat"))
     data, meta = inside(fields.get("data")), inside(fields.get("meta"))
@@ -39,7 +39,7 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
         )
 
 
-def _chat(fields: Fields) -> Iterator[Piece]:
+def read_chat(fields: Fields) -> Iterator[Piece]:
     when = moment(fields.get("updated_at"))
     yield from _chat_of(required(fields, "id"), fields, text(fields.get("user_id")), when, annotated=True)
 
@@ -126,20 +126,11 @@ def _annotation(key: str, message: Mapping[str, Any], person: str | None) -> Ite
         yield Score("message", key, annotation["rating"], comment=said, tags=tags, person=person, summary=True)
 
 
-_USER = {"id": "m1", "parentId": None, "role": "user", "content": "Hello"}
-_ANSWER = {"id": "m2", "parentId": "m1", "role": "assistant", "content": "Good day"}
-_HISTORY = {"messages": {"m1": _USER, "m2": _ANSWER}, "currentId": "m2"}
-EXPORTS = (
-    Export(
-        name="Open WebUI feedback",
-        signs=(("data", "meta", "snapshot"), ("data", "meta", "user_id", "version", "type")),
-        also=lambda fields: "message_id" in inside(fields.get("meta")),
-        read=_feedback,
-    ),
-    Export(
-        name="Open WebUI chats",
-        signs=(("id", "chat"),),
-        also=lambda fields: bool(inside(fields.get("chat")).keys() & {"history", "messages"}),
-        read=_chat,
-    ),
-)
+def is_feedback(fields: Fields) -> bool:
+    """Return whether a row names the message that was rated."""
+    return "message_id" in inside(fields.get("meta"))
+
+
+def is_chat(fields: Fields) -> bool:
+    """Return whether a row has a chat's messages."""
+    return bool(inside(fields.get("chat")).keys() & {"history", "messages"})

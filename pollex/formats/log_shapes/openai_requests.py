@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Facts, Link, Message, Piece, Score, Talk, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.langgraph import scores_in
 from pollex.formats.log_shapes.payloads import Side, answered, asked, system_of
 from pollex.formats.log_shapes.turns import turns_in, turns_of
@@ -19,7 +19,7 @@ ANSWERED = float(10**12)
 _NUMBERED = re.compile(r"(.+)-(\d+)")
 
 
-def _completion(fields: Fields) -> Iterator[Piece]:
+def read_completion(fields: Fields) -> Iterator[Piece]:
     """Yield a completion's answer with what led to it, or without: its messages may be in a file of their own."""
     id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
     before, after = asked(fields.get("input", fields.get("messages"))), answered({"choices": fields.get("choices")})
@@ -29,7 +29,7 @@ def _completion(fields: Fields) -> Iterator[Piece]:
     yield from scores_in(metadata, id_)
 
 
-def _messages(fields: Fields) -> Iterator[Piece]:
+def read_messages(fields: Fields) -> Iterator[Piece]:
     """Yield the messages of a stored completion, whose ids are the completion's and a number."""
     for message in objects(fields.get("messages")):
         found = _NUMBERED.fullmatch(required(message, "id"))
@@ -39,12 +39,12 @@ def _messages(fields: Fields) -> Iterator[Piece]:
             yield Message(found.group(1), found.group(), turns, float(found.group(2)))
 
 
-def _are_numbered(fields: Fields) -> bool:
+def are_numbered(fields: Fields) -> bool:
     found = [_NUMBERED.fullmatch(str(message.get("id"))) for message in objects(fields.get("messages"))]
     return len({one.group(1) if one else None for one in found} - {None}) == 1 and None not in found
 
 
-def _thread_message(fields: Fields) -> Iterator[Piece]:
+def read_thread_message(fields: Fields) -> Iterator[Piece]:
     thread, key = required(fields, "thread_id"), required(fields, "id")
     yield Message(
         thread, key, turns_in({"role": fields.get("role"), "content": fields.get("content")}), _created(fields)
@@ -52,7 +52,7 @@ def _thread_message(fields: Fields) -> Iterator[Piece]:
     yield from (score._replace(target="message", id=key) for score in scores_in(fields.get("metadata"), thread))
 
 
-def _thread(fields: Fields) -> Iterator[Piece]:
+def read_thread(fields: Fields) -> Iterator[Piece]:
     id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
     yield Facts(id_, facts(metadata=metadata, user=text(metadata.get("user"))))
     yield from scores_in(metadata, id_)
@@ -62,7 +62,7 @@ def _created(fields: Fields) -> float | None:
     return moment(fields.get("created_at"))
 
 
-def _batch_request(fields: Fields) -> Iterator[Piece]:
+def read_batch_request(fields: Fields) -> Iterator[Piece]:
     """Yield what was asked of a row of a batch; the results are in another file, under the same id."""
     id_, nothing = required(fields, "custom_id", "key"), dict[str, object]()
     body: Mapping[str, object] = next((one for name in _ASKED_IN if (one := inside(fields.get(name)))), nothing)
@@ -77,7 +77,7 @@ def _batch_request(fields: Fields) -> Iterator[Piece]:
 _ASKED_IN = ("body", "params", "request")
 
 
-def _batch_result(fields: Fields) -> Iterator[Piece]:
+def read_batch_result(fields: Fields) -> Iterator[Piece]:
     """Yield an answer of a batch."""
     id_ = required(fields, "custom_id", "key")
     found = inside(fields.get("response")) or inside(fields.get("result"))
@@ -89,7 +89,7 @@ def _batch_result(fields: Fields) -> Iterator[Piece]:
     yield Message(id_, f"{id_}/answered", turns, 1, error="" if side else "failed", lacks=UNASKED)
 
 
-def _response(fields: Fields) -> Iterator[Piece]:
+def read_response(fields: Fields) -> Iterator[Piece]:
     """Yield a response, which names its conversation or the previous response."""
     id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
     before = asked(fields.get("input")) or Side((), True)
@@ -111,7 +111,7 @@ def _response(fields: Fields) -> Iterator[Piece]:
     yield from (score._replace(target="message", id=id_) for score in scores_in(metadata, id_))
 
 
-def _output_item(fields: Fields) -> Iterator[Piece]:
+def read_output_item(fields: Fields) -> Iterator[Piece]:
     """Yield an item of an eval: the sample, and its graders' scores."""
     id_, sample = required(fields, "id"), inside(fields.get("sample"))
     turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
@@ -120,36 +120,3 @@ def _output_item(fields: Fields) -> Iterator[Piece]:
         value = result.get("passed", result.get("score"))
         if value is not None:
             yield Score("conversation", id_, value, str(result.get("name") or ""), "grader")
-
-
-_ASKED, _ANSWERED = {"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}
-EXPORTS = (
-    Export(
-        name="OpenAI stored completions",
-        signs=(("object", "id", "choices", "model"),),
-        read=_completion,
-        names="input metadata",
-    ),
-    Export(
-        name="OpenAI Responses",
-        signs=(("object", "id", "input", "output", "previous_response_id"), ("object", "id", "output", "instructions")),
-        read=_response,
-        names="conversation metadata",
-    ),
-    Export(name="messages of stored completions", signs=(("object", "messages"),), also=_are_numbered, read=_messages),
-    Export(name="OpenAI threads' messages", signs=(("object", "thread_id", "role", "content"),), read=_thread_message),
-    Export(name="OpenAI threads", signs=(("object", "id", "created_at", "metadata", "tool_resources"),), read=_thread),
-    Export(
-        name="requests of a batch",
-        signs=(("custom_id", "body"), ("custom_id", "params"), ("key", "request")),
-        also=lambda fields: "response" not in fields,
-        read=_batch_request,
-    ),
-    Export(
-        name="results of a batch",
-        signs=(("custom_id", "response"), ("custom_id", "result"), ("key", "response")),
-        also=lambda fields: "request" not in fields,
-        read=_batch_result,
-    ),
-    Export(name="OpenAI eval items", signs=(("datasource_item", "results", "sample"),), read=_output_item),
-)

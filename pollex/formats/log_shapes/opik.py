@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, Target, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, facts, inside, objects, required, text, under
+from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text, under
 from pollex.formats.log_shapes.payloads import answered, asked
 
 COLUMN, REASON = "feedback_scores.", "_reason"
 """How a score's columns begin in the rows of the page, and how the name of its reason ends."""
 
 
-def _trace(fields: Fields) -> Iterator[Piece]:
+def read_trace(fields: Fields) -> Iterator[Piece]:
     trace, error = required(fields, "id"), inside(fields.get("error_info"))
     metadata = inside(fields.get("metadata"))
     said = facts(user=text(metadata.get("user") or metadata.get("user_id")), tags=fields.get("tags"))
@@ -50,57 +50,25 @@ def _scores(listed: object, target: Target, id_: str) -> Iterator[Score]:
             )
 
 
-def _file(fields: Fields) -> Iterator[Piece]:
+def read_file(fields: Fields) -> Iterator[Piece]:
     """Yield a trace with its spans, as the command line writes it."""
     trace: Mapping[str, Any] = inside(fields.get("trace"))
-    yield from _trace(trace)
+    yield from read_trace(trace)
     for span in objects(fields.get("spans")):
-        yield from _span({**span, "trace_id": required(trace, "id")})
+        yield from read_span({**span, "trace_id": required(trace, "id")})
 
 
-def _span(fields: Fields) -> Iterator[Piece]:
+def read_span(fields: Fields) -> Iterator[Piece]:
     trace, model = required(fields, "trace_id"), fields.get("type") == "llm"
     call = _call(fields, trace, text(fields.get("parent_span_id")) or trace)
     yield call if model else call._replace(before=None, after=None)
     yield from _scores(fields.get("feedback_scores"), "span", call.span)
 
 
-def _thread(fields: Fields) -> Iterator[Piece]:
+def read_thread(fields: Fields) -> Iterator[Piece]:
     yield from _scores(fields.get("feedback_scores"), "conversation", required(fields, "id", "thread_id"))
 
 
-def _refuse(_: Fields) -> Iterator[Piece]:
-    what = "Opik's CSV holds Python's writing of objects, not JSON"
-    raise WrongFile(what, remedy="export as JSON: `opik export ... --format json`")
-
-
-EXPORTS = (
-    Export(
-        name="Opik traces",
-        signs=(
-            ("thread_id", "input", "output", "feedback_scores", "start_time"),
-            ("input", "output", "feedback_scores", "span_count"),
-        ),
-        read=_trace,
-        names="id",
-    ),
-    Export(
-        name="Opik rows of the page",
-        signs=(("id", "input", "output"), ("id", "thread_id")),
-        also=lambda fields: any(name.startswith(COLUMN) for name in fields),
-        read=_trace,
-    ),
-    Export(
-        name="Opik spans",
-        signs=(("trace_id", "project_id", "type", "input", "start_time"),),
-        also=lambda fields: "parent_observation_id" not in fields,
-        read=_span,
-    ),
-    Export(name="Opik trace file", signs=(("trace.id", "spans"),), read=_file),
-    Export(name="Opik threads", signs=(("first_message", "last_message", "feedback_scores"),), read=_thread),
-    Export(
-        name="Opik CSV",
-        signs=(("trace_id", "trace_input_messages"), ("trace_id", "trace_thread_id", "trace_name")),
-        read=_refuse,
-    ),
-)
+def is_page_row(fields: Fields) -> bool:
+    """Return whether a row has columns of scores, as the page shows them."""
+    return any(name.startswith(COLUMN) for name in fields)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.formats.assembly.pieces import Piece, Score, Target, Words, moment
-from pollex.formats.log_shapes.exports import Export, Fields, WrongFile, objects, text
+from pollex.formats.log_shapes.exports import Fields, WrongFile, objects, text
 from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.spans import (
     ANSWERS,
@@ -83,14 +83,14 @@ def _inside(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
     yield from level
 
 
-def _read(fields: Fields) -> Iterator[Piece]:
+def read_otlp(fields: Fields) -> Iterator[Piece]:
     for span in _inside(fields, "resourceSpans", "scopeSpans", "spans"):
-        yield from _span(span)
+        yield from read_span(span)
     for record in _inside(fields, "resourceLogs", "scopeLogs", "logRecords"):
         yield from _record(record)
 
 
-def _span(fields: Mapping[str, Any]) -> Iterator[Piece]:
+def read_span(fields: Mapping[str, Any]) -> Iterator[Piece]:
     trace, span = hexadecimal(_key(fields, "traceId")), hexadecimal(_key(fields, "spanId"))
     if not trace or not span:
         return
@@ -168,20 +168,3 @@ def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iter
     if found := [(target, id_) for target, id_ in places if id_]:
         first, *around = found
         yield Score(*(*first, value, name), comment=comment, person=person, at=moment(when), around=tuple(around))
-
-
-EXPORTS = (
-    Export(
-        name="OpenTelemetry (OTLP JSON)",
-        signs=(("resourceSpans",), ("resourceLogs",), ("resource_spans",), ("resource_logs",)),
-        read=_read,
-    ),
-    Export(
-        name="OpenTelemetry span",
-        signs=(
-            ("trace_id", "span_id", "start_time_unix_nano", "attributes"),
-            ("traceId", "spanId", "startTimeUnixNano"),
-        ),
-        read=_span,
-    ),
-)

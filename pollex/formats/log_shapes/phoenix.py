@@ -7,7 +7,6 @@ from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, Talk, moment
 from pollex.formats.log_shapes.exports import (
-    Export,
     Fields,
     WrongFile,
     at,
@@ -25,7 +24,7 @@ from pollex.formats.log_shapes.spans import Span, call_of
 ATTRIBUTES = "attributes."
 
 
-def _span(fields: Fields) -> Iterator[Piece]:
+def read_span(fields: Fields) -> Iterator[Piece]:
     """Yield a span of the API or of a data frame, with flattened names."""
     have = flat(inside(fields.get("attributes")))
     have |= {
@@ -40,14 +39,14 @@ def _span(fields: Fields) -> Iterator[Piece]:
     yield from events_in(fields, trace, span, fields.get("start_time"))
     yield call_of(Span(trace, span, parent, fields.get("start_time"), have, error, "" if kind == "UNKNOWN" else kind))
     for one in objects(fields.get("annotations")):
-        yield from _annotation({"span_id": span, **one})
+        yield from read_annotation({"span_id": span, **one})
 
 
 def _context(fields: Fields, name: str) -> object:
     return fields.get(f"context.{name}") or at(fields, f"context.{name}")
 
 
-def _annotation(fields: Fields) -> Iterator[Piece]:
+def read_annotation(fields: Fields) -> Iterator[Piece]:
     """Yield a score of a span, trace or session; the label without a number."""
     score, label = (_result(fields, name) for name in ("score", "label"))
     value = score if score not in (None, "") and score == score else label
@@ -70,7 +69,7 @@ def _result(fields: Fields, name: str) -> Any:
     return dotted if dotted is not None else at({"result": opened(fields.get("result"))}, f"result.{name}")
 
 
-def _session(fields: Fields) -> Iterator[Piece]:
+def read_session(fields: Fields) -> Iterator[Piece]:
     """Yield turns by session from the client's object of all sessions."""
     for session, turns in fields.items():
         for turn in objects(turns):
@@ -87,23 +86,17 @@ def _session(fields: Fields) -> Iterator[Piece]:
             )
 
 
-def _are_turns(fields: Fields) -> bool:
-    first = next(iter(fields.values()), None)
-    turn = first[0] if isinstance(first, list) and first else None
-    return isinstance(turn, Mapping) and {"trace_id", "input", "output"} <= turn.keys()
-
-
-def _listing(fields: Fields) -> Iterator[Piece]:
+def read_listing(fields: Fields) -> Iterator[Piece]:
     """Yield the spans of a listed trace; of a session, or without attributes, none have words."""
     spans = objects(fields.get("spans"))
     if not any("attributes" in span for span in spans):
         what = "Phoenix's lists of sessions and traces have no words"
         raise WrongFile(what, remedy="export spans: client.spans.get_spans_dataframe()")
     for span in spans:
-        yield from _span({"context": {"trace_id": fields.get("trace_id"), "span_id": span.get("span_id")}, **span})
+        yield from read_span({"context": {"trace_id": fields.get("trace_id"), "span_id": span.get("span_id")}, **span})
 
 
-def _example_row(fields: Fields) -> Iterator[Piece]:
+def read_example_row(fields: Fields) -> Iterator[Piece]:
     """Yield an example of a dataset as a conversation of its own, without session."""
     before, after = asked(under(fields, "input")), answered(under(fields, "output"))
     id_ = required(fields, "id", "node_id")
@@ -126,56 +119,6 @@ def _annotations(fields: Fields) -> Iterator[tuple[str, Any]]:
     yield from inside.items() if isinstance(inside, Mapping) else ()
 
 
-def _lost(_: Fields) -> Iterator[Piece]:
-    what = "Phoenix's fine-tuning and evals downloads have neither thumbs nor sessions"
-    raise WrongFile(what, remedy="export the spans and their annotations, or the dataset as CSV")
-
-
-def _is_fine_tuning(fields: Fields) -> bool:
+def is_fine_tuning(fields: Fields) -> bool:
     """Return whether the keys are only those of Phoenix's downloads, without label or id."""
     return set(fields) in ({"messages", "tools"}, {"messages", "ideal"}) and isinstance(fields["messages"], list)
-
-
-EXPORTS = (
-    Export(
-        name="Phoenix spans",
-        signs=(("context.trace_id", "context.span_id", "span_kind"), ("context.trace_id", "context.span_id", "name")),
-        read=_span,
-        names="attributes annotator_kind result span_id",
-    ),
-    Export(
-        name="Phoenix annotations",
-        signs=(
-            *(("annotator_kind", "result", name) for name in ("span_id", "trace_id", "session_id")),
-            *(("annotator_kind", "result.score", name) for name in ("span_id", "trace_id", "session_id")),
-            *(("annotator_kind", "result.label", name) for name in ("span_id", "trace_id", "session_id")),
-        ),
-        read=_annotation,
-    ),
-    Export(
-        name="Phoenix turns of sessions",
-        signs=((),),
-        also=_are_turns,
-        read=_session,
-    ),
-    Export(
-        name="Phoenix list of sessions or traces",
-        signs=(("session_id", "traces", "start_time"), ("trace_id", "project_id", "start_time", "spans")),
-        read=_listing,
-    ),
-    Export(
-        name="Phoenix dataset",
-        signs=(
-            ("input", "output", "metadata.annotations"),
-            ("node_id", "metadata.span_kind"),
-            ("id", "input", "output", "metadata.span_kind"),
-        ),
-        read=_example_row,
-    ),
-    Export(
-        name="Phoenix fine-tuning download",
-        signs=(("messages", "tools"), ("messages", "ideal")),
-        also=_is_fine_tuning,
-        read=_lost,
-    ),
-)

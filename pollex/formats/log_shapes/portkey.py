@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, required, text
+from pollex.formats.log_shapes.exports import Fields, facts, inside, required, text
 from pollex.formats.log_shapes.payloads import answered, asked
 
 
-def _log(fields: Fields) -> Iterator[Piece]:
+def read_log(fields: Fields) -> Iterator[Piece]:
     request, metadata = required(fields, "id"), inside(fields.get("metadata"))
     sent, came = inside(fields.get("request")), inside(fields.get("response"))
     before, after = asked(sent.get("body", sent)), answered(came.get("body", came))
@@ -26,13 +26,3 @@ def _log(fields: Fields) -> Iterator[Piece]:
     feedback = inside(fields.get("feedback"))
     if feedback.get("value") is not None:
         yield Score("trace", request, feedback["value"])
-
-
-EXPORTS = (
-    Export(
-        name="Portkey logs",
-        signs=(("id", "request", "response", "trace_id", "ai_model"),),
-        read=_log,
-        names="created_at feedback",
-    ),
-)

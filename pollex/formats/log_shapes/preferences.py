@@ -13,7 +13,7 @@ from typing import Any
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import PAIR, Piece, Score, Talk
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.turns import turns_of
 
 _SPOKEN = re.compile(r"\n\n(Human|Assistant):")
@@ -27,7 +27,7 @@ def _sides(pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **sa
         yield Score("conversation", id_, value, source=PAIR)
 
 
-def _chosen(fields: Fields) -> Iterator[Piece]:
+def read_chosen(fields: Fields) -> Iterator[Piece]:
     first = [{"role": "user", "content": fields["prompt"]}] if isinstance(fields.get("prompt"), str) else []
     found = {name: _turns(fields.get(name), first) for name in ("chosen", "rejected")}
     pair = text(fields.get("prompt_id")) or text(fields.get("id")) or _digest(found)
@@ -49,7 +49,7 @@ def _digest(value: object) -> str:
     return "pair-" + hashlib.sha256(repr(value).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _preferred(fields: Fields) -> Iterator[Piece]:
+def read_preferred(fields: Fields) -> Iterator[Piece]:
     """Fine-tuning by preference."""
     before = objects(inside(fields.get("input")).get("messages"))
     sides = {
@@ -59,7 +59,7 @@ def _preferred(fields: Fields) -> Iterator[Piece]:
     yield from _sides(_digest(sides), {n: (t, v) for (n, t), v in zip(sides.items(), values, strict=True)})
 
 
-def _arena(fields: Fields) -> Iterator[Piece]:
+def read_arena(fields: Fields) -> Iterator[Piece]:
     """Yield a comparison of two models; ties have no label, both bad two negative ones."""
     winner = str(fields.get("winner") or "")
     bad = "bad" in winner
@@ -77,7 +77,7 @@ def _arena(fields: Fields) -> Iterator[Piece]:
     yield from _sides(pair, sides, by=text(fields.get("judge")))
 
 
-def _ultrafeedback(fields: Fields) -> Iterator[Piece]:
+def read_ultrafeedback(fields: Fields) -> Iterator[Piece]:
     """Yield the best completion as positive and the worst as negative, by overall score."""
     asked = [{"role": "user", "content": fields.get("instruction") or ""}]
     known = objects(fields.get("completions"))
@@ -90,19 +90,3 @@ def _ultrafeedback(fields: Fields) -> Iterator[Piece]:
         answer = {"role": "assistant", "content": completions[index].get("response") or ""}
         sides[name] = (turns_of([*asked, answer]), "up" if name == "best" else "down")
     yield from _sides(_digest(fields.get("instruction")), sides)
-
-
-EXPORTS = (
-    Export(
-        name="pairs of chosen and rejected",
-        signs=(("chosen", "rejected"),),
-        read=_chosen,
-    ),
-    Export(
-        name="OpenAI preference fine-tuning",
-        signs=(("input", "preferred_output", "non_preferred_output"),),
-        read=_preferred,
-    ),
-    Export(name="arena battles", signs=(("conversation_a", "conversation_b", "winner"),), read=_arena),
-    Export(name="UltraFeedback", signs=(("instruction", "completions"),), read=_ultrafeedback),
-)

@@ -7,24 +7,24 @@ from collections.abc import Iterator, Mapping
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Message, Piece, Score, moment
 from pollex.formats.assembly.thumbs import NAMES, folded
-from pollex.formats.log_shapes.exports import Export, Fields, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, inside, objects, required, text
 from pollex.formats.log_shapes.payloads import opened
 
 
-def _tracker(fields: Fields) -> Iterator[Piece]:
+def read_tracker(fields: Fields) -> Iterator[Piece]:
     sender, slots = required(fields, "sender_id"), inside(fields.get("slots"))
     for event in objects(fields.get("events")):
-        yield from _event({**event, "sender_id": sender}, slots=not slots)
+        yield from read_event({**event, "sender_id": sender}, slots=not slots)
     for name, value in slots.items():
         yield from _slot(sender, str(name), value)
 
 
-def _stored(fields: Fields) -> Iterator[Piece]:
+def read_stored(fields: Fields) -> Iterator[Piece]:
     """Yield an event as a row of the tracker store's table."""
-    yield from _event({**inside(fields.get("data")), "sender_id": fields.get("sender_id")})
+    yield from read_event({**inside(fields.get("data")), "sender_id": fields.get("sender_id")})
 
 
-def _event(fields: Fields, *, slots: bool = True) -> Iterator[Piece]:
+def read_event(fields: Fields, *, slots: bool = True) -> Iterator[Piece]:
     """Yield a message; a text that begins with a slash is a payload."""
     sender, kind, words = required(fields, "sender_id"), fields.get("event"), str(fields.get("text") or "")
     seen = inside(fields.get("data")) if kind == "bot" else {}
@@ -45,20 +45,3 @@ def _slot(sender: str, name: str, value: object) -> Iterator[Score]:
     thumb = folded(name.removesuffix("_value")) in NAMES
     if thumb and isinstance(value, str | int | float):
         yield Score("conversation", sender, value, name=name.removesuffix("_value"))
-
-
-EXPORTS = (
-    Export(
-        name="Rasa trackers",
-        signs=(("sender_id", "events"),),
-        read=_tracker,
-        names="slots",
-    ),
-    Export(name="Rasa's table of events", signs=(("sender_id", "type_name", "data"),), read=_stored),
-    Export(
-        name="Rasa events",
-        signs=(("sender_id", "event", "timestamp"),),
-        read=_event,
-        names="text name value",
-    ),
-)

@@ -10,7 +10,7 @@ from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, Talk, moment
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES
 from pollex.formats.labels import as_number, is_usual
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text, truth
+from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text, truth
 from pollex.formats.log_shapes.messages import NAMES
 from pollex.formats.log_shapes.parts import attached
 from pollex.formats.log_shapes.payloads import opened
@@ -21,7 +21,7 @@ THUMBS = (*LABEL_NAMES, *RATING_NAMES)
 LABELS = frozenset(THUMBS)
 
 
-def _chat(fields: Fields) -> Iterator[Piece]:
+def read_chat(fields: Fields) -> Iterator[Piece]:
     id_, turns, keys = _id(fields), list[Turn](), list[str | None]()
     person, name = text(fields.get("userId")), _listed(fields)
     rest = {key: value for key, value in fields.items() if key not in ("id", name, "votes")}
@@ -37,10 +37,10 @@ def _chat(fields: Fields) -> Iterator[Piece]:
     yield Talk(id_, tuple(turns), tuple(keys), facts=facts(**{**rest, "user": person or rest.get("user")}))
     yield from scores
     for vote in objects(fields.get("votes")):
-        yield from _vote(vote)
+        yield from read_vote(vote)
 
 
-def _chat_row(fields: Fields) -> Iterator[Piece]:
+def read_chat_row(fields: Fields) -> Iterator[Piece]:
     yield Facts(required(fields, "id"), facts(user=text(fields.get("userId")), title=fields.get("title")))
 
 
@@ -88,19 +88,19 @@ def _listed(fields: Fields) -> str:
     return next((name for name in NAMES if isinstance(fields.get(name), list)), "messages")
 
 
-def _message(fields: Fields) -> Iterator[Piece]:
+def read_message(fields: Fields) -> Iterator[Piece]:
     key = required(fields, "id")
     yield Message(required(fields, "chatId"), key, _turns(fields), moment(fields.get("createdAt")))
     yield from _feedback(fields, None)
 
 
-def _vote(fields: Fields) -> Iterator[Piece]:
+def read_vote(fields: Fields) -> Iterator[Piece]:
     if fields.get("isUpvoted") not in (None, ""):
         key = required(fields, "messageId")
         yield Score("conversation", text(fields.get("chatId")) or "", truth(fields["isUpvoted"]), message=key)
 
 
-def _is_stored(fields: Fields) -> bool:
+def is_stored(fields: Fields) -> bool:
     """Return whether messages are of the AI SDK, in parts, or hold thumbs or ids that votes in other files may name."""
     messages = objects(fields.get(_listed(fields)))
     if not messages or (messages[0].keys() & OWNERS and not fields.keys() & {"id", "chatId"}):
@@ -112,27 +112,3 @@ def _is_stored(fields: Fields) -> bool:
     if "id" in messages[0] and "id" in fields:
         return True
     return any(is_usual(value) or as_number(value) for message in messages if (value := _value(message)) is not None)
-
-
-EXPORTS = (
-    Export(
-        name="AI SDK chats",
-        signs=(("id", "messages"), ("chatId", "messages"), *((name,) for name in NAMES)),
-        also=_is_stored,
-        read=_chat,
-        names="votes",
-    ),
-    Export(
-        name="AI SDK messages",
-        signs=(("chatId", "role", "parts", "id"), ("chatId", "role", "content", "id", "createdAt")),
-        read=_message,
-        names="messageId isUpvoted",
-    ),
-    Export(
-        name="AI SDK chats without messages",
-        signs=(("id", "title", "userId", "visibility"),),
-        also=lambda fields: "messages" not in fields,
-        read=_chat_row,
-    ),
-    Export(name="AI SDK votes", signs=(("chatId", "messageId", "isUpvoted"),), read=_vote),
-)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pollex.formats.assembly.pieces import Piece, Score, Target, moment
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES
-from pollex.formats.log_shapes.exports import Export, Fields, text
+from pollex.formats.log_shapes.exports import Fields, text
 from pollex.formats.log_shapes.turn_table import TIME_NAMES
 
 MESSAGE_NAMES = ("message_id", "messageId", "msg_id")
@@ -18,7 +18,7 @@ KNOWN = frozenset(
 )
 
 
-def _votes(fields: Fields) -> Iterator[Piece]:
+def read_votes(fields: Fields) -> Iterator[Piece]:
     owner, message, value, comment, person, when = (
         next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
         for names in (OWNER_NAMES, MESSAGE_NAMES, VALUE_NAMES, COMMENT_NAMES, PERSON_NAMES, TIME_NAMES)
@@ -30,10 +30,7 @@ def _votes(fields: Fields) -> Iterator[Piece]:
         yield Score(target, owned, value, comment=comment, person=by, at=moment(when), message=key)
 
 
-def _is_vote(fields: Fields) -> bool:
+def is_vote(fields: Fields) -> bool:
     """Return whether a row has an id and a value, and no field that might hold words of a conversation."""
     named = any(name in fields for name in (*OWNER_NAMES, *MESSAGE_NAMES))
     return named and any(name in fields for name in VALUE_NAMES) and fields.keys() <= KNOWN
-
-
-EXPORTS = (Export(name="votes", signs=((),), also=_is_vote, read=_votes),)

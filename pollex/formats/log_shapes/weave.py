@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
 from pollex.formats.labels import is_usual
-from pollex.formats.log_shapes.exports import Export, Fields, at, facts, inside, objects, required, text, under
+from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, under
 from pollex.formats.log_shapes.payloads import answered, asked
 
 REACTION, NOTE, USER_FEEDBACK = "wandb.reaction.1", "wandb.note.1", "wandb.agent_user_feedback"
@@ -15,7 +15,7 @@ VALUES = ("value", "score", "rating", "thumbs", "thumb", "label")
 ANNOTATION = "wandb.annotation."
 
 
-def _call(fields: Fields) -> Iterator[Piece]:
+def read_call(fields: Fields) -> Iterator[Piece]:
     call, trace = required(fields, "id"), required(fields, "trace_id")
     before, after = asked(under(fields, "inputs")), answered(under(fields, "output"))
     person, history = text(inside(under(fields, "attributes")).get("user")), bool(before and before.history)
@@ -29,10 +29,10 @@ def _call(fields: Fields) -> Iterator[Piece]:
         facts=facts(user=person),
     )
     for feedback in objects(at(inside(under(fields, "summary")), "weave.feedback")):
-        yield from _feedback({**feedback, "weave_ref": f"call/{call}"})
+        yield from read_feedback({**feedback, "weave_ref": f"call/{call}"})
 
 
-def _feedback(fields: Fields) -> Iterator[Piece]:
+def read_feedback(fields: Fields) -> Iterator[Piece]:
     """Yield a reaction, or the tag of an agent's user; notes are only comments."""
     call = required(fields, "weave_ref").rpartition("/")[2]
     payload: Mapping[str, object] = inside(fields.get("payload"))
@@ -54,14 +54,3 @@ def _feedback(fields: Fields) -> Iterator[Piece]:
     if value is not None:
         person, when = text(fields.get("creator")), moment(fields.get("created_at"))
         yield Score("span", call, value, name, person=person, at=when)
-
-
-EXPORTS = (
-    Export(
-        name="Weave calls",
-        signs=(("op_name", "inputs", "output", "trace_id"), ("op_name", "trace_id", "started_at")),
-        read=_call,
-        names="id thread_id summary",
-    ),
-    Export(name="Weave feedback", signs=(("feedback_type", "payload", "weave_ref"),), read=_feedback),
-)

@@ -7,13 +7,13 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, Talk, moment
-from pollex.formats.log_shapes.exports import Export, Fields, facts, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text
 from pollex.formats.log_shapes.parts import attached
 from pollex.formats.log_shapes.payloads import system_of
 from pollex.formats.log_shapes.turns import turns_in
 
 
-def _claude(fields: Fields) -> Iterator[Piece]:
+def read_claude(fields: Fields) -> Iterator[Piece]:
     id_, person = required(fields, "uuid"), text(inside(fields.get("account")).get("uuid"))
     shown = text(fields.get("current_leaf_message_uuid"))
     yield Facts(id_, facts(title=fields.get("name"), user=person), shown)
@@ -33,7 +33,7 @@ def _said(role: object, content: object, files: object) -> tuple[Turn, ...]:
     return turns_in({"role": role, "content": [*parts, *attached(files)]})
 
 
-def _studio(fields: Fields) -> Iterator[Piece]:
+def read_studio(fields: Fields) -> Iterator[Piece]:
     chunks = [
         chunk for chunk in objects(inside(fields.get("chunkedPrompt")).get("chunks")) if not chunk.get("isThought")
     ]
@@ -46,7 +46,7 @@ def _mark(chunk: Mapping[str, Any]) -> str:
     return "[image]" if "mage" in name else "[file]" if name else ""
 
 
-def _hub(fields: Fields) -> Iterator[Piece]:
+def read_hub(fields: Fields) -> Iterator[Piece]:
     """Yield a tree of messages, each with the ids of those before it; in older versions a list of messages."""
     id_ = required(fields, "_id", "id", "sessionId")
     yield Facts(id_, facts(title=fields.get("title"), model=fields.get("model")))
@@ -59,12 +59,7 @@ def _hub(fields: Fields) -> Iterator[Piece]:
             yield Score("message", key, message["score"])
 
 
-def _is_hubs(fields: Fields) -> bool:
-    first = next(iter(objects(fields.get("messages"))), {})
-    return {"id", "from", "content"} <= first.keys()
-
-
-def _arena(fields: Fields) -> Iterator[Piece]:
+def read_arena(fields: Fields) -> Iterator[Piece]:
     """Yield a chat as the server logged it, after each answer and with each vote."""
     state = inside(fields.get("state"))
     id_, roles = required(state, "conv_id"), state.get("roles")
@@ -75,11 +70,3 @@ def _arena(fields: Fields) -> Iterator[Piece]:
     yield Talk(id_, (*system, *turns), at=moment(fields.get("tstamp")), facts=facts(model=fields.get("model")))
     if fields.get("type") in ("upvote", "downvote"):
         yield Score("conversation", id_, fields["type"], at=moment(fields.get("tstamp")))
-
-
-EXPORTS = (
-    Export(name="Claude's conversations", signs=(("uuid", "chat_messages"),), read=_claude),
-    Export(name="a prompt of Gemini's studio", signs=(("chunkedPrompt.chunks",),), read=_studio),
-    Export(name="Hugging Face's chats", signs=(("messages", "model", "title"),), also=_is_hubs, read=_hub),
-    Export(name="logs of an arena", signs=(("tstamp", "type", "state.conv_id"),), read=_arena),
-)

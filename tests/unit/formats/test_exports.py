@@ -12,8 +12,7 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.log_shapes.exports import Export
-from pollex.formats.log_shapes.known_exports import EXPORTS, export_of, nearest
+from pollex.formats.log_shapes.tools import EXPORTS, Export, export_of, nearest
 from pollex.formats.read_logs import read_logs
 
 EXAMPLES = json.loads(Path(__file__).with_name("examples.json").read_text("utf-8"))
@@ -48,7 +47,7 @@ def test_an_example_is_told_by_its_keys_whatever_order_they_stand_in(export: Exp
 
 @every
 def test_an_export_refuses_rather_than_crashes_when_fields_are_of_the_wrong_kind(export: Export) -> None:
-    keys = {key.split(".")[0] for sign in export.signs for key in sign} | {*export.names.split()}
+    keys = {key.split(".")[0] for sign in export.signs for key in sign} | {*export.more.split()}
     wrongs: tuple[Any, ...] = (7, True, [1], [[]], {"a": {}}, [{"role": []}], "[", '["x"]', [None], None, "x", 0.5)
     for wrong in wrongs:
         row = dict.fromkeys(keys, wrong)
