@@ -15,7 +15,7 @@ from typing import Any
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.bounds import TooLong
-from pollex.formats.log_shapes import READERS
+from pollex.formats.log_shapes.readers import READERS
 from pollex.formats.log_shapes.tools import export_of
 from pollex.formats.log_shapes.turns import ROLE_NAMES, is_item
 from pollex.text import parse_json

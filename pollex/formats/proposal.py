@@ -17,7 +17,7 @@ from pollex.formats.assembly.pieces import moment
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import Row
 from pollex.formats.labels import MISSING, as_number, is_usual
-from pollex.formats.log_shapes import NoShape
+from pollex.formats.log_shapes.readers import NoShape
 from pollex.formats.log_shapes.turns import ROLES, UnknownRole, is_list_of_turns
 from pollex.formats.mapping import USUAL, written
 from pollex.text import printable

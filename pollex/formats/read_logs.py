@@ -24,10 +24,8 @@ from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picked, 
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import Row
-from pollex.formats.log_shapes import NoShape, reader_of
 from pollex.formats.log_shapes.exports import WrongFile
-from pollex.formats.log_shapes.messages import read_field
-from pollex.formats.log_shapes.shape import Draft, Reader
+from pollex.formats.log_shapes.readers import Draft, NoShape, Reader, read_field, reader_of
 from pollex.formats.log_shapes.tools import export_of, nearest, respelled
 from pollex.formats.mapping import Mapper
 from pollex.formats.proposal import Strange

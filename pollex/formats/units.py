@@ -17,7 +17,7 @@ from pollex.formats.bounds import LINE
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import FORMATS, rows_of
 from pollex.formats.json_rows import Row
-from pollex.formats.log_shapes import reader_of
+from pollex.formats.log_shapes.readers import reader_of
 from pollex.formats.log_shapes.tools import export_of
 from pollex.formats.mapping import Mapper
 from pollex.formats.places import Place, places_of

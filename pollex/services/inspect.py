@@ -16,7 +16,7 @@ from pollex.conversations.logs import Account, Logs
 from pollex.formats.assembly.pieces import moment
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import NEITHER
-from pollex.formats.log_shapes.turn_table import TIME_NAMES
+from pollex.formats.log_shapes.readers import TIME_NAMES
 from pollex.graphs.context import Progress
 from pollex.services.logs import Sources, logs_from
 from pollex.services.results import Shown

@@ -18,7 +18,7 @@ from pollex.agents.embedded.events.signal import family_of
 from pollex.conversations.conversation import NO_PROMPT, prompt_version
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.assembly.pieces import moment
-from pollex.formats.log_shapes.turn_table import TIME_NAMES
+from pollex.formats.log_shapes.readers import TIME_NAMES
 from pollex.graphs.context import Progress
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric import Rubric, is_built_in

@@ -25,7 +25,7 @@ from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.frames import in_dicts
-from pollex.formats.log_shapes import reader_of
+from pollex.formats.log_shapes.readers import reader_of
 from pollex.gateway.langsmith import tracing_off
 from pollex.graphs.context import BATCH
 from pollex.rubrics.answers import Answer, Unanswered

@@ -11,9 +11,9 @@ from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, Talk, m
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES
 from pollex.formats.labels import as_number, is_usual
 from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text, truth
-from pollex.formats.log_shapes.messages import NAMES
 from pollex.formats.log_shapes.parts import attached
 from pollex.formats.log_shapes.payloads import opened
+from pollex.formats.log_shapes.readers import NAMES
 from pollex.formats.log_shapes.turns import turns_in
 
 OWNERS = frozenset(OWNER_NAMES)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pollex.formats.assembly.pieces import Piece, Score, Target, moment
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES
 from pollex.formats.log_shapes.exports import Fields, text
-from pollex.formats.log_shapes.turn_table import TIME_NAMES
+from pollex.formats.log_shapes.readers import TIME_NAMES
 
 MESSAGE_NAMES = ("message_id", "messageId", "msg_id")
 VALUE_NAMES = (*LABEL_NAMES, *RATING_NAMES, "isUpvoted", "score", "value")

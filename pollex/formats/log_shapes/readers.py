@@ -1,0 +1,270 @@
+"""The general log shapes, which no tool alone writes: each a `Reader` in `READERS`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pollex.conversations.conversation import Turn
+from pollex.errors import BadInput
+from pollex.formats.assembly.pieces import moment
+from pollex.formats.fields import OWNER_NAMES
+from pollex.formats.log_shapes.exports import Fields
+from pollex.formats.log_shapes.parts import text_of
+from pollex.formats.log_shapes.payloads import REPLIES, answer_in, asked, opened, system_of
+from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, is_list_of_turns, role_of, turns_in, turns_of
+from pollex.text import printable
+
+NAMES = ("messages", "turns", "dialogue", "dialog", "chat", "transcript", "conversation")
+POSITION_NAMES = ("turn", "turn_id", "turn_index", "turn_number", "index", "position", "seq", "order")
+CALL_NAMES = ("tool_calls", "tool_call_id")
+TIME_NAMES = ("timestamp", "created_at", "createdAt", "created", "sent_at", "datetime", "time", "date")
+QUESTIONS = (
+    *("request", "full_request", "prompt", "question", "query", "instruction", "user_input", "user_message", "input"),
+)
+TRACES = frozenset(("trace_id", "span_id", "trace", "spans", "run_id", "metadata.span_kind"))
+"""Fields of traces, whose sides need more than these two fields to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The content of one row.
+
+    Attributes:
+        turns: All turns of the conversation, or the one turn of a row that is a turn.
+        rest: The fields that the turns weren't read from; id and label are looked for here.
+        position: Place of the turn in its conversation; None if the log's order decides.
+        at: When the turn was said, in seconds since 1970; decides where all turns have it and none has a place.
+    """
+
+    turns: tuple[Turn, ...]
+    rest: dict[str, Any]
+    position: float | None = None
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One log shape.
+
+    Attributes:
+        name: For people.
+        shape: What a row looks like, for people, on one line.
+        recognises: Whether a row has this shape. No two readers recognise the same row.
+        read: None for a row that is no conversation of its own; raises `BadInput` for one that can't be read.
+        row_is_turn: Rows with one conversation id make a conversation together.
+    """
+
+    name: str
+    shape: str
+    recognises: Callable[[Fields], bool]
+    read: Callable[[Fields], Draft | None]
+    row_is_turn: bool = False
+
+
+def read_field(fields: Fields, name: str) -> Draft:
+    """Read the turns from one field.
+
+    Raises:
+        BadInput: The field is missing or its turns can't be read.
+    """
+    top, _, path = name.partition(".")
+    if name not in fields and path and isinstance(inner := fields.get(top), Mapping):
+        inside = read_field(inner, path)
+        return Draft(inside.turns, {**fields, top: inside.rest})
+    if name not in fields:
+        raise BadInput(
+            f"the row has no field {name!r}", remedy="name the field with the turns", option="messages_field"
+        )
+    return Draft(turns_of(fields[name]), {key: value for key, value in fields.items() if key != name})
+
+
+def _candidates(fields: Fields) -> list[str]:
+    """List fields that hold turns; null fields count if there is no other."""
+    named = [name for name in NAMES if name in fields]
+    return [name for name in named if is_list_of_turns(fields[name])] or [n for n in named if fields[n] is None]
+
+
+def _read_messages(fields: Fields) -> Draft:
+    candidates = _candidates(fields)
+    if len(candidates) > 1:
+        both = " and ".join(candidates)
+        raise BadInput(f"turns may be in {both}", remedy="say which", option={"messages_field": candidates[0]})
+    draft = _with_answer(read_field(fields, candidates[0]))
+    if any(turn.role == "system" for turn in draft.turns) or not _is_prompt(fields.get("system")):
+        return draft
+    return Draft((*system_of(fields), *draft.turns), {k: v for k, v in draft.rest.items() if k != "system"})
+
+
+def _with_answer(draft: Draft) -> Draft:
+    """Add the answer that stands beside the messages that led to it."""
+    found = answer_in(draft.rest) if draft.turns and draft.turns[-1].role != "assistant" else None
+    if found is None:
+        return draft
+    name, turns = found
+    return Draft(draft.turns + turns, {key: value for key, value in draft.rest.items() if key != name})
+
+
+def _is_prompt(system: object) -> bool:
+    """Return whether the field is the text of a system prompt, and not a name."""
+    return isinstance(system, list) or (isinstance(system, str) and " " in system.strip())
+
+
+def _has_contents(fields: Fields) -> bool:
+    contents = fields.get("contents")
+    first = contents[0] if isinstance(contents, list) and contents else None
+    return isinstance(first, Mapping) and "parts" in first
+
+
+def _read_contents(fields: Fields) -> Draft:
+    turns = turns_of([{"role": "user", **one} if isinstance(one, Mapping) else one for one in fields["contents"]])
+    rest = {name: value for name, value in fields.items() if name not in ("contents", "systemInstruction")}
+    return _with_answer(Draft((*system_of(fields), *turns), rest))
+
+
+def _named(fields: Fields, names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in fields), None)
+
+
+def _is_turn(fields: Fields) -> bool:
+    text = _named(fields, TEXT_NAMES)
+    return _named(fields, ROLE_NAMES) is not None and text is not None and not isinstance(fields[text], dict)
+
+
+def _position(name: str, value: object) -> float:
+    try:
+        position = float(value) if isinstance(value, int | float | str) else math.nan
+    except (ValueError, OverflowError):
+        position = math.nan
+    if not math.isfinite(position):
+        raise BadInput(f"{name} is {value!r:.40}, not a number", remedy="number the turns in the order they were said")
+    return position
+
+
+def _read_turn(fields: Fields) -> Draft:
+    role, text, position = (_named(fields, names) for names in (ROLE_NAMES, TEXT_NAMES, POSITION_NAMES))
+    if role is None or text is None:
+        raise BadInput("the row has no role or no text", remedy="give every row of the table both")
+    calls = {name: fields[name] for name in CALL_NAMES if fields.get(name) not in (None, "")}
+    said = {"role": fields[role], "content": fields[text]}
+    return Draft(
+        turns=turns_in({**said, **calls})
+        if calls
+        else (Turn(role=role_of(fields[role]), content=text_of(fields[text])),),
+        rest={key: value for key, value in fields.items() if key not in (role, text, position, *CALL_NAMES)},
+        position=None if position is None else _position(position, fields[position]),
+        at=time_of(fields),
+    )
+
+
+def time_of(fields: Fields) -> float | None:
+    """Return when a row's turn was said, if a usual column has it."""
+    return next((moment(fields[name]) for name in TIME_NAMES if name in fields), None)
+
+
+def _question(fields: Fields) -> str | None:
+    return next((name for name in QUESTIONS if fields.get(name) not in (None, "", [], {})), None)
+
+
+def _is_exchange(fields: Fields) -> bool:
+    """Return whether a row has a question and an answer, and neither a list of messages nor a turn."""
+    if _question(fields) is None or not any(name in fields for name in REPLIES) or fields.keys() & TRACES:
+        return False
+    return not _candidates(fields) and not _is_turn(fields)
+
+
+def _read_exchange(fields: Fields) -> Draft:
+    name = _question(fields) or ""
+    value = opened(fields[name])
+    if name == "instruction" and isinstance(fields.get("input"), str):
+        value = "\n".join(filter(None, [str(value), fields["input"]]))
+    side, answer = asked(value), answer_in(fields)
+    if side is None or answer is None:
+        lacking = name if side is None else "the answer"
+        raise BadInput(f"{lacking} can't be read as words", remedy="give both what was asked and what was answered")
+    before = system_of(value) if isinstance(value, Mapping) else ()
+    turns = (*system_of(fields), *before, *_earlier(fields.get("history")), *side.turns)
+    told = {turn for turn in turns if turn.role == "system"}
+    kept = [turn for n, turn in enumerate(turns) if turn not in told or turn not in turns[:n]]
+    used = (name, answer[0], "history", "instruction", "input", "system")
+    rest = {key: inner for key, inner in fields.items() if key not in used}
+    return Draft((*kept, *answer[1]), rest, at=time_of(fields))
+
+
+def _earlier(history: object) -> tuple[Turn, ...]:
+    """Read earlier exchanges: pairs of a question and an answer, or messages."""
+    found: Any = opened(history)
+    if not isinstance(found, list) or not found:
+        return ()
+    if all(isinstance(pair, list) and len(pair) == 2 for pair in found):
+        roles = ("user", "assistant")
+        found = [{"role": roles[n], "content": said} for pair in found for n, said in enumerate(pair) if said]
+    return turns_of(found)
+
+
+READERS = (
+    Reader(
+        "messages",
+        'a row a conversation, "messages": [{"role": "user", "content": "…"}, …]',
+        recognises=lambda fields: bool(_candidates(fields)),
+        read=_read_messages,
+    ),
+    Reader(
+        "ShareGPT",
+        'a row a conversation, "conversations": [{"from": "human", "value": "…"}, …]',
+        recognises=lambda fields: is_list_of_turns(fields.get("conversations")),
+        read=lambda fields: read_field(fields, "conversations"),
+    ),
+    Reader(
+        "Gemini",
+        'a row a conversation, "contents": [{"role": "user", "parts": [{"text": "…"}]}, …]',
+        recognises=_has_contents,
+        read=_read_contents,
+    ),
+    Reader(
+        "flat table",
+        "a row a turn: conversation_id, turn, role, text",
+        recognises=_is_turn,
+        read=_read_turn,
+        row_is_turn=True,
+    ),
+    Reader(
+        "request and response",
+        'a row an exchange, "prompt": "…", "response": "…", also as requests and responses of an interface',
+        recognises=lambda fields: _is_exchange(fields) and fields.keys().isdisjoint(OWNER_NAMES),
+        read=_read_exchange,
+    ),
+    Reader(
+        "table of exchanges",
+        "a row an exchange: conversation_id, prompt, response",
+        recognises=lambda fields: _is_exchange(fields) and not fields.keys().isdisjoint(OWNER_NAMES),
+        read=_read_exchange,
+        row_is_turn=True,
+    ),
+)
+
+
+class NoShape(BadInput):
+    """A row that no reader knows."""
+
+
+def reader_of(fields: Mapping[str, Any]) -> Reader:
+    """Return the reader of a row's shape.
+
+    Raises:
+        NoShape: No shape fits.
+        BadInput: More than one does.
+    """
+    fitting = [reader for reader in READERS if reader.recognises(fields)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        shapes = " and ".join(reader.name for reader in fitting)
+        raise BadInput(
+            f"the row has the shape of {shapes}", remedy="say which field holds the turns", option="messages_field"
+        )
+    shapes = "; ".join(f"{reader.name} ({reader.shape})" for reader in READERS)
+    have = printable(", ".join(list(fields)[:12]), 200) or "no field"
+    raise NoShape(f"no known shape: the row has {have}", remedy=f"known shapes: {shapes}")
