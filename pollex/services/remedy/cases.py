@@ -12,13 +12,8 @@ from pollex.conversations.conversation import messages_of
 from pollex.conversations.logs import BadRow, Logs
 from pollex.conversations.reply_context import ReplyContext, in_order
 from pollex.errors import BadLabels, WrongUse
-from pollex.formats.cases.case import Case, CaseCheck, CaseSheet
-from pollex.formats.cases.inspect_task import inspect_files
-from pollex.formats.cases.langsmith import langsmith_files
-from pollex.formats.cases.lines import line_files
-from pollex.formats.cases.mlflow import mlflow_files
-from pollex.formats.cases.promptfoo import promptfoo_files
 from pollex.formats.fields import ReadOptions
+from pollex.formats.peers.cases import CASE_FORMS, Case, CaseCheck, CaseSheet
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
@@ -31,14 +26,6 @@ from pollex.services.remedy.split import RemedyPart, parts_of
 from pollex.services.results import Shown
 from pollex.text import Told, count, encoded, notes_told
 
-CASE_FORMS = {
-    "promptfoo": promptfoo_files,
-    "inspect": inspect_files,
-    "langsmith": langsmith_files,
-    "mlflow": mlflow_files,
-    "jsonl": line_files,
-}
-"""What writes the files of a tool; the first is the one to open."""
 MOST = 40
 """Cases of one rubric."""
 

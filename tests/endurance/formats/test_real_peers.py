@@ -22,10 +22,10 @@ import yaml
 from openai import OpenAI
 from rubric_set_by_hand import rubric, rubric_set
 
-from pollex.formats.cases.case import Case, CaseCheck, CaseSheet
 from pollex.formats.peer_scores import requests_of
-from pollex.formats.peers import TARGETS
-from pollex.formats.peers.target import sheet_of
+from pollex.formats.peers.cases import Case, CaseCheck, CaseSheet
+from pollex.formats.peers.sheet import sheet_of
+from pollex.formats.peers.targets import TARGETS
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of

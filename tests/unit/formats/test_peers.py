@@ -15,9 +15,9 @@ from rubric_set_by_hand import rubric, rubric_set
 import pollex
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.peer_scores import FORMS, NEEDS_TRACE, Aim, lines_of, requests_of
-from pollex.formats.peers import TARGETS
 from pollex.formats.peers.rubrics_in import rubrics_of
-from pollex.formats.peers.target import Target, sheet_of
+from pollex.formats.peers.sheet import sheet_of
+from pollex.formats.peers.targets import TARGETS, Target
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
 from pollex.rubrics.answers import Answer

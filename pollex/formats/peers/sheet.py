@@ -1,10 +1,8 @@
-"""The definition of an export of a rubric set: its input and its result."""
+"""The rubric set that an export is made of, and how its parts are written."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pollex.rubrics.answers import SCALES
@@ -64,25 +62,6 @@ class Sheet(NamedTuple):
         groups = ((word, [one.name for one in self.items if one.stands == word]) for word in STANDINGS)
         stands = "; ".join(f"{word}: {', '.join(names)}" for word, names in groups if names)
         return [origin, f"How far thumbs bear rubrics out: {stands}.", *self.notes]
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A tool that rubric sets are exported to.
-
-    Attributes:
-        name: As users give it.
-        version: The tool's version that this was written for.
-        files: Texts by the names of their files; the first is the one to open.
-        netsat: How the tool comes to NetSAT, or why it can't, in a sentence.
-        exact: Whether its sum is NetSAT over the picked options.
-    """
-
-    name: str
-    version: str
-    files: Callable[[Sheet], Mapping[str, str]]
-    netsat: str
-    exact: bool = True
 
 
 def sheet_of(rubrics: RubricSet) -> Sheet:
