@@ -33,9 +33,8 @@ from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import platt_targets
 
 SLOPE_PRECISION = 4.0
-"""Of the prior on b, whose score is standardized: a normal of deviation .5. The questions are chosen on the labels,
-so their sum fits these better than any others, and the slope that fits there is too steep for new ones. Source of a
-normal prior on standardized inputs: Gelman et al. 2008, doi:10.1214/08-AOAS191."""
+"""Of the prior on b, whose score is standardized: a normal of deviation .5. The questions are chosen on the labels, so
+the slope that fits these is too steep for new ones. Source: Gelman et al. 2008, doi:10.1214/08-AOAS191."""
 
 CUTS_PRECISION = 0.01
 LEAST_SPREAD = 1e-9
