@@ -72,8 +72,7 @@ def pages(page: Any, base: str) -> dict[str, str]:
         return str(page.locator(link).first.get_attribute("href"))
 
     learned = first("/runs?command=learn", "table a").partition("?")[0]
-    scored = first("/runs?command=score", "table a").partition("?")[0]
-    run, other = learned.rpartition("/")[2], scored.rpartition("/")[2]
+    run = learned.rpartition("/")[2]
     rubrics = first("/sets", "main a[href^='/sets/']")
     return {
         "home": "/",
@@ -84,26 +83,30 @@ def pages(page: Any, base: str) -> dict[str, str]:
         "conversation": first(f"/conversations?run={run}&thumb=down&sort=netsat", "#rows a"),
         "set": rubrics,
         "rubric": first(rubrics, "main a[href*='/rubric?id=']"),
-        "compare": f"/compare?a={run}&b={other}",
         "label": "/label",
         "share": "/share",
         "calibration": "/calibration",
         "calibrator": f"/calibration/{run}#learning",
-        "check": f"/check?run={other}&against={run}&what=mean(p)+drops+by&limit=0.03",
         "talk": "/talk",
     }
 
 
 def recorded_pages(page: Any, base: str) -> dict[str, str]:
-    """Return the pages of the recorded run: what the model adds, a conversation, a call with prompt and answer."""
+    """Return the pages of the recorded run: what the model adds, a conversation, a call, and runs beside each other.
+
+    Here half was held out; where all labels teach, a learning run has no conversation that a comparison could use.
+    """
 
     def first(path: str, link: str) -> str:
         page.goto(base + path)
         return str(page.locator(link).first.get_attribute("href"))
 
     learned = first("/runs?command=learn", "table a").partition("?")[0]
-    run = learned.rpartition("/")[2]
+    scored = first("/runs?command=score", "table a").partition("?")[0]
+    run, other = learned.rpartition("/")[2], scored.rpartition("/")[2]
     return {
+        "compare": f"/compare?a={run}&b={other}",
+        "check": f"/check?run={other}&against={run}&what=mean(p)+drops+by&limit=0.03",
         "recorded-compare": first("/", "#look ~ ul a[href^='/compare']"),
         "recorded-conversation": first(f"/conversations?run={run}&thumb=down&sort=netsat", "#rows a"),
         "recorded-call": first(f"{learned}/calls", "main a[href*='/call?key=']"),
@@ -166,16 +169,22 @@ def figures(one: ChosenRubric) -> str:
     return "; ".join(filter(None, (f"{percent(there)} of {there.n}", f"{percent(elsewhere)} elsewhere", told(one))))
 
 
-def quoted(readme: str, run: str, rows: list[list[str]]) -> str:
+def of_which(found: RubricSet) -> str:
+    """Say of which conversations a set's shares are."""
+    n = found.data.held_out
+    return f"on {n}, each by rubrics that did not see it" if found.data.folds else f"on {n} others"
+
+
+def quoted(readme: str, run: str, which: str, rows: list[list[str]]) -> str:
     """Put rows between the two comments that name their run; a page without them stays as it is."""
     head, begin, rest = readme.partition(f"<!-- rows of {run} -->\n")
     _, end, tail = rest.partition("<!-- end of rows -->")
-    table = ["| rubric | quote | thumbs down on 200 others |", "|---|---|---|"]
+    table = [f"| rubric | quote | thumbs down {which} |", "|---|---|---|"]
     table += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
     return head + begin + "\n".join([*table, end]) + tail if end else readme
 
 
-def keep(made: list[Path], rows: dict[str, list[list[str]]]) -> None:
+def keep(made: list[Path], rows: dict[str, list[list[str]]], which: dict[str, str]) -> None:
     """Write README's rows, and what was made into the file that the test reads."""
     known = json.loads(MADE.read_text("utf-8")) if MADE.exists() else {"pictures": {}}
     now = {str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest() for path in made}
@@ -183,7 +192,7 @@ def keep(made: list[Path], rows: dict[str, list[list[str]]]) -> None:
     MADE.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", "utf-8")
     readme = README.read_text("utf-8")
     for run, own in rows.items():
-        readme = quoted(readme, run, own)
+        readme = quoted(readme, run, which[run], own)
     README.write_text(readme, "utf-8")
 
 
@@ -231,6 +240,7 @@ def main() -> int:
     SCREENS.mkdir(exist_ok=True)
     made: list[Path] = []
     rows: dict[str, list[list[str]]] = {}
+    which: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         for known, more, shown in ((given.demo, [], pages), (given.recorded, ["--recorded"], recorded_pages)):
@@ -240,7 +250,7 @@ def main() -> int:
                 subprocess.run(command, cwd=folder, check=True)  # noqa: S603 - ours
             run = "recorded" if more else "demo"
             found = RubricSet.load(demo / "rubrics.json", arrays=False)
-            rows[run] = rows_of(found, ROWS[run], by_model=bool(more))
+            rows[run], which[run] = rows_of(found, ROWS[run], by_model=bool(more)), of_which(found)
             if not more and (not given.only or "report" in given.only):
                 made.append(shoot_report(browser, demo))
             with served(demo) as url:
@@ -250,7 +260,7 @@ def main() -> int:
             with served(judge(Path(folder) / "judged")) as url:
                 for scheme in ("light", "dark"):
                     made += shoot(browser, url, scheme, judged_pages, ["judge"])
-    keep(made, rows)
+    keep(made, rows, which)
     for path in made:
         sys.stdout.write(f"{path.stat().st_size:>8,} bytes  {path}\n")
     return int(any(path.stat().st_size > LARGEST for path in made if path != REPORT))

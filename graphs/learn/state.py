@@ -69,13 +69,14 @@ class LearnChoice(Context):
 
     Attributes:
         domain: A domain profile or its file; empty for the neutral one.
+        test_fraction: Share held out; None holds out half where a model works, and else nothing.
         budget: Rubrics of each kind; 0 for the usual number.
         review: Whether the run waits for people at the pool.
     """
 
     logs: str | list[str] = ""
     domain: str = ""
-    test_fraction: float = 0.5
+    test_fraction: float | None = None
     budget: int = 0
     seed: int = 0
     review: bool = False

@@ -16,7 +16,7 @@ from pollex.graphs.questionnaire.graph import AskContext
 from pollex.graphs.remedy.graph import RemedyContext
 from pollex.graphs.score.graph import ScoreContext
 from pollex.graphs.simulate.graph import SimulateContext
-from pollex.rubrics.learning.settings import LearnSettings, budget_of
+from pollex.rubrics.learning.settings import LearnSettings, budget_of, held_out_share
 from pollex.services import ask as asking
 from pollex.services import grade as grading
 from pollex.services import judge as judging
@@ -39,7 +39,8 @@ def common(given: Context) -> dict[str, Any]:
 
 def learn(given: LearnChoice) -> None:
     """Learn a rubric set; it is in the store."""
-    settings = LearnSettings(test_fraction=given.test_fraction, budget=budget_of(given.budget or None), seed=given.seed)
+    share = held_out_share(given.test_fraction, free=not given.model)
+    settings = LearnSettings(test_fraction=share, budget=budget_of(given.budget or None), seed=given.seed)
     domain = Path(given.domain) if given.domain else None
     about: dict[str, Any] = {"out": None, "domain": domain, "rubrics_from": None, "settings": settings}
     learning.learn(given.logs, **about, review=given.review, reading=ReadOptions(), **common(given))

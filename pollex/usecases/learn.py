@@ -135,12 +135,12 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
 
     def as_settings(self, crew: Crew) -> LearnSettings:
         """Return the settings of the run."""
-        from pollex.rubrics.learning.settings import LearnSettings, budget_of  # what learns is not needed for --help
+        from pollex.rubrics.learning.settings import LearnSettings, budget_of, held_out_share  # what learns is not needed for --help
 
-        names = ("test_fraction", "method", "policy", "alpha", "probability", "also", "seed", "mini_batch")
+        names = ("method", "policy", "alpha", "probability", "also", "seed", "mini_batch")
         free = self.as_model(crew).name is None and not self.as_rubrics_from(crew)
-        given = {"test_fraction": 0.0} if free else {}  # nothing has to be held out where choosing anew costs nothing
-        return LearnSettings(budget=budget_of(self.budget), **given | self.given(*names))
+        share = held_out_share(self.test_fraction, free=free)
+        return LearnSettings(test_fraction=share, budget=budget_of(self.budget), **self.given(*names))
 
     def as_model(self, crew: Crew) -> ModelOptions:
         """Return the options of the model, which some systems need."""

@@ -51,9 +51,13 @@ def command(out: Path, recorded: bool, as_json: bool, serves: bool) -> int:
 
 
 def learned_and_scored(
-    out: Path, model: ModelOptions, as_json: bool, store: Path | None = None, policy: str | None = None
+    out: Path, model: ModelOptions, as_json: bool, store: Path | None = None, beside: Recording | None = None
 ) -> int:
-    """Learn from the sample log and score it, and return the exit code."""
+    """Learn from the sample log and score it, and return the exit code.
+
+    Args:
+        beside: The recorded run that this is of, or is compared with: same policy, same half held out.
+    """
     from importlib.resources import as_file, files
 
     from pollex.formats.fields import ReadOptions
@@ -66,7 +70,7 @@ def learned_and_scored(
     reading, rubrics = ReadOptions(group_field="user_id"), out / RUBRICS
     with as_file(files("pollex.examples")) as examples:
         log, domain = str(examples / "bikes.jsonl"), examples / "bikes.toml"
-        settings = LearnSettings() if policy is None else LearnSettings(policy=policy)
+        settings = LearnSettings(policy=beside.policy) if beside else LearnSettings(test_fraction=0)
         bound = partial(learn, log, out=rubrics, domain=domain, rubrics_from=None, settings=settings)
         learned = printer.run(partial(bound, reading=reading, run=run, model=model), as_json=as_json)
         scoring = partial(
@@ -86,11 +90,11 @@ def replayed(recording: Recording, out: Path, as_json: bool) -> int:
     store = out / ".pollex"
     recording.prepare(store)
     click.echo("First the built-in roles (no LLM), for comparison:\n", err=as_json)
-    learned_and_scored(out / BUILT_IN, ModelOptions(), as_json, store, recording.policy)
+    learned_and_scored(out / BUILT_IN, ModelOptions(), as_json, store, recording)
     click.echo(f"\nNow {recording.model}, a large language model recorded on {recording.made}:\n", err=as_json)
     try:
         endpoint = recording.endpoint()
-        code = learned_and_scored(out, options_for(endpoint), as_json, store, recording.policy)
+        code = learned_and_scored(out, options_for(endpoint), as_json, store, recording)
         if endpoint.composed:
             told = "judging replies are put together from answers to the same statements in other prompts"
             click.echo(f"\n{len(endpoint.composed):,} {told}; see examples/recorded.", err=as_json)

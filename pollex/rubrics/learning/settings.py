@@ -25,6 +25,11 @@ def budget_of(most: int | None) -> Budget:
     return TEN_A_LIST if most is None else (most, most)
 
 
+def held_out_share(given: float | None, *, free: bool) -> float:
+    """Return the share of labels to hold out: the given one, else half, or none where choosing anew is free."""
+    return given if given is not None else 0.0 if free else LearnSettings.test_fraction
+
+
 @dataclass(frozen=True)
 class LearnSettings:
     """Settings of a learning run.

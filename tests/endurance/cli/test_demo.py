@@ -16,12 +16,12 @@ def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Pa
     assert ended.code == 0
     assert "pollex trace last --store 'my demo/.pollex'" in ended.err
     learnt, scored = map(json.loads, ended.out.splitlines())
-    assert learnt["held_out"]["n"] + learnt["training"]["n"] == 400
+    assert learnt["held_out"]["n"] == learnt["training"]["n"] == 400  # all teach, and folds measure
     assert scored["outcomes"] == {"scored": 480}
     rubrics = RubricSet.load(tmp_path / "my demo" / "rubrics.json")
     leading = [rubric for rubric in rubrics.rubrics if rubric.headlined]
     assert rubrics.reach
-    assert [point.labels for point in rubrics.reach.curve] == [50, 100, 150, 200]
+    assert [point.labels for point in rubrics.reach.curve] == [80, 160, 240, 320]
     assert rubrics.reach.curve[-1].auc.value == pytest.approx(learnt["held_out"]["auc"])
     assert rubrics.reach.more.low is not None
     assert {rubric.stands for rubric in leading} <= {"proven", "likely"}
