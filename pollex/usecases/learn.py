@@ -135,7 +135,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
 
     def as_settings(self, crew: Crew) -> LearnSettings:
         """Return the settings of the run."""
-        from pollex.rubrics.learning.settings import LearnSettings, budget_of, held_out_share  # what learns is not needed for --help
+        from pollex.rubrics.learning.settings import LearnSettings, budget_of, held_out_share  # not for --help
 
         names = ("method", "policy", "alpha", "probability", "also", "seed", "mini_batch")
         free = self.as_model(crew).name is None and not self.as_rubrics_from(crew)
