@@ -23,8 +23,8 @@ import torch
 from pollex.calibration.crossfit import assign_folds
 from pollex.calibration.judgments import AnswerMatrix
 from pollex.calibration.network.batched import table_of
-from pollex.calibration.network.grid import BATCHES, EPOCHS, RATES, UNITS
 from pollex.calibration.network.paper_recipe import Settings, fitted
+from pollex.calibration.network.search import BATCHES, EPOCHS, RATES, UNITS
 from pollex.calibration.network.sweep import SettingsGroup, Sweep
 from pollex.measures.arrays import Floats
 

@@ -57,17 +57,16 @@ class Picked:
         return len(self.row)
 
 
-def vectors_of(columns: Floats, embeddings: Floats | None = None, directions: int = DIRECTIONS) -> Floats:
+def vectors_of(columns: Floats, embeddings: Floats | None = None) -> Floats:
     """Make vectors of texts `[row, column + direction]` from predictors and embeddings.
 
     Args:
         columns: Predictors `[row, column]`, such as expected answers; NaN is missing, and counts as average.
         embeddings: Of the texts `[row, width]`; None: there are none.
-        directions: Maximum number of principal components of the embeddings.
     """
     parts = [_standard(np.asarray(columns, dtype=np.float64))]
     if embeddings is not None:
-        parts.append(_principal(np.asarray(embeddings, dtype=np.float64), directions))
+        parts.append(_principal(np.asarray(embeddings, dtype=np.float64)))
     return np.concatenate([REACH * part / np.sqrt(max(1, part.shape[1])) for part in parts], axis=1)
 
 
@@ -91,7 +90,6 @@ def select_queries(
     known: Bools,
     count: int,
     *,
-    personal: float = PERSONAL,
     askable: Bools | None = None,
 ) -> Picked:
     """Return the labels to ask for next, each text at most once.
@@ -102,7 +100,6 @@ def select_queries(
             where judges are not told apart.
         known: Which labels there are `[row, judge]`.
         count: How many to pick; fewer are where fewer are left.
-        personal: Prior precision of a judge's own intercept.
         askable: Which labels can be had `[row, judge]`; None: all that are not known.
 
     Raises:
@@ -110,7 +107,7 @@ def select_queries(
     """
     _require(vectors, doubt, known, count)
     free = ~known if askable is None else askable & ~known
-    design = _Design.of(vectors, doubt, known, personal)
+    design = _Design.of(vectors, doubt, known)
     rows, judges, falls = [], [], []
     for _ in range(count):
         if not free.any():
@@ -138,7 +135,7 @@ def rank(vectors: Floats, doubt: Floats, known: Bools, first: int) -> Ints:
     picked = select_queries(vectors, doubt, known, first).row
     labeled = known.copy()
     labeled[picked] = True
-    falls = np.where(labeled, -np.inf, _Design.of(vectors, doubt, labeled, PERSONAL).falls())[:, 0]
+    falls = np.where(labeled, -np.inf, _Design.of(vectors, doubt, labeled).falls())[:, 0]
     return np.concatenate([picked, np.argsort(-falls, kind="stable")[: int((~labeled).sum())]])
 
 
@@ -159,10 +156,10 @@ class _Design:
     M: Floats
 
     @classmethod
-    def of(cls, vectors: Floats, doubt: Floats, known: Bools, personal: float) -> _Design:
+    def of(cls, vectors: Floats, doubt: Floats, known: Bools) -> _Design:
         A = np.concatenate([np.ones((len(vectors), 1)), vectors], axis=1)
         judges = doubt.shape[1] if doubt.shape[1] > 1 else 0
-        prior = np.concatenate([[INTERCEPT], np.ones(vectors.shape[1]), np.full(judges, personal)])
+        prior = np.concatenate([[INTERCEPT], np.ones(vectors.shape[1]), np.full(judges, PERSONAL)])
         precision = np.diag(prior) + _moments(A, doubt * known)
         return cls(
             A, doubt, np.asarray(np.linalg.inv(precision), dtype=np.float64), _moments(A, doubt**2) / max(1, doubt.size)
@@ -210,12 +207,12 @@ def _standard(columns: Floats) -> Floats:
     return np.clip(found, -FARTHEST, FARTHEST)
 
 
-def _principal(about: Floats, directions: int) -> Floats:
-    """Compute principal components `[row, direction]`, scaled together to deviation 1."""
+def _principal(about: Floats) -> Floats:
+    """Compute the first principal components `[row, direction]`, scaled together to deviation 1."""
     away = about - about.mean(axis=0)
     wide = len(away) < away.shape[1]
     sizes, axes = np.linalg.eigh(away @ away.T if wide else away.T @ away)  # the smaller of the two is enough
-    kept = np.flatnonzero(sizes > 1e-9 * max(1e-9, float(sizes.max(initial=0.0))))[::-1][:directions]
+    kept = np.flatnonzero(sizes > 1e-9 * max(1e-9, float(sizes.max(initial=0.0))))[::-1][:DIRECTIONS]
     found = axes[:, kept] * np.sqrt(sizes[kept]) if wide else away @ axes[:, kept]
     spread = float(found.std()) if found.size else 0.0
     return np.asarray(found / spread if spread > 1e-12 else found[:, :0])

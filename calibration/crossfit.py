@@ -135,7 +135,6 @@ def learning_curve(
     shares: Sequence[float] = SHARES,
     repeats: int = 10,
     groups: Ints | None = None,
-    smooth: bool = False,
 ) -> list[Point]:
     """Compute cross-fitted figures for growing shares of each fold's training texts.
 
@@ -144,7 +143,6 @@ def learning_curve(
         folds: Rows of each; together all rows with a judgment of the main question.
         repeats: Draws of training texts.
         groups: What is drawn together `[row]`; None: each row is its own.
-        smooth: Whether smECE is measured, too.
     """
     if not all(0 < share <= 1 for share in shares):
         raise WrongUse(f"shares of {', '.join(f'{s:g}' for s in shares)}", remedy="give shares over 0, up to 1")
@@ -158,9 +156,8 @@ def learning_curve(
         ]
         fitted = [pair for pair in found if pair is not None]
         labels = float(np.mean([count for _, count in fitted])) if fitted else 0.0
-        points.append(
-            Point(share, labels, tuple(assess(p, smooth=smooth) for p, _ in fitted), len(found) - len(fitted))
-        )
+        figures = tuple(assess(predictions, smooth=False) for predictions, _ in fitted)
+        points.append(Point(share, labels, figures, len(found) - len(fitted)))
     return points
 
 

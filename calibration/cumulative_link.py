@@ -136,7 +136,6 @@ def learned(
     center: Terms,
     precision: Terms,
     weights: Floats | None = None,
-    begin: Terms | None = None,
 ) -> Terms:
     """Fit the terms at the mode of the posterior.
 
@@ -147,7 +146,6 @@ def learned(
         center: Means of the normal priors.
         precision: Their precisions, one over the variance; infinite: the term stays at its mean.
         weights: Of the judgments `[judgment]`; None: 1 each.
-        begin: Where the search begins; None: at the means.
     """
     held = precision.packed()
     middle = center.packed()
@@ -168,7 +166,7 @@ def learned(
         value, slope = loss(values * unit)
         return value, slope * unit
 
-    first = (center if begin is None else begin).packed()[free] / unit
+    first = middle[free] / unit
     found = minimize(scaled, first, jac=True, method="L-BFGS-B", options=SEARCH)
     full = middle.copy()
     full[free] = found.x * unit

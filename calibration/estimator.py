@@ -177,6 +177,22 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         """Return the probability of each answer `[row, option]`; judge −1 is unknown."""
 
+    def _require_order(self, why: str) -> None:
+        """Refuse a main question whose options are classes."""
+        if not self.questionnaire_.scale().ordinal:
+            raise WrongUse(
+                f"the main question {self.questionnaire_.main!r} is not ordinal, and {why}",
+                remedy="give its options in order and say so, or use the calibration network",
+            )
+
+    def _require_main(self, question: int) -> None:
+        """Refuse to predict another question than the main one, which alone was learned."""
+        if question != self.questionnaire_.index():
+            raise WrongUse(
+                f"question {self.questionnaire_.scales[question].question!r} was not learned: only the main one is",
+                remedy="fit with it as the main question",
+            )
+
     def _state(self) -> State:
         """Return what was learned, but for the judges' names."""
         raise self._not_kept()

@@ -1,21 +1,21 @@
-"""Features of answer distributions: standardized expected scores, with missing answers imputed."""
+"""Features of answer distributions: standardized expected scores, with missing answers imputed.
+
+A question that is not ordinal enters by the probabilities of its options: its values mean nothing. Of two options the
+first says all; of more, each has its column, though one could be worked out from the others: without one of them,
+shrinkage would depend on the options' order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
-
-Coding = Literal["expected", "options"]
-"""How an ordinal question enters: by its expected score, or by the probability of every option. One that is not ordinal
-always enters by its options: its values mean nothing. Of two options the first says all; of more, each has its column,
-though one could be worked out from the others: without one of them, shrinkage would depend on the options' order."""
 
 LEAST_SPREAD = 1e-3
 """A column whose standard deviation is less, a score's as a share of its scale, is left out: it says nothing."""
@@ -34,7 +34,6 @@ class Inputs:
 
     Attributes:
         questionnaire: What X is about.
-        coding: How ordinal questions enter.
         kept: Which columns vary, of all that there could be `[column]`.
         gaussian: Of the columns that can be missing, standardized by the training rows' mean and spread.
         mean: Of the kept columns `[input]`.
@@ -42,7 +41,6 @@ class Inputs:
     """
 
     questionnaire: Questionnaire
-    coding: Coding
     kept: Floats
     mean: Floats
     spread: Floats
@@ -55,13 +53,13 @@ class Inputs:
 
     def of(self, X: Floats) -> Filled:
         """Return inputs `[row, input]`; a missing answer is what is expected given the others."""
-        columns, absent = _columns(X, self.questionnaire, self.coding)
+        columns, absent = _columns(X, self.questionnaire)
         kept = self.kept.astype(bool)
         return self.gaussian.filled(_standard(columns, absent, kept, self.mean, self.spread))
 
     def names(self) -> tuple[str, ...]:
         """Return the question of each input `[input]`."""
-        every = _names(self.questionnaire, self.coding)
+        every = _names(self.questionnaire)
         return tuple(name for name, kept in zip(every, self.kept, strict=True) if kept)
 
     def arrays(self) -> dict[str, Any]:
@@ -70,49 +68,40 @@ class Inputs:
         return own | {"gaussian_mean": self.gaussian.mean, "gaussian_covariance": self.gaussian.covariance}
 
 
-def inputs_of(
-    X: Floats, questionnaire: Questionnaire, coding: Coding = "expected", only: Sequence[str] | None = None
-) -> Inputs:
+def inputs_of(X: Floats, questionnaire: Questionnaire, only: Sequence[str] | None = None) -> Inputs:
     """Learn means, spreads and what goes with what from training rows.
 
     Args:
         only: Ids of the questions that are looked at; None: all that are asked.
-
-    Raises:
-        WrongUse: One of these is not asked.
     """
-    if strangers := sorted(set(only or ()) - set(questionnaire.blocks)):
-        raise WrongUse(
-            f"question {strangers[0]!r} is not asked", remedy=f"use some of {', '.join(questionnaire.blocks)}"
-        )
-    columns, absent = _columns(X, questionnaire, coding)
+    columns, absent = _columns(X, questionnaire)
     seen = np.where(absent, np.nan, columns)
     counts = np.maximum((~np.isnan(seen)).sum(axis=0), 1)
     mean = np.nansum(seen, axis=0) / counts
     spread = np.sqrt(np.nansum((seen - mean) ** 2, axis=0) / counts)
-    wanted = [only is None or name in only for name in _names(questionnaire, coding)]
-    kept = (spread > _least_spread(questionnaire, coding)) & np.array(wanted, dtype=bool)
+    wanted = [only is None or name in only for name in _names(questionnaire)]
+    kept = (spread > _least_spread(questionnaire)) & np.array(wanted, dtype=bool)
     standard = _standard(columns, absent, kept, mean[kept], spread[kept])
-    return Inputs(questionnaire, coding, kept.astype(np.float64), mean[kept], spread[kept], Gaussian.learned(standard))
+    return Inputs(questionnaire, kept.astype(np.float64), mean[kept], spread[kept], Gaussian.learned(standard))
 
 
-def inputs_from(questionnaire: Questionnaire, coding: Coding, arrays: dict[str, Any]) -> Inputs:
+def inputs_from(questionnaire: Questionnaire, arrays: dict[str, Any]) -> Inputs:
     """Restore inputs from the result of `Inputs.arrays`.
 
     Raises:
         WrongUse: The answers enter otherwise here, as those to class questions did before all their options entered.
     """
-    then, now = len(arrays["kept"]), len(_names(questionnaire, coding))
+    then, now = len(arrays["kept"]), len(_names(questionnaire))
     if then != now:
         raise WrongUse(
             f"it was fitted to answers in {then} columns, and its questions have {now} here",
             remedy="use the pollex that fitted it",
         )
     gaussian = Gaussian(arrays["gaussian_mean"], arrays["gaussian_covariance"])
-    return Inputs(questionnaire, coding, arrays["kept"], arrays["mean"], arrays["spread"], gaussian)
+    return Inputs(questionnaire, arrays["kept"], arrays["mean"], arrays["spread"], gaussian)
 
 
-def _columns(X: Floats, questionnaire: Questionnaire, coding: Coding) -> tuple[Floats, Bools]:
+def _columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, Bools]:
     """Compute all possible columns, and a mask of inapplicable ones `[row, column]`."""
     if not questionnaire.asked:
         return np.zeros((len(X), 0)), np.zeros((len(X), 0), dtype=bool)
@@ -121,7 +110,7 @@ def _columns(X: Floats, questionnaire: Questionnaire, coding: Coding) -> tuple[F
     for place, (scale, block) in enumerate(zip(questionnaire.asked, questionnaire.blocks.values(), strict=True)):
         z = mass[:, [place]]
         shares = np.divide(X[:, block], z, out=np.zeros_like(X[:, block]), where=z != 0)
-        parts.append(expected[:, [place]] if _by_score(scale, coding) else shares[:, : _columns_of(scale, coding)])
+        parts.append(expected[:, [place]] if scale.ordinal else shares[:, : _columns_of(scale)])
     # NaN != 0, so that what is missing stays NaN; what does not apply has an indicator, and stands at the mean
     indicator = np.where(np.isnan(mass), np.nan, mass == 0)
     places = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
@@ -136,29 +125,23 @@ def _standard(columns: Floats, absent: Bools, kept: Bools, mean: Floats, spread:
     return np.asarray(np.where(absent[:, kept], 0.0, standard))
 
 
-def _least_spread(questionnaire: Questionnaire, coding: Coding) -> Floats:
+def _least_spread(questionnaire: Questionnaire) -> Floats:
     """Return the minimum standard deviation of each column `[column]`."""
     asked = questionnaire.asked
-    ranges = [
-        float(np.ptp(s.values)) if _by_score(s, coding) else 1.0 for s in asked for _ in range(_columns_of(s, coding))
-    ]
+    ranges = [float(np.ptp(s.values)) if s.ordinal else 1.0 for s in asked for _ in range(_columns_of(s))]
     masses = np.full(len(asked), LEAST_MASS_SPREAD)
     return np.concatenate([LEAST_SPREAD * np.array(ranges), masses, np.full(len(asked), LEAST_SPREAD)])
 
 
-def _names(questionnaire: Questionnaire, coding: Coding) -> Sequence[str]:
+def _names(questionnaire: Questionnaire) -> Sequence[str]:
     asked = questionnaire.asked
-    scores = [s.question for s in asked for _ in range(_columns_of(s, coding))]
+    scores = [s.question for s in asked for _ in range(_columns_of(s))]
     return [*scores, *(s.question for s in asked), *(s.question for s in asked)]
 
 
-def _columns_of(scale: Scale, coding: Coding) -> int:
+def _columns_of(scale: Scale) -> int:
     """Count the columns of a question's answer."""
-    return 1 if _by_score(scale, coding) or len(scale.values) == 2 else len(scale.values)
-
-
-def _by_score(scale: Scale, coding: Coding) -> bool:
-    return scale.ordinal and coding == "expected"
+    return 1 if scale.ordinal or len(scale.values) == 2 else len(scale.values)
 
 
 ROUNDS = 25

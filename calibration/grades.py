@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,7 +98,6 @@ def compare_grades(
     judges: Judges,
     together: Ints,
     rng: np.random.Generator,
-    progress: Callable[[], None] = lambda: None,
 ) -> GradeComparison:
     """Fit the network and the linear model without each fold, measure both there, and choose.
 
@@ -119,7 +118,6 @@ def compare_grades(
                 name, fold.answers[known], fold.signs, grades[known], scales, who, groups=together[known]
             )
             proba[name][fold.out] = model.predict_proba(flat(fold.answers[fold.out]))
-        progress()
     given = np.searchsorted(scales[0].values, grades[there, 0])
     losses = {name: clipped_log_losses(p[there], given) for name, p in proba.items()}
     chosen, why = _choice(losses, together[there], NETWORK)

@@ -1,21 +1,20 @@
 """Leverage: how much the main answer would rise with another question's answer.
 
 Source: Hashemi et al. 2024 (LLM-Rubric), appendix A, doi:10.18653/v1/2024.acl-long.745: the leverage of question i on
-a text x is (∇x ŷ0 · ∇x ŷi) / (∇x ŷi · ∇x ŷi), where ŷ0 and ŷi are the expected answers to the main question and to i.
+a text x is (∇x ŷ0 · ∇x ŷi) / (∇x ŷi · ∇x ŷi). Here ŷ0 is the expected answer to the main question as the model predicts
+it, and ŷi the expected answer to i that x itself has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.calibration.judgments import codes_of, one_a_row
-from pollex.calibration.questionnaire import Questionnaire
-from pollex.errors import WrongUse
-from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.calibration.judgments import NOBODY
+from pollex.calibration.questionnaire import Questionnaire, Scale
+from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import FEWEST, interval_bounds
 
 if TYPE_CHECKING:
@@ -27,16 +26,7 @@ STEP = 1e-3
 CELLS = 4_000_000
 """Numbers of X that are in memory at once while they are moved."""
 
-Whose = Literal["judges", "asked"]
-"""Whose answer to question i is gained on: what judges say, as the model predicts it, or what X says itself."""
-
-
-@runtime_checkable
-class Differentiable(Protocol):
-    """A model that knows its own gradient."""
-
-    def gradient(self, X: Floats, judges: Ints, question: int) -> Floats:
-        """Compute ∇x of the expected answer `[row, column]`; judges are codes."""
+RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -60,28 +50,17 @@ class Leverage:
     undefined: str = ""
 
 
-def leverages(
-    model: JudgedEstimator,
-    X: Any,
-    rng: np.random.Generator,
-    judges: Sequence[Any] | None = None,
-    whose: Whose = "judges",
-    resamples: int = 1000,
-) -> list[Leverage]:
-    """Compute the leverage of every other question, in the questionnaire's order.
+def leverages(model: JudgedEstimator, X: Any, rng: np.random.Generator) -> list[Leverage]:
+    """Compute the leverage of every other question, in the questionnaire's order, on the answer of somebody unknown.
 
     Args:
         model: Fitted.
         X: Texts `[row, question × option]`.
-        judges: Whose main answer it is `[row]`; None: somebody unknown.
-        whose: `judges`: gain on what the model predicts that judges answer to i, which it must have learned. `asked`:
-            gain on the answer to i that stands in X.
     """
     sheet = model.questionnaire_
     rows = sheet.checked(X)
-    others = [scale.question for scale in sheet.scales if scale.question != sheet.main]
-    main = gradient(model, rows, judges)
-    return [_leverage(model, rows, main, question, judges, whose, rng, resamples) for question in others]
+    main = gradient(model, rows)
+    return [_leverage(sheet, rows, main, scale, rng) for scale in sheet.scales if scale.question != sheet.main]
 
 
 def per_text(main: Floats, other: Floats) -> Floats:
@@ -91,27 +70,15 @@ def per_text(main: Floats, other: Floats) -> Floats:
     return found
 
 
-def gradient(
-    model: JudgedEstimator, X: Any, judges: Sequence[Any] | None = None, question: str | None = None
-) -> Floats:
-    """Compute ∇x of the expected answer to a question `[row, column]`.
+def gradient(model: JudgedEstimator, X: Floats) -> Floats:
+    """Compute ∇x of the expected main answer `[row, column]`, by differences.
 
-    The model's own gradient where it has one, else differences. Columns of a question that is missing in a row, or
-    does not apply, have none: 0.
-
-    Raises:
-        WrongUse: The model can't predict the question.
+    Columns of a question that is missing in a row, or does not apply, have none: 0.
     """
-    sheet = model.questionnaire_
-    rows = sheet.checked(X)
-    codes, place = codes_of(one_a_row(judges, len(rows)), model.judges_), sheet.index(question)
-    if isinstance(model, Differentiable):
-        found: Floats = model.gradient(rows, codes, place)
-    else:
-        portion = max(1, CELLS // (2 * max(1, sheet.width) ** 2))
-        parts = [slice(start, start + portion) for start in range(0, len(rows), portion)] or [slice(0)]
-        found = np.concatenate([_differences(model, rows[part], codes[part], place) for part in parts])
-    return np.where(_applies(sheet, rows), found, 0.0)
+    portion = max(1, CELLS // (2 * max(1, model.questionnaire_.width) ** 2))
+    parts = [X[start : start + portion] for start in range(0, len(X), portion)] or [X]
+    found = np.concatenate([_differences(model, part) for part in parts])
+    return np.where(_applies(model.questionnaire_, X), found, 0.0)
 
 
 def asked_gradient(sheet: Questionnaire, X: Floats, question: str) -> Floats:
@@ -124,40 +91,25 @@ def asked_gradient(sheet: Questionnaire, X: Floats, question: str) -> Floats:
     return out
 
 
-def _leverage(
-    model: JudgedEstimator,
-    X: Floats,
-    main: Floats,
-    question: str,
-    judges: Sequence[Any] | None,
-    whose: Whose,
-    rng: np.random.Generator,
-    resamples: int,
-) -> Leverage:
-    sheet = model.questionnaire_
+def _leverage(sheet: Questionnaire, X: Floats, main: Floats, scale: Scale, rng: np.random.Generator) -> Leverage:
+    question = scale.question
     if not sheet.scale().ordinal:
         return Leverage(question, undefined="the main question's options are not ordered: there is nothing to raise")
-    if not sheet.scale(question).ordinal:
+    if not scale.ordinal:
         return Leverage(question, undefined="its options are not ordered: there is no unit to gain")
-    if whose == "asked" and question not in sheet.blocks:
+    if not scale.asked:
         return Leverage(question, undefined="it is not asked")
-    try:
-        other = asked_gradient(sheet, X, question) if whose == "asked" else gradient(model, X, judges, question)
-    except WrongUse as error:
-        return Leverage(question, undefined=error.what)
-    values = per_text(main, other)
-    return _summary(question, values[~np.isnan(values)], rng, resamples)
+    values = per_text(main, asked_gradient(sheet, X, question))
+    values = values[~np.isnan(values)]
+    n = len(values)
+    if n < 2:
+        return Leverage(question, n=n, undefined="its answer depends on x in fewer than two texts")
+    drawn = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+    low, high = interval_bounds(drawn @ values / n, n) if n >= FEWEST else (None, None)
+    return Leverage(question, float(values.mean()), low, high, float(values.std(ddof=1)), n)
 
 
-def _summary(question: str, values: Floats, rng: np.random.Generator, resamples: int) -> Leverage:
-    if len(values) < 2:
-        return Leverage(question, n=len(values), undefined="its answer depends on x in fewer than two texts")
-    drawn = rng.multinomial(len(values), np.full(len(values), 1 / len(values)), size=resamples)
-    low, high = interval_bounds(drawn @ values / len(values), len(values)) if len(values) >= FEWEST else (None, None)
-    return Leverage(question, float(values.mean()), low, high, float(values.std(ddof=1)), len(values))
-
-
-def _differences(model: JudgedEstimator, X: Floats, judges: Ints, place: int) -> Floats:
+def _differences(model: JudgedEstimator, X: Floats) -> Floats:
     """Compute central differences in one call; one-sided near probability 0.
 
     Past the checks of `predict`: a block that sums to 1 must be let a little over it.
@@ -167,8 +119,9 @@ def _differences(model: JudgedEstimator, X: Floats, judges: Ints, place: int) ->
     diagonal = np.arange(width)
     moved[:, 0, diagonal, diagonal] = np.maximum(X - STEP, 0.0)
     moved[:, 1, diagonal, diagonal] = X + STEP
-    distribution = model._distribution(moved.reshape(-1, width), np.repeat(judges, 2 * width), place)
-    values = distribution @ np.array(model.questionnaire_.scales[place].values)
+    nobody = np.full(2 * width * len(X), NOBODY)
+    distribution = model._distribution(moved.reshape(-1, width), nobody, model.questionnaire_.index())
+    values = distribution @ np.array(model.questionnaire_.scale().values)
     below, above = values.reshape(len(X), 2, width).transpose(1, 0, 2)
     found: Floats = (above - below) / (X + STEP - np.maximum(X - STEP, 0.0))
     return found

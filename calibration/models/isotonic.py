@@ -10,7 +10,6 @@ from sklearn.isotonic import IsotonicRegression
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.models.baselines import own_block
-from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
 Curves = tuple[Floats, Floats]
@@ -38,11 +37,7 @@ class IsotonicByJudge(JudgedEstimator):
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         question = self.questionnaire_.index()
-        if not self.questionnaire_.scale().ordinal:
-            raise WrongUse(
-                f"the main question {self.questionnaire_.main!r} is not ordinal, so nothing can rise with it",
-                remedy="give its options in order and say so, or use the calibration network",
-            )
+        self._require_order("nothing can rise with it")
         own = y.of_question(question)
         scores = self._scores(X, question)[own.row]
         usable = ~np.isnan(scores)
@@ -67,11 +62,7 @@ class IsotonicByJudge(JudgedEstimator):
         return (answers[:, None] > np.arange(options - 1)).astype(np.float64)
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
-        if question != self.questionnaire_.index():
-            raise WrongUse(
-                f"question {self.questionnaire_.scales[question].question!r} was not learned: only the main one is",
-                remedy="fit with it as the main question",
-            )
+        self._require_main(question)
         scores = self._scores(X, question)
         above = self.share_ * _read(self.curves_[-1], scores, self.above_) + (1 - self.share_) * self.above_
         for judge in np.unique(judges[judges >= 0]).tolist():

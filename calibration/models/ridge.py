@@ -9,9 +9,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
 from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.features import Coding, Inputs, inputs_from, inputs_of
+from pollex.calibration.features import Inputs, inputs_from, inputs_of
 from pollex.calibration.judgments import Judgments
-from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
 LEAST = 1e-9
@@ -29,19 +28,17 @@ class RidgeWithJudge(JudgedEstimator):
     Args:
         shared: Penalty on the slopes, of standardized inputs.
         judges: Penalty on the judges' intercepts; None leaves them out.
-        coding: How ordinal questions enter: by their expected score, or by the probabilities of their options.
     """
 
     title: ClassVar[str] = "ridge with judge"
 
-    def __init__(self, shared: float = 30.0, judges: float | None = 5.0, coding: Coding = "expected") -> None:
+    def __init__(self, shared: float = 30.0, judges: float | None = 5.0) -> None:
         self.shared = shared
         self.judges = judges
-        self.coding = coding
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
-        self._require_order()
-        self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_, self.coding)
+        self._require_order("its answers have no mean")
+        self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_)
         own = y.of_question(self.questionnaire_.index())
         target = self._values()[own.answer]
         D = self._design(self.inputs_.of(X).rows[own.row], own.judge)
@@ -51,13 +48,6 @@ class RidgeWithJudge(JudgedEstimator):
         hat = ((D @ np.linalg.inv(gram)) * D).sum(axis=1)
         left_out = target - (target - D @ self.weights_) / np.maximum(1 - hat, LEAST)
         self.deviation_: Floats = np.array([_deviation(left_out, own.answer, self._midpoints())])
-
-    def _require_order(self) -> None:
-        if not self.questionnaire_.scale().ordinal:
-            raise WrongUse(
-                f"the main question {self.questionnaire_.main!r} is not ordinal, so its answers have no mean",
-                remedy="give its options in order and say so, or use the calibration network",
-            )
 
     def _design(self, F: Floats, judges: Ints) -> Floats:
         """Return ones, inputs, and the judges' indicators `[judgment, 1 + input + judge]`."""
@@ -77,11 +67,7 @@ class RidgeWithJudge(JudgedEstimator):
         return np.asarray((values[1:] + values[:-1]) / 2)
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
-        if question != self.questionnaire_.index():
-            raise WrongUse(
-                f"question {self.questionnaire_.scales[question].question!r} was not learned: only the main one is",
-                remedy="fit with it as the main question",
-            )
+        self._require_main(question)
         mean = self._design(self.inputs_.of(X).rows, judges) @ self.weights_
         return cut_normal(mean, float(self.deviation_[0]), self._midpoints())
 
@@ -89,7 +75,7 @@ class RidgeWithJudge(JudgedEstimator):
         return State({}, self.inputs_.arrays() | {name: getattr(self, f"{name}_") for name in LEARNT})
 
     def _restore(self, state: State) -> None:
-        self.inputs_ = inputs_from(self.questionnaire_, self.coding, state.arrays)
+        self.inputs_ = inputs_from(self.questionnaire_, state.arrays)
         self.weights_, self.deviation_ = (state.arrays[name] for name in LEARNT)
 
 

@@ -69,7 +69,10 @@ class WeightedSum(JudgedEstimator):
         self.intercepts = intercepts
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
-        self._require_order()
+        self._require_order("a cumulative link needs an order")
+        asked = len(self.questionnaire_.asked)
+        if self.signs is not None and len(self.signs) != asked:
+            raise WrongUse(f"{len(self.signs)} signs for {asked} questions asked", remedy="give one sign a question")
         signed = self._signed(X)
         counts = np.maximum((~np.isnan(signed)).sum(axis=0), 1)
         self.mean_: Floats = np.nansum(signed, axis=0) / counts
@@ -80,16 +83,6 @@ class WeightedSum(JudgedEstimator):
         self.weights_ = self.weights_ / deviation if deviation > LEAST_SPREAD else np.zeros_like(self.weights_)
         own = y.of_question(self.questionnaire_.index())
         self.terms_: Terms = self._terms(self._inputs(z)[own.row], own)
-
-    def _require_order(self) -> None:
-        if not self.questionnaire_.scale().ordinal:
-            raise WrongUse(
-                f"the main question {self.questionnaire_.main!r} is not ordinal, and a cumulative link needs an order",
-                remedy="give its options in order and say so, or use the calibration network",
-            )
-        asked = len(self.questionnaire_.asked)
-        if self.signs is not None and len(self.signs) != asked:
-            raise WrongUse(f"{len(self.signs)} signs for {asked} questions asked", remedy="give one sign a question")
 
     def _signed(self, X: Floats) -> Floats:
         """Return signed expected answers `[row, question asked]`; NaN if missing, 0 if left out."""
@@ -132,11 +125,7 @@ class WeightedSum(JudgedEstimator):
         )
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
-        if question != self.questionnaire_.index():
-            raise WrongUse(
-                f"question {self.questionnaire_.scales[question].question!r} was not learned",
-                remedy=f"ask for the main one, {self.questionnaire_.main!r}",
-            )
+        self._require_main(question)
         return distribution(self.terms_, self._inputs(self._standard(self._signed(X))), judges)
 
     def _state(self) -> State:

@@ -19,12 +19,17 @@ from pollex.calibration.crossfit import assign_folds
 from pollex.calibration.judgments import AnswerMatrix
 from pollex.calibration.model_choice import standard_error
 from pollex.calibration.network.batched import NetworkBatch, Penalty, table_of, without_bias_unit
-from pollex.calibration.network.grid import BATCHES, EPOCHS, RATES, UNITS
 from pollex.calibration.network.sweep import Recipe, SettingsGroup, Sweep, weights_of
 from pollex.calibration.network.training import Heads, TrainingData, one_thread
 from pollex.calibration.network.weights import Weights
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
+
+UNITS = (10, 25, 50, 100)
+BATCHES = (32, 64, 128, 256)
+RATES = (1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
+EPOCHS = (5, 10, 20, 30, 40, 50)
+"""The paper's grid: 16,128 settings."""
 
 FOLDS = 5
 THINNED = 3
@@ -101,8 +106,6 @@ def best_of(trials: Sequence[Trial]) -> Trial:
 
 def draws(count: int, sheets: int, rng: np.random.Generator) -> list[SettingsGroup]:
     """Draw distinct settings from the grid, with all numbers of epochs.
-
-    None if there are fewer sheets than the smallest batch has.
 
     None where there are fewer sheets than the smallest batch has.
     """

@@ -28,14 +28,12 @@ class JudgmentTable:
         questionnaire: The questions of the answers, then those that only people answer.
         groups: By column of the table, the value of each text of the answers; empty where it has none.
         faults: What was left out, or is worth knowing.
-        incomplete: Text and judge of the rows that have an empty cell where an answer should be.
     """
 
     judgments: Judgments
     questionnaire: Questionnaire
     groups: Mapping[str, tuple[str, ...]]
     faults: tuple[Fault, ...] = ()
-    incomplete: tuple[tuple[str, str | None], ...] = ()
 
 
 def judgment_table(
@@ -79,7 +77,7 @@ def judgment_table(
     judgments, same = _informative(judgments, questionnaire)
     groups, several = groups_of(records, answers.texts)
     faults += [*same, *several, *_doubled(judgments, answers), *_rare(judgments), *_blank(records)]
-    return JudgmentTable(judgments, questionnaire, groups, tuple(faults), _incomplete(records))
+    return JudgmentTable(judgments, questionnaire, groups, tuple(faults))
 
 
 def _require_joined(records: Records, answers: AnswerTable, row: Ints) -> None:
@@ -218,14 +216,3 @@ def _blank(records: Records) -> list[Fault]:
     rows = np.array(records.blank, dtype=np.int64)
     what = "with an empty cell where an answer should be: other answers there count"
     return fault("row", what, rows, lambda n: place_of(records.rows[n]), left_out=False)
-
-
-def _incomplete(records: Records) -> tuple[tuple[str, str | None], ...]:
-    """Return text and judge of rows with an empty cell besides other answers."""
-    blank = set(records.blank)
-    found = {
-        row: (text, judge)
-        for row, text, judge in zip(records.row, records.text, records.judge, strict=True)
-        if row in blank
-    }
-    return tuple(found[row] for row in sorted(found))

@@ -76,8 +76,7 @@ def read_judgments(
     joined = {*answers.texts, *(scale.question for scale in answers.scales)}
     records, bad_rows = _records(sources, "judgments", joined)
     table = judgment_table(records, answers, main=main, nominal=nominal, questionnaire=questionnaire)
-    faults = (*bad_rows, *table.faults)
-    return JudgmentTable(table.judgments, table.questionnaire, table.groups, faults, table.incomplete)
+    return JudgmentTable(table.judgments, table.questionnaire, table.groups, (*bad_rows, *table.faults))
 
 
 def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tuple[Records, list[Fault]]:

@@ -53,14 +53,14 @@ class Call:
     apart: bool = False
     on_text: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
 
-    def longer(self, factor: int = 2) -> Call:
-        """Return the call with room for more tokens, to be asked once after `Truncated`.
+    def longer(self) -> Call:
+        """Return the call with room for twice the tokens, to be asked once after `Truncated`.
 
         It has another key and is paid for again.
         """
         if self.max_tokens is None:
             return self
-        return replace(self, max_tokens=self.max_tokens * factor)
+        return replace(self, max_tokens=2 * self.max_tokens)
 
     def payload(self, model: str, extra: Mapping[str, Any]) -> dict[str, Any]:
         """Return the request's JSON body; `extra` fields come last and win."""
@@ -106,7 +106,7 @@ class Request:
 
 
 def request_for(place: str, model: str, call: Call, extra: Mapping[str, Any] | None = None) -> Request:
-    """Return the body to send and its key.
+    """Return the body to send and its key: SHA-256 (hex) of place, body and replicate, all that the answer depends on.
 
     The JSON is canonical by construction: fixed field order, no white space. Fields are not sorted, since the order of
     a schema's properties is the order in which models answer, so that two orders are two questions. Lone surrogates,

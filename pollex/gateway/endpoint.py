@@ -149,11 +149,3 @@ def _is_international(url: str) -> bool:
         return bool(httpx2.URL(url).host)
     except (httpx2.InvalidURL, ValueError):
         return False
-
-
-def call_key(endpoint: Endpoint, call: Call) -> str:
-    """SHA-256 (hex) of all that the answer depends on: place, body as sent and replicate.
-
-    Not in it: key, headers, timeouts, retries, concurrency, price, run, stage and item.
-    """
-    return endpoint.request(call).key

@@ -16,7 +16,6 @@ from pollex.gateway.batches.desk import Desk
 from pollex.gateway.budget import Budget, Limits, UsageTable
 from pollex.gateway.calls import Call, Reply, Request
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.inflight import SharedCall
 from pollex.gateway.langchain import ChatModel
 from pollex.gateway.ledger import LEASE, Ledger, StoredCall
 from pollex.gateway.limiter import Limiter
@@ -24,7 +23,7 @@ from pollex.gateway.outage import Outage
 from pollex.gateway.outcomes import ContextExceeded, Failed, Kind, Malformed, Outcome, Usage
 from pollex.gateway.responses import HttpFault, read
 from pollex.gateway.retries import CircuitBreaker, RetryPolicy
-from pollex.gateway.session import Session
+from pollex.gateway.session import Session, SharedCall
 from pollex.gateway.tokens import prompt_ceiling, prompt_estimate
 from pollex.gateway.transport import connect
 from pollex.text import printable

@@ -6,9 +6,10 @@ Models wrap their answer. What is put up with, and nothing else:
 - `<think>…</think>` before the answer; thoughts that never end hold no answer, and tags within it are words of it;
 - prose and code fences around the object;
 - several objects: the last complete one counts;
-- a comma before a closing brace or bracket.
+- a comma before a closing brace or bracket;
+- a key that is named twice with the same answer; with different ones its value is `CONFLICT`.
 
-Nothing is guessed: an object that is cut short, names a key twice or holds NaN or Infinity is no answer.
+Nothing is guessed: an object that is cut short or holds NaN or Infinity is no answer.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 JsonPath = tuple[str | int, ...]
 
@@ -28,6 +29,13 @@ _TRAILING_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
 _MARK = re.compile(_STRING + r'|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _LEAD = re.compile(r"[\s\ufeff]*(?:```\w*\s*)?(?=\{)")
 _MOST_STARTS = 2_000
+
+
+class Conflict:
+    """Marker for answers to one question that disagree."""
+
+
+CONFLICT: Final = Conflict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +153,21 @@ def _blank_comma(match: re.Match[str]) -> str:
     return " " if match.group() == "," else match.group()
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("a key is named twice")
-    return value
+def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for key, value in pairs:
+        merged[key] = value if key not in merged or _agree(merged[key], value) else CONFLICT
+    return merged
+
+
+def _agree(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict) and "answer" in one:
+        return bool(one["answer"] == other.get("answer"))
+    return bool(one == other)
 
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(object_pairs_hook=_merged, parse_constant=_refuse)

@@ -18,7 +18,7 @@ class StoredCall:
     """The last reply that came for a key.
 
     Attributes:
-        key: See `endpoint.call_key`.
+        key: See `calls.request_for`.
         outcome: Facts about the reply, as `replies.Reply.facts` gives them: JSON values.
         raw: The body as it came, with keys blanked out and cut at the cap.
     """

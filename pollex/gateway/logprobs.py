@@ -19,20 +19,6 @@ _ROUNDING = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
-    """Probabilities of labels.
-
-    Attributes:
-        probabilities: One a label, in the labels' order; their sum is at most 1.
-        uncovered: The rest: other words, alternatives that the endpoint didn't list, and beginnings that several labels
-            share on a path that was not taken.
-    """
-
-    probabilities: tuple[float, ...]
-    uncovered: float
-
-
-@dataclass(frozen=True, slots=True)
 class _Choice:
     """One token that might have stood at a place."""
 
@@ -64,11 +50,13 @@ class Tokens:
         """Return how many alternatives are listed for the token at `start` in the text."""
         return len(_listed(self._entries[self._locate(start)[0]]))
 
-    def distribution(self, start: int, labels: Sequence[str]) -> Distribution | None:
-        """Return the distribution over `labels` of the answer at `start` in the text.
+    def distribution(self, start: int, labels: Sequence[str]) -> tuple[float, ...] | None:
+        """Return the probability of each of `labels` for the answer at `start` in the text; their sum is at most 1.
 
         Follows the tokens that were written for as long as more than one label begins with them. At each, every
-        alternative that leaves exactly one label open gives it its probability times that of the path so far.
+        alternative that leaves exactly one label open gives it its probability times that of the path so far. The rest
+        is other words, alternatives that the endpoint didn't list, and beginnings that several labels share on a path
+        that was not taken.
 
         Args:
             start: Offset of the label's first character, after a quote where there is one.
@@ -83,9 +71,8 @@ class Tokens:
         chances = [0.0] * len(labels)
         for label, chance in self._branches(index, lead, wanted):
             chances[label] += chance
-        total = math.fsum(chances)
-        scale = 1.0 / max(total, 1.0)  # rounding alone can bring a sum above 1
-        return Distribution(tuple(chance * scale for chance in chances), max(0.0, 1.0 - total))
+        scale = 1.0 / max(math.fsum(chances), 1.0)  # rounding alone can bring a sum above 1
+        return tuple(chance * scale for chance in chances)
 
     def _locate(self, start: int) -> tuple[int, bytes]:
         """Return the index of the token at `start`, and its bytes before it."""

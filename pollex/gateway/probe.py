@@ -37,7 +37,6 @@ _SECONDS = 60.0
 async def probe(
     endpoint: Endpoint | ChatModel,
     *,
-    top_logprobs: int = MOST_ALTERNATIVES,
     max_wait: float = 0.0,
     backoff: float = 0.5,
 ) -> Capabilities:
@@ -55,7 +54,7 @@ async def probe(
         remedy = "set OPENAI_API_KEY, or name another server"
         raise ModelRefused("no API key is set", where=endpoint.shown, remedy=remedy, option="base_url")
     bench = _Bench(endpoint, max_wait, backoff)
-    everything = _question(temperature=0.0, seed=1, top_logprobs=top_logprobs)
+    everything = _question(temperature=0.0, seed=1, top_logprobs=MOST_ALTERNATIVES)
     call, outcome = everything, await bench.ask(everything)
     if not _accepted(outcome):
         call = await _narrowed(bench, everything)

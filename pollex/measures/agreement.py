@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from pollex.measures.arrays import Floats, Ints
+from pollex.measures.correlations import kappa_statistic
 from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, measured
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -99,9 +100,7 @@ def _distances(totals: Floats, values: Floats, level: Level) -> Floats:
     return np.asarray((middles[:, :, None] - middles[:, None, :]) ** 2)
 
 
-def weighted_kappa(
-    one: Floats, other: Floats, unit: Ints, rng: np.random.Generator | None = None, resamples: int = RESAMPLES
-) -> Figure:
+def weighted_kappa(one: Floats, other: Floats, unit: Ints, rng: np.random.Generator | None = None) -> Figure:
     """Compute Cohen's κ with quadratic weights between two sets of answers to the same questions.
 
     Args:
@@ -109,16 +108,7 @@ def weighted_kappa(
         other: Those of the other set `[answer]`.
         unit: What each answer belongs to and is resampled with `[answer]`.
 
-    Source: Cohen 1968, doi:10.1037/h0026256; with quadratic weights it needs moments only.
+    Source: Cohen 1968, doi:10.1037/h0026256.
     """
-    columns = np.stack([np.ones(len(one)), one, other, one**2, other**2, one * other], axis=1)
-
-    def statistic(weights: Floats) -> Floats:
-        n, first, second, squares, other_squares, products = (weights @ columns).T
-        seen = squares + other_squares - 2 * products
-        by_chance = squares + other_squares - 2 * first * second / np.maximum(n, 1)
-        ratio: Floats = np.divide(seen, by_chance, out=np.full(len(n), np.nan), where=by_chance > 1e-12)
-        return 1 - ratio
-
-    measure = Measure(statistic, "no answers" if not len(one) else "", "all answers are alike")
-    return measured({"kappa": measure}, unit, rng, resamples)["kappa"]
+    measure = Measure(kappa_statistic(one, other), empty="all answers are alike")
+    return measured({"kappa": measure}, unit, rng)["kappa"]

@@ -87,14 +87,10 @@ def interval_alpha_statistic(x: Floats, y: Floats) -> Statistic:
     return statistic
 
 
-def kappa_statistic(x: Ints, y: Ints) -> Statistic:
+def kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
     """Make Cohen's kappa with quadratic weights a statistic: 1 − E(x−y)² / E(x−y′)².
 
-    Here y′ is drawn independently of x.
-
-    Args:
-        x: Places of options `[judgment]`.
-        y: Places of options `[judgment]`.
+    Here y′ is drawn independently of x; both are values, or places of options `[judgment]`.
     """
     a, b = x.astype(float), y.astype(float)
     columns = np.stack([a, b, a * a, b * b, a * b], axis=1)

@@ -125,7 +125,6 @@ def assess_each(
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
     smece_resamples: int = SMECE_RESAMPLES,
-    smooth: bool = True,
 ) -> dict[Hashable, Assessment]:
     """Measure each judge, or each subgroup, by itself.
 
@@ -134,7 +133,7 @@ def assess_each(
     """
     codes = np.array([{label: code for code, label in enumerate(dict.fromkeys(of))}[label] for label in of], int)
     return {
-        label: assess(predictions.where(codes == code), rng, resamples, smece_resamples, smooth)
+        label: assess(predictions.where(codes == code), rng, resamples, smece_resamples)
         for code, label in enumerate(dict.fromkeys(of))
     }
 

@@ -15,14 +15,14 @@ from pollex.measures.correlations import interval_alpha_statistic, pearson_stati
 from pollex.measures.intervals import LEVEL, RESAMPLES, Figure, Measure, interval_bounds, mean_of, measured, resampled
 
 
-def mean_grade(grades: Floats, rng: np.random.Generator, resamples: int = RESAMPLES) -> Figure:
+def mean_grade(grades: Floats, rng: np.random.Generator) -> Figure:
     """Compute the mean; undefined without grades, without an interval where all are alike.
 
     Args:
         grades: `[text]`, one a text; NaN is a text without one, which counts for nothing.
     """
     given = grades[~np.isnan(grades)]
-    found = measured({"mean": Measure(mean_of(given))}, np.arange(len(given)), rng, resamples)["mean"]
+    found = measured({"mean": Measure(mean_of(given))}, np.arange(len(given)), rng)["mean"]
     # All resamples are alike then, too, and would call the mean certain.
     return replace(found, low=None, high=None) if len(given) and np.ptp(given) == 0 else found
 
@@ -39,7 +39,7 @@ def cumulative(grades: Floats, levels: Floats) -> Floats:
     return np.asarray(np.searchsorted(np.sort(given), levels, side="right") / len(given), float)
 
 
-def paired(grades: Floats, human: Floats, rng: np.random.Generator, resamples: int = RESAMPLES) -> dict[str, Figure]:
+def paired(grades: Floats, human: Floats, rng: np.random.Generator) -> dict[str, Figure]:
     """Compute how far a judge's grades agree with people's of the same texts: Pearson, Spearman, Krippendorff's alpha.
 
     Distributions may be alike where right grades are given to wrong answers; these then are near 0 or below.
@@ -53,7 +53,7 @@ def paired(grades: Floats, human: Floats, rng: np.random.Generator, resamples: i
     why = "one of them gives all the same grade"
     measures = {"pearson": pearson_statistic, "spearman": spearman_statistic, "alpha": interval_alpha_statistic}
     measured_ = {name: Measure(make(x, y), empty=why) for name, make in measures.items()}
-    found = measured(measured_, np.arange(len(x)), rng, resamples)
+    found = measured(measured_, np.arange(len(x)), rng)
     # All resamples of grades that are the same are perfect, too, which doesn't make it certain.
     return {name: replace(one, low=None, high=None) for name, one in found.items()} if (x == y).all() else found
 

@@ -12,9 +12,10 @@ from itertools import product
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import norm, t
+from scipy.stats import false_discovery_control, norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.intervals import LEVEL
 
 FEW = 20
 """Users below which signs of whole users are flipped in place of Student's t."""
@@ -66,18 +67,17 @@ def z_of(values: Floats) -> Floats:
     return np.asarray(np.sign(ratio) * norm.isf(np.maximum(t.sf(np.abs(ratio), n - 1), 1e-300)))
 
 
-def effect(values: Floats, bound: float = NORMAL, n: int = 0, rng: np.random.Generator | None = None) -> PairedEffect:
+def effect(values: Floats, bound: float = NORMAL, n: int = 0) -> PairedEffect:
     """Estimate the effect from each user's mean difference, with the interval of a look's bound.
 
     Args:
         values: `[user]`; at least two.
         bound: On |z|.
         n: Contexts behind it.
-        rng: For flips of between 12 and 20 users.
     """
     mean, users = float(values.mean()), len(values)
     if users < FEW:
-        flips = flips_of(users, np.random.default_rng(0) if rng is None else rng)
+        flips = flips_of(users, np.random.default_rng(0))
         level = float(2 * norm.sf(bound))
         low, high = (flipped_end(values, flips, level, side) for side in (-1, 1))
         return PairedEffect(mean, low, high, flipped_z(values, flips), n, users)
@@ -126,32 +126,27 @@ def p_of_drop(values: Floats) -> Floats:
     return np.asarray(norm.cdf(z_of(values)))
 
 
-def called_worse(p: Floats, rate: float = ACCUSED) -> Bools:
+def called_worse(p: Floats) -> Bools:
     """Tell which guardrails are worse `[..., guardrail]`, by Benjamini and Hochberg over the last axis."""
-    ordered = np.sort(p, axis=-1)
-    steps = rate * np.arange(1, p.shape[-1] + 1) / p.shape[-1]
-    threshold = np.where(ordered <= steps, ordered, -1.0).max(axis=-1, keepdims=True)
-    return np.asarray(p <= threshold)
+    return np.asarray(false_discovery_control(p, axis=-1) <= ACCUSED)
 
 
-def cleared(values: Floats, margin: float = MARGIN, level: float = 0.95) -> Bools:
+def cleared(values: Floats, margin: float = MARGIN) -> Bools:
     """Tell whether the lower one-sided bound of an effect is above minus the margin `[...]`, over users."""
-    n = values.shape[-1]
-    error = values.std(axis=-1, ddof=1) / np.sqrt(n)
-    return np.asarray(values.mean(axis=-1) - t.ppf(level, n - 1) * error > -margin)
+    return np.asarray(upper_bound(-values) < margin)
 
 
-def upper_bound(values: Floats, level: float = 0.95) -> Floats:
+def upper_bound(values: Floats) -> Floats:
     """Compute the upper one-sided bound of a mean `[...]` over users."""
     n = values.shape[-1]
-    return np.asarray(values.mean(axis=-1) + t.ppf(level, n - 1) * values.std(axis=-1, ddof=1) / np.sqrt(n))
+    return np.asarray(values.mean(axis=-1) + t.ppf(LEVEL, n - 1) * values.std(axis=-1, ddof=1) / np.sqrt(n))
 
 
-def upper_bound_of_difference(one: Floats, other: Floats, level: float = 0.95) -> Floats:
+def upper_bound_of_difference(one: Floats, other: Floats) -> Floats:
     """Compute the upper one-sided bound of `one`'s mean minus `other`'s `[...]`; their users are different ones."""
     n, m = one.shape[-1], other.shape[-1]
     error = np.sqrt(one.var(axis=-1, ddof=1) / n + other.var(axis=-1, ddof=1) / m)
-    return np.asarray(one.mean(axis=-1) - other.mean(axis=-1) + t.ppf(level, n + m - 2) * error)
+    return np.asarray(one.mean(axis=-1) - other.mean(axis=-1) + t.ppf(LEVEL, n + m - 2) * error)
 
 
 def at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
@@ -186,10 +181,10 @@ def by_length(difference: Floats, ratio: Floats) -> Bools:
     return np.asarray(longer | (value < difference.mean(axis=-1) / 2) | (z < ONE_SIDED))
 
 
-def smallest_effect(spread: float, users: int, bound: float = NORMAL, power: float = 0.8) -> float:
-    """Compute the smallest effect that so many users show with a power.
+def smallest_effect(spread: float, users: int, bound: float = NORMAL) -> float:
+    """Compute the smallest effect that so many users show with a power of .8.
 
     Args:
         spread: Standard deviation of a user's difference.
     """
-    return float((bound + norm.ppf(power)) * spread / np.sqrt(users))
+    return float((bound + norm.ppf(0.8)) * spread / np.sqrt(users))

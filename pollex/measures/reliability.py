@@ -116,21 +116,18 @@ def reliability(
     answer: Ints,
     text: Ints,
     values: tuple[float, ...],
-    rng: np.random.Generator | None = None,
-    smece_resamples: int = SMECE_RESAMPLES,
 ) -> list[Reliability]:
-    """Return a diagram for each answer; none when there are fewer than two judgments.
+    """Return a diagram for each answer, its smECE without an interval; none when there are fewer than two judgments.
 
     Args:
         proba: `[judgment, option]`.
         answer: Place of the option that was chosen `[judgment]`.
         text: Which text each judgment is of `[judgment]`.
         values: What each option is worth.
-        rng: None: without intervals of smECE.
     """
     if len(answer) < 2:
         return []
-    errors = smece(proba, answer, text, rng, smece_resamples)[1]
+    errors = smece(proba, answer, text)[1]
     hits = np.eye(len(values))[answer]
     return [
         Reliability(

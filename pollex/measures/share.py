@@ -107,11 +107,11 @@ class Labeled:
     user_of_rest: Ints | None = None
 
 
-def wilson_share(good: Bools | Floats, method: str, note: str = "") -> Share:
+def wilson_share(good: Bools | Floats, method: str) -> Share:
     """Estimate a share from its labels alone, with Wilson's interval."""
     p, n = float(np.mean(good)), len(good)
     low, high = wilson(p, n)
-    return Share(p, float(low), float(high), float(np.sqrt(p * (1 - p) / n)), n, method, note=note)
+    return Share(p, float(low), float(high), float(np.sqrt(p * (1 - p) / n)), n, method)
 
 
 def share_at_random(labeled: Labeled, level: float = LEVEL) -> Share:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import false_discovery_control, norm
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure, Measure, Statistic, measured, ratio
@@ -38,7 +38,7 @@ def _difference(values: Floats, second: Bools) -> Statistic:
     return statistic
 
 
-def moved(found: Mapping[str, Figure], alpha: float = ALPHA) -> frozenset[str]:
+def moved(found: Mapping[str, Figure]) -> frozenset[str]:
     """Return the names with significant differences, with the false discovery rate bounded.
 
     Source: Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x; p-values by the width of the interval.
@@ -48,17 +48,16 @@ def moved(found: Mapping[str, Figure], alpha: float = ALPHA) -> frozenset[str]:
         if one.value is None or one.low is None or one.high is None:
             continue
         half = (one.high - one.low) / 2
-        p[name] = float(2 * norm.sf(abs(one.value) / half * norm.ppf(1 - alpha / 2))) if half else float(not one.value)
-    order = sorted(p, key=lambda name: p[name])
-    last = max((place for place, name in enumerate(order, 1) if p[name] <= alpha * place / len(order)), default=0)
-    return frozenset(order[:last])
+        p[name] = float(2 * norm.sf(abs(one.value) / half * norm.ppf(1 - ALPHA / 2))) if half else float(not one.value)
+    adjusted = false_discovery_control(list(p.values())) if p else ()
+    return frozenset(name for name, one in zip(p, adjusted, strict=True) if one <= ALPHA)
 
 
-def conversations_for_difference(difference: float, spread: float, power: float = 0.8) -> int:
-    """Count the conversations a side that find a difference of means.
+def conversations_for_difference(difference: float, spread: float) -> int:
+    """Count the conversations a side that find a difference of means with a power of .8.
 
     Args:
         spread: Standard deviation of one conversation.
     """
-    reach = float(norm.ppf(1 - ALPHA / 2) + norm.ppf(power))
+    reach = float(norm.ppf(1 - ALPHA / 2) + norm.ppf(0.8))
     return int(np.ceil(2 * (spread * reach / difference) ** 2))

@@ -9,11 +9,10 @@ from urllib.parse import urlsplit
 
 from pollex.errors import WrongUse
 from pollex.gateway.batches.anthropic import AnthropicBatches
-from pollex.gateway.batches.desk import Desk
+from pollex.gateway.batches.desk import Desk, Round
 from pollex.gateway.batches.files import FileBatches
 from pollex.gateway.batches.openai import OpenAIBatches
 from pollex.gateway.batches.provider import Provider
-from pollex.gateway.batches.round import Round
 from pollex.gateway.endpoint import Endpoint
 from pollex.store.batches import StoreBook
 

@@ -186,15 +186,7 @@ def data_of(
         agreement=agreement_of(bench),
         choice=choice_of(model),
         compared=(own, *kept(bench, model, predictions, seen), *baselines(bench, model, predictions)),
-        reliabilities=tuple(
-            reliability(
-                predictions.proba,
-                given.answer,
-                given.row,
-                scale.values,
-                smece_resamples=0,  # these intervals are in the figures
-            )
-        ),
+        reliabilities=tuple(reliability(predictions.proba, given.answer, given.row, scale.values)),
         subgroups=subgroups_of(bench, predictions, table, judged),
         mesh=mesh,
         responses=responses,
@@ -333,7 +325,7 @@ def leverages_of(model: JudgedEstimator, bench: Bench) -> tuple[Leverage, ...]:
     ratio of their gradients means nothing.
     """
     with stage(bench.progress, "Leverage"):
-        return tuple(leverages(model, bench.X, bench.rng, whose="asked"))
+        return tuple(leverages(model, bench.X, bench.rng))
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import UNREADABLE, BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_apart, require_format, require_writable
-from pollex.gateway.batches.round import Round
+from pollex.gateway.batches.desk import Round
 from pollex.gateway.budget import Budget
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Outcome

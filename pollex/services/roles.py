@@ -26,7 +26,7 @@ from pollex.services.options import ModelOptions
 from pollex.services.runs import RunSettings
 
 if TYPE_CHECKING:
-    from pollex.gateway.batches.round import Round
+    from pollex.gateway.batches.desk import Round
     from pollex.gateway.capabilities import Capabilities
     from pollex.gateway.gateway import Gateway
     from pollex.store.spans import Tracer

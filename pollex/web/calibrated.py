@@ -103,7 +103,7 @@ def reliability_of(lens: Lens) -> Reliability | None:
     if len(rows) > MOST:
         rows = np.random.default_rng(0).choice(rows, MOST, replace=False)
     p, up = lens.probability[rows], lens.label[rows]
-    diagrams = reliability(np.column_stack([1 - p, p]), up, np.arange(len(rows)), (0.0, 1.0), smece_resamples=0)
+    diagrams = reliability(np.column_stack([1 - p, p]), up, np.arange(len(rows)), (0.0, 1.0))
     return diagrams[1] if diagrams else None
 
 

@@ -129,7 +129,7 @@ def disjoint(sets: Sequence[Any], count: int) -> list[list[int]]:
     taken: set[int] = set()
     found = []
     for named in sets:
-        fresh = [i for i in dict.fromkeys(numbers(named)) if 1 <= i <= count and i not in taken]
+        fresh = [i for i in numbers(named, range(1, count + 1)) if i not in taken]
         if len(fresh) > 1:
             taken.update(fresh)
             found.append(fresh)

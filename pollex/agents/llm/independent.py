@@ -106,12 +106,12 @@ class Independent:
         letters, options = list(ascii_uppercase[: len(_shown(question))]), len(question.options)
         tokens = Tokens.of(outcome.logprobs, outcome.text)
         found = tokens.distribution(0, letters) if tokens else None
-        listed = found is not None and any(found.probabilities)
+        listed = found is not None and any(found)
         if not listed and self.asker.settings.require == "logprobs":
             return unlisted(question, self.judge)
         came_up = option < options
         self.tally["never came up"] += not came_up
-        probabilities = found.probabilities if found and listed else point(option, len(letters))
+        probabilities = found if found and listed else point(option, len(letters))
         return Answer(
             question_id=question.id,
             probabilities=probabilities[:options] if came_up else (0.0,) * options,

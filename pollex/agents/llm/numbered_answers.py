@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pollex.agents.llm.parsing import CONFLICT, chosen, numbers, object_in
+from pollex.agents.llm.parsing import chosen, numbers, object_in
 from pollex.agents.llm.sampling import point, unlisted
-from pollex.gateway.json_in_text import Block, value_spans
+from pollex.gateway.json_in_text import CONFLICT, Block, value_spans
 from pollex.gateway.logprobs import Tokens
 from pollex.gateway.outcomes import Completed
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -79,7 +79,7 @@ class Sheet:
             return None
         written = [json.dumps(label, ensure_ascii=False)[1:-1] for label in match[1]]
         found = self.tokens.distribution(span[0], written)
-        return found.probabilities if found and any(found.probabilities) else None
+        return found if found and any(found) else None
 
     def answer(
         self, place: int, question: Question, judge: str, *, require_logprobs: bool, turns: int = 0
@@ -105,7 +105,7 @@ class Sheet:
             chosen=option,
             source="logprobs" if probabilities else "point",
             justification=str(entry.get("why") or ""),
-            turns=tuple(sorted({turn for turn in numbers(entry.get("turns")) if 0 <= turn < turns})),
+            turns=tuple(sorted(numbers(entry.get("turns"), range(turns)))),
             judge=judge,
         )
 

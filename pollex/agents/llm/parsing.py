@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
-from pollex.gateway.json_in_text import Block, behind_thoughts, last_object
+from pollex.gateway.json_in_text import Block, last_object
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
-class Conflict:
-    """Marker for answers to one question that disagree."""
-
-
-CONFLICT: Final = Conflict()
-
-
 def object_in(text: str) -> Block | None:
-    """Parse the last complete JSON object in `text`, with texts that can be stored.
-
-    An object that names a key twice is read here as well: answers that agree are one, others are a `CONFLICT`.
-    """
-    answer = behind_thoughts(text)
-    if answer is None:
-        return None
-    block, begin = last_object(text), text.find("{", answer)
-    if block is None or begin < block.start:
-        block = _around(block, text, begin) or block
+    """Parse the last complete JSON object in `text`, with texts that can be stored."""
+    block = last_object(text)
     return _storable_block(block) if block and _SURROGATE.search(text) else block
 
 
@@ -53,36 +37,15 @@ def as_read(option: str) -> str:
     return unicodedata.normalize("NFKC", option).strip()
 
 
-def numbers(value: Any) -> list[int]:
-    """Return the whole numbers in a list; empty for any other value."""
-    return [item for item in value if type(item) is int] if isinstance(value, list) else []
+def numbers(value: Any, known: range) -> list[int]:
+    """Return the distinct whole numbers in a list that are `known`, in its order; none for any other value."""
+    found = value if isinstance(value, list) else []
+    return list(dict.fromkeys(item for item in found if type(item) is int and item in known))
 
 
 def entries(value: Any) -> list[dict[str, Any]]:
     """Return the objects in a list; empty for any other value."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _around(block: Block | None, text: str, begin: int) -> Block | None:
-    """Parse the object at `begin` with duplicate keys, if `block` is part of it."""
-    try:
-        value, end = _DECODER.raw_decode(text, begin) if begin >= 0 else (None, 0)
-    except (ValueError, RecursionError):
-        return None
-    return Block(value, begin, end) if isinstance(value, dict) and (block is None or block.end <= end) else None
-
-
-def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
-    for key, value in pairs:
-        merged[key] = value if key not in merged or _agree(merged[key], value) else CONFLICT
-    return merged
-
-
-def _agree(one: Any, other: Any) -> bool:
-    if isinstance(one, dict) and isinstance(other, dict) and "answer" in one:
-        return bool(one["answer"] == other.get("answer"))
-    return bool(one == other)
 
 
 def _storable_block(block: Block) -> Block | None:
@@ -101,6 +64,3 @@ def _storable(value: Any) -> Any:
     if isinstance(value, dict):
         return {_storable(key): _storable(item) for key, item in value.items()}
     return value
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_merged)

@@ -87,5 +87,4 @@ class _Batch:
 
     def _of(self, entry: dict[str, Any]) -> list[Reason]:
         """Return the reasons that an entry names; skip numbers that were not shown."""
-        named = dict.fromkeys(numbers(entry.get("reasons")))
-        return [self._reasons[i - 1] for i in named if 1 <= i <= len(self._reasons)]
+        return [self._reasons[i - 1] for i in numbers(entry.get("reasons"), range(1, len(self._reasons) + 1))]

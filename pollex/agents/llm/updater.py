@@ -55,8 +55,8 @@ class _Revising:
     def take(self, entry: dict[str, Any], most: int) -> None:
         """Add a rubric of the new set; if refused, keep those that it replaces."""
         text = normalized(str(entry.get("text") or ""))
-        parents = [self._current[i - 1] for i in _within(entry.get("known"), len(self._current))]
-        reasons = [self._reasons[i - 1] for i in _within(entry.get("reasons"), len(self._reasons))]
+        parents = [self._current[i - 1] for i in numbers(entry.get("known"), range(1, len(self._current) + 1))]
+        reasons = [self._reasons[i - 1] for i in numbers(entry.get("reasons"), range(1, len(self._reasons) + 1))]
         why = "" if parents or reasons else "names no reason"
         why = why or ("" if any(text == parent.text for parent in parents) else refusal(text, self._quoted))
         if why:
@@ -82,8 +82,3 @@ def _joined(one: Rubric, other: Rubric) -> Rubric:
     reasons = tuple(dict.fromkeys((*one.reason_ids, *other.reason_ids)))
     quotes: tuple[Quote, ...] = tuple(dict.fromkeys((*one.quotes, *other.quotes)))
     return one.model_copy(update={"reason_ids": reasons, "quotes": quotes[:MAX_QUOTES]})
-
-
-def _within(named: Any, count: int) -> list[int]:
-    """Return the distinct numbers from 1 to `count` that an entry names."""
-    return [i for i in dict.fromkeys(numbers(named)) if 1 <= i <= count]

@@ -16,13 +16,11 @@ from protocol_server.replies import completion
 
 from pollex.errors import AnswersPending, LimitReached, ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.batches import desk as desks
-from pollex.gateway.batches import round as rounds
 from pollex.gateway.batches.anthropic import AnthropicBatches
-from pollex.gateway.batches.desk import Desk
+from pollex.gateway.batches.desk import Desk, Round
 from pollex.gateway.batches.files import FileBatches
 from pollex.gateway.batches.openai import OpenAIBatches
 from pollex.gateway.batches.provider import Provider
-from pollex.gateway.batches.round import Round
 from pollex.gateway.budget import Limits, Price
 from pollex.gateway.calls import Call
 from pollex.gateway.endpoint import Endpoint
@@ -40,7 +38,7 @@ APIS = ["openai", "anthropic"]
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for a provider that lists new batches late."""
     monkeypatch.setattr(desks, "LOOK_AGAIN", 0.01)
-    monkeypatch.setattr(rounds, "QUIET", 0.05)
+    monkeypatch.setattr(desks, "QUIET", 0.05)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Limits, Price, UsageTable
 from pollex.gateway.calls import Call
-from pollex.gateway.endpoint import Endpoint, call_key
+from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.outcomes import Completed, Refused, Usage
 from pollex.gateway.redaction import redacted, without
 from pollex.gateway.responses import error_text
@@ -48,12 +48,12 @@ HERE = Endpoint("m", "http://localhost:8000/v1", KEY)
     ids=lambda change: json.dumps(change)[:50],
 )
 def test_all_that_an_answer_depends_on_is_in_the_key(change: dict[str, Any]) -> None:
-    assert call_key(HERE, replace(question(), **change)) != call_key(HERE, question())
+    assert HERE.request(replace(question(), **change)).key != HERE.request(question()).key
 
 
 @pytest.mark.parametrize("change", [{"stage": "other"}, {"item": "other"}])
 def test_what_no_answer_depends_on_is_not_in_the_key(change: dict[str, Any]) -> None:
-    assert call_key(HERE, replace(question(), **change)) == call_key(HERE, question())
+    assert HERE.request(replace(question(), **change)).key == HERE.request(question()).key
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_what_no_answer_depends_on_is_not_in_the_key(change: dict[str, Any]) -> 
     ],
 )
 def test_a_key_names_the_place_without_user_info_in_one_spelling(base_url: str, same: bool) -> None:
-    assert (call_key(Endpoint("m", base_url), question()) == call_key(HERE, question())) is same
-    assert (call_key(Endpoint("n", base_url, KEY), question()) == call_key(HERE, question())) is False
+    assert (Endpoint("m", base_url).request(question()).key == HERE.request(question()).key) is same
+    assert (Endpoint("n", base_url, KEY).request(question()).key == HERE.request(question()).key) is False
 
 
 def test_extra_fields_of_the_body_are_in_the_key_and_in_the_body() -> None:
     extra = replace(HERE, extra={"reasoning_effort": "low"})
-    assert call_key(extra, question()) != call_key(HERE, question())
+    assert extra.request(question()).key != HERE.request(question()).key
     assert json.loads(extra.request(question()).body)["reasoning_effort"] == "low"
 
 
@@ -82,7 +82,7 @@ def test_a_key_stays_what_it_is() -> None:
     body = b'{"model":"m","messages":[{"role":"user","content":"Hi"}]}'
     assert HERE.request(call).body == body
     # A change of this hash means that stored answers are paid for again.
-    assert call_key(HERE, call) == "730ee35342b68b5817963afa15c158943d6fccfe84f87f05dbc9ccffe941b411"
+    assert HERE.request(call).key == "730ee35342b68b5817963afa15c158943d6fccfe84f87f05dbc9ccffe941b411"
 
 
 @given(st.text(alphabet=st.characters(codec=None)))  # lone surrogates and NUL too

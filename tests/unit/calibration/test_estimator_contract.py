@@ -99,8 +99,7 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "setting"),
-    [("network", "recipe"), ("network", "heads"), ("network", "personal"), ("network", "search"), ("ordinal", "coding"),
-     ("ordinal", "questions"), ("ridge", "coding"), ("best", "rule")],
+    [("network", "recipe"), ("network", "heads"), ("network", "personal"), ("network", "search"), ("best", "rule")],
 )  # fmt: skip
 def test_a_setting_that_is_no_word_it_knows_is_refused_and_not_passed_over(name: str, setting: str) -> None:
     X, y, judges = world()

@@ -83,8 +83,6 @@ def test_an_unknown_model_is_refused_with_those_that_there_are(folder: Path) -> 
         {"questionnaire": {"main": "thumb", "scales": [{"question": "thumb"}]}},
         {"questionnaire": {"main": "other", "scales": [{"question": "thumb", "values": [0, 1]}]}},
         {"questionnaire": None},
-        {"settings": {"coding": "options"}},
-        {"learned": {"judges": ["ann", "bob", "cy"], "learned": [10**40]}},
         {"questionnaire": {"main": "thumb", "scales": [{"question": "thumb", "values": [0, 10**400]}]}},
     ],
 )

@@ -15,7 +15,6 @@ from pollex.calibration.network.batched import (
     with_bias_unit,
     without_bias_unit,
 )
-from pollex.calibration.network.grid import grid
 from pollex.calibration.network.paper_recipe import Settings, batches, fitted, initial_weights
 from pollex.calibration.network.sweep import SettingsGroup, Sweep
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -198,9 +197,3 @@ def test_sheets_are_laid_out_by_judge():
     layout = batches_of(table, np.array([[0, 1, 2], [3, 3, 0]]))
     assert layout.padded.view(2, 2, 3).tolist() == [[[1, 4, 4], [0, 2, 4]], [[4, 4, 4], [3, 3, 0]]]
     assert layout.padded[layout.place].tolist() == [0, 1, 2, 3, 3, 0]
-
-
-def test_the_grid_is_the_papers():
-    families = grid()
-    assert len(families) == 64
-    assert sum(len(f.rates) * len(f.pretraining) * len(f.finetuning) for f in families) == 16_128

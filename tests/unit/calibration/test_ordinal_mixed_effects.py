@@ -57,11 +57,6 @@ def test_a_question_that_was_not_learned_is_not_predicted() -> None:
         model.predict(X, question="clear")
 
 
-def test_looking_only_at_a_question_that_is_not_asked_is_refused() -> None:
-    with pytest.raises(WrongUse, match="'thumb' is not asked"):
-        OrdinalMixedEffects(only=["thumb"]).fit(np.full((4, 4), 0.5), [0, 1, 0, 1], questions=THUMB)
-
-
 def test_the_distribution_is_the_formula_worked_by_hand() -> None:
     found = Terms(np.array([-1.0]), np.log([2.0]), np.array([1.0]), np.array([0.5]), np.log([2.0]), np.array([[0.25]]))
     # place = 0.4·1 + 0.5 + 0.4·0.25 = 1; P(≤1) = σ(2·(−1 − 1)), P(≤2) = σ(2·(1 − 1))
@@ -222,15 +217,6 @@ def test_more_shrinkage_brings_all_texts_closer_together() -> None:
     X, y, judges = ratings(100)
     spreads = [OrdinalMixedEffects(shared=s).fit(X, y, judges, RATING).predict(X).std() for s in (1, 30, 1000)]
     assert spreads[0] > spreads[1] > spreads[2]
-
-
-def test_all_questions_with_judgments_are_learned_when_asked() -> None:
-    X, y, judges = ratings(100)
-    table = np.stack([y, 4 - y], axis=1)
-    model = OrdinalMixedEffects(questions="all").fit(X, table, judges, RATING)
-    alone = OrdinalMixedEffects().fit(X, y, judges, RATING)
-    np.testing.assert_array_equal(model.predict(X, judges), alone.predict(X, judges))
-    assert np.corrcoef(model.predict(X, judges), model.predict(X, judges, "clear"))[0, 1] < -0.9
 
 
 def test_thousands_of_users_with_one_thumb_each_take_no_square_of_memory() -> None:

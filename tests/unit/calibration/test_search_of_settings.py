@@ -11,8 +11,11 @@ from pollex.calibration.model_choice import standard_error
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.network import search
 from pollex.calibration.network.batched import table_of
-from pollex.calibration.network.grid import BATCHES, EPOCHS, RATES, UNITS
 from pollex.calibration.network.search import (
+    BATCHES,
+    EPOCHS,
+    RATES,
+    UNITS,
     FinalComparison,
     Found,
     Limits,

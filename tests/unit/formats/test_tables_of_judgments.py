@@ -140,5 +140,4 @@ def test_the_authors_table_is_read_as_it_is(tmp_path: Path) -> None:
         (1, 1, "3", 0),
         (1, 2, "21", 0),
     ]
-    assert table.incomplete == (("V1_2", "21"),)
     assert [fault.left_out for fault in table.faults] == [False]

@@ -90,15 +90,7 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
             ComparedModel(words("network"), ASSESSED, measured(-0.5)),
             ComparedModel(words("isotonic"), None, why_not=words("not asked")),
         ),
-        reliabilities=tuple(
-            reliability(
-                seen.proba,
-                seen.answer,
-                seen.text,
-                seen.values,
-                smece_resamples=0,
-            )
-        ),
+        reliabilities=tuple(reliability(seen.proba, seen.answer, seen.text, seen.values)),
         subgroups={words("system"): {words("V1"): ASSESSED}},
         mesh=(1.0, 1.5, 2.0),
         responses=(
