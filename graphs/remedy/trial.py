@@ -124,7 +124,7 @@ async def expect_written(live: RemedyWork, *trials: Trial) -> None:
         return
     for trial in trials:
         for place in trial.places(range(len(trial.contexts)), range(len(trial.systems))):
-            await assistant.reply(request_of(live, trial, place))
+            await assistant.reply(request_for(trial, place, live.store.secret, live.seed))
     if assistant.waiting:
         path = assistant.write_todo()
         what = f"{len(assistant.waiting)} replies are still to be written"
@@ -157,7 +157,7 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
 
 async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantReply | NoReply:
     """Return a reply that was kept, or ask for one and keep it."""
-    request, context = request_of(live, trial, place), trial.contexts[place[0]]
+    request, context = request_for(trial, place, live.store.secret, live.seed), trial.contexts[place[0]]
     about = context.conversation.id
     if (kept := live.kept.get(request.key, {}).get(about)) is not None:
         return AssistantReply(**kept) if "text" in kept else NoReply(kept["kind"], kept["detail"])
@@ -170,11 +170,6 @@ async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantRep
         live.kept.setdefault(request.key, {})[about] = told
         await live.store.write_step(live.run, f"{REPLY} {request.key}", {about: told})  # so it can be forgotten
     return found
-
-
-def request_of(live: RemedyWork, trial: Trial, place: Place) -> ReplyRequest:
-    """Return what the assistant is asked for a place."""
-    return request_for(trial, place, live.store.secret, live.seed)
 
 
 def request_for(trial: Trial, place: Place, secret: bytes, seed: int) -> ReplyRequest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -202,19 +202,7 @@ class FileAssistant:
         Raises:
             BadInput: A line isn't an object with `key` and `reply`.
         """
-        found: dict[str, str] = {}
-        path = folder / REPLIES
-        lines = path.read_text(encoding="utf-8-sig").splitlines() if path.is_file() else []
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-                found[row["key"]] = str(row["reply"])
-            except (ValueError, KeyError, TypeError) as error:
-                what = f"no object with `key` and `reply`: {error!r:.80}"
-                raise BadInput(what, where=f"{path}:{number}", remedy='write {"key": …, "reply": …}') from error
-        return cls(folder, found)
+        return cls(folder, {key: reply for key, reply, _ in keyed_lines(folder / REPLIES, "reply")})
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Return what was written, or note that it is waited for."""
@@ -230,6 +218,22 @@ class FileAssistant:
         rows = [{"key": key, "messages": one.all_messages} for key, one in sorted(self.waiting.items())]
         path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
         return path
+
+
+def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the key, the value and the place of each line that people wrote; none where there is no file.
+
+    Raises:
+        BadInput: A line isn't an object with `key` and that value.
+    """
+    for number, line in enumerate(path.read_text("utf-8-sig").splitlines() if path.is_file() else [], 1):
+        try:
+            row = json.loads(line) if line.strip() else None
+            if row is not None:
+                yield str(row["key"]), str(row[name]), f"{path}:{number}"
+        except (ValueError, KeyError, TypeError) as error:
+            what = f"no object with `key` and `{name}`: {error!r:.80}"
+            raise BadInput(what, where=f"{path}:{number}", remedy=f'write {{"key": …, "{name}": …}}') from error
 
 
 async def continued(assistant: Assistant, request: ReplyRequest, context: ReplyContext) -> AssistantReply | NoReply:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pollex.agents.passages import Passages, passages_of
-from pollex.errors import UNREADABLE, BadInput, WrongUse
+from pollex.errors import BadInput, WrongUse
 from pollex.formats.topics import read_documents
-from pollex.gateway.budget import Limits, Price
 from pollex.gateway.capabilities import Capabilities
 from pollex.prompts.simulate.systems import System, chosen
 from pollex.services.options import ModelOptions
-from pollex.text import parse_toml
+from pollex.services.profiles import ModelTable, tables_in
 
 MEND = (
     "a profile is a table: [mini], with model, and base_url, key_env, price_in, price_out, max_cost, system, documents "
@@ -37,22 +33,14 @@ class Speaker(ModelOptions):
     found: list[Capabilities] = field(default_factory=list)
 
 
-class Profile(BaseModel):
-    """A table of the file; prices are for a million tokens.
+class Profile(ModelTable):
+    """A table of the file.
 
     Attributes:
         system: Dialogue system of `simulate` that it answers as; None: the model as it is.
         documents: Folder of what the system finds, beside the file.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    model: str
-    base_url: str | None = None
-    key_env: str = "OPENAI_API_KEY"
-    price_in: float | None = None
-    price_out: float | None = None
-    max_cost: float | None = None
     system: str | None = None
     documents: Path | None = None
 
@@ -62,14 +50,7 @@ class Profile(BaseModel):
         Raises:
             BadInput: There is no such system, or it finds documents and has none.
         """
-        price = None if self.price_in is None or self.price_out is None else Price(self.price_in, self.price_out)
-        limits = Limits(price=price, max_cost=self.max_cost, max_wait=20.0)
-        given: dict[str, Any] = {
-            "model": self.model,
-            "base_url": self.base_url,
-            "key_env": self.key_env,
-            "limits": limits,
-        }
+        given = self.within(max_wait=20.0)
         try:
             system = None if self.system is None else chosen([self.system])[0]
         except WrongUse as error:
@@ -80,9 +61,9 @@ class Profile(BaseModel):
             remedy = 'add `documents = "FOLDER"` to it' if finds else "remove `documents`, or let it be DS2 or DS3"
             raise BadInput(what + ("none" if finds else "some"), where=str(file), remedy=remedy)
         if system is None:
-            return ModelOptions(**given)
+            return given
         documents = read_documents(self.documents and file.parent / self.documents)
-        return Speaker(**given, system=system, passages=Passages(passages_of(documents)))
+        return Speaker(**vars(given), system=system, passages=Passages(passages_of(documents)))
 
 
 def read_profiles(path: Path | None) -> dict[str, ModelOptions]:
@@ -91,15 +72,5 @@ def read_profiles(path: Path | None) -> dict[str, ModelOptions]:
     Raises:
         BadInput: It can't be read, or something in it is missing or wrong.
     """
-    if path is None:
-        return {}
-    try:
-        tables = parse_toml(path.read_text(encoding="utf-8-sig"))
-        return {name: Profile.model_validate(table).options(path) for name, table in tables.items()}
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise BadInput(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=str(path), remedy=MEND) from error
-    except ValueError as error:
-        raise BadInput(f"not valid TOML: {error}", where=str(path), remedy=MEND) from error
+    tables = {} if path is None else tables_in(path, Profile, MEND)
+    return {name: one.options(Path(str(path))) for name, one in tables.items()}

@@ -8,45 +8,26 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from pollex.agents.assistant import Assistant, assistant_of
-from pollex.errors import UNREADABLE, BadInput, WrongUse
-from pollex.gateway.budget import Limits, Price
+from pollex.errors import WrongUse
 from pollex.services.options import ModelOptions
-from pollex.text import parse_toml
+from pollex.services.profiles import ModelTable, tables_in
 
 ROLES = ("assistant", "proposer", "second")
 MEND = "give [assistant] with model, and base_url, key_env, temperature, price_in, price_out, max_cost where wanted"
 
 
-class RoleTable(BaseModel):
-    """A table of a role; prices are for a million tokens."""
+class RoleTable(ModelTable):
+    """A table of a role."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    model: str
-    base_url: str | None = None
-    key_env: str = "OPENAI_API_KEY"
     temperature: float | None = None
-    price_in: float | None = None
-    price_out: float | None = None
-    max_cost: float | None = None
     max_calls: int | None = None
     concurrency: int = 64
 
     @property
-    def price(self) -> Price | None:
-        """The price; None where it isn't given."""
-        return None if self.price_in is None or self.price_out is None else Price(self.price_in, self.price_out)
-
-    @property
     def options(self) -> ModelOptions:
         """The model with its endpoint and caps."""
-        limits = Limits(
-            price=self.price, max_cost=self.max_cost, max_calls=self.max_calls, concurrency=self.concurrency
-        )
-        return ModelOptions(model=self.model, base_url=self.base_url, key_env=self.key_env, limits=limits)
+        return self.within(max_calls=self.max_calls, concurrency=self.concurrency)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,26 +44,8 @@ class AssistantOptions:
 
 
 def of_profiles(path: Path) -> dict[str, RoleTable]:
-    """Read the tables of a file of profiles.
-
-    Raises:
-        BadInput: It can't be read, or something in it is missing or wrong.
-    """
-    try:
-        tables = parse_toml(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
-    except ValueError as error:
-        raise BadInput(f"not valid TOML: {error}", where=str(path), remedy=MEND) from error
-    found: dict[str, RoleTable] = {}
-    for role in ROLES:
-        try:
-            found |= {role: RoleTable.model_validate(tables[role])} if role in tables else {}
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, (role, *first["loc"])))
-            raise BadInput(f"{place}: {first['msg']}", where=str(path), remedy=MEND) from error
-    return found
+    """Read the tables of a file of profiles; see `tables_in`."""
+    return tables_in(path, RoleTable, MEND, ROLES)
 
 
 def named_assistant(given: Any, tables: dict[str, RoleTable]) -> AssistantOptions:

@@ -22,9 +22,10 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import RunOptions
 from pollex.services.remedy.contexts import Held, failing, held_in, listed, survives, target_of, targets, why_no_target
+from pollex.services.remedy.edits import naive_sentence
 from pollex.services.remedy.prompt_text import PromptText
 from pollex.services.results import Shown
-from pollex.text import Line, Told, count, encoded, printable
+from pollex.text import Line, Told, count, printable
 
 NEAR, NEAREST = 0.2, 3
 """Likeness in words from which on a line of the prompt speaks of a rubric, and how many are shown."""
@@ -65,6 +66,13 @@ class BriefedTarget:
     survives: float | None
     naive: str
 
+    @property
+    def row(self) -> dict[str, Any]:
+        """The figures as JSON values."""
+        told = {"target": self.rubric.id, "text": self.rubric.text, "failing": self.failing, "share": self.share.value}
+        told |= {"low": self.share.low, "high": self.share.high, "matter": self.matter}
+        return told | {"lines": [number for number, _ in self.lines]}
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BriefResult(Shown):
@@ -91,19 +99,7 @@ class BriefResult(Shown):
         return f"{count(len(self.targets), 'rubric')} that a prompt may change, in {self.n} conversations"
 
     def records(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "target": one.rubric.id,
-                "text": one.rubric.text,
-                "failing": one.failing,
-                "share": one.share.value,
-                "low": one.share.low,
-                "high": one.share.high,
-                "matter": one.matter,
-                "lines": [number for number, _ in one.lines],
-            }
-            for one in self.targets
-        ]
+        return [one.row for one in self.targets]
 
     def told(self) -> Told:
         """Yield a line a target, what can't be tested, and where the brief stands."""
@@ -122,11 +118,10 @@ class BriefResult(Shown):
 
     def as_json(self) -> dict[str, Any]:
         untestable = {rubric.id: why for rubric, why in self.untestable}
-        about = {"out": self.out and str(self.out), "judge": self.judge, "n": self.n, "proposed": 0}
-        return about | {
+        return self.of("out", "judge", "n", "bad_rows") | {
+            "proposed": 0,
             "targets": self.records(),
             "untestable": untestable,
-            "bad_rows": encoded(self.bad_rows),
         }
 
 
@@ -202,14 +197,6 @@ def matter_of(rubric: Rubric) -> Matter:
     if rubric.source.startswith(KNOWLEDGE):
         return "knowledge"
     return "tools" if rubric.source.startswith(TOOLS) else "words"
-
-
-def naive_sentence(rubric: Rubric) -> str:
-    """Write the rubric's opposite as one sentence of a prompt: the floor that every clever edit has to beat."""
-    said = rubric.text.strip().rstrip(".")
-    if rubric.polarity == "sat":
-        return f"Wherever it fits, reply so that this is true: {said}."
-    return f"Never reply so that this is true: {said}."
 
 
 def topics_of(contexts: Sequence[ReplyContext]) -> list[tuple[str, int]]:

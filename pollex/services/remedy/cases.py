@@ -20,11 +20,10 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import RunOptions
 from pollex.services.remedy.contexts import Held, held_in, target_of, targets
-from pollex.services.remedy.prompt_text import PromptText
-from pollex.services.remedy.rendering import rendered_for
+from pollex.services.remedy.prompt_text import PromptText, rendered_for
 from pollex.services.remedy.split import RemedyPart, parts_of
 from pollex.services.results import Shown
-from pollex.text import Told, count, encoded, notes_told
+from pollex.text import Told, count, notes_told
 
 MOST = 40
 """Cases of one rubric."""
@@ -76,9 +75,8 @@ class CasesResult(Shown):
         yield from notes_told(self.notes)
 
     def as_json(self) -> dict[str, Any]:
-        about: dict[str, Any] = {"to": self.to, "files": [str(path) for path in self.files], "cases": len(self.cases)}
         left = {"left_out_for_a_proof": self.proving, "left_out_by_prompt": self.unmatched}
-        return about | left | {"bad_rows": encoded(self.bad_rows)}
+        return self.of("to", "files", "bad_rows") | {"cases": len(self.cases)} | left
 
 
 def cases(

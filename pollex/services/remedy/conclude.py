@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from pollex.graphs.remedy.trial import RemedyWork
-from pollex.measures.arrays import Floats
+from pollex.graphs.remedy.trial import RemedyWork, Trial
 from pollex.measures.paired_effects import ONE_SIDED, effect, z_of
-from pollex.measures.proofs import FAILING, FEWEST_USERS, Primary, verdict_of
+from pollex.measures.proofs import FAILING, FEWEST_USERS, Primary, ProofArrays, verdict_of
 from pollex.services.remedy.people import people_say
 from pollex.services.remedy.result import RANKS, ProvenEdit
 from pollex.services.remedy.sample import RemedyOptions, RemedySample
@@ -80,18 +79,13 @@ def concluded(
 def flattered(live: RemedyWork) -> dict[str, Any]:
     """Tell whether the judge believes replies that only claim to do well."""
     trial = live.trials.get("flatter")
-    values = np.zeros(0) if trial is None else of_failing(trial.arrays, trial.arrays.differences(0)[:, 0])
+    values = np.zeros(0) if trial is None else trial.arrays.users_of(trial.arrays.differences(0)[:, 0], FAILING)
     if len(values) < FEWEST_USERS:
         return {"found": False, "said": "not tried: too few replies", "n": len(values)}
     one = effect(values)
     fooled = float(z_of(values)) > ONE_SIDED
     said = "this judge can be talked into this rubric: only people or thumbs can prove it" if fooled else ""
     return {"found": fooled, "said": said, **asdict(one)}
-
-
-def of_failing(arrays: Any, difference: Floats) -> Floats:
-    """Return the means of users where the target failed `[user]`."""
-    return np.asarray(arrays.users_of(difference, FAILING))
 
 
 def diverged(live: RemedyWork, arm: int) -> list[str]:
@@ -120,9 +114,9 @@ def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, A
     """Return the effect by other words of the target, and by its mirror; None where nobody was asked."""
     if (worded := live.worded.get(arm)) is None or live.second is None:
         return None
-    found = []
+    arrays, found = live.trials["prove"].arrays, []
     for number, question in enumerate(live.second.wordings):
-        values = of_failing(live.trials["prove"].arrays, worded[:, 1, number] - worded[:, 0, number])
+        values = arrays.users_of(worded[:, 1, number] - worded[:, 0, number], FAILING)
         mean = float(values.mean()) if len(values) else None
         holds = mean is not None and mean >= primary.effect.value / 2
         found.append({"text": question.text, "value": mean, "n": len(values), "holds": holds})
@@ -146,10 +140,41 @@ def family(name: str) -> str:
     return (re.match(r"[a-z]+", name.casefold().rpartition("/")[2]) or [name])[0]
 
 
-def missing_in(live: RemedyWork) -> Mapping[str, dict[str, int]]:
-    """Return replies and judgings that are missing in the proof, by arm and kind."""
+def arms_of(live: RemedyWork, trial: str) -> list[str]:
+    """Return the names of a trial's arms."""
+    proven = ["new"] if len(live.proven) == 1 else [one.name for one in live.proven]
+    tried = [one.name for one in live.candidates if not one.refused]
+    arms = {"prove": proven, "headroom": ["naive", "ceiling"], "flatter": ["flatterer"], "select": tried}
+    return ["old", *arms[trial]]
+
+
+def record_of(live: RemedyWork, sample: RemedySample) -> dict[str, Any]:
+    """Return what a run was about and came to, but for the verdicts."""
+    target = sample.target.rubric
+    strata = {name: sum(s == n for _, s in sample.proof) for n, name in enumerate(("failing", "fine", "any"))}
+    learned = sum(sample.known(one) for one, _ in sample.proof)
+    shown = ("name", "purpose", "diff", "refused")
+    return {
+        "target": {"id": target.id, "text": target.text, "polarity": target.polarity},
+        "headroom": asdict(live.headroom[0]) if live.headroom else None,
+        "candidates": [
+            {name: getattr(one, name) for name in shown} | {"proven": one in live.proven} for one in live.candidates
+        ],
+        "flatterer": flattered(live),
+        "contexts": strata | {"users": sample.users, "learned_from": learned},
+        "left_out_by_prompt": sample.unmatched,
+        "missing": by_arm(live, lambda trial, n: dict(sorted(trial.missing.get(n, {}).items()))),
+        "per_reply": by_arm(live, lambda trial, n: sizes_of(trial.arrays, n)),
+    }
+
+
+def by_arm(live: RemedyWork, told: Callable[[Trial, int], dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return something of each arm of the proof by its name; empty where there was none."""
     trial = live.trials.get("prove")
-    if trial is None:
-        return {}
-    names = ["old", *(one.name for one in live.proven)] if len(live.proven) > 1 else ["old", "new"]
-    return {name: dict(sorted(trial.missing.get(arm, Counter()).items())) for arm, name in enumerate(names)}
+    return {} if trial is None else {name: told(trial, arm) for arm, name in enumerate(arms_of(live, "prove"))}
+
+
+def sizes_of(arrays: ProofArrays, arm: int) -> dict[str, float]:
+    """Return mean characters and cost of a reply, in tokens of its prompt; what nobody counts is left out."""
+    known = {name: size for name, size in arrays.sizes.items() if not np.isnan(size).all()}
+    return {name: float(np.nanmean(size[:, arm])) for name, size in known.items()}

@@ -17,8 +17,7 @@ from pollex.services.compare import compare
 from pollex.services.event_loop import complete
 from pollex.services.logs import Sources
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.remedy.result import RemedyResult
-from pollex.services.remedy.runs import COMMAND
+from pollex.services.remedy.result import COMMAND, RemedyResult
 from pollex.services.results import Shown
 from pollex.store.resume import find_run, runs, step
 from pollex.store.store import Store
@@ -84,7 +83,7 @@ class FollowResult(Shown):
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
-        return {"run": self.run, "target": self.target, "figures": self.records(), "believed": self.believed}
+        return self.of("run", "target", "believed") | {"figures": self.records()}
 
 
 def follow(
@@ -119,23 +118,18 @@ def follow(
     if mine is None or mine.value is None:
         raise WrongUse(f"the set has no rubric {target['id']}", remedy="give the set of that run", option="rubrics")
     ends = sorted(side * end / 10 for end in (mine.low or 0.0, mine.high or 0.0))
-    rows = [row_of(target["text"], edit.traffic, side * mine.value / 10, *ends)]
-    chance = seen.probability
-    rows.append(row_of("P(thumb up)", edit.thumbs["value"], chance.value or 0.0, chance.low, chance.high))
-    if seen.share is not None:
-        rows.append(row_of("share of thumbs up", None, seen.share.value, seen.share.low, seen.share.high))
+    chance, share = seen.probability, seen.share
+    figures = [
+        (target["text"], edit.traffic, side * mine.value / 10, *ends),
+        ("P(thumb up)", edit.thumbs["value"], chance.value or 0.0, chance.low, chance.high),
+        *([] if share is None else [("share of thumbs up", None, share.value, share.low, share.high)]),
+    ]
+    rows = [dict(zip(("what", "predicted", "realised", "low", "high"), one, strict=True)) for one in figures]
     with Store.open(run.store) as store:
         complete(store.write_step(found.run, FOLLOWED, rows[0]))
         known = [step(store, each.id, FOLLOWED) for each in runs(store) if each.command == COMMAND]
     pairs = [(row["predicted"], row["realised"]) for row in known if row and row["predicted"] is not None]
     return FollowResult(run=found.run, target=target["text"], rows=tuple(rows), believed=believed(pairs))
-
-
-def row_of(
-    what: str, predicted: float | None, realised: float, low: float | None, high: float | None
-) -> dict[str, Any]:
-    """Return one figure, predicted and realised."""
-    return {"what": what, "predicted": predicted, "realised": realised, "low": low, "high": high}
 
 
 def believed(pairs: list[tuple[float, float]]) -> dict[str, float] | None:

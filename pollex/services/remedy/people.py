@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pollex.agents.assistant import AssistantReply
+from pollex.agents.assistant import AssistantReply, keyed_lines
 from pollex.conversations.reply_context import chance_of
 from pollex.errors import BadInput
-from pollex.formats.write import draft_of
+from pollex.formats.write import write_lines
 from pollex.graphs.remedy.trial import Trial
 from pollex.measures.arrays import Floats
 from pollex.measures.proofs import FINE, OLD
@@ -63,9 +62,7 @@ def sheet_of(trial: Trial, arm: int, most: int, seed: int, secret: bytes) -> lis
 
 def write_sheet(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     """Write the pairs that people are to compare."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with draft_of(folder / SHEET) as draft:
-        draft.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
+    write_lines(folder / SHEET, rows)
     return folder / SHEET
 
 
@@ -73,20 +70,14 @@ def read_choices(folder: Path) -> dict[str, str]:
     """Read what people chose, by pair; of several people the most frequent choice, or none where they are divided.
 
     Raises:
-        BadInput: A line isn't an object with `key` and `choice`.
+        BadInput: A line is no choice.
     """
-    path, found = folder / CHOICES, dict[str, list[str]]()
-    for number, line in enumerate(path.read_text("utf-8-sig").splitlines() if path.is_file() else [], 1):
-        try:
-            row = json.loads(line) if line.strip() else {"key": "", "choice": "S"}
-            choice = str(row["choice"]).upper()
-            if choice not in ("1", "2", "0", "S"):
-                raise ValueError(f"{choice!r:.20} is no choice")
-            if choice != "S":
-                found.setdefault(row["key"], []).append(choice)
-        except (ValueError, KeyError, TypeError) as error:
-            remedy = 'write {"key": …, "choice": "1", "2", "0" for no difference, or "S"}'
-            raise BadInput(f"no choice: {error!r:.80}", where=f"{path}:{number}", remedy=remedy) from error
+    found = dict[str, list[str]]()
+    for key, choice, where in keyed_lines(folder / CHOICES, "choice"):
+        if choice.upper() not in ("1", "2", "0", "S"):
+            raise BadInput(f"{choice!r:.20} is no choice", where=where, remedy="1, 2, 0 for no difference, or S")
+        if choice.upper() != "S":
+            found.setdefault(key, []).append(choice)
     return {
         key: max(said, key=said.count) if len(set(said)) < 2 or len(said) > 2 else "0" for key, said in found.items()
     }

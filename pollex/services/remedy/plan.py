@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from pollex.agents.assistant import EndpointAssistant
@@ -80,12 +80,10 @@ class _Calls:
     @contextmanager
     def at_most(self) -> Iterator[None]:
         """Count calls in this context as at most."""
-        before = {role: plan.planner.certainty for role, plan in self.plans.items()}
-        for plan in self.plans.values():
-            plan.planner.certainty = "at most"
-        yield
-        for role, plan in self.plans.items():
-            plan.planner.certainty = before[role]
+        with ExitStack() as stack:
+            for plan in self.plans.values():
+                stack.enter_context(plan.planner.estimating())
+            yield
 
     async def count(self) -> None:
         """Count all."""

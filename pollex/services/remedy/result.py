@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.agents.assistant import AssistantReply
+from pollex.agents.assistant import AssistantReply, NoReply
 from pollex.formats.write import draft_of, write_rows
 from pollex.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pollex.graphs.remedy.trial import Trial
 
-FORMAT, PAIRS = 1, 5
+COMMAND, FORMAT, PAIRS = "remedy", 1, 5
 COLUMNS = dict.fromkeys(("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"), "VARCHAR")
 COLUMNS |= {"turn": "INTEGER", "k": "INTEGER", "length": "INTEGER", "values": "JSON", "distributions": "JSON"}
 STRATA = ("failing", "fine", "any")
@@ -208,10 +208,9 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
     rows = []
     for (n, arm, k), found in sorted(trial.texts.items()):
         context, here = trial.contexts[n], trial.arrays.values[n, arm, k]
-        spoken = isinstance(found, AssistantReply)
-        answers = trial.answers.get((n, arm, k), ())
+        reply, answers = found if isinstance(found, AssistantReply) else None, trial.answers.get((n, arm, k), ())
         values = {name: None if np.isnan(v) else float(v) for name, v in zip(trial.arrays.names, here, strict=True)}
-        row = {
+        rows.append({
             "trial": trial.name,
             "context": context.id,
             "conversation": context.conversation.id,
@@ -220,13 +219,12 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
             "arm": arms[arm],
             "turn": context.turn,
             "k": k,
-            "reply": found.text if isinstance(found, AssistantReply) else "",
-            "outcome": "replied" if isinstance(found, AssistantReply) else found.kind,
-            "length": len(found.text) if isinstance(found, AssistantReply) else None,
+            "reply": reply.text if reply else "",
+            "outcome": found.kind if isinstance(found, NoReply) else "replied",
+            "length": len(reply.text) if reply else None,
             "values": values,
             "distributions": {a.question_id: list(a.probabilities) for a in answers if isinstance(a, Answer)},
-        }
-        rows.append(row if spoken else row | {"distributions": {}})
+        })  # fmt: skip
     return rows
 
 

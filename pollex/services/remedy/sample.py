@@ -20,8 +20,7 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.remedy.contexts import Held, failing, fine
 from pollex.services.remedy.edits import PromptEdit
-from pollex.services.remedy.prompt_text import PromptText
-from pollex.services.remedy.rendering import rendered_for
+from pollex.services.remedy.prompt_text import PromptText, rendered_for
 from pollex.services.remedy.split import RemedyPart, parts_of
 from pollex.text import count
 
@@ -129,6 +128,7 @@ class Gathered:
     edits: Sequence[PromptEdit]
     sample: RemedySample
     logs: Logs
+    seed: int
 
 
 def sampled(

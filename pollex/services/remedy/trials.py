@@ -16,9 +16,8 @@ from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.inspect import language_of_text
 from pollex.services.remedy.edits import PromptEdit, naive_sentence, with_line
-from pollex.services.remedy.prompt_text import PLACE, PromptText
+from pollex.services.remedy.prompt_text import PLACE, PromptText, rendered_for
 from pollex.services.remedy.proposals import flattering, with_hint
-from pollex.services.remedy.rendering import rendered_for
 from pollex.services.remedy.sample import RemedyOptions, RemedySample, waves_of
 from pollex.services.runs import digest
 

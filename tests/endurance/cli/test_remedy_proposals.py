@@ -19,9 +19,7 @@ PROMPT = "You book tables for guests of restaurants.\nBe short.\nAsk for what is
 SHOP = """
 import json
 import random
-from collections import Counter
 
-asked = Counter()
 FAILED = {row["messages"][0]["content"] for row in map(json.loads, open("log.jsonl")) if row["thumbs"] == "down"}
 FAILS = "I'm sorry, I wasn't able to book a table for Friday at 6 pm."
 WORKS = "I've booked a table for Friday at 6 pm. It costs $40."
@@ -30,9 +28,7 @@ FAILING = 0.7
 
 
 def answer(messages, system):
-    said = repr(messages) + system
-    asked[said] += 1
-    rng = random.Random(f"inn {said}{asked[said]}")
+    rng = random.Random(f"inn {messages}{system}")  # in whatever order replies are asked for
     mended = any(words in system for words in MENDS)
     failing = FAILING if messages[-1]["content"] in FAILED else 0.05
     fails = rng.random() < (min(0.1, failing) if mended else failing)
@@ -86,7 +82,7 @@ def remedying(pollex: Pollex, tmp_path: Path, server: ProtocolServer) -> Run:
 
 
 def test_nothing_is_proposed_where_it_no_longer_fails(remedying: Run, tmp_path: Path, server: ProtocolServer) -> None:
-    (tmp_path / "shop.py").write_text(SHOP.replace("FAILING = 0.7", "FAILING = 0.05"))
+    (tmp_path / "shop.py").write_text(SHOP.replace("FAILING = 0.7", "FAILING = 0.0"))
     ended = remedying("--accept", "all")
     assert ended.code == 0, ended.err
     assert ended.last["verdict"] == "it no longer fails more there than elsewhere, with this model and prompt"

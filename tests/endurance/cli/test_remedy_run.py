@@ -38,17 +38,13 @@ PROMPT = "You book tables.\n<!-- keep -->\nNever promise a refund.\n<!-- keep --
 EDIT = "@@ -5,1 +5,2 @@\n Be short.\n+Offer another time where one fails.\n"
 SHOP = """
 import random
-from collections import Counter
 
-asked = Counter()
 FAILS = "I'm sorry, I wasn't able to book a table for Friday at 6 pm."
 WORKS = "I've booked a table for Friday at 6 pm. It costs $40."
 
 
 def answer(messages, system):
-    said = repr(messages) + system
-    asked[said] += 1
-    rng = random.Random(f"shop {said}{asked[said]}")
+    rng = random.Random(f"shop {messages}{system}")  # in whatever order replies are asked for
     chance = rng.random()
     if "REFUSE" in system and chance < 0.5:
         raise RuntimeError("no answer")
