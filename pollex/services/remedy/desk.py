@@ -105,7 +105,7 @@ async def second_reader(asker: Asker | None, target: Rubric, scale: Any) -> Seco
 
 
 @dataclass(frozen=True)
-class Desk:
+class RemedyDesk:
     """Answers what the graph of a remedy asks.
 
     Attributes:

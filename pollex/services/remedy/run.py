@@ -128,13 +128,13 @@ async def _found(
     out: Path | None,
 ) -> RemedyResult:
     from pollex.services.remedy.conclude import arms_of, concluded, family, record_of  # LangGraph takes a while
-    from pollex.services.remedy.desk import Desk, hired
+    from pollex.services.remedy.desk import RemedyDesk, hired
     from pollex.services.remedy.thumbs import Thumbs
 
     sample, store = found.sample, opened.store
     async with hired(found, asked, model, store) as team:
         opened.announce(team.paid)
-        desk = Desk(found, options, team, store, out)
+        desk = RemedyDesk(found, options, team, store, out)
         kappa = await agreement(team.judge, sample, desk.trials.questions[0])
         live, why = await desk.carried_out(opened.setting(arguments, team.paid))
         usage, usages = Usage.of(team.paid), team.usages
