@@ -62,6 +62,7 @@ GRAPHS = {
     "grade": "grade.graph",
     "ask": "questionnaire.graph",
     "judge": "judge.graph",
+    "remedy": "remedy.graph",
     "simulate": "simulate.graph",
 }
 """Modules by command; those of `score` are not named."""

@@ -11,12 +11,15 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from pollex.errors import LimitReached
 from pollex.graphs.batches import BatchState, finish
 from pollex.graphs.context import Context, resources
 from pollex.graphs.remedy.trial import RemedyWork, ask_second, ask_trial, empty, expect_written
 from pollex.measures.looks import BETTER, LOOKS, NOTHING, WORSE
 
 REGISTERED = "registered"
+LEAST = 0.05
+"""Of all users, more than the last look saw: with fewer, a cap of calls or cost ends a run without a verdict."""
 OUTCOMES = {BETTER: "above zero", WORSE: "below zero", NOTHING: "no difference"}
 
 
@@ -140,8 +143,15 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     trial = live.trials["prove"]
     mine = np.flatnonzero(trial.arrays.wave == state["look"]).tolist()
     ids = [trial.contexts[n].conversation.id for n in mine]
+    arms = [arm for arm in range(len(trial.systems)) if arm not in live.ended]
     with live.tracer.span("prove", kind="node", inputs=ids):
-        await ask_trial(live, trial, mine, [arm for arm in range(len(trial.systems)) if arm not in live.ended])
+        try:
+            await ask_trial(live, trial, mine, arms)
+        except LimitReached:
+            live.cut[:] = [trial.cut(arms, state["look"])]
+            if live.cut[0] < state["look"] / LOOKS + LEAST:  # nothing new to look at
+                raise
+            await live.store.write_step(live.run, REGISTERED, dict(live.frozen(trial, live.proven)))
     return {"batch": ids, "asked": {"prove": len(mine)}}
 
 
@@ -151,7 +161,7 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     trial = live.trials["prove"]
     with live.tracer.span("look", kind="node") as span:
         alpha = live.level(live.frozen(trial, live.proven))
-        live.ended.update(trial.arrays.looked(state["look"], alpha, live.ended))
+        live.ended.update(trial.arrays.looked(state["look"], alpha, live.ended, *live.cut))
         ended = {live.proven[arm - 1].name: one.outcome for arm, one in live.ended.items()}
         span.outputs([f"look {state['look'] + 1} of {LOOKS}: {name} {OUTCOMES[one]}" for name, one in ended.items()])
     return {"look": state["look"] + 1, "ended": ended, "outcomes": dict(live.outcomes)}

@@ -61,6 +61,13 @@ class Trial:
         replies = range(self.arrays.values.shape[2])
         return [(n, arm, k) for n in where for k in replies for arm in arms if self.systems[arm][n]]
 
+    def cut(self, arms: Sequence[int], look: int) -> float:
+        """Leave out contexts that lack replies or their judging; return the fraction of users that is left."""
+        every = range(len(self.contexts))
+        settled = {place for place, one in self.texts.items() if isinstance(one, NoReply) or place in self.answers}
+        lacking = {place[0] for place in self.places(every, arms) if place not in settled}
+        return self.arrays.keep(np.array([n not in lacking for n in every]), look)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RemedyWork(BatchWork):
@@ -74,7 +81,8 @@ class RemedyWork(BatchWork):
         level: The level of a proof, by what was frozen and what was proven before.
         sheet: Pairs of replies that people are to compare, of a trial and an arm; empty: nobody is asked.
         kept: Replies of an earlier session of the run, by key and conversation.
-        trials, ended, found: What came of it.
+        cut: Fraction of users at which a cap of calls or cost ended the proof; empty if none did.
+        trials, ended: What came of it.
     """
 
     assistant: Assistant
@@ -93,6 +101,7 @@ class RemedyWork(BatchWork):
     candidates: list[Any] = field(default_factory=list)
     proven: list[Any] = field(default_factory=list)
     ended: dict[int, ProofEnd] = field(default_factory=dict)
+    cut: list[float] = field(default_factory=list)
     headroom: list[Headroom] = field(default_factory=list)
     wins: dict[int, Floats] = field(default_factory=dict)
     worded: dict[int, Floats] = field(default_factory=dict)

@@ -34,6 +34,27 @@ def bounds_at_equal_steps(looks: int = LOOKS, alpha: float = ALPHA) -> tuple[flo
     return tuple(float(one) for one in constant / np.sqrt(fractions))
 
 
+@lru_cache(maxsize=32)
+def bounds_to(look: int, fraction: float, alpha: float = ALPHA) -> tuple[float, ...]:
+    """Compute the bounds on |z| of a proof that ends unplanned: those of the looks taken, and the last one's.
+
+    The last one spends what the function α(t) = 2 − 2Φ(z/√t) leaves at that fraction.
+
+    Args:
+        look: Looks that were taken.
+        fraction: Of all users that are seen; more than at the last of these looks.
+
+    Source: Lan and DeMets 1983, doi:10.1093/biomet/70.3.659.
+    """
+    taken, steps = bounds_at_equal_steps(LOOKS, alpha)[:look], np.arange(1, look + 1) / LOOKS
+    spent = 2 * float(norm.sf(norm.isf(alpha / 2) / np.sqrt(fraction)))
+
+    def excess(bound: float) -> float:
+        return crossing(np.array([*taken, bound]), np.array([*steps, fraction])) - spent
+
+    return (*taken, float(brentq(excess, 0.5, 40.0, xtol=1e-6)))
+
+
 def crossing(bounds: Floats, fractions: Floats) -> float:
     """Compute the probability that |z| is beyond its bound at any look, where nothing is true.
 

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from pollex.measures.arrays import Floats, Ints
-from pollex.measures.looks import BETTER, GOING, LOOKS, WORSE, bounds_at_equal_steps, decided
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.looks import BETTER, GOING, LOOKS, WORSE, bounds_at_equal_steps, bounds_to, decided
 from pollex.measures.paired_effects import (
     LONGEST,
     MARGIN,
@@ -77,15 +77,22 @@ class Primary:
 
 
 class ProofEnd(NamedTuple):
-    """How the proof of one change ended: the outcome, the look, from 0, and the level of its bounds."""
+    """How the proof of one change ended: the outcome, the look, from 0, and the level of its bounds.
+
+    Attributes:
+        fraction: Of the users, where a cap of calls or cost ended it between looks; 0: it ended as planned.
+    """
 
     outcome: int
     look: int
     alpha: float
+    fraction: float = 0.0
 
     @property
     def bounds(self) -> Sequence[float]:
         """Bounds on |z| at each look."""
+        if self.fraction:
+            return bounds_to(self.look, self.fraction, self.alpha)
         return bounds_at_equal_steps(LOOKS, self.alpha)
 
 
@@ -187,15 +194,28 @@ class ProofArrays:
         found[self.wave > look] = np.nan
         return np.asarray(found)
 
-    def looked(self, look: int, alpha: float, ended: Mapping[int, ProofEnd]) -> dict[int, ProofEnd]:
+    def keep(self, known: Bools, look: int) -> float:
+        """Leave out contexts for good, where a cap ended the work on a look; return the fraction of users that is left.
+
+        Args:
+            known: Whether all replies to a context came `[context]`; those of later looks never do.
+        """
+        failing = self.stratum == FAILING
+        self.wave[~known] = LOOKS
+        return len(set(self.user[failing & (self.wave <= look)])) / max(len(set(self.user[failing])), 1)
+
+    def looked(
+        self, look: int, alpha: float, ended: Mapping[int, ProofEnd], fraction: float = 0.0
+    ) -> dict[int, ProofEnd]:
         """Decide on each change that is still open, by Holm: the clearest first, at a stricter level with more of them.
 
         Args:
             ended: By arm, what earlier looks decided.
+            fraction: See `ProofEnd`.
         """
         found, arms = dict(ended), self.values.shape[1] - 1
         rejected = sum(one.outcome in (BETTER, WORSE) for one in found.values())
-        first = ProofEnd(GOING, look, alpha)
+        first = ProofEnd(GOING, look, alpha, fraction)
         z = {arm: self.primary(arm, first).effect.z for arm in range(1, arms + 1) if arm not in found}
         for arm in sorted(z, key=lambda one: -abs(z[one])):
             at = first._replace(alpha=alpha / max(1, arms - rejected))

@@ -149,6 +149,7 @@ async def _found(
     notes = notes_on(team.judge.name, team.assistant.name, times, kappa, team.second, own=own)
     about: dict[str, Any] = {"registered": digest(frozen) if frozen else None, "proof": times, "ended": why}
     about |= {"assistant": team.assistant.name, "judge": team.judge.name, "second": team.second and team.second.name}
+    notes += [f"a cap of calls or cost ended the proof at {one:.0%} of the users; no more is asked" for one in live.cut]
     about |= {"notes": [*notes, *sample.notes], "bad_rows": encoded(found.logs.bad_rows)}
     rows = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(live, trial.name))]
     record = about | record_of(live, sample)

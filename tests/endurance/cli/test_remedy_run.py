@@ -269,6 +269,27 @@ def test_an_endpoint_is_asked_as_planned_and_a_second_run_asks_nothing_again(pro
         assert whole[0] == whole[1]
 
 
+def test_a_cap_of_calls_ends_a_proof_with_the_verdict_of_what_was_seen(proving: Run, tmp_path: Path) -> None:
+    fails, works = (
+        "I'm sorry, I wasn't able to book a table for Friday.",
+        "I've booked a table for Friday. It costs $40.",
+    )
+    with ProtocolServer() as server:
+        mended = {"do": "message", "match": "another time", "content": works}
+        server.script([mended, {"do": "message", "match": "book", "content": fails}])
+        table = f'[assistant]\nmodel = "m"\nbase_url = "{server.url}"\nconcurrency = 4\n'
+        (tmp_path / "profiles.toml").write_text(f"{table}max_calls = 30\n")
+        ended = proving("--profiles", "profiles.toml")
+        assert ended.code != 0
+        assert "max_calls" in ended.err  # nothing was proven yet, so it can be gone on with
+        (tmp_path / "profiles.toml").write_text(f"{table}max_calls = 290\n")
+        ended = proving("--profiles", "profiles.toml")
+        found = ended.last
+        assert found["verdict"] in ("judged better", "not cleared"), ended.err
+        assert any("ended the proof at" in note for note in found["notes"])
+        assert server.counts()["received"] <= 30 + 290 + 2 * 4 + 12  # of two runs, with what was in flight and probes
+
+
 def test_judge_and_assistant_see_no_name_of_an_arm(proving: Run, tmp_path: Path) -> None:
     (tmp_path / "seen.py").write_text(
         "from shop import answer\nseen = []\ndef kept(messages, system):\n    seen.append((messages, system))\n"

@@ -13,7 +13,9 @@ from pollex.measures.looks import (
     WORSE,
     alpha_of,
     bounds_at_equal_steps,
+    bounds_to,
     conditional_power,
+    crossing,
     decided,
 )
 
@@ -28,6 +30,14 @@ def test_the_last_bounds_are_the_published_constants(looks: int, constant: float
 
 def test_one_look_is_the_usual_test() -> None:
     assert bounds_at_equal_steps(1)[0] == pytest.approx(1.96, abs=1e-3)
+
+
+def test_a_proof_that_a_cap_ends_spends_what_the_function_has_for_its_fraction() -> None:
+    """Lan and DeMets 1983: α(t) = 2 − 2Φ(1.96/√t); at the first look alone the bound is 1.96/√t itself."""
+    assert bounds_to(0, 0.16)[-1] == pytest.approx(1.96 / 0.4, abs=1e-3)
+    assert bounds_to(2, 0.6)[:2] == bounds_at_equal_steps()[:2]
+    spent = crossing(np.array(bounds_to(2, 0.6)), np.array([0.25, 0.5, 0.6]))
+    assert spent == pytest.approx(2 * norm.sf(1.96 / np.sqrt(0.6)), abs=1e-5)
 
 
 def test_conditional_power_by_hand() -> None:
