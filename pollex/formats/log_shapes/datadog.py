@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Fields, facts, inside, required, text
-from pollex.formats.log_shapes.payloads import answered, asked
+from pollex.formats.log_shapes.payloads import sides
 from pollex.formats.log_shapes.spans import silent_kind
 
 
@@ -14,15 +14,12 @@ def read_span(fields: Fields) -> Iterator[Piece]:
     have = inside(fields.get("attributes"))
     trace, kind, tags = required(have, "trace_id"), str(have.get("span_kind") or ""), _tags(have.get("tags"))
     parent = text(have.get("parent_id"))
-    before, after = (None, None) if silent_kind(kind) else (asked(have.get("input")), answered(have.get("output")))
     yield Call(
         *(trace, required(have, "span_id"), None if parent in ("undefined", "0") else parent),
         session=text(have.get("session_id")) or text(tags.get("session_id")),
         at=moment(have.get("start_ns")),
-        before=before.turns if before else None,
-        after=after.turns if after else None,
+        **sides(have.get("input"), have.get("output"), silent=silent_kind(kind)),
         model=kind == "llm",
-        history=bool(before and before.history),
         error="failed" if have.get("status") == "error" else "",
         facts=facts(user=text(tags.get("user_id")), model=text(have.get("model_name"))),
         beside=have,

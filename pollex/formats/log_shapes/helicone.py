@@ -7,7 +7,7 @@ from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Fields, facts, inside, required, text
-from pollex.formats.log_shapes.payloads import answered, asked
+from pollex.formats.log_shapes.payloads import sides
 
 
 def read_request(fields: Fields) -> Iterator[Piece]:
@@ -15,14 +15,12 @@ def read_request(fields: Fields) -> Iterator[Piece]:
     properties: Mapping[str, Any] = {str(k).casefold(): v for k, v in inside(fields.get("request_properties")).items()}
     failed: Any = answer.get("error")
     failed = failed.get("message", "failed") if isinstance(failed, Mapping) else failed
-    before, after = asked(fields.get("request_body")), None if failed else answered(answer)
+    said = sides(fields.get("request_body"), None if failed else answer) | {"history": True}
     yield Call(
         *(request, request, None, text(properties.get("helicone-session-id"))),
         at=moment(fields.get("request_created_at")),
-        before=before.turns if before else None,
-        after=after.turns if after else None,
+        **said,
         model=True,
-        history=True,
         error=str(failed or ""),
         facts=facts(user=text(fields.get("request_user_id")), model=fields.get("request_model")),
     )

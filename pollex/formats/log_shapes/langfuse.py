@@ -7,7 +7,7 @@ from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text
-from pollex.formats.log_shapes.payloads import answered, asked, opened
+from pollex.formats.log_shapes.payloads import opened, sides
 from pollex.formats.log_shapes.spans import silent_kind
 
 _OWN = frozenset(
@@ -106,17 +106,12 @@ def read_observation(fields: Fields) -> Iterator[Piece]:
 
 def _call(fields: Fields, trace: str, span: str, parent: str | None, session: str | None, begun: object) -> Call:
     kind = str(fields.get("type") or "")
-    silent = silent_kind(kind)
-    before = None if silent else asked(fields.get("input"))
-    after = None if silent else answered(fields.get("output"))
     failed = str(_name(fields, "statusMessage") or "failed") if fields.get("level") == "ERROR" else ""
     said = facts(user=text(_name(fields, "userId")), model=_name(fields, "providedModelName") or fields.get("model"))
     return Call(
         *(trace, span, parent, session, moment(begun)),
-        before=before.turns if before else None,
-        after=after.turns if after else None,
+        **sides(fields.get("input"), fields.get("output"), silent=silent_kind(kind)),
         model=kind == "GENERATION",
-        history=bool(before and before.history),
         error=failed,
         facts=said,
     )

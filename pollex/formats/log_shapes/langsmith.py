@@ -18,6 +18,7 @@ from pollex.formats.log_shapes.payloads import (
     Side,
     answered,
     asked,
+    of_sides,
     opened,
 )
 from pollex.formats.log_shapes.spans import silent_kind
@@ -40,10 +41,8 @@ def read_run(fields: Fields) -> Iterator[Piece]:
         _require_read(fields, before, after)
     yield Call(
         *(trace, run, parent, session, moment(fields.get("start_time"))),
-        before=before.turns if before else None,
-        after=after.turns if after else None,
+        **of_sides(before, after),
         model=kind == "llm",
-        history=bool(before and before.history),
         error=str(failed) if failed else "",
         facts=facts(
             user=text(metadata.get("user_id")), model=text(metadata.get("ls_model_name")), tags=fields.get("tags")

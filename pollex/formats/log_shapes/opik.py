@@ -7,7 +7,7 @@ from typing import Any
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, Target, moment
 from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text, under
-from pollex.formats.log_shapes.payloads import answered, asked
+from pollex.formats.log_shapes.payloads import sides
 
 COLUMN, REASON = "feedback_scores.", "_reason"
 """How a score's columns begin in the rows of the page, and how the name of its reason ends."""
@@ -26,13 +26,10 @@ def read_trace(fields: Fields) -> Iterator[Piece]:
 
 
 def _call(fields: Fields, trace: str, parent: str | None, error: str = "") -> Call:
-    before, after = asked(under(fields, "input")), answered(under(fields, "output"))
     return Call(
         *(trace, required(fields, "id"), parent, None, moment(fields.get("start_time"))),
-        before=before.turns if before else None,
-        after=after.turns if after else None,
+        **sides(under(fields, "input"), under(fields, "output")),
         model=fields.get("type") == "llm",
-        history=bool(before and before.history),
         error=error,
     )
 

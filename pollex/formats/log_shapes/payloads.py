@@ -109,6 +109,18 @@ def answered(value: object) -> Side | None:
     return _side(value, "assistant", ANSWER_NAMES)
 
 
+def sides(given: object, came: object, *, silent: bool = False) -> dict[str, Any]:
+    """Return what a `Call` has of its input and output: `before`, `after` and `history`; nothing of a silent one."""
+    before, after = (None, None) if silent else (asked(given), answered(came))
+    return of_sides(before, after)
+
+
+def of_sides(before: Side | None, after: Side | None) -> dict[str, Any]:
+    """Return the sides of a `Call` as its `before`, `after` and `history`."""
+    turns = {name: side.turns for name, side in (("before", before), ("after", after)) if side}
+    return {**turns, "history": bool(before and before.history)}
+
+
 def _side(value: object, role: Role, names: Sequence[str]) -> Side | None:
     try:
         return _read(opened(value), role, names)

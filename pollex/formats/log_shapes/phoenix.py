@@ -18,7 +18,7 @@ from pollex.formats.log_shapes.exports import (
     under,
 )
 from pollex.formats.log_shapes.otlp import events_in, hexadecimal
-from pollex.formats.log_shapes.payloads import answered, asked, flat, opened
+from pollex.formats.log_shapes.payloads import answered, asked, flat, opened, sides
 from pollex.formats.log_shapes.spans import Span, call_of
 
 ATTRIBUTES = "attributes."
@@ -75,12 +75,10 @@ def read_session(fields: Fields) -> Iterator[Piece]:
         for turn in objects(turns):
             root = inside(turn.get("root_span"))
             span = text(at(root, "context.span_id")) or required(turn, "trace_id")
-            before, after = asked(at(turn, "input.value")), answered(at(turn, "output.value"))
             failed = root.get("status_code") == "ERROR"
             yield Call(
                 *(required(turn, "trace_id"), span, None, session, moment(turn.get("start_time"))),
-                before=before.turns if before else None,
-                after=after.turns if after else None,
+                **sides(at(turn, "input.value"), at(turn, "output.value")),
                 error=str(root.get("status_message") or "failed") if failed else "",
                 facts=facts(user=text(inside(root.get("attributes")).get("user.id"))),
             )

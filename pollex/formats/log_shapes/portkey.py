@@ -6,21 +6,19 @@ from collections.abc import Iterator
 
 from pollex.formats.assembly.pieces import Call, Piece, Score, moment
 from pollex.formats.log_shapes.exports import Fields, facts, inside, required, text
-from pollex.formats.log_shapes.payloads import answered, asked
+from pollex.formats.log_shapes.payloads import sides
 
 
 def read_log(fields: Fields) -> Iterator[Piece]:
     request, metadata = required(fields, "id"), inside(fields.get("metadata"))
     sent, came = inside(fields.get("request")), inside(fields.get("response"))
-    before, after = asked(sent.get("body", sent)), answered(came.get("body", came))
+    said = sides(sent.get("body", sent), came.get("body", came)) | {"history": True}
     session = text(fields.get("trace_id"))
     yield Call(
         *(request, request, None, session, moment(fields.get("created_at"))),
-        before=before.turns if before else None,
-        after=after.turns if after else None,
+        **said,
         model=True,
-        history=True,
-        error="" if after else str(fields.get("response_status_code") or "failed"),
+        error="" if "after" in said else str(fields.get("response_status_code") or "failed"),
         facts=facts(user=text(metadata.get("_user")), model=text(fields.get("ai_model"))),
     )
     feedback = inside(fields.get("feedback"))

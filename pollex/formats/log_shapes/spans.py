@@ -10,7 +10,7 @@ from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Call, moment
 from pollex.formats.log_shapes.exports import facts, text
-from pollex.formats.log_shapes.payloads import Side, answered, asked, nested, opened, system_of
+from pollex.formats.log_shapes.payloads import Side, answered, asked, nested, of_sides, opened, system_of
 from pollex.formats.log_shapes.turns import turns_of
 
 SESSION_NAMES = (
@@ -69,12 +69,10 @@ def call_of(span: Span) -> Call:
     before, after = said or (None, None)
     return Call(
         *(span.trace, span.span, span.parent, _first(have, SESSION_NAMES), moment(span.begun)),
-        before=before.turns if before else None,
-        after=after.turns if after else None,
+        **of_sides(before, after),
         model=kind.casefold() in _MODELS
         or operation in _MODELS
         or (not kind and before is not None and before.history),
-        history=bool(before and before.history),
         error=span.error,
         facts=facts(user=_first(have, USER_NAMES), model=_first(have, MODEL_NAMES)),
         beside=have,
