@@ -1,0 +1,392 @@
+"""Builders of bots, and desks where people answer: each tool's functions have its name, and stand together."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.conversations.conversation import Role, Turn
+from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, moment
+from pollex.formats.assembly.thumbs import NAMES, folded
+from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, truth
+from pollex.formats.log_shapes.parts import attached, call_of, result_beside, text_of, written
+from pollex.formats.log_shapes.payloads import opened
+from pollex.formats.log_shapes.turns import role_of
+
+
+def read_langflow(fields: Fields) -> Iterator[Piece]:
+    session, key = required(fields, "session_id"), text(fields.get("id"))
+    words = text_of(str(fields.get("text") or ""))
+    failed = fields.get("category") == "error" or truth(fields.get("error"))
+    blocks = [content for block in objects(fields.get("content_blocks")) for content in objects(block.get("contents"))]
+    tools = [content for content in blocks if content.get("type") == "tool_use"]
+    calls = [turn for tool in tools for turn in _tool_turns(tool, tool.get("output"))]
+    said = ["[error]" if failed else words, *attached(opened(fields.get("files")))]
+    turn = Turn(role=role_of(fields.get("sender")), content="\n".join(filter(None, said)))
+    yield Message(session, key, (*calls, turn), moment(fields.get("timestamp")), error=words if failed else "")
+    value = inside(fields.get("properties")).get("positive_feedback")
+    if value is not None and key:
+        yield Score("message", key, value)
+
+
+def read_flowise(fields: Fields) -> Iterator[Piece]:
+    session, key = required(fields, "sessionId", "chatId"), text(fields.get("id"))
+    said = [text_of(str(fields.get("content") or "")), *attached(opened(fields.get("fileUploads")))]
+    turn = Turn(role=role_of(fields.get("role")), content="\n".join(filter(None, said)))
+    calls = [
+        turn
+        for tool in objects(fields.get("usedTools"))
+        for turn in _tool_turns({"name": tool.get("tool"), **tool}, tool.get("toolOutput"))
+    ]
+    yield Message(session, key, (*calls, turn), moment(fields.get("createdDate")))
+    if key:
+        yield from _langflow_feedback({**inside(fields.get("feedback")), "messageId": key})
+
+
+def read_flowise_chat(fields: Fields) -> Iterator[Piece]:
+    """Yield a chat as the page of messages exports it, with comments and without thumbs."""
+    id_ = required(fields, "id", "sessionId")
+    for message in objects(fields.get("messages")):
+        yield from read_flowise({**message, "chatId": id_, "createdDate": message.get("time")})
+
+
+def _tool_turns(tool: Mapping[str, Any], output: object) -> Iterator[Turn]:
+    call = call_of(tool)
+    yield Turn(role="assistant", content=call.mark, calls=(call,))
+    if output is not None:
+        yield Turn(role="tool", content=written(output), result=result_beside(tool))
+
+
+def _langflow_feedback(fields: Fields) -> Iterator[Piece]:
+    """Yield Flowise's thumb on a message, which is a row of a table of its own, or stands in the message."""
+    if fields.get("rating"):
+        yield Score("message", required(fields, "messageId"), fields["rating"], comment=fields.get("content"))
+
+
+DIFY_CUT = 500
+"""Characters after which the export of feedback cuts an answer, and writes three dots."""
+_THINKING = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
+
+
+def read_dify_message(fields: Fields) -> Iterator[Piece]:
+    """Yield one exchange with its thumbs; those of the console name their author."""
+    id_, key = required(fields, "conversation_id"), required(fields, "id")
+    error = str(fields.get("error") or "failed") if fields.get("status") == "error" or fields.get("error") else ""
+    said = facts(user=text(fields.get("from_end_user_id")), model=fields.get("model_id"))
+    turns = _dify_exchange(fields.get("query"), fields.get("answer"), error, _dify_files(fields.get("message_files")))
+    parent = text(fields.get("parent_message_id"))
+    branched = parent is not None and parent.strip("0-") != ""
+    when = moment(fields.get("created_at"))
+    yield Message(id_, key, turns, when, parent, tree=branched, error=error, facts=said)
+    for step in objects(fields.get("agent_thoughts")):
+        yield from read_dify_step({**step, "message_id": key})
+    for one in [inside(fields.get("feedback")), *objects(fields.get("feedbacks"))]:
+        if one.get("rating"):
+            source = str(one.get("from_source") or "user")
+            person = text(one.get("from_end_user_id")) or said.get("user")
+            comment = one.get("content")
+            yield Score("message", key, one["rating"], source=source, comment=comment, person=person)
+
+
+def read_dify_step(fields: Fields) -> Iterator[Piece]:
+    """Yield an agent's step: its words, its calls, which may be parallel, and what the tools answered."""
+    names = [name for name in str(fields.get("tool") or "").split(";") if name]
+    if not names:
+        return  # the last step is the answer
+    given = opened(fields.get("tool_input"))
+    inputs = (
+        given if isinstance(given, Mapping) and any(name in given for name in names) else dict.fromkeys(names, given)
+    )
+    calls = [call_of({"name": name, "arguments": inputs.get(name)}) for name in names]
+    words = _THINKING.sub("", str(fields.get("thought") or "")).strip()
+    observed = opened(fields.get("observation"))
+    named = [observed[n] for n in dict.fromkeys(names) if n in observed] if isinstance(observed, Mapping) else []
+    tools = [Turn(role="tool", content=written(one)) for one in named or [observed] if one not in (None, "")]
+    said = "\n".join(filter(None, [words, *(call.mark for call in calls)]))
+    turn = Turn(role="assistant", content=said, calls=tuple(calls))
+    place = moment(fields.get("position")) or moment(fields.get("created_at"))
+    yield Addition(required(fields, "message_id"), place, (turn, *tools))
+
+
+def read_dify_file(fields: Fields) -> Iterator[Piece]:
+    """Yield the mark of a file in the table of files."""
+    if marks := _dify_files([fields]):
+        yield Addition(required(fields, "message_id"), mark=marks[0])
+
+
+def _dify_files(files: object) -> list[str]:
+    found = objects(files)
+    return [
+        "[image]" if file.get("type") == "image" else "[file]"
+        for file in found
+        if file.get("belongs_to") != "assistant"
+    ]
+
+
+def _dify_exchange(query: object, answer: object, error: str, files: list[str]) -> tuple[Turn, ...]:
+    words = text_of(_THINKING.sub("", str(answer or "")))
+    asked = Turn(role="user", content="\n".join(filter(None, [text_of(str(query or "")), *files])))
+    if error and not words:
+        return asked, Turn(role="assistant", content="[error]")
+    return (asked, Turn(role="assistant", content=words)) if words else (asked,)
+
+
+def read_dify_feedback(fields: Fields) -> Iterator[Piece]:
+    """Yield one exchange with its thumb; the answer may be truncated."""
+    id_, key = required(fields, "conversation_id"), required(fields, "message_id")
+    answer = str(fields.get("ai_response") or "")
+    cut = len(answer) >= DIFY_CUT + 3 and answer.endswith("...")
+    person = text(fields.get("from_end_user_id")) or text(fields.get("from_account_name"))
+    turns = _dify_exchange(fields.get("user_query"), answer, "" if answer.strip() else "failed", [])
+    yield Message(
+        id_,
+        key,
+        turns,
+        moment(fields.get("message_date")),
+        facts=facts(user=text(fields.get("from_end_user_id")), answer_cut=cut or None),
+    )
+    yield Facts(id_, facts(title=fields.get("conversation_name"), only_rated_turns=True))
+    source = str(fields.get("feedback_source") or "user")
+    value = fields.get("feedback_rating_raw") or fields.get("feedback_rating")
+    comment, when = fields.get("feedback_comment"), moment(fields.get("feedback_date"))
+    yield Score("message", key, value, source=source, comment=comment, person=person, at=when)
+
+
+def read_rasa_tracker(fields: Fields) -> Iterator[Piece]:
+    sender, slots = required(fields, "sender_id"), inside(fields.get("slots"))
+    for event in objects(fields.get("events")):
+        yield from read_rasa_event({**event, "sender_id": sender}, slots=not slots)
+    for name, value in slots.items():
+        yield from _rasa_slot(sender, str(name), value)
+
+
+def read_rasa_stored(fields: Fields) -> Iterator[Piece]:
+    """Yield an event as a row of the tracker store's table."""
+    yield from read_rasa_event({**inside(fields.get("data")), "sender_id": fields.get("sender_id")})
+
+
+def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[Piece]:
+    """Yield a message; a text that begins with a slash is a payload."""
+    sender, kind, words = required(fields, "sender_id"), fields.get("event"), str(fields.get("text") or "")
+    seen = inside(fields.get("data")) if kind == "bot" else {}
+    marks = [f"[{mark}]" for name, mark in (("image", "image"), ("attachment", "file")) if seen.get(name)]
+    if kind in ("user", "bot") and (words or marks) and not words.startswith("/"):
+        turn = Turn(role="user" if kind == "user" else "assistant", content="\n".join(filter(None, [words, *marks])))
+        yield Message(sender, text(fields.get("message_id")), (turn,), moment(fields.get("timestamp")))
+    elif slots and kind == "slot":
+        yield from _rasa_slot(sender, str(fields.get("name")), fields.get("value"))
+    elif slots and words.startswith("/"):
+        payload = opened(words[words.find("{") :]) if "{" in words else None
+        for name, value in payload.items() if isinstance(payload, Mapping) else ():
+            yield from _rasa_slot(sender, str(name), value)
+
+
+def _rasa_slot(sender: str, name: str, value: object) -> Iterator[Score]:
+    """Yield the feedback in a slot, by its name."""
+    thumb = folded(name.removesuffix("_value")) in NAMES
+    if thumb and isinstance(value, str | int | float):
+        yield Score("conversation", sender, value, name=name.removesuffix("_value"))
+
+
+def read_dialogflow_conversation(fields: Fields) -> Iterator[Piece]:
+    name = required(fields, "name")
+    id_ = name.rpartition("/")[2]
+    for number, interaction in enumerate(objects(_dialogflow_camel(fields.get("interactions")))):
+        key = text(at(interaction, "response.responseId")) or f"{name}/{number}"
+        yield Message(id_, key, _dialogflow_turns(interaction), moment(interaction.get("createTime")))
+        yield from _dialogflow_feedback(interaction.get("answerFeedback"), key)
+
+
+def read_dialogflow_logged(fields: Fields) -> Iterator[Piece]:
+    """Yield an interaction as a row of the table that Dialogflow exports to BigQuery."""
+    name, number = required(fields, "conversation_name"), required(fields, "turn_position")
+    interaction = {side: _dialogflow_camel(opened(fields.get(side))) for side in ("request", "response")}
+    key = f"{name}/{number}"
+    yield Message(name.rpartition("/")[2], key, _dialogflow_turns(interaction), moment(number))
+    yield from _dialogflow_feedback(_dialogflow_camel(opened(fields.get("bot_answer_feedback"))), key)
+
+
+def _dialogflow_feedback(given: object, key: str) -> Iterator[Score]:
+    feedback = inside(given)
+    if feedback.get("rating") not in (None, "", 0, "RATING_UNSPECIFIED"):
+        comment = at(feedback, "ratingReason.feedback") or at(feedback, "customRating")
+        value = _DIALOGFLOW_RATINGS.get(str(feedback["rating"]), feedback["rating"])
+        yield Score("message", key, value, comment=comment, tags=at(feedback, "ratingReason.reasonLabels"))
+
+
+_DIALOGFLOW_RATINGS = {"1": "THUMBS_UP", "2": "THUMBS_DOWN"}
+"""Ratings as the Python client numbers them."""
+
+
+def _dialogflow_camel(value: object) -> Any:
+    """Rename the keys of nested objects to the interface's spelling: the Python client writes them with underscores."""
+    if isinstance(value, list):
+        return [_dialogflow_camel(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        re.sub("_([a-z])", lambda found: found[1].upper(), str(key)): _dialogflow_camel(one)
+        for key, one in value.items()
+    }
+
+
+def _dialogflow_turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
+    said = at(interaction, "request.queryInput.text.text") or at(interaction, "response.queryResult.transcript")
+    asked = (Turn(role="user", content=text_of(str(said))),) if said else ()
+    messages = objects(at(interaction, "response.queryResult.responseMessages"))
+    lines = [line for message in messages for line in (at(message, "text.text") or []) if isinstance(line, str)]
+    answer = "\n".join(lines) if lines else "[error]"
+    return (*asked, Turn(role="assistant", content=answer))
+
+
+USERS = frozenset(("0", "incoming", "user", "customer"))
+AGENTS = frozenset(("1", "3", "outgoing", "template", "bot", "agent", "system"))
+"""Who speaks in these tools; Chatwoot numbers it. Its 2 is what happened, in words that nobody said."""
+
+
+def _live_said(conversation: str, key: str | None, speaker: object, words: object, when: object) -> Iterator[Message]:
+    who, said = str(speaker).casefold(), str(words or "").strip()
+    if said and who in USERS | AGENTS:
+        yield Message(
+            conversation, key, (Turn(role="user" if who in USERS else "assistant", content=said),), moment(when)
+        )
+
+
+def read_chatwoot(fields: Fields) -> Iterator[Piece]:
+    """Yield a message; private notes are none."""
+    if not truth(fields.get("private")):
+        words = "\n".join(filter(None, [str(fields.get("content") or ""), *attached(fields.get("attachments"))]))
+        id_, who = required(fields, "conversation_id"), fields.get("message_type")
+        yield from _live_said(id_, text(fields.get("id")), who, words, fields.get("created_at"))
+
+
+def read_chatwoot_page(fields: Fields) -> Iterator[Piece]:
+    """Yield a page of conversations, whose messages may be the newest alone."""
+    for conversation in objects(at(fields, "data.payload")):
+        yield Facts(required(conversation, "id"), facts(user=text(at(conversation, "meta.sender.id"))))
+        for message in objects(conversation.get("messages")):
+            yield from read_chatwoot(message)
+
+
+def read_botpress(fields: Fields) -> Iterator[Piece]:
+    payload = at(fields, "payload.text") or f"[{fields.get('type')}]"
+    yield from _live_said(
+        *(required(fields, "conversationId"), text(fields.get("id")), fields.get("direction"), payload),
+        fields.get("createdAt"),
+    )
+
+
+def read_activity(fields: Fields) -> Iterator[Piece]:
+    """Yield a message; other activities are no words."""
+    if fields.get("type") == "message":
+        words = "\n".join(filter(None, [str(fields.get("text") or ""), *attached(fields.get("attachments"))]))
+        id_, who = required(fields, "conversation.id"), at(fields, "from.role")
+        yield from _live_said(id_, text(fields.get("id")), who, words, fields.get("timestamp"))
+
+
+def read_connect(fields: Fields) -> Iterator[Piece]:
+    id_ = required(fields, "ContactId", "InitialContactId")
+    for one in objects(fields.get("Transcript")):
+        if one.get("Type", "MESSAGE") == "MESSAGE":
+            key, who = text(one.get("Id")), one.get("ParticipantRole")
+            yield from _live_said(id_, key, who, one.get("Content"), one.get("AbsoluteTime"))
+
+
+_BREAK = re.compile(r"<br\s*/?>|</(p|div|li|tr|h\d)>", re.IGNORECASE)
+_TAG = re.compile(r"<[^>]*>")
+_IMAGE = re.compile(r"<img\b[^>]*>", re.IGNORECASE)
+CUSTOMERS = frozenset(("user", "lead", "contact", "end-user", "end_user"))
+
+
+def _without_html(body: object) -> str:
+    """Convert HTML to plain text."""
+    marked = _TAG.sub("", _BREAK.sub("\n", _IMAGE.sub("[image]", str(body or ""))))
+    return "\n".join(line.strip() for line in html.unescape(marked).splitlines() if line.strip())
+
+
+def read_intercom(fields: Fields) -> Iterator[Piece]:
+    id_ = required(fields, "id")
+    parts = [inside(fields.get("source")), *objects(at(fields, "conversation_parts.conversation_parts"))]
+    for number, part in enumerate(parts):
+        author = inside(part.get("author"))
+        words = "\n".join(filter(None, [_without_html(part.get("body")), *attached(part.get("attachments"))]))
+        if words and part.get("part_type", "comment") != "note":
+            role: Role = "user" if str(author.get("type")) in CUSTOMERS else "assistant"
+            when = moment(part.get("created_at")) or moment(fields.get("created_at"))
+            yield Message(id_, f"{id_}/{number}", (Turn(role=role, content=words),), when)
+    rating = inside(fields.get("conversation_rating"))
+    fin = inside(fields.get("ai_agent")).get("rating")
+    yield Facts(id_, facts(title=fields.get("title"), rating_of_fin=fin))
+    if rating.get("rating") is not None:
+        person = text(inside(rating.get("contact")).get("id"))
+        comment, when = rating.get("remark"), moment(rating.get("created_at"))
+        yield Score("conversation", id_, rating["rating"], comment=comment, person=person, at=when, rating=True)
+
+
+def read_zendesk_ticket(fields: Fields) -> Iterator[Piece]:
+    id_, requester = required(fields, "id"), text(fields.get("requester_id") or at(fields, "requester.id"))
+    yield Facts(id_, facts(title=fields.get("subject"), user=requester))
+    customers = _zendesk_ids(fields, "collaborator_ids", "email_cc_ids") - _zendesk_ids(fields, "follower_ids") | {
+        requester
+    }
+    customers.discard(text(fields.get("assignee_id")))
+    for number, comment in enumerate(objects(fields.get("comments"))):
+        author, role = text(comment.get("author_id")), text(at(comment, "author.role"))
+        yield from _zendesk_said(id_, f"{id_}/{number}", comment, role in CUSTOMERS if role else author in customers)
+    yield from read_zendesk_rating({**inside(fields.get("satisfaction_rating")), "ticket_id": id_})
+
+
+def _zendesk_ids(fields: Fields, *names: str) -> set[str | None]:
+    lists = (opened(fields.get(name)) for name in names)
+    return {text(one) for found in lists if isinstance(found, list) for one in found}
+
+
+def read_zendesk_chat(fields: Fields) -> Iterator[Piece]:
+    """Yield a live chat; what began as a chat and its rating is in its history, too."""
+    id_ = required(fields, "id")
+    yield Facts(id_, facts(user=text(at(fields, "visitor.id"))))
+    said = [event for event in objects(fields.get("history")) if event.get("type") == "chat.msg"]
+    for number, event in enumerate(said):
+        visitor = str(event.get("sender_type") or event.get("nick")).casefold().startswith(("visitor", "enduser"))
+        turn = Turn(role="user" if visitor else "assistant", content=str(event.get("msg") or ""))
+        yield Message(id_, f"{id_}/{number}", (turn,), moment(event.get("timestamp")))
+    yield from read_zendesk_rating({"score": fields.get("rating"), "comment": fields.get("comment"), "ticket_id": id_})
+
+
+def read_zendesk_audit(fields: Fields) -> Iterator[Piece]:
+    """Yield the comments of an audit; the first author of a ticket is its requester, who speaks as the user."""
+    id_, when = required(fields, "ticket_id"), fields.get("created_at")
+    for event in objects(fields.get("events") or fields.get("child_events")):
+        if "Comment" in (event.get("type"), event.get("event_type")):
+            author = text(event.get("author_id")) or text(fields.get("author_id")) or text(fields.get("updater_id"))
+            for said in _zendesk_said(id_, text(event.get("id")), {"created_at": when, **event}, customer=False):
+                yield said._replace(author=author)
+
+
+def read_zendesk_comment(fields: Fields) -> Iterator[Piece]:
+    id_, role = required(fields, "ticket_id"), str(fields.get("author_role") or "").casefold()
+    key = text(fields.get("comment_id")) or text(fields.get("id"))
+    yield from _zendesk_said(id_, key, fields, role in CUSTOMERS)
+    if fields.get("satisfaction_score"):
+        said = {"score": fields["satisfaction_score"], "comment": fields.get("satisfaction_comment"), "ticket_id": id_}
+        yield from read_zendesk_rating(said)
+
+
+def _zendesk_said(id_: str, key: str | None, comment: Mapping[str, object], customer: bool) -> Iterator[Message]:
+    """Yield the message of a public comment."""
+    body = str(comment.get("plain_body") or "") or _without_html(comment.get("html_body") or comment.get("body"))
+    words = "\n".join(filter(None, [body.strip(), *attached(comment.get("attachments"))]))
+    if words and (comment.get("public") is None or truth(comment["public"])):
+        turn = Turn(role="user" if customer else "assistant", content=words)
+        yield Message(id_, key, (turn,), moment(comment.get("created_at")))
+
+
+def read_zendesk_rating(fields: Fields) -> Iterator[Score]:
+    """Yield a rating of good or bad; offered ratings are none. Rows may repeat it."""
+    score, id_ = str(fields.get("score") or ""), required(fields, "ticket_id")
+    if score and score not in ("offered", "unoffered"):
+        said, person = fields.get("comment"), text(fields.get("requester_id"))
+        value, reason = score.removesuffix("_with_comment"), fields.get("reason")
+        yield Score("conversation", id_, value, comment=said, tags=reason, person=person)

@@ -1,0 +1,371 @@
+"""Chats of pages that people talk on: each tool's functions have its name, and stand together."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.conversations.conversation import Role, Turn
+from pollex.conversations.tools import ToolResult
+from pollex.errors import BadInput
+from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, Talk, moment
+from pollex.formats.labels import as_number
+from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, truth
+from pollex.formats.log_shapes.parts import attached, call_of, text_of, written
+from pollex.formats.log_shapes.payloads import opened, system_of
+from pollex.formats.log_shapes.turns import role_of, turns_in
+
+_CHATGPT_WORDS = ("text", "multimodal_text")
+
+
+def read_chatgpt_conversation(fields: Fields) -> Iterator[Piece]:
+    id_ = required(fields, "conversation_id", "id")
+    yield Facts(
+        id_, facts(title=fields.get("title"), model=fields.get("default_model_slug")), text(fields.get("current_node"))
+    )
+    for key, node in inside(fields.get("mapping")).items():
+        if isinstance(node, Mapping):
+            message = inside(node.get("message"))
+            when = moment(message.get("create_time"))
+            yield Message(id_, str(key), _chatgpt_turns(message), when, text(node.get("parent")), tree=True)
+
+
+def _chatgpt_turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
+    """Return the turns with text, also what was spoken; a tool that was called by its name; no thoughts."""
+    if not message or inside(message.get("metadata")).get("is_visually_hidden_from_conversation"):
+        return ()
+    role, recipient = role_of(at(message, "author.role")), message.get("recipient") or "all"
+    if role == "assistant" and recipient != "all":
+        given = at(message, "content.text") or at(message, "content.parts.0")
+        call = call_of({"name": recipient, "arguments": given})
+        return (Turn(role=role, content=call.mark, calls=(call,)),)
+    if at(message, "content.content_type") not in _CHATGPT_WORDS:
+        return ()
+    parts = at(message, "content.parts")
+    said = "\n".join(filter(None, map(_chatgpt_words, parts if isinstance(parts, list) else ())))
+    return (Turn(role=role, content=said),) if said else ()
+
+
+def _chatgpt_words(part: object) -> str:
+    """Return a part's words; a recording has its words in a part beside it."""
+    if isinstance(part, str):
+        return part
+    kind = str(inside(part).get("content_type"))
+    if kind == "audio_transcription":
+        return str(inside(part).get("text") or "")
+    return "" if "audio" in kind else "[image]" if "image" in kind else "[file]"
+
+
+_WEBUI_DETAILS = re.compile(r"<details\b([^>]*)>(.*?)</details>\n?", re.DOTALL)
+_WEBUI_ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
+
+
+def read_open_webui_feedback(fields: Fields) -> Iterator[Piece]:
+    """Yield the chat of a snapshot, and the thumb."""
+    chat = opened(inside(fields.get("snapshot")).get("chat"))
+    data, meta = inside(fields.get("data")), inside(fields.get("meta"))
+    id_, person = text(meta.get("chat_id")) or required(inside(chat), "id"), text(fields.get("user_id"))
+    when = moment(fields.get("updated_at", fields.get("created_at")))
+    compared = facts(arena=meta.get("arena"), sibling_model_ids=data.get("sibling_model_ids"))
+    if isinstance(chat, Mapping):
+        yield from _open_webui_chat(id_, chat, person, moment(chat.get("updated_at")) or when, annotated=False)
+    yield Facts(id_, compared)
+    if data.get("rating") is not None:
+        yield Score(
+            *("message", required(meta, "message_id"), data["rating"]),
+            comment=data.get("comment"),
+            tags=[data.get("reason"), data.get("tags")],
+            person=person,
+            at=when,
+        )
+
+
+def read_open_webui_chat(fields: Fields) -> Iterator[Piece]:
+    when = moment(fields.get("updated_at"))
+    yield from _open_webui_chat(required(fields, "id"), fields, text(fields.get("user_id")), when, annotated=True)
+
+
+def _open_webui_chat(
+    id_: str, fields: Mapping[str, Any], person: str | None, when: float | None, *, annotated: bool
+) -> Iterator[Piece]:
+    """Yield the messages of a chat as it was at a moment."""
+    inner = opened(fields.get("chat", fields))
+    if not isinstance(inner, Mapping):
+        raise BadInput("the chat has no messages", remedy="export the feedback with its snapshots, or the chats")
+    messages = at(inner, "history.messages")
+    if not isinstance(messages, Mapping) or not messages:
+        messages = _open_webui_tree(inner.get("messages"))
+    models = facts(title=fields.get("title"), model=inner.get("models"), user=person)
+    state, system = when or 0, system_of({"system": at(inner, "params.system") or inner.get("system")})
+    yield Facts(id_, models, text(at(inner, "history.currentId")), state)
+    for key, message in messages.items():
+        if isinstance(message, Mapping) and message.get("role") is not None:
+            said = _open_webui_message(id_, str(key), message)
+            before = () if said.parent else system
+            yield said._replace(turns=before + said.turns, state=state)
+            if annotated:
+                yield from _open_webui_annotation(str(key), message, person)
+
+
+def _open_webui_tree(messages: object) -> dict[str, Any]:
+    """Convert a list of messages to a tree with one path."""
+    found: dict[str, Any] = {}
+    before = None
+    for index, message in enumerate(objects(messages)):
+        key = text(message.get("id")) or str(index)
+        found[key] = {**message, "parentId": before}
+        before = key
+    return found
+
+
+def _open_webui_message(id_: str, key: str, message: Mapping[str, Any]) -> Message:
+    turns, error = _open_webui_turns(message)
+    parent = text(message.get("parentId"))
+    return Message(id_, key, turns, moment(message.get("timestamp")), parent, tree=True, error=error)
+
+
+def _open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str]:
+    role, content = role_of(message["role"]), message.get("content")
+    words = content if isinstance(content, str) else text_of(content)
+    turns = list(_open_webui_told(words)) if role == "assistant" else [Turn(role=role, content=text_of(words))]
+    beside = attached(message.get("files"))
+    if beside and turns:
+        turns[-1] = turns[-1].model_copy(update={"content": "\n".join(filter(None, [turns[-1].content, *beside]))})
+    error = message.get("error")
+    failed = str(error.get("content") or "failed") if isinstance(error, Mapping) else "failed" if error else ""
+    if failed and not any(turn.content.strip() for turn in turns):
+        return (Turn(role="assistant", content="[error]"),), failed
+    return tuple(turns), failed
+
+
+def _open_webui_told(words: str) -> Iterator[Turn]:
+    """Yield an answer's turns, with tool calls and results that its text contains."""
+    said, end = "", 0
+    for found in _WEBUI_DETAILS.finditer(words):
+        said += words[end : found.start()]
+        end = found.end()
+        attributes = {name: html.unescape(value) for name, value in _WEBUI_ATTRIBUTE.findall(found.group(1))}
+        if attributes.get("type") != "tool_calls":
+            said += "" if attributes.get("type") in ("reasoning", "code_interpreter") else found.group(0)
+            continue
+        call = call_of({**attributes, "arguments": opened(attributes.get("arguments"))})
+        told = "\n".join(filter(None, [text_of(said.strip()), call.mark]))
+        yield Turn(role="assistant", content=told, calls=(call,))
+        said = ""
+        if "result" in attributes:
+            yield Turn(role="tool", content=written(opened(attributes["result"])))
+    rest = text_of((said + words[end:]).strip("\n"))
+    if rest or not end:
+        yield Turn(role="assistant", content=rest)
+
+
+def _open_webui_annotation(key: str, message: Mapping[str, Any], person: str | None) -> Iterator[Score]:
+    """Yield the thumb in a chat's message, which feedback repeats."""
+    annotation = message.get("annotation")
+    if isinstance(annotation, Mapping) and annotation.get("rating") is not None:
+        said, tags = annotation.get("comment"), [annotation.get("reason"), annotation.get("tags")]
+        yield Score("message", key, annotation["rating"], comment=said, tags=tags, person=person, summary=True)
+
+
+def is_open_webui_feedback(fields: Fields) -> bool:
+    """Return whether a row names the message that was rated."""
+    return "message_id" in inside(fields.get("meta"))
+
+
+def is_open_webui_chat(fields: Fields) -> bool:
+    """Return whether a row has a chat's messages."""
+    return bool(inside(fields.get("chat")).keys() & {"history", "messages"})
+
+
+def read_librechat_facts(fields: Fields) -> Iterator[Piece]:
+    yield Facts(required(fields, "conversationId"), facts(title=fields.get("title"), endpoint=fields.get("endpoint")))
+
+
+def read_librechat_conversation(fields: Fields) -> Iterator[Piece]:
+    id_ = required(fields, "conversationId")
+    yield from read_librechat_facts(fields)
+    for message in _librechat_flat(fields.get("messagesTree") or fields.get("messages") or [], None):
+        yield from read_librechat_message({"conversationId": id_, **message})
+
+
+def _librechat_flat(messages: object, parent: str | None) -> Iterator[Mapping[str, Any]]:
+    """Yield the messages of a tree of children, or of a list with parents."""
+    waiting = [(message, parent) for message in objects(messages)]
+    while waiting:
+        message, above = waiting.pop(0)
+        yield message if "parentMessageId" in message else {**message, "parentMessageId": above}
+        waiting += [(child, text(message.get("messageId"))) for child in objects(message.get("children"))]
+
+
+def read_librechat_message(fields: Fields) -> Iterator[Piece]:
+    id_, key = required(fields, "conversationId"), required(fields, "messageId")
+    said = facts(user=text(fields.get("user")), model=fields.get("model"))
+    parent = text(fields.get("parentMessageId"))
+    when = moment(fields.get("createdAt"))
+    turns, error = _librechat_turns(fields)
+    yield Message(id_, key, turns, when, parent, tree=True, error=error, facts=said)
+    feedback = fields.get("feedback")
+    if isinstance(feedback, Mapping) and feedback.get("rating") is not None:
+        words, person = feedback.get("text"), text(fields.get("user"))
+        yield Score("message", key, feedback["rating"], comment=words, tags=feedback.get("tag"), person=person)
+
+
+def _librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
+    """Return the turns of `text` or parts, and an error.
+
+    `sender` is a model's name, so it does not give the role.
+    """
+    role = "user" if truth(fields.get("isCreatedByUser")) else "assistant"
+    parts = objects(fields.get("content"))
+    errors = [str(part.get("error")) for part in parts if part.get("type") == "error"]
+    failed = (errors or [str(fields.get("text") or "failed")])[0] if truth(fields.get("error")) or errors else ""
+    if failed and not any(part.get("type") == "text" for part in parts):
+        return (Turn(role="assistant", content="[error]"),), failed
+    seen = attached(fields.get("files"))
+    return turns_in({"role": role, "content": [*(parts or filter(None, [fields.get("text")])), *seen]}), failed
+
+
+CHAINLIT_ROLES: dict[str, Role] = {
+    "user_message": "user",
+    "assistant_message": "assistant",
+    "system_message": "system",
+    "tool": "tool",
+}
+
+
+def read_chainlit_thread(fields: Fields) -> Iterator[Piece]:
+    yield from read_chainlit_thread_row(fields)
+    for step in objects(fields.get("steps")):
+        yield from read_chainlit_step({"threadId": fields.get("id"), **step})
+    for element in objects(fields.get("elements")):
+        yield from read_chainlit_element({"threadId": fields.get("id"), **element})
+
+
+def read_chainlit_thread_row(fields: Fields) -> Iterator[Piece]:
+    user = text(fields.get("userIdentifier")) or text(inside(fields.get("user")).get("identifier"))
+    metadata = opened(fields.get("metadata"))
+    yield Facts(required(fields, "id"), facts(title=fields.get("name"), user=user, metadata=metadata))
+
+
+def read_chainlit_step(fields: Fields) -> Iterator[Piece]:
+    """Yield a message, or a step without text that a thumb may refer to."""
+    thread, key = required(fields, "threadId"), text(fields.get("id"))
+    role = CHAINLIT_ROLES.get(str(fields.get("type")))
+    words = text_of(fields.get("output") or "")
+    failed = truth(fields.get("isError")) and role in ("assistant", "tool")
+    turns: tuple[Turn, ...] = ()
+    if role == "tool":
+        call = call_of({"name": fields.get("name"), "arguments": opened(fields.get("input"))})
+        result = ToolResult(error=words or "failed") if failed else None
+        answered = Turn(role="tool", content="[error]" if failed else words, result=result)
+        turns = (Turn(role="assistant", content=call.mark, calls=(call,)), answered)
+    elif role and (words or failed):
+        turns = (Turn(role=role, content="[error]" if failed else words),)
+    said = facts(user=text(fields.get("name")) if role == "user" else None)
+    error = words if failed else ""
+    yield Message(thread, key, turns, moment(fields.get("createdAt")), error=error, facts=said)
+    yield from _chainlit_feedback(fields, key)
+
+
+def read_chainlit_old_conversation(fields: Fields) -> Iterator[Piece]:
+    for message in objects(fields.get("messages")):
+        yield from read_chainlit_old_message({"conversationId": fields.get("id"), **message})
+
+
+def read_chainlit_old_message(fields: Fields) -> Iterator[Piece]:
+    """Yield a message as it was before version 1.0, where 0 is no thumb."""
+    chat, key, words = required(fields, "conversationId"), text(fields.get("id")), text_of(fields.get("content") or "")
+    turn = Turn(role="user" if truth(fields["authorIsUser"]) else "assistant", content=words)
+    yield Message(chat, key, (turn,) if words else (), moment(fields.get("createdAt")))
+    thumb, comment = fields.get("humanFeedback"), fields.get("humanFeedbackComment")
+    if key and str(thumb) in ("1", "-1"):
+        yield Score("message", key, thumb, comment=comment)
+
+
+def read_chainlit_element(fields: Fields) -> Iterator[Piece]:
+    """Yield the mark of a file that stands beside a message."""
+    if message := text(fields.get("forId", fields.get("stepId"))):
+        yield Addition(message, mark=attached([fields])[0])
+
+
+def _chainlit_feedback(fields: Fields, key: str | None) -> Iterator[Score]:
+    """Yield the thumb in a step, or joined to it in the same row."""
+    found = inside(fields.get("feedback"))
+    value = found.get("value", fields.get("feedback_value"))
+    if value not in (None, "") and key and not _is_unset_in_chainlit(found, value):
+        comment = found.get("comment") or fields.get("feedback_comment")
+        yield Score("message", key, value, comment=comment)
+
+
+def _is_unset_in_chainlit(feedback: Fields, value: object) -> bool:
+    """Tell a 0 that was no thumb: while feedback had a strategy, a thumb down was -1."""
+    return "strategy" in feedback and as_number(value) == "0"
+
+
+def read_chainlit_feedback(fields: Fields) -> Iterator[Piece]:
+    if fields.get("value") not in (None, "") and not _is_unset_in_chainlit(fields, fields["value"]):
+        target = required(fields, "forId", "stepId")
+        yield Score("message", target, fields["value"], comment=fields.get("comment"))
+
+
+def read_claude(fields: Fields) -> Iterator[Piece]:
+    id_, person = required(fields, "uuid"), text(inside(fields.get("account")).get("uuid"))
+    shown = text(fields.get("current_leaf_message_uuid"))
+    yield Facts(id_, facts(title=fields.get("name"), user=person), shown)
+    tree = any(message.get("parent_message_uuid") for message in objects(fields.get("chat_messages")))
+    for message in objects(fields.get("chat_messages")):
+        key, files = required(message, "uuid"), [*objects(message.get("attachments")), *objects(message.get("files"))]
+        turns = _said(message.get("sender"), message.get("content") or message.get("text"), files)
+        parent, when = text(message.get("parent_message_uuid")), moment(message.get("created_at"))
+        yield Message(id_, key, turns, when, parent, tree=tree)
+        given = inside(message.get("chat_feedback") or message.get("feedback"))
+        if given.get("type"):
+            yield Score("message", key, given["type"], comment=given.get("reason"), person=person)
+
+
+def _said(role: object, content: object, files: object) -> tuple[Turn, ...]:
+    parts = content if isinstance(content, list) else [content]
+    return turns_in({"role": role, "content": [*parts, *attached(files)]})
+
+
+def read_studio(fields: Fields) -> Iterator[Piece]:
+    chunks = [
+        chunk for chunk in objects(inside(fields.get("chunkedPrompt")).get("chunks")) if not chunk.get("isThought")
+    ]
+    turns = [
+        turn for chunk in chunks for turn in _said(chunk.get("role"), chunk.get("text") or _studio_mark(chunk), [])
+    ]
+    yield Talk(text(fields.get("id")), (*system_of(fields), *turns), facts=facts(settings=fields.get("runSettings")))
+
+
+def _studio_mark(chunk: Mapping[str, Any]) -> str:
+    name = next((name for name in chunk if name.startswith(("drive", "inline"))), "")
+    return "[image]" if "mage" in name else "[file]" if name else ""
+
+
+def read_hub(fields: Fields) -> Iterator[Piece]:
+    """Yield a tree of messages, each with the ids of those before it; in older versions a list of messages."""
+    id_ = required(fields, "_id", "id", "sessionId")
+    yield Facts(id_, facts(title=fields.get("title"), model=fields.get("model")))
+    for message in objects(fields.get("messages")):
+        key, before = required(message, "id"), message.get("ancestors")
+        turns = _said(message.get("from"), message.get("content"), message.get("files"))
+        parent = text(before[-1]) if isinstance(before, list) and before else None
+        yield Message(id_, key, turns, moment(message.get("createdAt")), parent, tree=isinstance(before, list))
+        if message.get("score"):
+            yield Score("message", key, message["score"])
+
+
+def read_arena(fields: Fields) -> Iterator[Piece]:
+    """Yield a chat as the server logged it, after each answer and with each vote."""
+    state = inside(fields.get("state"))
+    id_, roles = required(state, "conv_id"), state.get("roles")
+    asked = roles[0] if isinstance(roles, list) and roles else "USER"
+    pairs = [pair for pair in state.get("messages") or [] if isinstance(pair, list) and len(pair) == 2 and pair[1]]
+    turns = [turn for who, words in pairs for turn in _said("user" if who == asked else "assistant", words, [])]
+    system = system_of({"system": state.get("system_message")})
+    yield Talk(id_, (*system, *turns), at=moment(fields.get("tstamp")), facts=facts(model=fields.get("model")))
+    if fields.get("type") in ("upvote", "downvote"):
+        yield Score("conversation", id_, fields["type"], at=moment(fields.get("tstamp")))

@@ -1,0 +1,377 @@
+"""Stored conversations: data sets, logs of evaluations, OpenAI's requests, LangGraph's threads."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.conversations.conversation import Turn
+from pollex.errors import BadInput
+from pollex.formats.assembly.pieces import PAIR, Facts, Link, Message, Piece, Score, Talk, moment
+from pollex.formats.assembly.thumbs import NAMES, folded
+from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, inside, objects, required, text, truth
+from pollex.formats.log_shapes.payloads import Side, answered, asked, opened, system_of
+from pollex.formats.log_shapes.turns import role_of, turns_in, turns_of
+
+
+def read_oasst_tree(fields: Fields) -> Iterator[Piece]:
+    waiting = [(inside(fields.get("prompt")), None)]
+    while waiting:
+        message, parent = waiting.pop(0)
+        yield from read_oasst_message(
+            {"message_tree_id": required(fields, "message_tree_id"), **message, "parent_id": parent}
+        )
+        key = required(message, "message_id")
+        waiting += [(reply, key) for reply in objects(message.get("replies"))]  # type: ignore[misc]
+
+
+def read_oasst_message(fields: Fields) -> Iterator[Piece]:
+    """Yield a message with its rank among several tries, and its thumbs."""
+    tree, key = required(fields, "message_tree_id"), required(fields, "message_id")
+    rank = _oasst_number(fields.get("rank"))
+    turn = Turn(role=role_of(fields.get("role")), content=str(fields.get("text") or ""))
+    said = facts(lang=fields.get("lang"), quality=_oasst_quality(fields.get("labels")))
+    parent, when = text(fields.get("parent_id")), moment(fields.get("created_date"))
+    yield Message(tree, key, (turn,), when, parent, tree=True, facts=said, rank=rank)
+    ups, downs = (_oasst_count(fields.get("emojis"), name) for name in ("+1", "-1"))
+    if turn.role == "assistant" and ups != downs:
+        yield Score("message", key, ups > downs)
+
+
+def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
+    """Return names and values from one object or from two lists."""
+    found: Mapping[str, Any] = inside(value)
+    if isinstance(found.get("name"), list):
+        values = found.get(inner)
+        return dict(zip(map(str, found["name"]), values if isinstance(values, list) else [], strict=False))
+    return dict(found)
+
+
+def _oasst_count(emojis: object, name: str) -> float:
+    return _oasst_number(_oasst_listed(emojis, "count").get(name))
+
+
+def _oasst_number(value: object) -> float:
+    """Return a count or a rank; 0 for what can't be one."""
+    return float(value) if isinstance(value, int | float) and abs(value) < 1e9 else 0.0
+
+
+def _oasst_quality(labels: object) -> object:
+    value = _oasst_listed(labels, "value").get("quality")
+    return value.get("value") if isinstance(value, Mapping) else value
+
+
+_SPOKEN = re.compile(r"\n\n(Human|Assistant):")
+
+
+def _pair(pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **said: object) -> Iterator[Piece]:
+    """Yield the conversations of a pair, in one group, each with its rating: a thumb only if the user says so."""
+    for name, (turns, value) in sides.items():
+        id_ = f"{pair}#{name}"
+        yield Talk(id_, turns, facts=facts(pair=pair, **said))
+        yield Score("conversation", id_, value, source=PAIR)
+
+
+def read_chosen(fields: Fields) -> Iterator[Piece]:
+    first = [{"role": "user", "content": fields["prompt"]}] if isinstance(fields.get("prompt"), str) else []
+    found = {name: _turns_of_answer(fields.get(name), first) for name in ("chosen", "rejected")}
+    pair = text(fields.get("prompt_id")) or text(fields.get("id")) or _digest(found)
+    yield from _pair(pair, {"chosen": (found["chosen"], "up"), "rejected": (found["rejected"], "down")})
+
+
+def _turns_of_answer(value: object, first: list[Any]) -> tuple[Turn, ...]:
+    """Read a list of messages, a dialogue in one text, or a single answer."""
+    if isinstance(value, list):
+        return turns_of(value)
+    if not isinstance(value, str):
+        raise BadInput("an answer of a pair is neither text nor messages", remedy="give chosen and rejected as text")
+    parts = _SPOKEN.split(value)
+    spoken = [{"role": role, "content": said.strip()} for role, said in zip(parts[1::2], parts[2::2], strict=True)]
+    return turns_of(spoken) if spoken else turns_of([*first, {"role": "assistant", "content": value}])
+
+
+def _digest(value: object) -> str:
+    return "pair-" + hashlib.sha256(repr(value).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def read_preferred(fields: Fields) -> Iterator[Piece]:
+    """Fine-tuning by preference."""
+    before = objects(inside(fields.get("input")).get("messages"))
+    sides = {
+        name: turns_of([*before, *objects(fields.get(name))]) for name in ("preferred_output", "non_preferred_output")
+    }
+    values = ("up", "down")
+    yield from _pair(_digest(sides), {n: (t, v) for (n, t), v in zip(sides.items(), values, strict=True)})
+
+
+def read_arena(fields: Fields) -> Iterator[Piece]:
+    """Yield a comparison of two models; ties have no label, both bad two negative ones."""
+    winner = str(fields.get("winner") or "")
+    bad = "bad" in winner
+    pair = required(fields, "id", "question_id")
+    sides = {}
+    for side in ("a", "b"):
+        value = (
+            "down"
+            if bad or winner == f"model_{'b' if side == 'a' else 'a'}"
+            else "up"
+            if winner == f"model_{side}"
+            else None
+        )
+        sides[side] = (turns_of(fields.get(f"conversation_{side}")), value or "none")
+    yield from _pair(pair, sides, by=text(fields.get("judge")))
+
+
+def read_ultrafeedback(fields: Fields) -> Iterator[Piece]:
+    """Yield the best completion as positive and the worst as negative, by overall score."""
+    asked = [{"role": "user", "content": fields.get("instruction") or ""}]
+    known = objects(fields.get("completions"))
+    completions = [one for one in known if isinstance(one.get("overall_score"), int | float)]
+    scores = [one["overall_score"] for one in completions]
+    if len(completions) < 2 or min(scores) == max(scores):
+        return
+    sides = {}
+    for name, index in (("best", scores.index(max(scores))), ("worst", scores.index(min(scores)))):
+        answer = {"role": "assistant", "content": completions[index].get("response") or ""}
+        sides[name] = (turns_of([*asked, answer]), "up" if name == "best" else "down")
+    yield from _pair(_digest(fields.get("instruction")), sides)
+
+
+ATTACHED = "attachment://"
+
+
+def read_inspect_sample(fields: Fields) -> Iterator[Piece]:
+    """Yield the conversation and scores of a sample in one epoch."""
+    id_ = f"{required(fields, 'id')}_epoch_{fields.get('epoch') or 1}"
+    attached = inside(fields.get("attachments"))
+    turns = turns_of([_inspect_message(message, attached) for message in objects(fields.get("messages"))])
+    error: Any = fields.get("error")
+    error = error.get("message", "failed") if isinstance(error, Mapping) else error
+    said = facts(metadata=inside(fields.get("metadata")), sample=text(fields.get("id")), epoch=fields.get("epoch"))
+    yield Talk(id_, turns, at=moment(fields.get("started_at")), error=str(error or ""), facts=said)
+    yield from _inspect_scores(fields.get("scores"), id_)
+
+
+def _inspect_message(message: Mapping[str, Any], attached: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message with its long texts, which are stored separately."""
+    content, calls = _inspect_attached(message.get("content"), attached), message.get("tool_calls")
+    if isinstance(calls, list):
+        named = [call for call in calls if isinstance(call, Mapping)]
+        calls = [
+            {**call, "name": call["function"]} if isinstance(call.get("function"), str) else call for call in named
+        ]
+    return {**message, "content": content, "tool_calls": calls}
+
+
+def _inspect_attached(value: Any, attached: Mapping[str, Any]) -> Any:
+    if isinstance(value, str) and value.startswith(ATTACHED):
+        return attached.get(value.removeprefix(ATTACHED), value)
+    if isinstance(value, list):
+        return [_inspect_attached(one, attached) for one in value]
+    if isinstance(value, Mapping):
+        return {name: _inspect_attached(one, attached) for name, one in value.items()}
+    return value
+
+
+def _inspect_scores(listed: object, id_: str) -> Iterator[Score]:
+    """Yield scores by name; NaN and null are none."""
+    for name, score in inside(listed).items():
+        value = score.get("value") if isinstance(score, Mapping) else score
+        if isinstance(value, Mapping):
+            yield from _inspect_scores({inner: {**score, "value": one} for inner, one in value.items()}, id_)
+        elif value is not None and not _is_nan(value) and not isinstance(value, list):
+            comment = score.get("explanation") if isinstance(score, Mapping) else None
+            yield Score("conversation", id_, value, name=str(name), comment=comment)
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def read_inspect_transcript(fields: Fields) -> Iterator[Piece]:
+    """Yield a transcript; `success` counts only if it was scored.
+
+    Failed transcripts have false there, too.
+    """
+    id_ = required(fields, "transcript_id")
+    turns = turns_of([_inspect_message(message, {}) for message in objects(fields.get("messages"))])
+    sample = facts(task=text(fields.get("task_id")), set=text(fields.get("task_set")), repeat=fields.get("task_repeat"))
+    said = facts(
+        user=text(fields.get("user")), model=text(fields.get("model")), comment=fields.get("comment"), **sample
+    )
+    error = str(fields.get("error") or "").strip()
+    yield Talk(id_, turns, at=moment(fields.get("date")), error=error, facts=said)
+    scores = opened(fields.get("score"))
+    if isinstance(scores, Mapping):
+        yield from _inspect_scores(scores, id_)
+    elif _is_scout_scored(scores) and fields.get("success") is not None and not error and not _scout_scores(fields):
+        yield Score("conversation", id_, truth(fields["success"]), comment=fields.get("score_explanation"))
+    for name, value in _scout_scores(fields).items():
+        yield Score("conversation", id_, value, name=name, comment=fields.get("score_explanation"))
+
+
+def _is_scout_scored(score: object) -> bool:
+    return score not in (None, "", "null") and not _is_nan(score)
+
+
+def _scout_scores(fields: Fields) -> dict[str, Any]:
+    """Return the score columns by name."""
+    found = {
+        k.removeprefix("score_"): v for k, v in fields.items() if k.startswith("score_") and k != "score_explanation"
+    }
+    return {name: value for name, value in found.items() if value not in (None, "") and not _is_nan(value)}
+
+
+def read_inspect_log(fields: Fields) -> Iterator[Piece]:
+    """Yield the samples of a whole log."""
+    for sample in objects(fields.get("samples")):
+        yield from read_inspect_sample(sample)
+    if fields.get("samples"):
+        return
+    raise WrongFile("the log has no samples", remedy="convert the whole log: `inspect log convert --to json`")
+
+
+UNASKED = "give the file with what was asked, too: of stored completions their messages, of a batch its input"
+NO_INPUT = "put into each row's field input what client.responses.input_items.list(ID) has"
+ANSWERED = float(10**12)
+"""The place of an answer after all messages that led to it, which are numbered from 0."""
+_OPENAI_NUMBERED = re.compile(r"(.+)-(\d+)")
+
+
+def read_openai_completion(fields: Fields) -> Iterator[Piece]:
+    """Yield a completion's answer with what led to it, or without: its messages may be in a file of their own."""
+    id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
+    before, after = asked(fields.get("input", fields.get("messages"))), answered({"choices": fields.get("choices")})
+    turns = (before.turns if before else ()) + (after.turns if after else ())
+    said = facts(metadata=metadata, user=text(metadata.get("user")), model=fields.get("model"))
+    yield Message(id_, id_, turns, ANSWERED, facts=said, lacks=UNASKED)
+    yield from scores_in(metadata, id_)
+
+
+def read_openai_messages(fields: Fields) -> Iterator[Piece]:
+    """Yield the messages of a stored completion, whose ids are the completion's and a number."""
+    for message in objects(fields.get("messages")):
+        found = _OPENAI_NUMBERED.fullmatch(required(message, "id"))
+        if found:
+            words = message.get("content_parts") or message.get("content")
+            turns = turns_in({**message, "content": words})
+            yield Message(found.group(1), found.group(), turns, float(found.group(2)))
+
+
+def are_openai_numbered(fields: Fields) -> bool:
+    found = [_OPENAI_NUMBERED.fullmatch(str(message.get("id"))) for message in objects(fields.get("messages"))]
+    return len({one.group(1) if one else None for one in found} - {None}) == 1 and None not in found
+
+
+def read_openai_thread_message(fields: Fields) -> Iterator[Piece]:
+    thread, key = required(fields, "thread_id"), required(fields, "id")
+    yield Message(
+        thread, key, turns_in({"role": fields.get("role"), "content": fields.get("content")}), _openai_created(fields)
+    )
+    yield from (score._replace(target="message", id=key) for score in scores_in(fields.get("metadata"), thread))
+
+
+def read_openai_thread(fields: Fields) -> Iterator[Piece]:
+    id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
+    yield Facts(id_, facts(metadata=metadata, user=text(metadata.get("user"))))
+    yield from scores_in(metadata, id_)
+
+
+def _openai_created(fields: Fields) -> float | None:
+    return moment(fields.get("created_at"))
+
+
+def read_openai_batch_request(fields: Fields) -> Iterator[Piece]:
+    """Yield what was asked of a row of a batch; the results are in another file, under the same id."""
+    id_, nothing = required(fields, "custom_id", "key"), dict[str, object]()
+    body: Mapping[str, object] = next((one for name in _BATCH_BODIES if (one := inside(fields.get(name)))), nothing)
+    metadata = inside(body.get("metadata"))
+    turns = (asked(body) or Side((), True)).turns
+    if not any(turn.role == "system" for turn in turns):
+        turns = system_of(body) + turns
+    yield Message(id_, f"{id_}/asked", turns, 0, facts=facts(metadata=metadata, model=body.get("model")))
+    yield from scores_in(metadata, id_)
+
+
+_BATCH_BODIES = ("body", "params", "request")
+
+
+def read_openai_batch_result(fields: Fields) -> Iterator[Piece]:
+    """Yield an answer of a batch."""
+    id_ = required(fields, "custom_id", "key")
+    found = inside(fields.get("response")) or inside(fields.get("result"))
+    body = inside(found.get("body")) or inside(found.get("message")) or found
+    side = (
+        answered(body.get("output") or body) if body.keys() & {"output", "content", "choices", "candidates"} else None
+    )
+    turns = side.turns if side else (Turn(role="assistant", content="[error]"),)
+    yield Message(id_, f"{id_}/answered", turns, 1, error="" if side else "failed", lacks=UNASKED)
+
+
+def read_openai_response(fields: Fields) -> Iterator[Piece]:
+    """Yield a response, which names its conversation or the previous response."""
+    id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
+    before = asked(fields.get("input")) or Side((), True)
+    turns = before.turns + turns_of(fields.get("output") or [])
+    error: Mapping[str, object] = inside(fields.get("error"))
+    failed = str(error.get("message") or "failed") if error else ""
+    if failed and (not turns or turns[-1].role == "user"):
+        turns += turns_of([{"role": "assistant", "content": "[error]"}])
+    conversation = text(inside(fields.get("conversation")).get("id")) or text(fields.get("conversation"))
+    before_it = text(fields.get("previous_response_id"))
+    if conversation is None and before_it is None:
+        turns = system_of(fields) + turns
+    said = facts(user=text(metadata.get("user")), model=fields.get("model"), metadata=metadata)
+    if conversation is None:
+        conversation = id_
+        if before_it is not None:
+            yield Link(id_, before_it)
+    yield Message(conversation, id_, turns, _openai_created(fields), error=failed, facts=said, lacks=NO_INPUT)
+    yield from (score._replace(target="message", id=id_) for score in scores_in(metadata, id_))
+
+
+def read_openai_output_item(fields: Fields) -> Iterator[Piece]:
+    """Yield an item of an eval: the sample, and its graders' scores."""
+    id_, sample = required(fields, "id"), inside(fields.get("sample"))
+    turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
+    yield Talk(id_, turns, facts=facts(model=sample.get("model"), item=fields.get("datasource_item")))
+    for result in objects(fields.get("results")):
+        value = result.get("passed", result.get("score"))
+        if value is not None:
+            yield Score("conversation", id_, value, str(result.get("name") or ""), "grader")
+
+
+LANGGRAPH_IDS = ("thread_id", "metadata.thread_id", "checkpoint.thread_id", "config.configurable.thread_id")
+LANGGRAPH_WHOLE = "export the threads with their values: client.threads.search()"
+
+
+def read_langgraph_thread(fields: Fields) -> Iterator[Piece]:
+    """Yield the newest state of a thread; failed threads may have no values."""
+    id_ = required(fields, *(name for name in LANGGRAPH_IDS if at(fields, name)), LANGGRAPH_IDS[0])
+    values = fields.get("values") or at(fields, "checkpoint.channel_values")
+    if values is None and at(fields, "checkpoint.channel_versions"):
+        raise WrongFile("the checkpoint has no messages: they are in another table", remedy=LANGGRAPH_WHOLE)
+    side = answered(values) or Side((), True)
+    metadata = inside(fields.get("metadata"))
+    listed = objects(inside(values).get("messages"))
+    keys = tuple(text(message.get("id")) for message in listed) if len(listed) == len(side.turns) else ()
+    times = ("state_updated_at", "updated_at", "created_at", "checkpoint.ts")
+    when = moment(next((found for name in times if (found := at(fields, name))), None))
+    errors = [str(task["error"]) for task in objects(fields.get("tasks")) if task.get("error")]
+    error = str(fields.get("error") or next(iter(errors), ""))
+    comment = metadata.get("comment") or metadata.get("feedback_comment")
+    said = facts(metadata=metadata, status=fields.get("status"), user=text(metadata.get("user_id")))
+    yield Talk(id_, side.turns, keys, when, error, said)
+    if comment:
+        yield Score("conversation", id_, None, comment=comment)
+    yield from scores_in(metadata, id_)
+
+
+def scores_in(metadata: object, conversation: str) -> Iterator[Score]:
+    """Yield thumbs that an application stored in metadata, by their names."""
+    for name, value in metadata.items() if isinstance(metadata, Mapping) else ():
+        if folded(str(name)) in NAMES and isinstance(value, str | int | float) and value != "":
+            yield Score("conversation", conversation, value, name=str(name))

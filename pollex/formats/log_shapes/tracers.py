@@ -1,0 +1,464 @@
+"""Tools that trace calls of models: each tool's functions have its name, and stand together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.errors import BadInput
+from pollex.formats.assembly.pieces import Call, Piece, Score, Target, moment
+from pollex.formats.labels import is_usual
+from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, under
+from pollex.formats.log_shapes.payloads import (
+    ANSWER_NAMES,
+    GENERATED_NAMES,
+    QUESTION_NAMES,
+    Side,
+    answered,
+    asked,
+    of_sides,
+    opened,
+    sides,
+)
+from pollex.formats.log_shapes.spans import silent_kind
+from pollex.text import printable
+
+_LANGFUSE_FIELDS = frozenset(
+    [
+        "id",
+        "timestamp",
+        "name",
+        "userid",
+        "sessionid",
+        "release",
+        "version",
+        "environment",
+        "tags",
+        "bookmarked",
+        "public",
+        "input",
+        "output",
+        "metadata",
+        "comments",
+        "traceid",
+        "tracename",
+        "type",
+        "starttime",
+        "endtime",
+        "completionstarttime",
+        "level",
+        "statusmessage",
+        "parentobservationid",
+        "latency",
+        "latencyms",
+        "observationcount",
+        "totalcost",
+        "usage",
+        "usagedetails",
+        "costdetails",
+        "toolcalls",
+        "tooldefinitions",
+        "toolcallnames",
+        "htmlpath",
+        "projectid",
+        "createdat",
+        "updatedat",
+        "scores",
+        "observations",
+        "model",
+        "modelid",
+        "providedmodelname",
+    ]
+)
+
+
+def _langfuse_field(fields: Fields, camel: str) -> Any:
+    """Return the value under a name in the spelling of pages or of blob storage."""
+    if camel in fields:
+        return fields[camel]
+    return fields.get("".join(f"_{c.lower()}" if c.isupper() else c for c in camel))
+
+
+def read_langfuse_trace(fields: Fields) -> Iterator[Piece]:
+    """Yield a trace with its input and output, nested observations, and scores."""
+    trace = required(fields, "id")
+    session = text(_langfuse_field(fields, "sessionId"))
+    yield _langfuse_call(fields, trace, f"{trace}/trace", None, session, _langfuse_field(fields, "timestamp"))
+    for observation in objects(fields.get("observations")):
+        yield from read_langfuse_observation({"traceId": trace, **observation})
+    yield from _langfuse_scores(fields, trace)
+
+
+def read_langfuse_download(fields: Fields) -> Iterator[Piece]:
+    """Yield one trace as its page downloads it."""
+    for observation in objects(fields.get("observations")):
+        yield from read_langfuse_observation(observation)
+    yield from _langfuse_scores(fields, None)
+
+
+def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[Score]:
+    """Yield scores in rows, or in columns of values, which have no sources."""
+    for score in objects(fields.get("scores")):
+        if "name" in score:
+            yield from read_langfuse_score({"traceId": trace, **score})
+    for name, value in {**fields, **inside(fields.get("scores"))}.items():
+        listed = opened(value)
+        if isinstance(listed, list) and listed and name.replace("_", "").lower() not in _LANGFUSE_FIELDS and trace:
+            values = [one for one in listed if isinstance(one, str | int | float)]
+            yield from (Score("trace", trace, one, name=name, summary=True) for one in values)
+
+
+def read_langfuse_observation(fields: Fields) -> Iterator[Piece]:
+    trace = required(fields, "traceId", "trace_id")
+    parent = text(_langfuse_field(fields, "parentObservationId"))
+    session, begun = text(_langfuse_field(fields, "sessionId")), _langfuse_field(fields, "startTime")
+    yield _langfuse_call(fields, trace, required(fields, "id"), parent, session, begun)
+    if not parent:
+        yield from _langfuse_scores({k: v for k, v in fields.items() if k != "scores"}, trace)
+
+
+def _langfuse_call(
+    fields: Fields, trace: str, span: str, parent: str | None, session: str | None, begun: object
+) -> Call:
+    kind = str(fields.get("type") or "")
+    failed = str(_langfuse_field(fields, "statusMessage") or "failed") if fields.get("level") == "ERROR" else ""
+    said = facts(
+        user=text(_langfuse_field(fields, "userId")),
+        model=_langfuse_field(fields, "providedModelName") or fields.get("model"),
+    )
+    return Call(
+        *(trace, span, parent, session, moment(begun)),
+        **sides(fields.get("input"), fields.get("output"), silent=silent_kind(kind)),
+        model=kind == "GENERATION",
+        error=failed,
+        facts=said,
+    )
+
+
+def read_langfuse_score(fields: Fields) -> Iterator[Score]:
+    """Yield a score; for categories the label counts, not the number."""
+    subject = fields.get("subject")
+    kind, value = str(_langfuse_field(fields, "dataType") or ""), fields.get("value")
+    if kind == "CATEGORICAL":
+        value = _langfuse_field(fields, "stringValue") or (value if isinstance(value, str) else None)
+    subject = subject if isinstance(subject, Mapping) else {}
+    targets = {
+        "span": text(_langfuse_field(fields, "observationId")) or _subject_of_kind(subject, "observation"),
+        "trace": text(_langfuse_field(fields, "traceId")) or _subject_of_kind(subject, "trace"),
+        "conversation": text(_langfuse_field(fields, "sessionId")) or _subject_of_kind(subject, "session"),
+    }
+    found = [(target, id_) for target, id_ in targets.items() if id_]
+    if value in (None, "") or not found:
+        return
+    target, id_ = found[0]
+    yield Score(
+        *(target, id_, value, str(fields.get("name") or ""), str(fields.get("source") or "")),  # type: ignore[arg-type]
+        comment=fields.get("comment"),
+        person=text(_langfuse_field(fields, "authorUserId")) or text(_langfuse_field(fields, "authorUserName")),
+        at=moment(fields.get("timestamp")),
+        key=text(fields.get("id")),
+        around=tuple(found[1:]),  # type: ignore[arg-type]
+    )
+
+
+def _subject_of_kind(subject: Mapping[str, Any], kind: str) -> str | None:
+    return text(subject.get("id")) if subject.get("kind") == kind else None
+
+
+def read_langfuse_sent(fields: Fields) -> Iterator[Piece]:
+    """Yield scores that a program sent to the API; uploads of media are skipped."""
+    if str(fields.get("path")).endswith("/scores"):
+        body = fields.get("body")
+        for one in body if isinstance(body, list) else [body]:
+            if isinstance(one, Mapping):
+                yield from read_langfuse_score({"source": "API", **one})
+
+
+LANGSMITH_THREADS = ("thread_id", "session_id", "conversation_id")
+
+
+def read_langsmith_run(fields: Fields) -> Iterator[Piece]:
+    """Yield a run; its `session_id` is the project, and the conversation stands in the metadata."""
+    run = required(fields, "id", "run_id")
+    trace = text(fields.get("trace_id")) or text(fields.get("parent_run_id")) or run
+    metadata = inside(inside(fields.get("extra")).get("metadata"))
+    session = next(
+        (found for name in LANGSMITH_THREADS if (found := text(metadata.get(name)))), text(fields.get("thread_id"))
+    )
+    kind, failed = str(fields.get("run_type") or ""), fields.get("error")
+    before, after = (None, None) if silent_kind(kind) else _langsmith_sides(fields)
+    parent = text(fields.get("parent_run_id"))
+    if parent is None and not silent_kind(kind):
+        _require_langsmith_read(fields, before, after)
+    yield Call(
+        *(trace, run, parent, session, moment(fields.get("start_time"))),
+        **of_sides(before, after),
+        model=kind == "llm",
+        error=str(failed) if failed else "",
+        facts=facts(
+            user=text(metadata.get("user_id")), model=text(metadata.get("ls_model_name")), tags=fields.get("tags")
+        ),
+    )
+    yield from _langsmith_means(fields, run)
+    for child in objects(fields.get("child_runs")):
+        yield from read_langsmith_run({"trace_id": trace, "parent_run_id": run, **child})
+
+
+def read_langsmith_thread(fields: Fields) -> Iterator[Piece]:
+    """Yield the runs of a thread as `list_threads` gives it."""
+    for run in objects(fields.get("runs")):
+        yield from read_langsmith_run({**run, "thread_id": fields["thread_id"]})
+
+
+def _langsmith_sides(fields: Fields) -> tuple[Side | None, Side | None]:
+    return asked(fields.get("inputs")), answered(fields.get("outputs"))
+
+
+def _require_langsmith_read(fields: Fields, before: Side | None, after: Side | None) -> None:
+    """Refuse a conversation with one side empty although other fields may hold its text."""
+    sides = (("inputs", before, QUESTION_NAMES, "user"), ("outputs", after, ANSWER_NAMES, "assistant"))
+    if any(side and {turn.role for turn in side.turns} >= {"user", "assistant"} for side in (before, after)):
+        return
+    for name, side, names, role in sides:
+        values = opened(fields.get(name))
+        if side is None and values is not None and not isinstance(values, Mapping):
+            raise BadInput("inputs or outputs aren't an object", remedy="export the runs as LangSmith records them")
+        known = {"messages", *names, *GENERATED_NAMES}
+        if side is None and values and len(values) > 1 and any(values.values()) and not values.keys() & known:
+            have = printable(", ".join(values), 100)
+            raise BadInput(
+                f"it is not clear which field has the {role}'s text; there are {have}", remedy=f"call it {names[0]}"
+            )
+
+
+def _langsmith_means(fields: Fields, run: str) -> Iterator[Score]:
+    """Yield means of feedback, without its source, which single feedback has."""
+    stats = opened(fields.get("feedback_stats"))
+    for name, stat in stats.items() if isinstance(stats, Mapping) else ():
+        if isinstance(stat, Mapping) and stat.get("avg") is not None:
+            yield Score("span", run, stat["avg"], name=str(name), summary=True)
+
+
+def read_langsmith_feedback(fields: Fields) -> Iterator[Piece]:
+    value = fields.get("score") if fields.get("score") is not None else fields.get("value")
+    source = inside(fields.get("feedback_source")) or {"type": fields.get("feedback_source")}
+    if value is None and not fields.get("comment"):
+        return
+    yield Score(
+        *("span", required(fields, "run_id", "trace_id"), value, required(fields, "key")),
+        source=str(source.get("type") or ""),
+        comment=fields.get("comment"),
+        person=text(source.get("user_id")),
+        at=moment(fields.get("modified_at") or fields.get("created_at")),
+        key=text(fields.get("id")),
+    )
+    if trace := text(fields.get("trace_id")):
+        yield from _langsmith_link(trace, required(fields, "run_id", "trace_id"))
+
+
+def _langsmith_link(trace: str, run: str) -> Iterator[Piece]:
+    """Link a run to its trace, so that feedback on it finds the conversation."""
+    if run != trace:
+        yield Call(trace, run, trace)
+
+
+OPIK_COLUMN, OPIK_REASON = "feedback_scores.", "_reason"
+"""How a score's columns begin in the rows of the page, and how the name of its reason ends."""
+
+
+def read_opik_trace(fields: Fields) -> Iterator[Piece]:
+    trace, error = required(fields, "id"), inside(fields.get("error_info"))
+    metadata = inside(fields.get("metadata"))
+    said = facts(user=text(metadata.get("user") or metadata.get("user_id")), tags=fields.get("tags"))
+    call = _opik_call(fields, trace, None, str(error.get("message") or "failed") if error else "")
+    yield call._replace(session=text(fields.get("thread_id")), facts=said)
+    yield from _opik_scores(fields.get("feedback_scores"), "trace", trace)
+    for column, value in fields.items():
+        if column.startswith(OPIK_COLUMN) and not column.endswith(OPIK_REASON) and value not in (None, "", "-"):
+            yield Score(
+                "trace", trace, value, column.removeprefix(OPIK_COLUMN), comment=fields.get(f"{column}{OPIK_REASON}")
+            )
+
+
+def _opik_call(fields: Fields, trace: str, parent: str | None, error: str = "") -> Call:
+    return Call(
+        *(trace, required(fields, "id"), parent, None, moment(fields.get("start_time"))),
+        **sides(under(fields, "input"), under(fields, "output")),
+        model=fields.get("type") == "llm",
+        error=error,
+    )
+
+
+def _opik_scores(listed: object, target: Target, id_: str) -> Iterator[Score]:
+    """Yield scores; for categories the label counts."""
+    for score in objects(listed):
+        value = score.get("category_name") or score.get("value")
+        if value is not None:
+            yield Score(
+                *(target, id_, value, str(score.get("name") or ""), str(score.get("source") or "")),
+                comment=score.get("reason"),
+                person=text(score.get("created_by")),
+                at=moment(score.get("last_updated_at")),
+            )
+
+
+def read_opik_file(fields: Fields) -> Iterator[Piece]:
+    """Yield a trace with its spans, as the command line writes it."""
+    trace: Mapping[str, Any] = inside(fields.get("trace"))
+    yield from read_opik_trace(trace)
+    for span in objects(fields.get("spans")):
+        yield from read_opik_span({**span, "trace_id": required(trace, "id")})
+
+
+def read_opik_span(fields: Fields) -> Iterator[Piece]:
+    trace, model = required(fields, "trace_id"), fields.get("type") == "llm"
+    call = _opik_call(fields, trace, text(fields.get("parent_span_id")) or trace)
+    yield call if model else call._replace(before=None, after=None)
+    yield from _opik_scores(fields.get("feedback_scores"), "span", call.span)
+
+
+def read_opik_thread(fields: Fields) -> Iterator[Piece]:
+    yield from _opik_scores(fields.get("feedback_scores"), "conversation", required(fields, "id", "thread_id"))
+
+
+def is_opik_page_row(fields: Fields) -> bool:
+    """Return whether a row has columns of scores, as the page shows them."""
+    return any(name.startswith(OPIK_COLUMN) for name in fields)
+
+
+WEAVE_REACTION, WEAVE_NOTE, WEAVE_USER_FEEDBACK = "wandb.reaction.1", "wandb.note.1", "wandb.agent_user_feedback"
+WEAVE_VALUES = ("value", "score", "rating", "thumbs", "thumb", "label")
+"""Names of the value in a feedback's payload that the application made."""
+WEAVE_ANNOTATION = "wandb.annotation."
+
+
+def read_weave_call(fields: Fields) -> Iterator[Piece]:
+    call, trace = required(fields, "id"), required(fields, "trace_id")
+    before, after = asked(under(fields, "inputs")), answered(under(fields, "output"))
+    person, history = text(inside(under(fields, "attributes")).get("user")), bool(before and before.history)
+    yield Call(
+        *(trace, call, text(fields.get("parent_id")), text(fields.get("thread_id")), moment(fields.get("started_at"))),
+        before=before.turns if before else None,
+        after=after.turns if after else None,
+        model=history and text(fields.get("parent_id")) is not None,
+        history=history,
+        error=str(fields.get("exception") or ""),
+        facts=facts(user=person),
+    )
+    for feedback in objects(at(inside(under(fields, "summary")), "weave.feedback")):
+        yield from read_weave_feedback({**feedback, "weave_ref": f"call/{call}"})
+
+
+def read_weave_feedback(fields: Fields) -> Iterator[Piece]:
+    """Yield a reaction, or the tag of an agent's user; notes are only comments."""
+    call = required(fields, "weave_ref").rpartition("/")[2]
+    payload: Mapping[str, object] = inside(fields.get("payload"))
+    kind = str(fields.get("feedback_type"))
+    if kind == WEAVE_NOTE and payload.get("note"):
+        yield Score("span", call, None, comment=payload["note"], person=text(fields.get("creator")))
+    value = payload.get("emoji") if kind == WEAVE_REACTION else None
+    name = kind.removeprefix(WEAVE_ANNOTATION) if kind.startswith(WEAVE_ANNOTATION) else ""
+    if value is not None and not is_usual(value):
+        name = str(value)  # listed among the scores, and no thumb
+    elif name:
+        value = payload.get("value")
+    elif not kind.startswith("wandb."):  # the application's own
+        name = kind
+        value = next((payload[one] for one in WEAVE_VALUES if payload.get(one) is not None), None)
+    if kind == WEAVE_USER_FEEDBACK:
+        tags = fields.get("scorer_tags") or payload.get("scorer_tags")
+        value = tags[0] if isinstance(tags, list) and tags else None
+    if value is not None:
+        person, when = text(fields.get("creator")), moment(fields.get("created_at"))
+        yield Score("span", call, value, name, person=person, at=when)
+
+
+BRAINTRUST_SESSIONS = ("session_id", "sessionId", "thread_id", "conversation_id", "gen_ai.conversation.id")
+
+
+def read_braintrust_span(fields: Fields) -> Iterator[Piece]:
+    trace, metadata = required(fields, "root_span_id"), inside(fields.get("metadata"))
+    parents, kind = fields.get("span_parents"), str(inside(fields.get("span_attributes")).get("type") or "")
+    silent = silent_kind(kind) or kind in ("score", "function")
+    yield Call(
+        *(trace, text(fields.get("span_id")) or required(fields, "id")),
+        parent=text(parents[0]) if isinstance(parents, list) and parents else None,
+        session=next((found for name in BRAINTRUST_SESSIONS if (found := text(metadata.get(name)))), None),
+        at=moment(inside(fields.get("metrics")).get("start")) or moment(fields.get("created")),
+        **sides(fields.get("input"), fields.get("output"), silent=silent),
+        model=kind == "llm",
+        error=str(fields.get("error") or "").strip().rpartition("\n")[2],
+        facts=facts(user=text(metadata.get("user_id")), tags=fields.get("tags"), model=text(metadata.get("model"))),
+    )
+    if (row := required(fields, "id")) != text(fields.get("span_id")):
+        yield Call(trace, row, text(fields.get("span_id")))  # comments name the row
+    for one in objects(fields.get("comments")):
+        yield Score("trace", trace, None, comment=one.get("comment") or one.get("text"))
+    scores: Mapping[str, object] = inside(fields.get("scores"))
+    for name, value in scores.items():
+        if value is not None:
+            yield Score("trace", trace, value, name=str(name))
+
+
+def read_datadog_span(fields: Fields) -> Iterator[Piece]:
+    have = inside(fields.get("attributes"))
+    trace, kind, tags = required(have, "trace_id"), str(have.get("span_kind") or ""), _datadog_tags(have.get("tags"))
+    parent = text(have.get("parent_id"))
+    yield Call(
+        *(trace, required(have, "span_id"), None if parent in ("undefined", "0") else parent),
+        session=text(have.get("session_id")) or text(tags.get("session_id")),
+        at=moment(have.get("start_ns")),
+        **sides(have.get("input"), have.get("output"), silent=silent_kind(kind)),
+        model=kind == "llm",
+        error="failed" if have.get("status") == "error" else "",
+        facts=facts(user=text(tags.get("user_id")), model=text(have.get("model_name"))),
+        beside=have,
+    )
+    for name, found in inside(have.get("evaluation")).items():
+        if (value := inside(found).get("value")) is not None:
+            yield Score("span", required(have, "span_id"), value, name)
+
+
+def _datadog_tags(tags: object) -> Fields:
+    """Return tags as an object, also those that are a list of `name:value`."""
+    listed = tags if isinstance(tags, list) else []
+    return inside(tags) or {name: value for name, mark, value in (str(tag).partition(":") for tag in listed) if mark}
+
+
+def read_helicone_request(fields: Fields) -> Iterator[Piece]:
+    request, answer = required(fields, "request_id"), inside(fields.get("response_body"))
+    properties: Mapping[str, Any] = {str(k).casefold(): v for k, v in inside(fields.get("request_properties")).items()}
+    failed: Any = answer.get("error")
+    failed = failed.get("message", "failed") if isinstance(failed, Mapping) else failed
+    said = sides(fields.get("request_body"), None if failed else answer) | {"history": True}
+    yield Call(
+        *(request, request, None, text(properties.get("helicone-session-id"))),
+        at=moment(fields.get("request_created_at")),
+        **said,
+        model=True,
+        error=str(failed or ""),
+        facts=facts(user=text(fields.get("request_user_id")), model=fields.get("request_model")),
+    )
+    person = text(fields.get("request_user_id"))
+    if fields.get("feedback_rating") not in (None, ""):
+        yield Score("trace", request, fields["feedback_rating"], person=person)
+    scores: Mapping[str, Any] = inside(fields.get("scores"))
+    for name, value in scores.items():
+        yield Score("trace", request, value.get("value") if isinstance(value, Mapping) else value, name, person=person)
+
+
+def read_portkey_log(fields: Fields) -> Iterator[Piece]:
+    request, metadata = required(fields, "id"), inside(fields.get("metadata"))
+    sent, came = inside(fields.get("request")), inside(fields.get("response"))
+    said = sides(sent.get("body", sent), came.get("body", came)) | {"history": True}
+    session = text(fields.get("trace_id"))
+    yield Call(
+        *(request, request, None, session, moment(fields.get("created_at"))),
+        **said,
+        model=True,
+        error="" if "after" in said else str(fields.get("response_status_code") or "failed"),
+        facts=facts(user=text(metadata.get("_user")), model=text(fields.get("ai_model"))),
+    )
+    feedback = inside(fields.get("feedback"))
+    if feedback.get("value") is not None:
+        yield Score("trace", request, feedback["value"])
