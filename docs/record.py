@@ -23,7 +23,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pollex.cli.commands.demo import learned_and_scored
+from pollex.cli.demo import learned_and_scored
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply, Request
 from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, RecordedWire, asked, body_of
@@ -107,7 +107,7 @@ def record(folder: Path) -> None:
     endpoint = AskedEndpoint(MODEL, file=HERE / REPLIES, folder=folder)
     recording.prepare(out / ".pollex")
     limits = Limits(concurrency=1000, deadline=1e6)
-    learned_and_scored(out, ModelOptions(chat=endpoint, limits=limits), as_json=False, policy=recording.policy)
+    learned_and_scored(out, ModelOptions(chat=endpoint, limits=limits), as_json=False, beside=recording)
     every = {**endpoint.lines, **endpoint.given}.values()
     lines = sorted(every, key=lambda line: (line["stage"], line["item"], line["key"]))
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -22,7 +22,7 @@ from pollex.cli.typed import typed_command
 from pollex.services.options import RunOptions
 from pollex.text import Command
 from pollex.usecases.families import Calls
-from pollex.usecases.use_case import NEEDED, VERBS, Crew, Option, UseCase, options_of
+from pollex.usecases.use_case import NEEDED, VERBS, AtTerminal, Crew, Option, UseCase, options_of
 
 HOME = "pollex.usecases"
 JSON = partial(click.Option, ["--json", "as_json"], is_flag=True, help="Print one JSON object as the last line.")
@@ -45,6 +45,8 @@ def command_of(kind: type[UseCase[Any]]) -> click.Command:
     """Make the verb of a use case."""
     known = {one.name: one for one in options_of(kind) if one.door != "python"}
     params = [parameter_of(one) for one in known.values() if one.place != "setting"]
+    if issubclass(kind, AtTerminal):
+        return Verb(kind.verb, params=params, callback=partial(left_to, kind), help=inspect.getdoc(kind), known=known)
     counted = issubclass(kind, Calls)
     params += [JSON(), *([DRY_RUN()] if counted else []), *([SetOption(known)] if settings_in(known) else [])]
     return Verb(kind.verb, params=params, callback=partial(ended, kind), help=inspect.getdoc(kind), known=known)
@@ -123,6 +125,11 @@ def editor(screen: Screen) -> Any:
     from pollex.cli.interview import PoolEditor  # as above
 
     return PoolEditor(screen) if sys.stdin.isatty() else None
+
+
+def left_to(kind: type[AtTerminal], **typed: Any) -> Any:
+    """Have a use case do what was typed, and return the exit code."""
+    return kind(**{name: value for name, value in typed.items() if value is not None}).work()
 
 
 def ended(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:

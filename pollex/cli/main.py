@@ -10,15 +10,13 @@ import sys
 import time
 from collections.abc import Sequence
 from difflib import get_close_matches
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from pkgutil import iter_modules
 from typing import ClassVar
 
 import click
 
-from pollex.cli.generator import HOME, command_in
+from pollex import usecases
+from pollex.cli.generator import command_in
 from pollex.cli.help import Group
 from pollex.cli.settings import spelled
 from pollex.cli.streams import outlast
@@ -26,7 +24,6 @@ from pollex.cli.typed import command_with, resume_command, secrets_given
 from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexError, WrongUse
 from pollex.gateway.langsmith import tracing_off
 
-VERBS = "pollex.cli.commands"
 PARTS = {"families", "use_case"}
 """Modules beside those of the use cases."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -36,7 +33,7 @@ ADDRESSES = {"base_url", "events", "behind", "host", "allow_host", "address"}
 
 
 class Verbs(Group):
-    """One module of `pollex.cli.commands` a verb, imported when it is needed."""
+    """One module of `pollex.usecases` a verb, imported when it is needed."""
 
     titles: ClassVar = {
         "Start": ("demo", "inspect", "learn", "score"),
@@ -47,16 +44,10 @@ class Verbs(Group):
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's contract
-        folders = [Path(__file__).parent / "commands", Path(__file__).parents[1] / "usecases"]
-        return sorted({module.name for module in iter_modules(map(str, folders))} - PARTS)
+        return sorted({module.name for module in iter_modules(usecases.__path__)} - PARTS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in self.list_commands(ctx):
-            return None
-        if find_spec(f"{HOME}.{name}") is not None:
-            return command_in(name)
-        command: click.Command = import_module(f"{VERBS}.{name}").command
-        return command
+        return command_in(name) if name in self.list_commands(ctx) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -201,6 +201,20 @@ class UseCase(Generic[R_co]):
         return False
 
 
+class AtTerminal(UseCase[Any]):
+    """One that speaks for itself on the terminal, and has no other door.
+
+    Attributes:
+        at: Module and function that is given it, and returns the exit code.
+    """
+
+    at: ClassVar[str] = ""
+
+    def work(self) -> Any:
+        """Do it, and return the exit code."""
+        return found_at(f"pollex.{self.at}")(self)
+
+
 def found_at(name: str) -> Any:
     """Import a function or class."""
     module, _, attribute = name.rpartition(".")

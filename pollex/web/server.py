@@ -11,17 +11,18 @@ import socket
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import uvicorn
 
 from pollex.errors import WrongUse
-from pollex.services.recorded import sets_in
+from pollex.services.recorded import RUBRICS, Recording, sets_in
 from pollex.store.database import FILE
 from pollex.store.folder import STORE
 from pollex.store.store import Store
+from pollex.usecases.serve import ServeStore
 from pollex.web import links
 from pollex.web.app import application
 from pollex.web.guard import Door, is_loopback
@@ -30,57 +31,36 @@ from pollex.web.profiles import read_profiles
 from pollex.web.site import Site, calibrators_beside, calibrators_in, kept_token, read_sets, sets_beside
 from pollex.web.studies import read_studies
 
+EXAMPLE = Path("pollex-example")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-@dataclass(frozen=True)
-class Serving:
-    """Settings of a server.
-
-    Attributes:
-        names: Names that it may be reached under, besides loopback's.
-        behind: Address of the proxy in front of it.
-        opens: Open the browser.
-        replay: Folder that the recorded run is replayed into while pages are shown; None: nothing is.
-    """
-
-    store: Path | None = None
-    rubrics: tuple[Path, ...] = ()
-    calibrators: tuple[Path, ...] = ()
-    host: str = "127.0.0.1"
-    port: int = 8765
-    names: tuple[str, ...] = ()
-    behind: str | None = None
-    read_only: bool = False
-    profiles: Path | None = None
-    studies: tuple[Path, ...] = ()
-    token: bool = True
-    opens: bool = True
-    as_json: bool = False
-    replay: Path | None = None
-
-
-def serve(serving: Serving) -> int:
+def serve(asked: ServeStore) -> int:
     """Serve a store until Ctrl-C or SIGTERM; return the exit code."""
-    require_safe(serving)
-    folder = serving.store or found_store(Path())
-    listening = listen(serving.host, serving.port)
+    require_safe(asked)
+    replay = EXAMPLE if asked.example and not (EXAMPLE / RUBRICS).exists() else None
+    if replay is not None:
+        Recording.bundled().prepare(EXAMPLE / STORE)
+    if asked.example:
+        asked = replace(asked, store=EXAMPLE / STORE, rubrics=sets_in(EXAMPLE))
+    folder = asked.store or found_store(Path())
+    listening = listen(asked.host, asked.port)
     port = listening.getsockname()[1]
-    with Store.open(folder, read_only=serving.read_only, goes_on=True) as store:
-        token = kept_token(folder) if serving.token else None
-        files = read_sets(serving.rubrics) if serving.rubrics else sets_beside(folder)
-        profiles = read_profiles(serving.profiles)
-        calibrators = calibrators_in(serving.calibrators) if serving.calibrators else calibrators_beside(folder)
-        site = Site(store, files, token, serving.read_only, calibrators=calibrators, profiles=profiles)
-        if studies := read_studies(serving.studies, profiles):
+    with Store.open(folder, read_only=asked.read_only, goes_on=True) as store:
+        token = kept_token(folder) if not asked.no_token else None
+        files = read_sets(asked.rubrics) if asked.rubrics else sets_beside(folder)
+        profiles = read_profiles(asked.profiles)
+        calibrators = calibrators_in(asked.calibrators) if asked.calibrators else calibrators_beside(folder)
+        site = Site(store, files, token, asked.read_only, calibrators=calibrators, profiles=profiles)
+        if studies := read_studies(asked.studies, profiles):
             site.require_writing()
             store.put(studies)
             store.flush()
-        names = {*LOOPBACK, serving.host, *serving.names}
-        door = Door.at(names, port, token, site.id, serving.behind, guests_of(store))
-        start = address_of(serving, port) + links.address(links.ENTER, token=token)
-        tell(serving, start, folder, port)
-        asyncio.run(_run(site, door, listening, serving.replay))
+        names = {*LOOPBACK, asked.host, *asked.allow_host}
+        door = Door.at(names, port, token, site.id, asked.behind, guests_of(store))
+        start = address_of(asked, port) + links.address(links.ENTER, token=token)
+        tell(asked, start, folder, port)
+        asyncio.run(_run(site, door, listening, replay))
     return 0
 
 
@@ -129,16 +109,16 @@ def found_store(here: Path) -> Path:
     return below[0] if not (usual / FILE).exists() and len(below) == 1 else usual
 
 
-def require_safe(serving: Serving) -> None:
+def require_safe(asked: ServeStore) -> None:
     """Raise WrongUse where others could come in who should not."""
-    local = is_loopback(serving.host)
-    if not local and not serving.names:
+    local = is_loopback(asked.host)
+    if not local and not asked.allow_host:
         raise WrongUse(
-            f"{serving.host} can be reached from other machines",
+            f"{asked.host} can be reached from other machines",
             remedy="name the host that they will use",
             option={"allow_host": "NAME"},
         )
-    if not serving.token and (not local or serving.names or serving.behind):
+    if asked.no_token and (not local or asked.allow_host or asked.behind):
         raise WrongUse("without a token it serves this machine only", remedy="leave it out", option="no_token")
 
 
@@ -169,19 +149,19 @@ def free_port(host: str, after: int) -> int:
     return 0
 
 
-def address_of(serving: Serving, port: int) -> str:
+def address_of(asked: ServeStore, port: int) -> str:
     """Return the address under which people open it."""
-    host = serving.names[0] if serving.names else serving.host
-    return serving.behind.rstrip("/") if serving.behind else f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    host = asked.allow_host[0] if asked.allow_host else asked.host
+    return asked.behind.rstrip("/") if asked.behind else f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def tell(serving: Serving, address: str, folder: Path, port: int) -> None:
+def tell(asked: ServeStore, address: str, folder: Path, port: int) -> None:
     """Print the address; open it where there is a screen."""
-    if serving.as_json:
+    if asked.as_json:
         click.echo(json.dumps({"url": address, "store": str(folder), "port": port}))
     else:
         click.echo(f"Showing {folder} at\n  {address}\nCtrl-C ends it.")
         if os.environ.get("SSH_CONNECTION"):
             click.echo(f"From your own machine: ssh -L {port}:127.0.0.1:{port} HOST, then open the address there.")
-    if serving.opens and not os.environ.get("SSH_CONNECTION"):
+    if not asked.no_open and not os.environ.get("SSH_CONNECTION"):
         webbrowser.open(address)

@@ -9,7 +9,6 @@ import secrets
 import signal
 import socket
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -18,6 +17,7 @@ import uvicorn
 from pollex.errors import WrongUse
 from pollex.services.telemetry import exporting
 from pollex.store.folder import STORE
+from pollex.usecases.serve import ServeStore
 from pollex.web.guard import is_loopback
 from pollex.web.live.app import application
 from pollex.web.live.figures import Figures
@@ -29,40 +29,22 @@ GRACE = 30
 """Seconds that requests under way have after SIGTERM."""
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """Settings of the service.
-
-    Attributes:
-        queue: Conversations that may wait.
-        token: Whether requests need a token.
-        events: Address of an OpenTelemetry collector that each score is sent to.
-    """
-
-    rubrics: Path
-    store: Path | None = None
-    host: str = "127.0.0.1"
-    port: int = 8765
-    queue: int = 256
-    token: bool = True
-    as_json: bool = False
-    events: str | None = None
-
-
-def serve_scores(scoring: Scoring) -> int:
+def serve_scores(asked: ServeStore) -> int:
     """Serve scores until Ctrl-C or SIGTERM; return the exit code."""
-    if not scoring.token and not is_loopback(scoring.host):
+    rubrics = asked.score
+    assert rubrics is not None, "what is served is pages otherwise"
+    if asked.no_token and not is_loopback(asked.host):
         raise WrongUse("without a token it serves this machine only", remedy="leave it out", option="no_token")
     given = os.environ.get(TOKEN, "").strip()
-    token = (given or secrets.token_urlsafe(24)) if scoring.token else None
-    store = scoring.store or Path(STORE)
-    scorer = opened(scoring.rubrics, store)
-    listening = listen(scoring.host, scoring.port)
-    tell(scoring, listening.getsockname()[1], None if given else token)
+    token = (given or secrets.token_urlsafe(24)) if not asked.no_token else None
+    store = asked.store or Path(STORE)
+    scorer = opened(rubrics, store)
+    listening = listen(asked.host, asked.port)
+    tell(asked, listening.getsockname()[1], None if given else token)
 
     async def run() -> None:
-        with exporting(scoring.events, scorer.rubrics.rubrics_digest) as emit:
-            line = WaitingLine(scoring.rubrics, scorer, scoring.queue, Figures(), store, emit)
+        with exporting(asked.events, scorer.rubrics.rubrics_digest) as emit:
+            line = WaitingLine(rubrics, scorer, asked.queue, Figures(), store, emit)
             await _run(line, token, listening)
 
     asyncio.run(run())
@@ -100,11 +82,11 @@ async def _run(line: WaitingLine, token: str | None, listening: socket.socket) -
         line.close()
 
 
-def tell(scoring: Scoring, port: int, token: str | None) -> None:
+def tell(asked: ServeStore, port: int, token: str | None) -> None:
     """Print the address, and a token that was made up."""
-    host = f"[{scoring.host}]" if ":" in scoring.host else scoring.host
+    host = f"[{asked.host}]" if ":" in asked.host else asked.host
     address = f"http://{host}:{port}"
-    if scoring.as_json:
+    if asked.as_json:
         click.echo(json.dumps({"url": address, "port": port} | ({"token": token} if token else {})))
         return
     click.echo(f"Scoring at {address}/v1/score; Ctrl-C ends it.")

@@ -15,7 +15,7 @@ import pytest
 from small_runs import Pollex
 from web_site import client_of, made_app
 
-from pollex.cli.commands.demo import replayed
+from pollex.cli.demo import replayed
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.recorded import MANIFEST, PACKED, REPLIES, Recording
 from pollex.store.store import Store

@@ -9,7 +9,7 @@ import pytest
 from hostile_words import ATTACKS, hostile, items_in
 from web_site import conversation, made_store
 
-from pollex.cli.commands.mcp import TOOLS
+from pollex.cli.agent_server import TOOLS
 from pollex.errors import PollexError
 from pollex.services.agent_tools import LONGEST, PAGE, AgentTools
 

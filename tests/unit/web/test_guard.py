@@ -7,28 +7,31 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import WrongUse
+from pollex.usecases.serve import ServeStore
 from pollex.web.guard import Door
-from pollex.web.server import Serving, address_of, found_store, free_port, listen, require_safe
+from pollex.web.server import address_of, found_store, free_port, listen, require_safe
 from pollex.web.site import kept_token
 
 
 @pytest.mark.parametrize(
     "serving",
     [
-        Serving(host="0.0.0.0"),
-        Serving(host="::"),
-        Serving(host="10.0.0.7"),
-        Serving(host="0.0.0.0", names=("box",), token=False),
-        Serving(token=False, behind="https://pollex.example"),
+        ServeStore(host="0.0.0.0"),
+        ServeStore(host="::"),
+        ServeStore(host="10.0.0.7"),
+        ServeStore(host="0.0.0.0", allow_host=("box",), no_token=True),
+        ServeStore(no_token=True, behind="https://pollex.example"),
     ],
 )
-def test_what_lets_others_in_is_refused(serving: Serving) -> None:
+def test_what_lets_others_in_is_refused(serving: ServeStore) -> None:
     with pytest.raises(WrongUse):
         require_safe(serving)
 
 
-@pytest.mark.parametrize("serving", [Serving(), Serving(token=False), Serving(host="0.0.0.0", names=("box",))])
-def test_what_lets_nobody_else_in_is_served(serving: Serving) -> None:
+@pytest.mark.parametrize(
+    "serving", [ServeStore(), ServeStore(no_token=True), ServeStore(host="0.0.0.0", allow_host=("box",))]
+)
+def test_what_lets_nobody_else_in_is_served(serving: ServeStore) -> None:
     require_safe(serving)
 
 
@@ -36,7 +39,7 @@ def test_a_proxy_sets_name_and_origin() -> None:
     door = Door.at(("127.0.0.1", "::1"), 80, "t", "s", "https://pollex.example/")
     assert door.hosts == {"127.0.0.1:80", "[::1]:80", "pollex.example"}
     assert "https://pollex.example" in door.origins
-    assert address_of(Serving(behind="https://pollex.example/"), 80) == "https://pollex.example"
+    assert address_of(ServeStore(behind="https://pollex.example/"), 80) == "https://pollex.example"
 
 
 def test_the_token_stays_and_only_its_owner_reads_it(tmp_path: Path) -> None:

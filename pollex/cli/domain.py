@@ -1,34 +1,23 @@
-"""`pollex domain`: profiles that make rubrics speak of one domain."""
+"""Questions for a domain profile."""
 
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from pollex.cli.help import Group
+from pollex.errors import WrongUse
+from pollex.formats.write import require_writable
+from pollex.prompts.domain import DomainProfile
+
+if TYPE_CHECKING:
+    from pollex.usecases.domain import WriteProfile
 
 
-@click.group("domain", cls=Group)
-def command() -> None:
-    """Domain profiles: what the assistant, its users and an ideal conversation are."""
-
-
-@command.command("new")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("domain.toml"), show_default=True)
-def new(out: Path) -> None:
-    """Write a domain profile by answering questions.
-
-    \b
-    Example
-      pollex domain new --out support.toml
-      pollex learn logs.jsonl --domain support.toml
-    """
-    from pollex.errors import WrongUse
-    from pollex.formats.write import require_writable
-    from pollex.prompts.domain import DomainProfile
-
+def new(asked: WriteProfile) -> None:
+    """Ask, and write the profile."""
+    out = asked.out
     if out.exists():
         raise WrongUse("the file is there already", where=str(out), remedy="give another name", option="out")
     require_writable(out)

@@ -1,15 +1,17 @@
-"""`pollex mcp`: what a store knows, as tools of a coding agent."""
+"""What a store knows, as tools of a coding agent."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
+from pollex.errors import PollexError, WrongUse
+from pollex.services.agent_tools import AgentTools
+from pollex.text import printable
 
-from pollex.store.folder import STORE, VARIABLE
+if TYPE_CHECKING:
+    from pollex.usecases.mcp import OfferStore
 
 TOOLS = ("rubrics", "why", "scores", "conversation", "compare", "trace", "brief")
 ABOUT = (
@@ -19,39 +21,16 @@ ABOUT = (
 )
 
 
-@click.command("mcp")
-@click.option(
-    "--store",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    envvar=VARIABLE,
-    default=STORE,
-    show_default=True,
-    help="Folder of the store.",
-)
-@click.option("--rubrics", type=click.Path(path_type=Path, exists=True), multiple=True, help="Rubric set. Repeatable.")
-@click.option("--no-texts", is_flag=True, help="Give figures and ids alone, and nothing that was said.")
-def command(store: Path, rubrics: tuple[Path, ...], no_texts: bool) -> int:
-    """Offer a store to a coding agent: tools that only read, over standard input and output, without network.
-
-    \b
-    Examples
-      pollex mcp
-      pollex mcp --store .pollex --rubrics rubrics.json --no-texts
-    """
-    from pollex.errors import WrongUse
-
+def offer(asked: OfferStore) -> int:
+    """Answer an agent until it ends."""
     try:
         from mcp.server import MCPServer
         from mcp.types import ToolAnnotations  # an extra
     except ImportError:
         remedy = "install the extra: pip install 'pollex[mcp]'"
         raise WrongUse("the package mcp is not installed", remedy=remedy) from None
-    from pollex.services.agent_tools import AgentTools  # half a second
-
-    tools, server = (
-        AgentTools(store, rubrics, texts=not no_texts),
-        MCPServer("pollex", instructions=ABOUT, log_level="CRITICAL"),
-    )
+    tools = AgentTools(asked.store, asked.rubrics, texts=not asked.no_texts)
+    server = MCPServer("pollex", instructions=ABOUT, log_level="CRITICAL")
     for name in TOOLS:
         reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
         server.add_tool(told(getattr(tools, name)), annotations=reads, structured_output=False)
@@ -62,9 +41,6 @@ def command(store: Path, rubrics: tuple[Path, ...], no_texts: bool) -> int:
 def told(tool: Callable[..., str]) -> Callable[..., str]:
     """Return a tool that tells an agent what was wrong, and nobody else."""
     from mcp.server.mcpserver.exceptions import ToolError  # as above
-
-    from pollex.errors import PollexError
-    from pollex.text import printable
 
     @wraps(tool)
     def answer(*given: Any, **named: Any) -> str:

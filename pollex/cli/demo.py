@@ -1,8 +1,9 @@
-"""`pollex demo`: the main job on the bundled sample log."""
+"""The main job on the bundled sample log, on a terminal."""
 
 from __future__ import annotations
 
 from functools import partial
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,44 +11,32 @@ import click
 
 from pollex.cli import printer
 from pollex.cli import session as cli
+from pollex.formats.fields import ReadOptions
+from pollex.gateway.recorded import NotRecorded
+from pollex.rubrics.learning.settings import LearnSettings
+from pollex.services.learn import learn
 from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.recorded import BUILT_IN, RUBRICS, Recording, options_for, sets_in
+from pollex.services.score import score
 from pollex.store.folder import store_option
+from pollex.usecases.serve import ServeStore
 
 if TYPE_CHECKING:
-    from pollex.services.recorded import Recording
+    from pollex.usecases.demo import RunDemo
 
 
-@click.command("demo")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("pollex-demo"), show_default=True, help="Output folder."
-)
-@click.option("--recorded", is_flag=True, help="Replay the recorded run of a large language model.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")
-@click.option("--serve", "serves", is_flag=True, help="Show the results in the browser afterwards.")
-def command(out: Path, recorded: bool, as_json: bool, serves: bool) -> int:
-    """Learn, score and report on the bundled sample log, with built-in roles.
-
-    This needs no LLM, no network and no key. The log holds 480 invented conversations of customers with the assistant
-    of a bicycle shop, 400 of them with a thumb; it was made for this project. With --recorded a large language model
-    works along: its replies to every prompt were recorded, and are replayed.
-
-    \b
-    Examples
-      pollex demo --serve
-      pollex demo --recorded --out with-a-model
-      pollex demo && open pollex-demo/report.html
-    """
-    from pollex.services.recorded import Recording, sets_in  # not needed for --help
-
-    code = replayed(Recording.bundled(), out, as_json) if recorded else learned_and_scored(out, ModelOptions(), as_json)
+def demo(asked: RunDemo) -> int:
+    """Run it, say what to look at, and return the exit code."""
+    out, as_json = asked.out, asked.as_json
+    code = (
+        replayed(Recording.bundled(), out, as_json)
+        if asked.recorded
+        else learned_and_scored(out, ModelOptions(), as_json)
+    )
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
     click.echo(f"  pollex trace last{store_option(out / '.pollex')}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
-    if serves and not as_json:
-        from pollex.web.server import Serving, serve
-
-        return serve(Serving(store=out / ".pollex", rubrics=sets_in(out)))
-    return code
+    return ServeStore(store=out / ".pollex", rubrics=sets_in(out)).work() if asked.serve and not as_json else code
 
 
 def learned_and_scored(
@@ -58,14 +47,6 @@ def learned_and_scored(
     Args:
         beside: The recorded run that this is of, or is compared with: same policy, same half held out.
     """
-    from importlib.resources import as_file, files
-
-    from pollex.formats.fields import ReadOptions
-    from pollex.rubrics.learning.settings import LearnSettings
-    from pollex.services.learn import learn
-    from pollex.services.recorded import RUBRICS
-    from pollex.services.score import score
-
     run = RunOptions(store or out / ".pollex", on_interrupt=cli.announce_stop)
     reading, rubrics = ReadOptions(group_field="user_id"), out / RUBRICS
     with as_file(files("pollex.examples")) as examples:
@@ -84,9 +65,6 @@ def replayed(recording: Recording, out: Path, as_json: bool) -> int:
 
     Where a prompt was changed since, the recorded result is shown as it was made.
     """
-    from pollex.gateway.recorded import NotRecorded
-    from pollex.services.recorded import BUILT_IN, options_for
-
     store = out / ".pollex"
     recording.prepare(store)
     click.echo("First the built-in roles (no LLM), for comparison:\n", err=as_json)

@@ -1,1 +1,0 @@
-"""One command-line verb a file."""

@@ -1,0 +1,29 @@
+"""The main job on the bundled sample log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pollex.usecases.use_case import AtTerminal, opt, use_case
+
+
+@use_case("demo")
+class RunDemo(AtTerminal):
+    """Learn, score and report on the bundled sample log, with built-in roles.
+
+    This needs no LLM, no network and no key. The log holds 480 invented conversations of customers with the assistant
+    of a bicycle shop, 400 of them with a thumb; it was made for this project. With --recorded a large language model
+    works along: its replies to every prompt were recorded, and are replayed.
+
+    \b
+    Examples
+      pollex demo --serve
+      pollex demo --recorded --out with-a-model
+      pollex demo && open pollex-demo/report.html
+    """
+
+    at = "cli.demo.demo"
+    out: Path = opt("Output folder.", default=Path("pollex-demo"), group="Output")
+    recorded: bool = opt("Replay the recorded run of a large language model.", default=False, group="Model")
+    as_json: bool = opt("Print one JSON object as the last line.", default=False, flag="json", group="Output")
+    serve: bool = opt("Show the results in the browser afterwards.", default=False, group="Output")

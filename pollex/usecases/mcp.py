@@ -1,0 +1,24 @@
+"""What a store knows, as tools of a coding agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pollex.store.folder import STORE, VARIABLE
+from pollex.usecases.use_case import AtTerminal, opt, use_case
+
+
+@use_case("mcp")
+class OfferStore(AtTerminal):
+    """Offer a store to a coding agent: tools that only read, over standard input and output, without network.
+
+    \b
+    Examples
+      pollex mcp
+      pollex mcp --store .pollex --rubrics rubrics.json --no-texts
+    """
+
+    at = "cli.agent_server.offer"
+    store: Path = opt("Folder of the store.", default=Path(STORE), env=(VARIABLE,), exists=True, group="Data")
+    rubrics: tuple[Path, ...] = opt("Rubric set. Repeatable.", default=(), exists=True, group="Data")
+    no_texts: bool = opt("Give figures and ids alone, and nothing that was said.", default=False)

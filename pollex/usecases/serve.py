@@ -1,0 +1,68 @@
+"""The browser's view of a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pollex.store.folder import STORE, VARIABLE
+from pollex.usecases.use_case import AtTerminal, found_at, opt, use_case
+
+
+@use_case("serve")
+class ServeStore(AtTerminal):
+    """Show runs, conversations, rubric sets and labels in the browser.
+
+    It listens on this machine only, and lets in whoever has the token in the address that it prints. It sends nothing
+    anywhere.
+
+    \b
+    Examples
+      pollex demo && pollex serve
+      pollex serve --example
+      pollex serve --store .pollex --rubrics rubrics.json --port 0
+      POLLEX_TOKEN=… pollex serve --score rubrics.json
+    """
+
+    store: Path | None = opt(
+        f"The store's folder; else {STORE}, or the only one below the current folder.",
+        default=None,
+        env=(VARIABLE,),
+        group="Data",
+    )
+    rubrics: tuple[Path, ...] = opt("Rubric set; default: those next to the store.", default=(), group="Data")
+    calibrators: tuple[Path, ...] = opt(
+        "Calibrator's folder; default: those next to the store. Repeatable.",
+        default=(),
+        flag="calibrator",
+        group="Data",
+        metavar="DIR",
+    )
+    profiles: Path | None = opt("Models that pages may ask, as TOML.", default=None, group="Data")
+    studies: tuple[Path, ...] = opt(
+        "Study in which people talk to systems, as TOML. Repeatable.", default=(), flag="study", group="Data"
+    )
+    example: bool = opt(
+        "Show the recorded run of a large language model on the sample log.", default=False, group="Data"
+    )
+    score: Path | None = opt("Serve scores by this rubric set, and no pages.", default=None, metavar="SET")
+    queue: int = opt("With --score: conversations that may wait.", default=256)
+    events: str | None = opt(
+        "With --score: OpenTelemetry collector that each score is sent to.", default=None, metavar="URL"
+    )
+    host: str = opt("Address to listen at.", default="127.0.0.1")
+    port: int = opt("Port to listen at; 0 takes a free one.", default=8765)
+    allow_host: tuple[str, ...] = opt(
+        "Host name of the server, if it is not only used locally. Repeatable.", default=(), metavar="NAME"
+    )
+    behind: str | None = opt("Address of the proxy in front of it.", default=None, metavar="URL")
+    read_only: bool = opt("Allow no changes.", default=False)
+    no_token: bool = opt("Require no token; on this machine only.", default=False)
+    no_open: bool = opt("Do not open the browser.", default=False, group="Output")
+    as_json: bool = opt("Print the address as one JSON object.", default=False, flag="json", group="Output")
+
+    def work(self) -> int:
+        """Serve pages, or scores."""
+        code: int = found_at(
+            "pollex.web.server.serve" if self.score is None else "pollex.web.live.server.serve_scores"
+        )(self)
+        return code
