@@ -83,8 +83,7 @@ def answers_by_class(site: Site, named: NamedSet, run: Run) -> Answered:
         rows = site.store.ask(run.id, COUNTS, [hashes, kept["n"] > 0])
         return Answered(run.id, kept["n"] > 0, dict(_by_class(named.rubric_set, rows)))
 
-    ended = run.finished
-    return count() if ended is None else site.kept(("answers by class", named.id, run.id, ended), count)
+    return site.once(f"answers by class {named.id}", run, count)
 
 
 def _by_class(found: RubricSet, rows: Sequence[Mapping[str, object]]) -> Iterable[tuple[str, ByClass]]:

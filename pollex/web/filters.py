@@ -48,42 +48,20 @@ FLAGS = {
 SIDES = {"train": "learned from", "test": "held out", "": "not used"}
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The filters of a list: values by facet, ranges by number, and words."""
-
-    facets: dict[str, str]
-    ranges: dict[str, tuple[float | None, float | None]]
-    side: str | None = None
-    group: str | None = None
-    flag: str | None = None
-    words: str = ""
-    hashes: frozenset[str] | None = None
-
-    def masks(self, lens: Lens) -> dict[str, Bools]:
-        """Return what each part leaves, by name `[row]`."""
-        found = {name: self._facet(lens, name, value) for name, value in self.facets.items()}
-        found |= {name: _within(lens.column(name), *ends) for name, ends in self.ranges.items()}
-        if self.side is not None:
-            found["side"] = np.fromiter((side == self.side for side in lens.sides), bool, len(lens))
-        if self.group is not None:
-            found["group"] = np.fromiter((group == self.group for group in lens.groups), bool, len(lens))
-        if self.flag is not None:
-            found["flag"] = lens.flagged.get(self.flag, np.zeros(len(lens), dtype=bool))
-        if self.hashes is not None:
-            found["q"] = np.fromiter((one in self.hashes for one in lens.hashes), bool, len(lens))
-        elif self.words:
-            found["q"] = lens.found(self.words)
-        return found
-
-    @staticmethod
-    def _facet(lens: Lens, name: str, value: str) -> Bools:
+def mask_of(lens: Lens, name: str, value: str) -> Bools:
+    """Return the rows that have a value of a facet, side, group or flag `[row]`."""
+    if name in FACETS:
         _, column, codes = FACETS[name]
         code = next((code for code, (known, _) in codes.items() if known == value), None)
         return np.asarray(getattr(lens, column) == code, dtype=bool)
+    if name == "flag":
+        return lens.flagged.get(value, np.zeros(len(lens), dtype=bool))
+    wanted = "" if (name, value) == ("side", "none") else value
+    return np.fromiter((one == wanted for one in getattr(lens, f"{name}s")), bool, len(lens))
 
 
-def _within(values: Floats, low: float | None, high: float | None) -> Bools:
+def within(values: Floats, low: float | None, high: float | None) -> Bools:
+    """Return the rows whose figure lies in a range `[row]`; a missing one is in none."""
     inside = ~np.isnan(values)
     if low is not None:
         inside &= values >= low

@@ -187,28 +187,16 @@ class Lens:
             self._making.discard(name)
 
     def column(self, name: str) -> Floats:
-        """Return a column that can be sorted by, as numbers."""
+        """Return a column that can be sorted by, as numbers; `place` is the row's own."""
         if name == "place":
             return np.arange(len(self), dtype=np.float64)
-        return np.asarray(getattr(self, NUMBERS[name]), dtype=np.float64)
+        return np.asarray(getattr(self, name), dtype=np.float64)
 
 
 def _coded(values: Sequence[str | None]) -> tuple[list[str], Ints]:
     names = [*dict.fromkeys(value for value in values if value)]
     place = {name: code for code, name in enumerate(names)}
     return names, np.array([place.get(value or "", -1) for value in values], dtype=np.int64)
-
-
-NUMBERS = {
-    "place": "place",
-    "netsat": "netsat",
-    "probability": "probability",
-    "entropy": "entropy",
-    "surprise": "surprise",
-    "turns": "turns",
-    "failed": "failed",
-}
-"""Columns that lists are sorted by: name in the address to field."""
 
 
 def lens_of(store: Store, run: Run, learned: frozenset[str] = frozenset(), guarantee: Window | None = None) -> Lens:

@@ -17,7 +17,7 @@ from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.calibrated import Source, with_labels
 from pollex.web.faults import NothingYet
-from pollex.web.filters import FACETS, Choice, Histogram, Wanted, all_of, choices, histogram
+from pollex.web.filters import FACETS, Choice, Histogram, all_of, choices, histogram, mask_of, within
 from pollex.web.forms import Form
 from pollex.web.information import order_of
 from pollex.web.lens import Lens, lens_of
@@ -29,6 +29,8 @@ YesNo = Literal["yes", "no"]
 ROWS, MOST_ROWS = 100, 500
 RANGES = {"netsat": "NetSAT", "probability": "P(up)", "entropy": "Entropy", "turns": "Turns"}
 """Figures that a list is narrowed by, with their heads."""
+CHOICES = (*FACETS, "side", "group", "flag")
+"""What a list is narrowed by a value of."""
 
 
 class ListForm(Form):
@@ -82,7 +84,7 @@ class ListForm(Form):
     def narrowed(self) -> dict[str, str]:
         """The parameters that leave rows out, with their values as text."""
         ends = [f"{name}_{end}" for name in RANGES for end in ("from", "to")]
-        parts = (*FACETS, "side", "group", "flag", *ends, "q")
+        parts = (*CHOICES, *ends, "q")
         found = {name: getattr(self, name) for name in parts}
         return {name: str(value) for name, value in found.items() if value not in (None, "")}
 
@@ -266,21 +268,21 @@ def listing_of(site: Site, form: ListForm) -> Listing:
     lens = labeled(site, lens_for(site, run), form.source)
     hashes = with_words(site, run, lens, form.q) if form.q and form.words == "all" else None
     every = order_of(site.store, run.id, lens, form.sort, down=form.down)
-    return Listing(run, lens, form, wanted_of(form, hashes).masks(lens), every)
+    return Listing(run, lens, form, masks_of(form, lens, hashes), every)
 
 
-def wanted_of(form: ListForm, hashes: frozenset[str] | None = None) -> Wanted:
-    """Return what an address narrows a list to.
+def masks_of(form: ListForm, lens: Lens, hashes: frozenset[str] | None = None) -> dict[str, Bools]:
+    """Return what each part of an address leaves, by name `[row]`.
 
     Args:
         hashes: Of the texts that have its words in any turn; None looks for them in the first.
     """
-    return Wanted(
-        facets={name: value for name in FACETS if (value := getattr(form, name)) is not None},
-        ranges={name: ends for name in RANGES if (ends := form.range_of(name)) != (None, None)},
-        side=None if form.side is None else {"none": ""}.get(form.side, form.side),
-        group=form.group,
-        flag=form.flag,
-        words=form.q,
-        hashes=hashes,
-    )
+    chosen = {name: str(value) for name in CHOICES if (value := getattr(form, name)) is not None}
+    ends = {name: each for name in RANGES if (each := form.range_of(name)) != (None, None)}
+    found = {name: mask_of(lens, name, value) for name, value in chosen.items()}
+    found |= {name: within(lens.column(name), *each) for name, each in ends.items()}
+    if hashes is not None:
+        found["q"] = np.fromiter((one in hashes for one in lens.hashes), bool, len(lens))
+    elif form.q:
+        found["q"] = lens.found(form.q)
+    return found

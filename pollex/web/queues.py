@@ -20,7 +20,7 @@ from pollex.web.faults import Clash, NotThere
 from pollex.web.filters import all_of
 from pollex.web.information import INFORMATION, order_of
 from pollex.web.lens import Lens
-from pollex.web.listing import list_form, wanted_of
+from pollex.web.listing import list_form, masks_of
 
 QUESTION = "thumb"
 LEASE = timedelta(minutes=15)
@@ -201,7 +201,7 @@ def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
         form = list_form(queue.filter)
         lens = with_labels(lens, store, form.source, by_chance=False)
         order = order_of(store, queue.run, lens, form.sort, down=form.down, waits=False)
-        return np.asarray(order[all_of(wanted_of(form).masks(lens), len(lens))[order]])
+        return np.asarray(order[all_of(masks_of(form, lens), len(lens))[order]])
     _, inside, column = KINDS[queue.kind]
     order = order_of(store, queue.run, lens, column, down=True, waits=False)
     return np.asarray(order[inside(lens)[order]])

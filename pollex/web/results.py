@@ -52,7 +52,7 @@ def ratings_of(site: Site, run: Run) -> Ratings | None:
     """Return an ended run's ratings; None if it is no run of `judge`."""
     if run.finished is None or run.command != "judge":
         return None
-    return site.kept(("rated", run.id, run.finished), lambda: _ratings(site, run))
+    return site.once("rated", run, lambda: _ratings(site, run))
 
 
 def _ratings(site: Site, run: Run) -> Ratings | None:
@@ -85,7 +85,7 @@ def grades_of(site: Site, run: Run) -> dict[str, Any] | None:
         profile, gradings = found
         return sections(summary(profile, gradings), profile.pivot, example(profile, gradings))
 
-    return site.kept(("graded", run.id, run.finished), made)
+    return site.once("graded", run, made)
 
 
 def remedy_of(site: Site, run: Run) -> dict[str, Any] | None:
@@ -98,4 +98,4 @@ def remedy_of(site: Site, run: Run) -> dict[str, Any] | None:
         pairs = [pair for name, one in steps.items() if name.startswith("pair ") for pair in one.values()]
         return remedies.sections(steps["remedy"], pairs) if "remedy" in steps else None
 
-    return site.kept(("remedied", run.id, run.finished), made)
+    return site.once("remedied", run, made)

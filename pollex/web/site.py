@@ -177,6 +177,10 @@ class Site:
                 del self._made[old]
         return made
 
+    def once(self, kind: str, run: Run, make: Callable[[], T]) -> T:
+        """Make what a run came to: once where it has ended, else each time."""
+        return make() if run.finished is None else self.kept((kind, run.id, run.finished), make)
+
     def require_writing(self) -> None:
         """Raise Forbidden on a server that was started to be read only."""
         if self.read_only:

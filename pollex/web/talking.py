@@ -138,16 +138,8 @@ class Talk:
 
 
 SESSIONS = "SELECT * FROM talks WHERE study = ?1 AND (?2 = '' OR annotator = ?2) ORDER BY number"
-TURNS = (
-    "SELECT t.* FROM talks AS s JOIN talk_turns AS t ON t.talk = s.id "
-    "WHERE s.study = ?1 AND (?2 = '' OR s.annotator = ?2) ORDER BY t.rowid"
-)
-ANSWERS = (
-    "SELECT t.* FROM talks AS s JOIN talk_answers AS t ON t.talk = s.id "
-    "WHERE s.study = ?1 AND (?2 = '' OR s.annotator = ?2) ORDER BY t.rowid"
-)
-ENDS = (
-    "SELECT t.* FROM talks AS s JOIN talk_ends AS t ON t.talk = s.id "
+OF_SESSIONS = (
+    "SELECT t.* FROM talks AS s JOIN {table} AS t ON t.talk = s.id "
     "WHERE s.study = ?1 AND (?2 = '' OR s.annotator = ?2) ORDER BY t.rowid"
 )
 
@@ -157,12 +149,12 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
     given = [study, annotator]
     rows = store.rows(SESSIONS, given)
     sides = {row["id"]: tuple(Side(i, name) for i, name in enumerate(unpacked(row["systems"]))) for row in rows}
-    for row in store.rows(TURNS, given):
+    for row in store.rows(OF_SESSIONS.format(table="talk_turns"), given):
         _take_turn(sides[row["talk"]][row["position"]], row)
-    for row in store.rows(ANSWERS, given):
+    for row in store.rows(OF_SESSIONS.format(table="talk_answers"), given):
         sides[row["talk"]][row["position"]].answers[row["question"]] = (unpacked(row["value"]), row["skip"])
     left = set[str]()
-    for row in store.rows(ENDS, given):
+    for row in store.rows(OF_SESSIONS.format(table="talk_ends"), given):
         sides[row["talk"]][row["position"]].talked = True
         left |= {row["talk"]} if row["why"] == LEFT else set()
     kept = ("id", "study", "number", "annotator", "topic", "time")

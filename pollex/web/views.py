@@ -6,17 +6,20 @@ under /api, and where nothing else is accepted. What it returns is filled into i
 
 from __future__ import annotations
 
+import csv
 import inspect
-from collections.abc import Callable, Mapping
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from pollex.formats.csv_rows import escape_formula
 from pollex.text import encoded
 from pollex.web import frame, pages
 from pollex.web.forms import Form, Nothing, answered, body, query, site_of
@@ -96,6 +99,25 @@ def post(path: str, form: type[Form] = Nothing) -> Callable[[F], F]:
         return function
 
     return made
+
+
+def sent(name: str, kind: str, what: str | bytes | Iterator[str]) -> Response:
+    """Send a file under a name."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    if isinstance(what, str | bytes):
+        return Response(what, media_type=kind, headers=headers)
+    return StreamingResponse(what, media_type=kind, headers=headers)
+
+
+def table_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    """Yield rows as lines of CSV; texts that a spreadsheet would take for formulas are escaped."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow(["" if value is None else escape_formula(value) for value in row])
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
 
 
 def _given(wanted: Mapping[str, object], request: Request, form: Form, *, as_json: bool = False) -> Data:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +12,6 @@ from starlette.responses import Response
 
 from pollex.agents.task import persons_question
 from pollex.conversations.conversation import Conversation, messages_of
-from pollex.formats.csv_rows import escape_formula
 from pollex.formats.questionnaires import SheetQuestion
 from pollex.measures.intervals import Figure
 from pollex.services.judge_runs import ratings_of
@@ -36,7 +33,7 @@ from pollex.web.opinions import (
 )
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
-from pollex.web.views import Data, page
+from pollex.web.views import Data, page, sent, table_lines
 
 
 class AgreementForm(Form):
@@ -160,8 +157,8 @@ def export(site: Site, form: ExportForm) -> Response:
             for one in opinions(site.store, question)
         ]
         said += [one for one in others if one.source in sources and form.drawn in ("all", one.drawn)]
-        return _file("judgments.csv", "text/csv", _long(said))
-    return _file("labels.jsonl", "application/x-ndjson", "".join(_log_rows(site, list(settled(said).values()))))
+        return sent("judgments.csv", "text/csv", _long(said))
+    return sent("labels.jsonl", links.NDJSON, _log_rows(site, list(settled(said).values())))
 
 
 def _log_rows(site: Site, said: list[Opinion]) -> Iterator[str]:
@@ -180,19 +177,7 @@ def _log_row(found: Conversation, said: Opinion) -> dict[str, object]:
     )
 
 
-def _long(said: list[Opinion]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["text_id", "question", "judge", "answer", "source", "drawn"])
-    for one in said:
-        writer.writerow(
-            [
-                escape_formula(v)
-                for v in (one.conversation, one.question, one.annotator, one.value, one.source, one.drawn)
-            ]
-        )
-    return text.getvalue()
-
-
-def _file(name: str, kind: str, text: str) -> Response:
-    return Response(text, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+def _long(said: list[Opinion]) -> Iterator[str]:
+    heads = ("text_id", "question", "judge", "answer", "source", "drawn")
+    rows = ((one.conversation, one.question, one.annotator, one.value, one.source, one.drawn) for one in said)
+    return table_lines([heads, *rows])

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Literal
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response
 
-from pollex.formats.csv_rows import escape_formula
 from pollex.formats.write import write_rows
 from pollex.web import drawings, frame, links
 from pollex.web.calibrated import Source
 from pollex.web.faults import Clash
 from pollex.web.filters import FACETS
 from pollex.web.likeness import unlike_of
-from pollex.web.listing import RANGES, ListForm, Listing, Row, listing_of, row_json
+from pollex.web.listing import RANGES, SCORING, ListForm, Listing, Row, listing_of, row_json
 from pollex.web.queues import queues_of
 from pollex.web.site import Site
-from pollex.web.views import Data, page
+from pollex.web.views import Data, page, sent, table_lines
 
 COLUMNS = (
     ("place", "Conversation", False),
@@ -77,7 +74,7 @@ def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -
         here="Conversations",
         listing=listing,
         unlike=unlike_of(site, listing.run),
-        runs=[run for run in site.runs() if run.command in ("score", "evaluate", "label", "learn", "refit")],
+        runs=[run for run in site.runs() if run.command in SCORING],
         titles=TITLES | {"thumb": f"Thumb {WHOSE[form.source]}"},
         sources=WHOSE if site.store.value(FROM_PEOPLE) else {},
         columns=COLUMNS,
@@ -101,10 +98,10 @@ def download(site: Site, form: DownloadForm) -> Response:
     listing = listing_of(site, form)
     if form.kind == "parquet":
         return _parquet(listing)
-    lines = _csv(listing) if form.kind == "csv" else _jsonl(listing)
-    media = "text/csv" if form.kind == "csv" else links.NDJSON
-    headers = {"Content-Disposition": f'attachment; filename="conversations.{form.kind}"'}
-    return StreamingResponse(lines, media_type=media, headers=headers)
+    if form.kind == "csv":
+        return sent("conversations.csv", "text/csv", table_lines(_table(listing)))
+    lines = (json.dumps(row_json(row), ensure_ascii=False) + "\n" for row in listing.every())
+    return sent("conversations.jsonl", links.NDJSON, lines)
 
 
 def _parquet(listing: Listing) -> Response:
@@ -113,26 +110,13 @@ def _parquet(listing: Listing) -> Response:
         path = Path(folder) / "conversations.parquet"
         types = {each.name: TYPES[str(each.type)] for each in fields(Row)}
         write_rows(path, map(row_json, listing.every()), types)
-        headers = {"Content-Disposition": 'attachment; filename="conversations.parquet"'}
-        return Response(path.read_bytes(), media_type="application/vnd.apache.parquet", headers=headers)
+        return sent("conversations.parquet", "application/vnd.apache.parquet", path.read_bytes())
 
 
-def _jsonl(listing: Listing) -> Iterator[str]:
-    for row in listing.every():
-        yield json.dumps(row_json(row), ensure_ascii=False) + "\n"
-
-
-def _csv(listing: Listing) -> Iterator[str]:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+def _table(listing: Listing) -> Iterator[Iterable[object]]:
     for place, row in enumerate(listing.every()):
         told = row_json(row)
-        if not place:
-            writer.writerow(told)
-        writer.writerow(["" if value is None else escape_formula(value) for value in told.values()])
-        yield text.getvalue()
-        text.seek(0)
-        text.truncate()
+        yield from ([told, told.values()] if not place else [told.values()])
 
 
 def _require_version(listing: Listing) -> None:

@@ -27,7 +27,7 @@ from pollex.web.forms import Form
 from pollex.web.listing import run_that_asked
 from pollex.web.refitting import cost_of, judges_of, laid_out
 from pollex.web.site import NamedSet, Site
-from pollex.web.views import Data, Done, page, post
+from pollex.web.views import Data, Done, page, post, sent
 
 NEW = "new"
 
@@ -283,5 +283,4 @@ def _asking(
 def as_file(site: Site, draft_id: str) -> Response:
     """Send a draft as the file that people edit beside a set."""
     row, entries, _ = draft_of(site, draft_id)
-    headers = {"Content-Disposition": f'attachment; filename="draft-{row.id}{ENDING}"'}
-    return Response(toml_of(entries, row.name), media_type="application/toml", headers=headers)
+    return sent(f"draft-{row.id}{ENDING}", "application/toml", toml_of(entries, row.name))

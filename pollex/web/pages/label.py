@@ -22,7 +22,7 @@ from pollex.web.chance import RANDOM, adopted
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Form
 from pollex.web.guests import guest_of, links_to, require_name
-from pollex.web.listing import lens_for, scoring_run
+from pollex.web.listing import SCORING, lens_for, scoring_run
 from pollex.web.questions import answers_on, of_rubrics, of_toml, packed_sheet, questions_of
 from pollex.web.queues import KINDS, QUESTION, UNDONE, lease_of, left_of, next_lease, queue_of, queues_of, require_open
 from pollex.web.site import Site
@@ -79,7 +79,7 @@ def queues(site: Site) -> Data:
         (queue, KINDS[queue.kind][0], left_of(site.store, queue, lens_for(site, site.run(queue.run))))
         for queue in queues_of(site.store)
     ]
-    scored = [run for run in site.runs() if run.command in ("score", "evaluate", "label", "learn", "refit")]
+    scored = [run for run in site.runs() if run.command in SCORING]
     return {"queues": found, "kinds": KINDS, "runs": scored, "site_of": site}
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from markupsafe import Markup
@@ -30,7 +30,6 @@ from pollex.web.run_page import BINS, Spans, Times, drawn_graphs, errors_of, out
 from pollex.web.site import Site
 from pollex.web.views import Data, page
 
-T = TypeVar("T")
 ENDED = ("done", "partial", "failed", "interrupted", "killed")
 STOPPED = ("failed", "interrupted", "killed")
 GRAPHS = {"evaluate": "score", "label": "score"}
@@ -96,20 +95,13 @@ def runs(site: Site, form: RunsForm, as_json: bool) -> Data:
 
 def counted(site: Site, run: Run) -> dict[str, Any]:
     """Return what a list says of a run: conversations and calls."""
-    return _while_ended(site, run, ("counts",), lambda: _counted(site, run))
-
-
-def _while_ended(site: Site, run: Run, key: tuple[str, ...], make: Callable[[], T]) -> T:
-    """Make something once for a finished run, and each time for others."""
-    if run.finished is None:
-        return make()
-    return site.kept((*key, run.id, run.finished), make)
+    return site.once("counts", run, lambda: _counted(site, run))
 
 
 def failed(site: Site, run: Run) -> dict[str, int]:
     """Return how many of a run's spans ended with an error."""
     sql = "SELECT count(*) FROM spans WHERE run = ? AND error <> ''"
-    return {"errors": _while_ended(site, run, ("failed",), lambda: int(site.store.value(sql, [run.id])))}
+    return {"errors": site.once("failed", run, lambda: int(site.store.value(sql, [run.id])))}
 
 
 def to_go_on(runs: Sequence[tuple[Run, str]]) -> list[tuple[Run, str]]:
@@ -201,7 +193,7 @@ def run_page(site: Site, form: TimesForm, run: Run, as_json: bool) -> Data:
         "read_only": site.read_only,
         "strip": strip,
         "bins": BINS,
-        "errors": _while_ended(site, run, ("errors",), lambda: errors_of(site.store, run))
+        "errors": site.once("errors", run, lambda: errors_of(site.store, run))
         if any(one.errors for one in spans)
         else [],
         "counted": counted(site, run),

@@ -15,7 +15,7 @@ from pollex.web import links
 from pollex.web.faults import Fault
 from pollex.web.filters import all_of
 from pollex.web.lens import Lens
-from pollex.web.listing import ListForm, Row, labeled, lens_for, row_json, scoring_run, wanted_of
+from pollex.web.listing import ListForm, Row, labeled, lens_for, masks_of, row_json, scoring_run
 from pollex.web.searching import Found, keep
 from pollex.web.searching import search as pieces_of
 from pollex.web.site import Site
@@ -49,7 +49,7 @@ async def _lines(request: Request, site: Site, run: Run, lens: Lens, form: ListF
 
 def _rows_of(lens: Lens, form: ListForm) -> dict[str, list[int]]:
     """Return the rows of each text that the other conditions leave."""
-    left = all_of(wanted_of(form, frozenset()).masks(lens), len(lens), but="q")
+    left = all_of(masks_of(form, lens, frozenset()), len(lens), but="q")
     rows: dict[str, list[int]] = defaultdict(list)
     for row in left.nonzero()[0].tolist():
         rows[lens.hashes[row]].append(row)

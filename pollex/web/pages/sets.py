@@ -29,7 +29,7 @@ from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Form
 from pollex.web.listing import run_that_asked
 from pollex.web.site import NamedSet, Site
-from pollex.web.views import Data, Done, page, post
+from pollex.web.views import Data, Done, page, post, sent
 
 KINDS: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
 
@@ -188,8 +188,7 @@ def download(named: NamedSet) -> Response:
         body = _packed(named.rubric_set)
     except BadCalibrator as error:
         raise NotThere(error.what, remedy="the folder that it was learned into has it whole") from None
-    headers = {"Content-Disposition": 'attachment; filename="rubrics.zip"'}
-    return Response(body, media_type="application/zip", headers=headers)
+    return sent("rubrics.zip", "application/zip", body)
 
 
 def _packed(found: RubricSet) -> bytes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +13,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from pollex.formats.csv_rows import escape_formula
 from pollex.measures.grades import mean_grade
 from pollex.measures.intervals import Figure
 from pollex.web import frame, links
@@ -26,7 +23,7 @@ from pollex.web.queues import queue_of
 from pollex.web.site import Site
 from pollex.web.studies import Study, studies_of, study_of
 from pollex.web.talking import Side, Talk, talks_of
-from pollex.web.views import Data, Done, page, post
+from pollex.web.views import Data, Done, page, post, sent, table_lines
 
 ROOMS = {"label": links.LABEL, "talk": links.TALK}
 
@@ -158,8 +155,8 @@ def export(site: Site, form: ExportForm, study_id: str) -> Response:
     study = study_of(site.store, study_id)
     talks = talks_of(site.store, study.id)
     if form.what == "judgments":
-        return _file("judgments.csv", "text/csv", judgments_of(study, talks))
-    return _file("conversations.jsonl", "application/x-ndjson", "".join(conversations_of(talks)))
+        return sent("judgments.csv", "text/csv", table_lines(judgments_of(study, talks)))
+    return sent("conversations.jsonl", links.NDJSON, conversations_of(talks))
 
 
 def conversations_of(talks: Sequence[Talk]) -> Iterator[str]:
@@ -181,19 +178,15 @@ def conversations_of(talks: Sequence[Talk]) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def judgments_of(study: Study, talks: Sequence[Talk]) -> str:
-    """Return the answers as a long table; who gave none to a question has no row there."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["text_id", "question", "judge", "answer", "system", "topic", "position"])
+def judgments_of(study: Study, talks: Sequence[Talk]) -> Iterator[tuple[object, ...]]:
+    """Yield the answers as a long table; who gave none to a question has no row there."""
+    yield "text_id", "question", "judge", "answer", "system", "topic", "position"
     for one, side in _held(talks):
         for question in study.questions:
             value, _ = side.answers.get(question.id, (None, ""))
             if value is not None:
-                about = [side.system, one.topic, side.position + 1]
-                row = [text_id(one, side), question.id, one.annotator, value, *about]
-                writer.writerow([escape_formula(cell) for cell in row])
-    return text.getvalue()
+                about = side.system, one.topic, side.position + 1
+                yield text_id(one, side), question.id, one.annotator, value, *about
 
 
 def text_id(one: Talk, side: Side) -> str:
@@ -203,7 +196,3 @@ def text_id(one: Talk, side: Side) -> str:
 
 def _held(talks: Sequence[Talk]) -> Iterator[tuple[Talk, Side]]:
     return ((one, side) for one in talks for side in one.sides if side.turns)
-
-
-def _file(name: str, kind: str, text: str) -> Response:
-    return Response(text, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})

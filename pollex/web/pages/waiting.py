@@ -61,7 +61,7 @@ def waiting_in(site: Site, run: Run) -> Waiting | None:
     """Return what a run waits for; None where it waits for nobody, or goes on."""
     if run.command != "judge" or run.finished is None:
         return None
-    return site.kept(("waiting", run.id, run.finished), lambda: waiting_of(site.store, run))
+    return site.once("waiting", run, lambda: waiting_of(site.store, run))
 
 
 def said_of(site: Site, run: Run, waiting: Waiting) -> list[Opinion]:

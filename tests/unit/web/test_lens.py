@@ -9,8 +9,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pollex.web.filters import Wanted, all_of, choices, histogram
+from pollex.web.filters import all_of, choices, histogram
 from pollex.web.lens import Lens
+from pollex.web.listing import ListForm, masks_of
 
 NUMBER = st.one_of(st.just(math.nan), st.floats(-50, 50))
 SHARE = st.one_of(st.just(math.nan), st.floats(0, 1))
@@ -49,10 +50,8 @@ def lens(rows: list[tuple[Any, ...]]) -> Lens:
 @settings(deadline=None)
 def test_filters_leave_what_a_loop_leaves(rows: list[tuple[Any, ...]], low: float, words: str, thumb: int) -> None:
     seen = lens(rows)
-    wanted = Wanted(
-        facets={"thumb": {1: "up", 0: "down", -1: "none"}[thumb]}, ranges={"netsat": (low, None)}, words=words
-    )
-    left = all_of(wanted.masks(seen), len(seen))
+    form = ListForm.model_validate({"thumb": {1: "up", 0: "down", -1: "none"}[thumb], "netsat_from": low, "q": words})
+    left = all_of(masks_of(form, seen), len(seen))
     by_hand = [
         row[0] == thumb and row[2] >= low and (not words or words.lower() in f"c{i}\n{row[4]}".lower())
         for i, row in enumerate(rows)
@@ -72,7 +71,7 @@ def test_orders_are_stable_and_what_has_no_figure_comes_last(rows: list[tuple[An
 @given(rows=st.lists(ROW, min_size=1, max_size=30))
 def test_a_facet_counts_what_each_choice_would_leave(rows: list[tuple[Any, ...]]) -> None:
     seen = lens(rows)
-    masks = Wanted(facets={"predicted": "up"}, ranges={}).masks(seen)
+    masks = masks_of(ListForm(predicted="up"), seen)
     for option in choices(seen, masks).get("thumb", []):
         code = {"up": 1, "down": 0, "none": -1}[option.value]
         assert option.count == sum(row[0] == code and row[1] == 1 for row in rows)
