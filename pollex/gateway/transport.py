@@ -31,11 +31,11 @@ MOST_BYTES = 1 << 20
 MOST_BYTES_WITH_LOGPROBS = 1 << 24
 """Each token brings its alternatives along, some two kilobytes at twenty of them; of a stream, some 300 bytes."""
 
-_CONNECT_SECONDS = 10.0
-_OWN_HEADER = re.compile(r"accept|content-type|user-agent|x-stainless-", re.IGNORECASE)
+CONNECT_SECONDS = 10.0
+OWN_HEADER = re.compile(r"accept|content-type|user-agent|x-stainless-", re.IGNORECASE)
 """Not the organization, project and custom headers that `OPENAI_…` variables name."""
 
-_NETWORK_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, OSError, EOFError, ValueError)
+NETWORK_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, OSError, EOFError, ValueError)
 
 
 class Wire(Protocol):
@@ -76,7 +76,7 @@ class OpenAIWire:
         self._endpoint = endpoint
         self._url = httpx2.URL(endpoint.url("chat/completions"))
         self._http = DefaultAioHttpClient(
-            timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
+            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
             limits=httpx2.Limits(max_connections=concurrency + 1, keepalive_expiry=30),
             follow_redirects=False,
             trust_env=False,
@@ -125,7 +125,7 @@ class OpenAIWire:
                 await arriving.read(response)
         except TimeoutError:
             arriving.fail("timeout", f"no whole reply within {seconds:g} s")
-        except _NETWORK_ERRORS as error:
+        except NETWORK_ERRORS as error:
             certificate = _certificate(error)
             words = redacted(f"{type(error).__name__}: {certificate or error}", self._endpoint.secrets)
             arriving.fail("certificate" if certificate else "cut" if arriving.status == 200 else "connection", words)
@@ -182,7 +182,7 @@ class _Arriving:
 
 def _headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str, str]:
     """Merge default headers with the endpoint's; drop those from the environment."""
-    own = {name: value for name, value in defaults.items() if isinstance(value, str) and _OWN_HEADER.match(name)}
+    own = {name: value for name, value in defaults.items() if isinstance(value, str) and OWN_HEADER.match(name)}
     # Uncompressed, so that the cap holds for what arrives; replies are small.
     headers = own | dict(endpoint.headers) | {"Accept-Encoding": "identity"}
     if endpoint.authorization:

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from pollex.gateway.batches.http import Http
-from pollex.gateway.batches.provider import Answer, Doubtful, Line, Standing, Submission, Undecided, compact
+from pollex.gateway.batches.client import BatchClient
+from pollex.gateway.batches.provider import Answer, Line, Standing, Submission, Undecided, compact
 from pollex.gateway.budget import Limits
 from pollex.gateway.endpoint import Endpoint
 
@@ -55,7 +55,7 @@ class AnthropicBatches:
 
     def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
         key = {"x-api-key": endpoint.api_key} if endpoint.api_key else {}
-        self._http = Http(endpoint, {"anthropic-version": VERSION, **key}, limits)
+        self._client = BatchClient(endpoint, {"anthropic-version": VERSION, **key}, limits)
 
     def where(self, id_: str) -> str:
         """See `Provider`."""
@@ -64,17 +64,14 @@ class AnthropicBatches:
     async def create(self, submission: Submission, lines: Sequence[Line]) -> str:
         """See `Provider`."""
         requests = [{"custom_id": submission.line_id(line.key), "params": message_of(line.body)} for line in lines]
-        batch = await self._http.once("messages/batches", {"requests": requests})
-        if isinstance(batch, dict) and isinstance(batch.get("id"), str):
-            return str(batch["id"])
-        raise Doubtful("the reply names no batch")
+        return await self._client.once("/messages/batches", {"requests": requests})
 
     async def find(self, submission: Submission) -> str | None:
         """See `Provider`; batches are listed from the newest on."""
         after: dict[str, str] = {}
         undecided = False
         while True:
-            page = await self._http.ask("GET", "messages/batches", params={"limit": "100", **after})
+            page = await self._client.json("/messages/batches", limit="100", **after)
             for row in page["data"]:
                 if _time(row["created_at"]) < submission.intended - CLOCKS_DIFFER:
                     page["has_more"] = False
@@ -92,22 +89,22 @@ class AnthropicBatches:
 
     async def standing(self, id_: str) -> Standing:
         """See `Provider`."""
-        batch = await self._http.ask("GET", f"messages/batches/{id_}")
+        batch = await self._client.json(f"/messages/batches/{id_}")
         return Standing(batch["processing_status"] == "ended")
 
     async def answers(self, id_: str, standing: Standing) -> AsyncIterator[Answer]:  # noqa: ARG002 - the protocol's
         """See `Provider`."""
-        async for line in self._http.lines(f"messages/batches/{id_}/results"):
+        for line in await self._client.lines(f"/messages/batches/{id_}/results"):
             if (answer := result_in(line)) is not None:
                 yield answer
 
     async def close(self) -> None:
         """See `Provider`."""
-        await self._http.close()
+        await self._client.close()
 
     async def _is(self, submission: Submission, id_: str) -> bool:
         """Return whether the first result of a batch is one of ours."""
-        async for line in self._http.lines(f"messages/batches/{id_}/results"):
+        for line in await self._client.lines(f"/messages/batches/{id_}/results"):
             try:
                 return str(json.loads(line)["custom_id"]).startswith(f"{submission.tag}-")
             except (ValueError, TypeError, LookupError):

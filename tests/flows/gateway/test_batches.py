@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from gateway_asking import KEY, ask_all, question
 from protocol_server import ProtocolServer
@@ -17,6 +18,7 @@ from protocol_server.replies import completion
 from pollex.errors import AnswersPending, LimitReached, ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.batches import desk as desks
 from pollex.gateway.batches.anthropic import AnthropicBatches
+from pollex.gateway.batches.client import BatchClient
 from pollex.gateway.batches.desk import Desk, Round
 from pollex.gateway.batches.files import FileBatches
 from pollex.gateway.batches.openai import OpenAIBatches
@@ -320,6 +322,26 @@ async def test_files_for_vllm_are_answered_by_files(server: ProtocolServer, tmp_
     assert [type(one) for one in outcomes].count(Completed) == 7
     assert server.counts()["received"] == 0
     assert len(list((tmp_path / "files").glob("pollex-????????.jsonl"))) == 2
+
+
+async def test_a_query_in_the_address_stays_and_no_header_of_the_environment_is_sent(
+    server: ProtocolServer, tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Mine: env-secret")
+    monkeypatch.setenv("OPENAI_ORG_ID", "env-organization")
+    asked: list[httpx2.Request] = []
+
+    async def look(request: httpx2.Request) -> None:
+        asked.append(request)
+
+    client = BatchClient(Endpoint("m", f"{server.url}?api-version=7", KEY), {"x-api-key": KEY}, Limits())
+    client._client.event_hooks = {"request": [look], "response": []}
+    await client.json("/batches" if api == "openai" else "/messages/batches", limit="100")
+    await client.close()
+    (request,) = asked
+    assert dict(request.url.params) == {"api-version": "7", "limit": "100"}
+    assert request.headers["x-api-key"] == KEY
+    assert not {"authorization", "x-mine", "openai-organization"} & {name.lower() for name in request.headers}
 
 
 def test_the_key_reaches_no_file(server: ProtocolServer, tmp_path: Path, api: str) -> None:

@@ -1,0 +1,117 @@
+"""Requests beside the chat operation, which batches need: OpenAI's client sends, retries and pages; errors are ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx2
+from openai import APIStatusError, AsyncOpenAI, DefaultAioHttpClient, Omit, OpenAIError
+
+from pollex.errors import ModelRefused, ModelUnavailable, PollexError
+from pollex.gateway.batches.provider import Doubtful, Gone
+from pollex.gateway.budget import Limits
+from pollex.gateway.calls import Reply
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.redaction import redacted, without
+from pollex.gateway.responses import fault_of
+from pollex.gateway.transport import CONNECT_SECONDS, NETWORK_ERRORS, OWN_HEADER
+
+_PAUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT}
+
+
+class BatchClient(AsyncOpenAI):
+    """Connections to one endpoint; proxies and headers of the environment aren't used, redirects not followed.
+
+    Args:
+        headers: Sent with every request, the credentials among them.
+    """
+
+    def __init__(self, endpoint: Endpoint, headers: Mapping[str, str], limits: Limits) -> None:
+        self._endpoint, self._ours = endpoint, {**endpoint.headers, **headers}
+        parts = urlsplit(endpoint.place)
+        super().__init__(
+            api_key="none",
+            base_url=parts._replace(query="").geturl(),
+            default_query=dict(parse_qsl(parts.query)),
+            timeout=httpx2.Timeout(limits.deadline, connect=CONNECT_SECONDS),
+            max_retries=limits.max_attempts - 1,
+            http_client=DefaultAioHttpClient(follow_redirects=False, trust_env=False, proxy=endpoint.proxy),
+        )
+
+    @property
+    def default_headers(self) -> dict[str, str | Omit]:
+        """See `AsyncOpenAI`; not the key, organization and headers that `OPENAI_…` variables name."""
+        own = {name: value for name, value in super().default_headers.items() if OWN_HEADER.match(name)}
+        return {**own, "Authorization": Omit(), **self._ours}
+
+    def _validate_headers(self, headers: object, custom_headers: object) -> None:
+        """Let requests without a key pass."""
+
+    async def once(self, path: str, body: Any) -> str:
+        """Return the id of what a request has made that must not be sent twice.
+
+        Raises:
+            Doubtful: It may have been carried out.
+            PollexError: It was not.
+        """
+        with self.told(once=True):
+            made = await self.post(path, cast_to=object, body=body, options={"max_retries": 0})
+        if isinstance(made, dict) and isinstance(made.get("id"), str) and made["id"]:
+            return str(made["id"])
+        raise Doubtful("the reply names no batch")
+
+    async def json(self, path: str, **params: str) -> Any:
+        """Return a JSON document.
+
+        Raises:
+            PollexError: It can't be had.
+        """
+        with self.told():
+            return await self.get(path, cast_to=object, options={"params": params})
+
+    async def lines(self, path: str) -> list[bytes]:
+        """Return the lines of a file; none where it is gone.
+
+        Raises:
+            ModelUnavailable: It can't be read to its end.
+        """
+        try:
+            with self.told():
+                return (await self.get(path, cast_to=httpx2.Response)).content.split(b"\n")
+        except Gone:
+            return []
+
+    @contextmanager
+    def told(self, *, once: bool = False) -> Iterator[None]:
+        """Raise the client's errors as ours.
+
+        Args:
+            once: Whether the request must not be sent twice: it is doubtful what became of it where that isn't said.
+        """
+        try:
+            yield
+        except APIStatusError as error:
+            status = error.response.status_code
+            if once and (status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _PAUSES):
+                raise Doubtful(f"HTTP {status}") from error
+            raise self._error(error.response) from error
+        except (OpenAIError, *NETWORK_ERRORS) as error:
+            cause = error.__cause__ or error
+            words = redacted(f"{type(cause).__name__}: {cause}", self._endpoint.secrets)
+            raise (Doubtful(words) if once else self._unavailable(words)) from error
+
+    def _error(self, response: httpx2.Response) -> PollexError:
+        body = without(self._endpoint.secrets, response.text)
+        fault = fault_of(Reply(status=response.status_code, body=body, headers=response.headers))
+        if fault is None or fault.action in ("retry", "wait"):
+            return self._unavailable(fault.detail if fault else f"HTTP {response.status_code}")
+        gone = response.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+        kind = Gone if gone else ModelRefused
+        return kind(fault.detail, where=self._endpoint.shown, remedy=fault.remedy)
+
+    def _unavailable(self, words: str) -> ModelUnavailable:
+        return ModelUnavailable(words, where=self._endpoint.shown, remedy="resume later")
