@@ -35,7 +35,6 @@ from pollex.measures.reliability import wilson
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Quote
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import consists_of
 
 QUOTES = 3
 EVERY = 8
@@ -154,7 +153,7 @@ def placed(quote: Quote, texts: Mapping[str, Conversation]) -> str:
 def told(rubric: ChosenRubric) -> str:
     """Return a rubric as the report shows it: its side, what it mostly consists of, and two quotes."""
     quotes = [f"> “{' '.join(quote.text.split())}”" for quote in rubric.quotes[:2]]
-    parts = [f"**{rubric.text}** ({SIDES[rubric.polarity]})", consists_of(rubric.family), *quotes]
+    parts = [f"**{rubric.entry[0]}** {rubric.entry[1]} ({SIDES[rubric.polarity]})", *quotes]
     return "\n\n".join(filter(None, parts))
 
 

@@ -15,7 +15,7 @@ from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import ChosenRubric, Segment
 from pollex.rubrics.rubric import Polarity, Quote
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import bounds_in_words, consists_of, doubt, ends, in_words, percent, signal_in_words
+from pollex.rubrics.worth import bounds_in_words, doubt, ends, in_words, percent, signal_in_words
 
 FIRST = 5
 """Rubrics of a side before anything is unfolded."""
@@ -50,7 +50,6 @@ class Finding:
         never: How often its occasion never came up, in words; empty where nobody says so.
         marks: What makes it hard to judge.
         also: Near twins, which stand under it.
-        family: What it mostly consists of, in words.
     """
 
     rubric: ChosenRubric
@@ -64,7 +63,6 @@ class Finding:
     never: str = ""
     marks: Sequence[Mark] = ()
     also: tuple[Finding, ...] = ()
-    family: str = ""
 
 
 @dataclass(frozen=True)
@@ -180,7 +178,6 @@ def finding(
         never=never_in_words(rubric.never_came_up),
         marks=places.marks.get(rubric.id, ()),
         also=tuple(finding(twin, places, examples) for twin in also),
-        family=consists_of(rubric.family),
     )
 
 

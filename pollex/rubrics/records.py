@@ -167,6 +167,9 @@ class Remark(Record):
     quotes: tuple[Quote, ...]
 
 
+MOST_MEMBERS = 3
+
+
 class ChosenRubric(Rubric):
     """A rubric of the set; one added by a person needs only text and polarity.
 
@@ -204,6 +207,17 @@ class ChosenRubric(Rubric):
     def stands(self) -> Literal["proven", "likely", "hint", "unknown"]:
         """Its standing in one word."""
         return self.standing.word if self.standing else "unknown"
+
+    @property
+    def entry(self) -> tuple[str, str]:
+        """One sentence in two parts: what is borne out, and of what it mostly consists, with counts, or nothing."""
+        if self.family is None or not self.family.members:
+            return self.text, ""
+        first, *others = self.family.members[:MOST_MEMBERS]
+        how = "mostly" if 2 * first.among > self.family.n else "among others"
+        counts = [f"{first.among} of {self.family.n}", *(str(one.among) for one in others)]
+        parts = [f"“{one.text.removesuffix('.')}” ({n})" for one, n in zip((first, *others), counts, strict=True)]
+        return f"{self.text.removesuffix('.')}:", f"{how} {', '.join(parts)}."
 
     @property
     def plain(self) -> Rubric:

@@ -11,7 +11,7 @@ from math import ceil, hypot
 from pollex.measures.arrays import Bools
 from pollex.measures.intervals import Figure
 from pollex.measures.reliability import wilson
-from pollex.rubrics.records import Family, SignalShare, Worth
+from pollex.rubrics.records import SignalShare, Worth
 from pollex.rubrics.rubric import Polarity
 
 FEW = 20
@@ -147,14 +147,3 @@ def nothing_leads(thumbs: int, down: float) -> str:
         f"Nothing that happens in these conversations can be told to go along with their {thumbs} thumbs. A difference "
         f"of 15 points in something that holds in a fifth of them {more}."
     )
-
-
-MOST_MEMBERS = 3
-
-
-def consists_of(family: Family | None) -> str:
-    """Say what a rubric mostly consists of, with counts; empty where it has no narrower forms."""
-    if not family or not family.members:
-        return ""
-    parts = [f"“{one.text.removesuffix('.')}” in {one.among}" for one in family.members[:MOST_MEMBERS]]
-    return f"Of the {family.n} conversations where it holds: {', '.join(parts)}."

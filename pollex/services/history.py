@@ -178,7 +178,8 @@ class Origin(Result):
     def told(self) -> Told:
         """Yield the rubric's reasons, quotes and conversations."""
         rubric = self.rubric
-        yield Line(f"{rubric.polarity.upper()} {rubric.text}", "bold", RUBRIC)
+        words = [rubric.text] if isinstance(rubric, DroppedRubric) else filter(None, rubric.entry)
+        yield Line(" ".join((rubric.polarity.upper(), *words)), "bold", RUBRIC)
         yield Line(f"({rubric.id}, {', '.join(self.roles)})", limit=LONGEST)
         if isinstance(rubric, DroppedRubric):
             yield Line(f"not in the set: {rubric.reason}", limit=LONGEST)

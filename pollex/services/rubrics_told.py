@@ -8,8 +8,8 @@ from pollex.rubrics.headlines import Headline, headlines, hints_of, sounds_of, s
 from pollex.rubrics.records import ChosenRubric, Remark, Worth
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import consists_of, doubt, ends, nothing_leads, percent, signal_in_words
-from pollex.text import Line, Told, count, printable
+from pollex.rubrics.worth import doubt, ends, nothing_leads, percent, signal_in_words
+from pollex.text import Line, Told, count
 
 SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
 SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the score"}
@@ -62,12 +62,10 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
         if not number:
             yield Line(f"{heading}:", "bold")
         for rubric in (entry.rubric, *entry.also):
-            text = rubric.text if rubric is entry.rubric else f"also: {rubric.text}"
+            text = " ".join(filter(None, ("also:" * (rubric is not entry.rubric), *rubric.entry)))
             side = [SCORES[rubric.polarity]] if heading not in SIDES.values() else []
             figures = [*figures_of(rubric), *side, *(_details(rubric) if verbose else []), f"id {rubric.id[:ID]}"]
             yield rubric_line(text, figures)
-            if told := consists_of(rubric.family):
-                yield f"    {printable(told, LONGEST)}"
 
 
 def rubric_line(text: str, figures: Sequence[str]) -> Line:
