@@ -75,7 +75,7 @@ class BatchWork(Resources):
             self.outcomes.update(outcomes)
             self.progress.advance(self.stage)
 
-    def result(self) -> dict[str, Any]:
+    def result(self, state: BatchState) -> dict[str, Any]:  # noqa: ARG002
         """Return what the run came to, for `pollex runs`."""
         return {"outcomes": dict(self.outcomes)}
 
@@ -144,10 +144,10 @@ async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     return {"done": live.total - len(live.pending), "outcomes": dict(live.outcomes)}
 
 
-async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:  # noqa: ARG001
+async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     """Record what the run came to."""
     live = await resources(runtime, BatchWork)
-    result = live.result()
+    result = live.result(state)
     status: Literal["partial", "done"] = "partial" if result["outcomes"].keys() - live.fine else "done"
     await asyncio.to_thread(live.store.finish, live.run, status, roles=live.workers, result=result)
     return {"status": status, "done": live.total - len(live.pending), "outcomes": result["outcomes"]}

@@ -12,12 +12,12 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from pollex.agents.ensemble import Ensemble
-from pollex.agents.task import PERSON, Tally, persons_answer, persons_question, run_question
+from pollex.agents.task import PERSON, Task, persons_answer, persons_question, run_question
 from pollex.agents.votes import Votes
 from pollex.graphs.batches import BatchState, BatchWork, batched, finish, on_each
 from pollex.graphs.context import Context, ConversationIndex, resources
-from pollex.graphs.judge.state import JudgeRunState, fit_to_thumbs
-from pollex.rubrics.answers import Question, Unanswered
+from pollex.graphs.judge.state import Tallied, tallied
+from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import label_row
 
 
@@ -52,34 +52,24 @@ class JudgeWork(BatchWork):
 
     Attributes:
         known: By conversation, runs answered in an earlier session.
-        precision: Precision that τ is fitted to; None for the rule as it is.
-        truth: By labeled conversation, index of the option that its thumb stands for.
     """
 
     shelf: ConversationIndex
     ensemble: Ensemble
-    question: Question
-    work: JudgeRunState
+    task: Task
     known: Mapping[str, Mapping[int, Votes]] = field(default_factory=dict)
-    precision: float | None = None
-    truth: Mapping[str, int] = field(default_factory=dict)
 
     async def prepare(self, batch: Sequence[str]) -> None:
         """Have the ensemble prepare."""
         await self.ensemble.prepare([self.shelf[id_] for id_ in batch])
 
-    def fit(self) -> None:
-        """Fit τ to the thumbs if a precision is wanted."""
-        if self.precision is not None:
-            fit_to_thumbs(self.work, self.shelf, self.truth, self.precision)
+    def tallied(self) -> Tallied:
+        """Count the votes and people's answers that the store has, by the rule that they give."""
+        return tallied(self.store, self.run, self.task, (self.shelf[id_] for id_ in self.shelf))
 
-    def result(self) -> dict[str, Any]:
+    def result(self, state: BatchState) -> dict[str, Any]:
         """Return what the run came to, for `pollex runs`."""
-        return {
-            "outcomes": self.work.counts(self.shelf),
-            "waiting": len(self.work.waiting()),
-            "rule": self.work.rule.in_words(),
-        }
+        return {"outcomes": state["outcomes"], "waiting": len(state["waiting"]), "rule": state["rule"]}
 
 
 @on_each(JudgeWork)
@@ -87,28 +77,26 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
     """Ask the ensemble's runs about each conversation of the batch."""
     conversation, ensemble = live.shelf[id_], live.ensemble
     async with live.semaphore, live.tracer.span("ask_runs", kind="role", item=id_) as span:
-        (votes,) = await ensemble.votes(conversation, [live.question], live.known.get(id_))
+        (votes,) = await ensemble.votes(conversation, [live.task.question], live.known.get(id_))
         failed = [vote for vote in votes if isinstance(vote, Unanswered)]
         span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
         if failed:
             span.failed(f"{len(failed)} runs failed, the first: {failed[0].outcome}: {failed[0].detail}")
-        asked = [run_question(live.question, number) for number in range(len(votes))]
+        asked = [run_question(live.task.question, number) for number in range(len(votes))]
         live.store.put(live.cells.of(conversation, asked, votes, ensemble.drawn_from))
-    live.work.tallies[id_] = Tally.of(votes, len(live.question.options))
     live.end(id_)
 
 
 async def fit_rule(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:  # noqa: ARG001
     """Fit τ to the thumbs if a precision is wanted, and count the verdicts."""
     live = await resources(runtime, JudgeWork)
-    work = live.work
     with live.tracer.span("fit_rule", kind="node") as span:
-        await asyncio.to_thread(live.fit)
-        span.outputs([work.rule.in_words()])
-    counted = [("fitted", work.fitted), ("unseen", work.unseen)]
+        found = await asyncio.to_thread(live.tallied)
+        span.outputs([found.rule.in_words()])
+    counted = [("fitted", found.fitted), ("unseen", found.unseen)]
     figures = {name: {key: str(value) for key, value in vars(one).items()} for name, one in counted if one}
-    outcomes = work.counts(live.shelf)
-    return {"rule": work.rule.in_words(), "figures": figures, "outcomes": outcomes, "waiting": work.waiting()}
+    outcomes = found.counts(live.shelf)
+    return {"rule": found.rule.in_words(), "figures": figures, "outcomes": outcomes, "waiting": found.waiting()}
 
 
 def needs_review(state: JudgeState) -> str:
@@ -121,7 +109,7 @@ async def human_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
 
     A resumed node is run again from its beginning, so nothing else is done here.
     """
-    question = (await resources(runtime, JudgeWork)).question
+    question = (await resources(runtime, JudgeWork)).task.question
     options = [option.text for option in question.options]
     asked = {"question": question.text, "options": options, "conversations": state["waiting"]}
     return {"given": interrupt(asked)}
@@ -130,17 +118,17 @@ async def human_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
 async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     """Store people's answers; skip those that weren't asked for or are no option."""
     live = await resources(runtime, JudgeWork)
-    options, waiting = [option.text for option in live.question.options], set(state["waiting"])
+    question, waiting = live.task.question, set(state["waiting"])
+    options = [option.text for option in question.options]
     taken = {id_: text for id_, text in state["given"].items() if id_ in waiting and text in options}
     with live.tracer.span("apply_review", kind="node", inputs=taken):
         for id_, text in taken.items():
-            answer, about = persons_answer(live.question, options.index(text)), persons_question(live.question)
+            answer, about = persons_answer(question, options.index(text)), persons_question(question)
             live.store.put(live.cells.of(live.shelf[id_], [about], [answer], PERSON))
             live.store.put([label_row(live.run, live.shelf[id_], about.id, text, drawn="doubtful")])
         await live.store.settle()
-        live.work.people.update(taken)
-    left = [id_ for id_ in state["waiting"] if id_ not in taken]
-    return {"given": {}, "waiting": left, "outcomes": live.work.counts(live.shelf)}
+    found = await asyncio.to_thread(live.tallied)
+    return {"given": {}, "waiting": found.waiting(), "outcomes": found.counts(live.shelf)}
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:
@@ -148,7 +136,7 @@ def build() -> StateGraph[Any, Any, Any, Any]:
     graph = batched(StateGraph(JudgeState, context_schema=JudgeContext), [ask_runs], last=fit_rule)
     graph.add_node("human_review", human_review)
     graph.add_node("apply_review", apply_review)
-    graph.add_node("finish", finish)
+    graph.add_node("finish", finish, input_schema=JudgeState)
 
     graph.add_conditional_edges("fit_rule", needs_review, ["human_review", "finish"])
     graph.add_edge("human_review", "apply_review")

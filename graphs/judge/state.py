@@ -1,20 +1,22 @@
-"""The state of a run of `judge`: votes so far, and the rule with the τ that was fitted."""
+"""What a run of `judge` came to: its votes, and the rule with the τ that was fitted."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pollex.agents.task import Tally, Task
 from pollex.agents.votes import Rule, diversity_entropy
+from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
-from pollex.graphs.context import ConversationIndex
 from pollex.selection.consensus import Filtered, FittedTau, crossfitted, entropies, fitted_tau, modes
+from pollex.store.store import Store
+from pollex.store.votes import people_so_far, so_far
 
 FOLDS, SEED = 10, 0
 """To tell what a fitted τ does to thumbs that it was not fitted to."""
@@ -41,23 +43,23 @@ class Judged:
     planned: int
 
 
-@dataclass
-class JudgeRunState:
-    """The state of a run of `judge`.
+@dataclass(frozen=True)
+class Tallied:
+    """What the votes of a run come to, and people's answers: a result of what the store has.
 
     Attributes:
         rule: The rule of verdicts; with a wanted precision only known when all runs are in.
-        fitted: Performance of τ on the thumbs that it was fitted to.
-        unseen: Performance of τ on thumbs that it was not fitted to; None if there are too few.
         tallies: By conversation.
         people: By conversation, the option that a person chose.
+        fitted: Performance of τ on the thumbs that it was fitted to.
+        unseen: Performance of τ on thumbs that it was not fitted to; None if there are too few.
     """
 
     rule: Rule
+    tallies: Mapping[str, Tally]
+    people: Mapping[str, str]
     fitted: FittedTau | None = None
     unseen: Filtered | None = None
-    tallies: dict[str, Tally] = field(default_factory=dict)
-    people: dict[str, str] = field(default_factory=dict)
 
     def waiting(self) -> list[str]:
         """List undecided conversations that wait for people: highest entropy first, without votes last."""
@@ -82,27 +84,33 @@ class JudgeRunState:
         return dict(found)
 
 
-def fit_to_thumbs(work: JudgeRunState, shelf: ConversationIndex, truth: Mapping[str, int], precision: float) -> None:
-    """Fit the rule's τ to a wanted precision on thumbs.
+def tallied(store: Store, run: str, task: Task, conversations: Iterable[Conversation]) -> Tallied:
+    """Count the votes that a run has, and fit τ to thumbs if a precision is wanted.
 
     Args:
-        truth: By labeled conversation, index of the option that its thumb stands for.
+        conversations: Those of the run; read only for the thumbs.
     """
+    tallies, _ = so_far(store, run, task, ())
+    found = Tallied(task.rule, tallies, people_so_far(store, run, task))
+    if task.precision is None:
+        return found
     # With fewer runs than the minimum nothing passes, whatever τ is.
-    used = [id_ for id_ in truth if sum(work.tallies[id_].votes) >= work.rule.minimum]
-    votes = np.array([work.tallies[id_].votes for id_ in used], dtype=np.int64).reshape(len(used), 2)
-    right = np.array([truth[id_] for id_ in used], dtype=np.int64)
-    entropy, mode = entropies(votes), modes(votes)
-    labelled = [shelf[id_] for id_ in used]
-    blocks = block_ids(labelled)
-    work.fitted = fitted_tau(entropy, mode, right, precision, blocks)
-    work.rule = replace(work.rule, tau=work.fitted.tau)
+    used = [
+        c
+        for c in conversations
+        if c.label is not Label.NONE and c.id in tallies and sum(tallies[c.id].votes) >= task.rule.minimum
+    ]
+    votes = np.array([tallies[c.id].votes for c in used], dtype=np.int64).reshape(len(used), 2)
+    right = np.array([c.label is Label.NEGATIVE for c in used], dtype=np.int64)
+    entropy, mode, blocks = entropies(votes), modes(votes), block_ids(used)
+    fitted = fitted_tau(entropy, mode, right, task.precision, blocks)
+    found = replace(found, fitted=fitted, rule=replace(task.rule, tau=fitted.tau))
     k = min(FOLDS, *np.bincount(right, minlength=2).tolist())
-    if k < 2:
-        return
-    with suppress(BadLabels):  # too few groups of conversations that belong together
-        dealt = folds(labelled, k, SEED)
-        work.unseen = crossfitted(entropy, mode, right, precision, dealt, blocks)
+    if k >= 2:
+        with suppress(BadLabels):  # too few groups of conversations that belong together
+            dealt = folds(used, k, SEED)
+            found = replace(found, unseen=crossfitted(entropy, mode, right, task.precision, dealt, blocks))
+    return found
 
 
 def _entropy(votes: Sequence[int]) -> float:

@@ -12,7 +12,7 @@ from pollex.agents.votes import verdict
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.context import ConversationIndex
-from pollex.graphs.judge.state import Judged, JudgeRunState, fit_to_thumbs
+from pollex.graphs.judge.state import Judged, Tallied, tallied
 from pollex.graphs.run import carry_out
 from pollex.rubrics.answers import Question
 from pollex.services.runs import RunSettings, digest, kept_ids, running
@@ -20,7 +20,7 @@ from pollex.store.resume import conversations_of, find_run
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.store.votes import PORTION, TASK, people_so_far, so_far, task_of, votes_of
+from pollex.store.votes import PORTION, TASK, so_far, task_of, votes_of
 from pollex.text import count
 
 People = Callable[[Mapping[str, Any]], Mapping[str, str]]
@@ -107,31 +107,23 @@ async def _judge(
     from pollex.graphs.judge.graph import JudgeContext, JudgeWork, build  # LangGraph takes a while
 
     store, shelf = setting.store, ConversationIndex(conversations)
-    tallies, partial = so_far(store, run.id, task, setting.retry_outcomes)
-    if not finished:
-        tallies = {id_: tally for id_, tally in tallies.items() if id_ not in partial}
+    tallies, partial = so_far(store, run.id, task, () if finished else setting.retry_outcomes)
     live = JudgeWork(
         **setting.of_run(run.id),
         stage="judge",
         total=len(shelf),
-        pending={id_: None for id_ in shelf if id_ not in tallies},
+        pending={id_: None for id_ in shelf if id_ not in tallies or id_ in partial},
         fine=frozenset({"rated", "by a person"}),
         workers=roles,
         shelf=shelf,
         ensemble=ensemble,
-        question=task.question,
-        work=JudgeRunState(task.rule, tallies=tallies, people=people_so_far(store, run.id, task)),
+        task=task,
         known=partial,
-        precision=task.precision,
-        truth=truth_of(conversations),
     )
-    if not live.pending:  # a run that waits for people goes on after its rule was fitted
-        live.fit()
     state = await carry_out(build(), live, JudgeContext.of(setting.arguments), people=people and _once(people))
-    found = _judged(run.id, task, live.work, shelf)
     if "__interrupt__" in state:
-        store.finish(run.id, "partial", roles=roles, result=live.result())
-    return found
+        store.finish(run.id, "partial", roles=roles, result=live.result(state))
+    return _judged(run.id, task, live.tallied(), shelf)
 
 
 def _once(people: People) -> People:
@@ -151,7 +143,7 @@ def truth_of(conversations: Sequence[Conversation]) -> dict[str, int]:
     return {c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE}
 
 
-def _judged(run: str, task: Task, work: JudgeRunState, shelf: ConversationIndex) -> Judged:
+def _judged(run: str, task: Task, work: Tallied, shelf: ConversationIndex) -> Judged:
     tallies = [tally for tally in work.tallies.values() if tally.scorable]
     return Judged(
         run=run,
@@ -189,20 +181,15 @@ def waiting_of(store: Store, run: Run) -> Waiting | None:
         return None
     task, work = found
     ids = work.waiting()
-    return Waiting(task, tuple(ids), {id_: work.tallies[id_].votes for id_ in ids}, work.people)
+    return Waiting(task, tuple(ids), {id_: work.tallies[id_].votes for id_ in ids}, dict(work.people))
 
 
-def work_of(store: Store, run: Run) -> tuple[Task, JudgeRunState] | None:
+def work_of(store: Store, run: Run) -> tuple[Task, Tallied] | None:
     """Return what an ended run was asked, and its votes with the rule that was fitted; None as for `waiting_of`."""
     task = task_of(store, run.id) if run.command == "judge" else None
     if task is None:
         return None
-    tallies, _ = so_far(store, run.id, task, ())
-    work = JudgeRunState(task.rule, tallies=tallies, people=people_so_far(store, run.id, task))
-    if task.precision is not None:
-        conversations = [one for one in conversations_of(store, run.id) if one.id in tallies]
-        fit_to_thumbs(work, ConversationIndex(conversations), truth_of(conversations), task.precision)
-    return task, work
+    return task, tallied(store, run.id, task, conversations_of(store, run.id))
 
 
 @dataclass(frozen=True)
