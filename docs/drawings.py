@@ -65,7 +65,7 @@ def page() -> str:
 def load(path: str) -> tuple[ModuleType, CompiledStateGraph]:
     """Import the module at a path, and return its graph, too."""
     module = import_module(".".join(["pollex", *Path(path).with_suffix("").parts]))
-    return module, module.graph
+    return module, module.build().compile()
 
 
 def section(name: str, module: ModuleType, graph: CompiledStateGraph) -> str:

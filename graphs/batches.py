@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import operator
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeVar
@@ -75,7 +75,7 @@ class BatchWork(Resources):
             self.outcomes.update(outcomes)
             self.progress.advance(self.stage)
 
-    def result(self, state: BatchState) -> dict[str, Any]:  # noqa: ARG002
+    def result(self, state: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Return what the run came to, for `pollex runs`."""
         return {"outcomes": dict(self.outcomes)}
 

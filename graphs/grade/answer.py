@@ -80,6 +80,3 @@ def responded(case: Case, found: str | Unanswered, model: str, temperature: floa
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
     return batched(StateGraph(BatchState, context_schema=AnswerContext), [respond])
-
-
-graph = build().compile(name="answer")

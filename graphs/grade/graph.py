@@ -90,6 +90,3 @@ def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
     graph = StateGraph(BatchState, context_schema=GradeContext)
     return batched(graph, [classify], [grade_by_rules, grade_plainly], [count_grades])
-
-
-graph = build().compile(name="grade")

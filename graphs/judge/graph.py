@@ -67,7 +67,7 @@ class JudgeWork(BatchWork):
         """Count the votes and people's answers that the store has, by the rule that they give."""
         return tallied(self.store, self.run, self.task, (self.shelf[id_] for id_ in self.shelf))
 
-    def result(self, state: BatchState) -> dict[str, Any]:
+    def result(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the run came to, for `pollex runs`."""
         return {"outcomes": state["outcomes"], "waiting": len(state["waiting"]), "rule": state["rule"]}
 
@@ -143,6 +143,3 @@ def build() -> StateGraph[Any, Any, Any, Any]:
     graph.add_conditional_edges("apply_review", needs_review, ["human_review", "finish"])
     graph.add_edge("finish", END)
     return graph
-
-
-graph = build().compile(name="judge")

@@ -32,6 +32,7 @@ from pollex.rubrics.learning.comparison import FittedThumbs
 from pollex.rubrics.learning.crossfit import FOLDS
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.measured import (
+    Unseen,
     alone_by_id,
     calibrator_record,
     data_record,
@@ -97,19 +98,14 @@ def assemble(
     unseen = unseen_of(material, fitted, theta, window)
     measured, tested = unseen.conversations, unseen.netsat
     truth, rng, blocks = positives(measured), np.random.default_rng([settings.seed, 2]), block_ids(measured)
-    by = {r.id: judged_by(r, model=material.by_model and not r.answered_by) for r in chosen}
-    worths, alone = worths_of(chosen, unseen), alone_by_id(material, training, by)
-    beside = signals_beside(chosen, unseen)
-    standings = standings_of(material, selection, training)
-    asked_when = material.judge_record.scale == "occasion"
-    twin_of = {} if material.by_evidence else twins(chosen, table.matrix(training, chosen)[0])  # families join them
+    rubrics = chosen_rubrics(material, selection, training, unseen)
     reader = material.by_model and bool(live.extractions)
     notes = [
         *(yielded(live.extractions, chosen) if reader else ()),
         *selection["notes"],
         *refusals(material.refused),
         *caveats(material, unseen, len(live.unextracted), language_notes(material.training)),
-        *all_but_constant(chosen, alone),
+        *all_but_constant(chosen, {r.id: r.alone for r in rubrics if r.alone}),
     ]
     calibrator, arrays = calibrator_record(material, fitted, comparison, training, unseen)
     features, crossfitted = word_features(training if unseen.folds else [*training, *measured]), unseen.folds > 0
@@ -121,22 +117,7 @@ def assemble(
         roles=live.roles.names,
         prompts=live.prompts,
         domain=live.profile,
-        rubrics=tuple(
-            ChosenRubric(
-                **r.model_dump(),
-                written=r.text,
-                choice=Choice(**selection["choices"][r.id]),
-                standing=standings.get(r.id),
-                family=Family(**family) if (family := selection.get("families", {}).get(r.id)) else None,
-                worth=worths.get(r.id),
-                signals=beside.get(r.id, ()),
-                unexpected=unexpected(r),
-                alone=alone[r.id],
-                twin_of=twin_of.get(r.id, ""),
-                never_came_up=never_came_up(table, training, r) if asked_when and not r.answered_by else None,
-            )
-            for r in chosen
-        ),
+        rubrics=rubrics,
         theta=theta,
         window=WindowRecord(lower=window.lower, upper=window.upper, precision=window.precision),
         guaranteed=guarantee(selection, positive, theta, unseen),
@@ -160,11 +141,38 @@ def assemble(
         found_nothing=found_nothing(live.extractions) if reader else None,
         never={id_: value for id_, value in table.never_counts.items() if id_ in {r.id for r in chosen}},
     )
-    support = rubric_set.support
-    said = () if support.enough else (f"Probabilities are {support}.",)
+    said = () if rubric_set.support.enough else (f"Probabilities are {rubric_set.support}.",)
     reach = reach_of(material, rubric_set.rubrics, unseen, plain, pool_values)
     told = rubric_set.model_copy(update={"notes": (*rubric_set.notes, *said), "reach": reach}).with_arrays(arrays)
     return told, tuple(labelled_scores(material, fitted, unseen))
+
+
+def chosen_rubrics(
+    material: Material, selection: dict[str, Any], training: Sequence[Conversation], unseen: Unseen
+) -> tuple[ChosenRubric, ...]:
+    """Return the chosen rubrics with what is known of each."""
+    table, chosen = material.table, material.chosen
+    by = {r.id: judged_by(r, model=material.by_model and not r.answered_by) for r in chosen}
+    worths, alone = worths_of(chosen, unseen), alone_by_id(material, training, by)
+    beside, standings = signals_beside(chosen, unseen), standings_of(material, selection, training)
+    families, asked_when = selection.get("families", {}), material.judge_record.scale == "occasion"
+    twin_of = {} if material.by_evidence else twins(chosen, table.matrix(training, chosen)[0])  # families join them
+    return tuple(
+        ChosenRubric(
+            **r.model_dump(),
+            written=r.text,
+            choice=Choice(**selection["choices"][r.id]),
+            standing=standings.get(r.id),
+            family=Family(**families[r.id]) if families.get(r.id) else None,
+            worth=worths.get(r.id),
+            signals=beside.get(r.id, ()),
+            unexpected=unexpected(r),
+            alone=alone[r.id],
+            twin_of=twin_of.get(r.id, ""),
+            never_came_up=never_came_up(table, training, r) if asked_when and not r.answered_by else None,
+        )
+        for r in chosen
+    )
 
 
 def dealt(material: Material, training: Sequence[Conversation]) -> Ints | None:

@@ -55,6 +55,3 @@ def fit_after(graph: LearnGraph, before: str) -> LearnGraph:
     graph.add_conditional_edges("judge_held_out", held_out, ["judge_held_out", "assess"])
     graph.add_edge("assess", END)
     return graph
-
-
-graph = build().compile(name="learn")

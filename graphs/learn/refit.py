@@ -14,6 +14,3 @@ from pollex.graphs.learn.state import LearnChoice, LearnState
 def build() -> LearnGraph:
     """Build the graph, uncompiled."""
     return fit_after(StateGraph(LearnState, context_schema=LearnChoice), START)
-
-
-graph = build().compile(name="refit")

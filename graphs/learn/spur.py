@@ -61,6 +61,3 @@ def build() -> LearnGraph:
 
     graph.add_edge(["update_sat", "update_dsat"], "gather_sets")
     return fit_after(graph, "gather_sets")
-
-
-graph = build().compile(name="spur")

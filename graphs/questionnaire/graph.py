@@ -47,6 +47,3 @@ def source_of(answer: Answer | Unanswered) -> str:
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
     return batched(StateGraph(BatchState, context_schema=AskContext), [ask_questions])
-
-
-graph = build().compile(name="ask")

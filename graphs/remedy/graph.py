@@ -222,6 +222,3 @@ def route(after: str, instead: str) -> Any:
 def goes_on(state: RemedyState) -> str:
     """Choose what comes after a look."""
     return "compare" if len(state["ended"]) == len(state["edits"]) else "prove"
-
-
-graph = build().compile(name="remedy")

@@ -116,6 +116,3 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
     return batched(StateGraph(BatchState, context_schema=ScoreContext), [judge_sat, judge_dsat], [compute_netsat])
-
-
-graph = build().compile(name="score")

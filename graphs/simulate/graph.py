@@ -92,6 +92,3 @@ def simulated(scene: Scene, dialogue: Dialogue, quality: dict[str, str] | Unansw
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
     return batched(StateGraph(BatchState, context_schema=SimulateContext), [converse], [check_quality])
-
-
-graph = build().compile(name="simulate")

@@ -29,7 +29,7 @@ from pollex.rubrics.learning.material import Made, Material, Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.table import GivenAnswers
-from pollex.rubrics.learning.thumbs import sides_of
+from pollex.rubrics.learning.thumbs import Sides, sides_of
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet, digest_of
@@ -89,11 +89,9 @@ async def learn(
     fingerprint = fingerprint_of(logs, settings=settings, profile=profile, roles=roles.fingerprints)
     if rubrics:
         fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
-    given = {"kept": tuple(rubrics), "starter": starter}
-    whom = (fork, review, people)
-    return await _learn(
-        "learn", logs, given, fingerprint, roles, judge_record, profile, settings, setting, prompts or {}, graph, *whom
-    )
+    material = {"kept": tuple(rubrics), "starter": starter, "judge_record": judge_record}
+    context = {"profile": profile, "prompts": dict(prompts or {}), "review": review}
+    return await _learn("learn", graph, logs, settings, setting, fingerprint, roles, material, context, fork, people)
 
 
 def keeping_all(settings: LearnSettings, rubrics: Sequence[Rubric]) -> LearnSettings:
@@ -128,24 +126,16 @@ async def refit(
     fixed = keeping_all(kept_settings, rubrics)
     fingerprint = fingerprint_of(logs, settings=fixed, profile=rubric_set.domain, roles=roles.fingerprints)
     fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
-    learned = await _learn(
-        "refit",
-        logs,
-        {
-            "kept": rubrics,
-            "starter": starter,
-            "learned_from": rubric_set.learned_from,
-            "model": rubric_set.calibrator.chosen if rubric_set.calibrator else None,
-        },
-        fingerprint,
-        roles,
-        rubric_set.judge,
-        rubric_set.domain,
-        fixed,
-        setting,
-        rubric_set.prompts,
-        refit_graph.build(),
-    )
+    material = {
+        "kept": rubrics,
+        "starter": starter,
+        "judge_record": rubric_set.judge,
+        "learned_from": rubric_set.learned_from,
+        "model": rubric_set.calibrator.chosen if rubric_set.calibrator else None,
+    }
+    context = {"profile": rubric_set.domain, "prompts": dict(rubric_set.prompts)}
+    graph = refit_graph.build()
+    learned = await _learn("refit", graph, logs, fixed, setting, fingerprint, roles, material, context)
     known = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
     return replace(learned, rubric_set=_refitted(rubric_set, learned, known))
 
@@ -196,65 +186,71 @@ def asked(rubric_set: RubricSet, judge: Judge) -> tuple[Rubric, ...]:
 
 async def _learn(
     command: Literal["learn", "refit"],
+    graph: LearnGraph,
     logs: Logs,
-    given: Mapping[str, Any],
-    fingerprint: dict[str, str],
-    roles: Roles,
-    judge_record: JudgeRecord,
-    profile: DomainProfile,
     settings: LearnSettings,
     setting: RunSettings,
-    prompts: Mapping[str, str],
-    graph: LearnGraph,
+    fingerprint: dict[str, str],
+    roles: Roles,
+    material: Mapping[str, Any],
+    context: Mapping[str, Any],
     fork: Fork | None = None,
-    review: bool = False,
     people: People | None = None,
 ) -> Learned:
+    """Carry a run out.
+
+    Args:
+        material: Other fields of `Material`.
+        context: Other fields of `LearnContext`.
+    """
     check_learnable(logs, settings.minimum)
-    if (starter := given["starter"]) is not None:
+    if (starter := material["starter"]) is not None:
         fingerprint["starter"] = digest_of(starter.record.rubrics)
     sides = sides_of(logs, settings.test_fraction, settings.seed)
     judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
+    workers = sorted(set(roles.names.values()))
     begun = None if fork is None else await _begun(fork, setting, setting.whole(fingerprint))
-    async with running(command, fingerprint, setting, sorted(set(roles.names.values())), begun) as run:
+    async with running(command, fingerprint, setting, workers, begun) as run:
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
-        table = GivenAnswers(judge_record.options.value, len(SCALES[judge_record.scale]))
-        for id_, answers in _judged(setting.store, run.id, {c.id for c in sides.judged_train}, setting.retry_outcomes):
-            table.take(id_, answers)
-        material = Material(
-            logs=logs,
-            training=sides.train,
-            held_out=sides.test,
-            graded_training=sides.graded_train,
-            graded_held_out=sides.graded_test,
-            settings=settings,
-            judge_record=judge_record,
-            table=table,
-            progress=setting.progress,
-            family_of=family_of,
-            make=anew_by(roles),
-            **given,
-        )
         live = LearnContext(
             **setting.of_run(run.id),
             total=len(judged),
-            workers=sorted(set(roles.names.values())),
-            material=material,
+            workers=workers,
+            material=_material(run.id, logs, sides, settings, setting, make=anew_by(roles), **material),
             extractions=_extracted(setting.store, run.id, setting.retry_outcomes),
             roles=roles,
-            profile=profile,
-            prompts=dict(prompts),
             by_id=judged,
             writing="update" if settings.method == "spur" else "summarize",
-            review=review,
+            **context,
         )
-        state = await carry_out(
-            graph, live, LearnChoice.of(setting.arguments), after="calibrate", people=people and until_taken(people)
-        )
+        about, answers = LearnChoice.of(setting.arguments), people and until_taken(people)
+        state = await carry_out(graph, live, about, after="calibrate", people=answers)
         if "__interrupt__" in state:
             raise PoolWaits(run.id, state["kept"])
         learned: Learned = live.result[0]
     return learned
+
+
+def _material(
+    run: str, logs: Logs, sides: Sides, settings: LearnSettings, setting: RunSettings, **given: Any
+) -> Material:
+    """Return both sides of a log with the answers that the store has."""
+    record: JudgeRecord = given["judge_record"]
+    table = GivenAnswers(record.options.value, len(SCALES[record.scale]))
+    for id_, answers in _judged(setting.store, run, {c.id for c in sides.judged_train}, setting.retry_outcomes):
+        table.take(id_, answers)
+    return Material(
+        logs=logs,
+        training=sides.train,
+        held_out=sides.test,
+        graded_training=sides.graded_train,
+        graded_held_out=sides.graded_test,
+        settings=settings,
+        table=table,
+        progress=setting.progress,
+        family_of=family_of,
+        **given,
+    )
 
 
 async def _begun(fork: Fork, setting: RunSettings, fingerprint: dict[str, str]) -> Run | None:

@@ -23,11 +23,9 @@ from pollex.errors import BadRubrics, Interrupted, ModelRefused, PollexError, Wr
 from pollex.formats.read_logs import logs_of, read_logs
 from pollex.graphs.context import GONE_ON, Resources, held
 from pollex.graphs.learn.graph import build
-from pollex.graphs.learn.graph import graph as learn_graph
 from pollex.graphs.run import OUTSIDE, checkpointed, state_after, thread_of
 from pollex.graphs.score.graph import ScoreContext
 from pollex.graphs.score.graph import build as build_score
-from pollex.graphs.score.graph import graph as score_graph
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.learning.results import Learned
@@ -354,7 +352,7 @@ async def test_the_state_after_each_node_tells_what_happened_in_values_of_json(
     learned = await learn(logs, staff(embedder, PlainJudge()), kept, embedded_record(embedder), batch=7)
     async with checkpointed(build(), kept) as graph:
         history = [(one.next, one.values) async for one in graph.aget_state_history(thread_of(learned.run))][::-1]
-    assert {node for following, _ in history for node in following} >= set(learn_graph.nodes) - {"__start__"}
+    assert {node for following, _ in history for node in following} >= set(build().nodes)
     last = history[-1][1]
     assert json.loads(json.dumps(last)) == last
     assert len(json.dumps(last)) < 300_000
@@ -503,10 +501,10 @@ async def test_a_servers_thread_goes_on_in_another_process_in_the_middle_of_a_ba
 async def test_every_node_that_ran_has_a_span(logs: Logs, kept: Store, embedder: Embedder) -> None:
     learned = await learn(logs, staff(embedder, PlainJudge()), kept, embedded_record(embedder))
     scored = await score(logs, learned.rubric_set, PlainJudge(), kept)
-    nodes = {"learn": set(learn_graph.nodes), "score": set(score_graph.nodes)}
+    nodes = {"learn": set(build().nodes), "score": set(build_score().nodes)}
     for command, run in (("learn", learned.run), ("score", scored.run)):
         (graph,) = run_tree(kept, run)
-        assert {branch.name for branch in graph.branches} == nodes[command] - {"__start__", "finish", "review_pool"}
+        assert {branch.name for branch in graph.branches} == nodes[command] - {"finish", "review_pool"}
 
 
 async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stands(
