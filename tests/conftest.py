@@ -40,6 +40,12 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_runtest_setup() -> None:
+    """Takes out of the environment what a command of an earlier test put there: that tracing is off."""
+    for name in [name for name in os.environ if "_TRACING" in name]:
+        del os.environ[name]
+
+
 def pytest_unconfigure() -> None:
     """Gives back what was kept from the collector: DuckDB counts what is left at the end, and complains."""
     gc.unfreeze()
