@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pollex.formats.files import unpacked
 from pollex.formats.json_rows import Row
-from pollex.formats.packed import unpacked
-from pollex.formats.parquet_rows import parquet_rows
+from pollex.formats.queries import parquet_rows
 
 ODD = (None, "", 0, -1, 1e400, 10**400, True, [], {}, [[]], "x", "--5", "²", '{"a": [', "[null]", {"a": {"b": None}})
 RATES = (0.01, 0.05, 0.2)

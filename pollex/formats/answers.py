@@ -9,7 +9,7 @@ import numpy as np
 
 from pollex.calibration.questionnaire import SUM_TOLERANCE, Scale
 from pollex.errors import BadInput, WrongUse, spelled
-from pollex.formats.answer_shapes.shape import Records
+from pollex.formats.answer_tables import Records
 from pollex.formats.columns import Fault, codes, fault, faults_of, first_of_each, groups_of, naturally, numbers
 from pollex.measures.arrays import Bools, Floats, Ints
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.formats.answer_shapes.shape import Records
+from pollex.formats.answer_tables import Records
 from pollex.measures.arrays import Bools, Floats, Ints
 
 

@@ -1,9 +1,13 @@
-"""Comments and tags as logs have them, in any shape that tells words."""
+"""Comments, tags and further signals as logs have them beside the label."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
+from pollex.conversations.conversation import BOUNDS, Label
+from pollex.errors import BadInput
+from pollex.formats.labels import Verdicts, as_number
 from pollex.text import parse_json
 
 COMMENT_NAMES = (
@@ -61,3 +65,39 @@ def _tags(value: object) -> Iterator[str | None]:
         yield value.strip()
     elif value is not None and value is not False and value == value:
         yield str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+SIDES = ("up", "down")
+
+
+def named(signal: str) -> tuple[str, str]:
+    """Split `retried:down` into the field and the side that a yes speaks for; without one the field holds ratings."""
+    name, colon, side = signal.rpartition(":")
+    return (name, side) if colon and side in SIDES else (signal, "")
+
+
+def signals_in(values: Mapping[str, Any], signals: Iterable[str]) -> Iterator[tuple[str, bool | None]]:
+    """Yield each signal that has a value, and whether it happened; None where the value tells nothing.
+
+    Args:
+        values: By the name of the field.
+    """
+    for signal in signals:
+        name, side = named(signal)
+        if values.get(name) is not None:
+            try:
+                label = _side_of(values[name], side)
+            except BadInput:
+                yield signal, None
+                continue
+            if label is not Label.NONE:
+                yield signal, label is (Label.POSITIVE if side else Label.NEGATIVE)
+
+
+def _side_of(value: object, side: str) -> Label:
+    """Return what a value is: yes or no where a side is given, else a thumb, or stars where it is a number above 1."""
+    number = as_number(value)
+    if side and number:
+        return Label.POSITIVE if float(number) > 0 else Label.NEGATIVE
+    stars = not side and number and float(number) > 1
+    return Verdicts.of(**(BOUNDS if stars else {"positive": None, "negative": None})).label(value)

@@ -10,9 +10,8 @@ from typing import Any, Literal, get_args
 from pollex.conversations.conversation import Label
 from pollex.errors import BadInput, WrongUse, spelled
 from pollex.formats.feedback import COMMENT_NAMES, TAG_NAMES, TAGS_WITHIN, WITHIN
-from pollex.formats.labels import EMPTY, NEITHER, THUMB_NUMBERS, Verdicts, as_number, is_usual, rating_of
-from pollex.formats.left_labels import left_note
-from pollex.formats.signals import named as signal_named
+from pollex.formats.feedback import named as signal_named
+from pollex.formats.labels import EMPTY, NEITHER, THUMB_NUMBERS, Verdicts, as_number, is_usual, left_note, rating_of
 from pollex.text import count
 
 OWNER_NAMES = (

@@ -11,8 +11,7 @@ from typing import Any
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText
-from pollex.formats.answer_shapes import shape_of
-from pollex.formats.answer_shapes.shape import Records, Shape, Side
+from pollex.formats.answer_tables import Records, Shape, Side, shape_of
 from pollex.formats.answers import AnswerTable, answer_table
 from pollex.formats.columns import Fault, faults_of
 from pollex.formats.csv_rows import unescape_formula

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.pieces import moment
-from pollex.formats.peers.interface import Ask, Interface, Row, Stream, Where
-from pollex.formats.peers.interfaces import INTERFACES, PAGE
+from pollex.formats.peers.interfaces import INTERFACES, PAGE, Ask, Interface, Row, Stream, Where
 from pollex.formats.write import draft_of, require_writable
 from pollex.gateway.endpoint import refuse_no_address
 from pollex.graphs.context import Progress

@@ -12,8 +12,7 @@ from pollex.formats.assembly.joiner import Joined
 from pollex.formats.assembly.pieces import Score
 from pollex.formats.assembly.thumbs import Hung, agreed, label_of
 from pollex.formats.fields import ReadOptions, look_up, unread
-from pollex.formats.labels import Verdicts
-from pollex.formats.left_labels import left_note
+from pollex.formats.labels import Verdicts, left_note
 from pollex.formats.tally import Voted
 from pollex.text import count
 

@@ -14,45 +14,19 @@ from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import ScoreKind
 from pollex.errors import BadInput, WrongUse, spelled
 from pollex.formats.assembly.pieces import COLUMN, PAIR, Score
+from pollex.formats.feedback import named
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import Verdicts, as_number, is_usual
-from pollex.formats.signals import named
 from pollex.text import count
 
 NAMES = frozenset(
-    [
-        "userfeedback",
-        "feedback",
-        "userscore",
-        "userrating",
-        "thumb",
-        "thumbs",
-        "thumbsup",
-        "thumbsupdown",
-        "userthumb",
-        "userthumbs",
-        "vote",
-        "uservote",
-        "like",
-        "likes",
-        "reaction",
-        "satisfaction",
-        "usersatisfaction",
-        "helpful",
-        "userhelpful",
-        "upvote",
-        "likedislike",
-        "userreaction",
-        "humanfeedback",
-        "feedbackscore",
-        "chatfeedback",
-        "messagefeedback",
-        "responsefeedback",
-        "thumbsfeedback",
-        "customersatisfaction",
-        "rating",
-        "csat",
-    ]
+    (
+        *("userfeedback", "feedback", "userscore", "userrating", "thumb", "thumbs", "thumbsup", "thumbsupdown"),
+        *("userthumb", "userthumbs", "vote", "uservote", "like", "likes", "reaction", "satisfaction"),
+        *("usersatisfaction", "helpful", "userhelpful", "upvote", "likedislike", "userreaction"),
+        *("humanfeedback", "feedbackscore", "chatfeedback", "messagefeedback", "responsefeedback"),
+        *("thumbsfeedback", "customersatisfaction", "rating", "csat"),
+    )
 )
 """Names of scores that are a user's thumb, folded to letters."""
 SCALES = frozenset(["rating", "userrating", "csat", "satisfaction", "usersatisfaction", "customersatisfaction"])

@@ -13,46 +13,19 @@ from pollex.errors import BadInput
 KIND_NAMES = ("type", "kind", "event")
 _TEXT_PARTS = frozenset(["text", "input_text", "output_text", "refusal", "inputText", "outputText"])
 _LEFT_OUT = frozenset(
-    [
-        "thinking",
-        "redacted_thinking",
-        "reasoning",
-        "reasoning_content",
-        "think",
-        "thought",
-        "step-start",
-        "step-finish",
-        "source",
-        "citation",
-        "citations",
-        "agent_update",
-        "status",
-        "profile",
-        "web_search_call",
-        "file_search_call",
-        "code_interpreter_call",
-        "image_generation_call",
-        "mcp_list_tools",
-        "summary_text",
-        "token_budget",
-    ]
+    (
+        *("thinking", "redacted_thinking", "reasoning", "reasoning_content", "think", "thought", "step-start"),
+        *("step-finish", "source", "citation", "citations", "agent_update", "status", "profile"),
+        *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
+        *("mcp_list_tools", "summary_text", "token_budget"),
+    )
 )
 CALLS = frozenset(
-    [
-        "tool_use",
-        "tool_call",
-        "tool-call",
-        "function_call",
-        "functionCall",
-        "server_tool_use",
-        "mcp_call",
-        "mcp_tool_use",
-        "executableCode",
-        "tool-invocation",
-        "custom_tool_call",
-        "computer_call",
-        "local_shell_call",
-    ]
+    (
+        *("tool_use", "tool_call", "tool-call", "function_call", "functionCall", "server_tool_use", "mcp_call"),
+        *("mcp_tool_use", "executableCode", "tool-invocation", "custom_tool_call", "computer_call"),
+        *("local_shell_call",),
+    )
 )
 _RESULTS = frozenset(["tool_result", "tool_call_response", "tool-result", "functionResponse", "codeExecutionResult"])
 _KEYED = {

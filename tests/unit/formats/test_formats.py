@@ -23,7 +23,7 @@ from pollex.errors import BadInput, NotText, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import rows_of
 from pollex.formats.json_rows import Row
-from pollex.formats.parquet_rows import parquet_rows
+from pollex.formats.queries import parquet_rows
 from pollex.formats.read_logs import read_logs
 from pollex.formats.write import write_rows
 from pollex.text import MAX_DEPTH, parse_json

@@ -12,7 +12,7 @@ import pytest
 
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.answer_shapes import SHAPES
+from pollex.formats.answer_tables import SHAPES
 from pollex.formats.answers import AnswerTable
 from pollex.formats.csv_rows import escape_formula
 from pollex.formats.read_tables import read_answers, read_judgments
