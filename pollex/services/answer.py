@@ -18,16 +18,14 @@ from pollex.formats.references import read_cases
 from pollex.formats.write import require_format, write_rows
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out
-from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
-from pollex.services.grade import asker_of, note_cases, profile_for, require_model
+from pollex.services.grade import by_model, note_cases, profile_for, require_model
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearsed
 from pollex.services.results import Shown, Usage, counted, used
-from pollex.services.roles import dismissed, hire
 from pollex.services.runs import RunSettings, running
-from pollex.services.workspace import Workspace, workspace
+from pollex.services.workspace import workspace
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
 from pollex.text import Told, some_told
@@ -152,7 +150,15 @@ def answer(
         )
     with workspace(run, progress) as opened:
         arguments = {"questions": names_of(questions), "out": out and str(out), "profile": profile.language}
-        (asked, outcomes), usage = opened.run(_answer(opened, cases, profile, model, arguments, options))
+        (asked, outcomes), usage = by_model(
+            opened,
+            model,
+            options.seed,
+            arguments,
+            lambda asker, setting: respond(
+                cases, respondent=_respondent(asker, options), profile=profile, setting=setting
+            ),
+        )
         responses = tuple(responses_of(opened.store, asked, cases))
     result = AnswerResult(
         run=asked,
@@ -176,21 +182,6 @@ def _respondent(asker: Asker, options: AnswerOptions) -> Respondent:
 async def _ask_all(cases: Cases, profile: ReferencingProfile, respondent: Respondent) -> None:
     for case in cases:
         await respondent.respond(case.id, case.question, profile.temperature_of(case.category, case.subcategory))
-
-
-async def _answer(
-    opened: Workspace,
-    cases: Cases,
-    profile: ReferencingProfile,
-    model: ModelOptions,
-    arguments: dict[str, Any],
-    options: AnswerOptions,
-) -> tuple[tuple[str, dict[str, int]], Usage | None]:
-    async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, options.seed)) as staff:
-        opened.announce(staff)
-        respondent = _respondent(asker_of(staff, model, opened.store, options.seed), options)
-        setting = opened.setting(arguments, staff)
-        return await respond(cases, respondent=respondent, profile=profile, setting=setting), Usage.of(staff)
 
 
 async def respond(

@@ -18,14 +18,12 @@ from pollex.formats.questionnaires import PAPER, SheetQuestion, questionnaire_at
 from pollex.formats.write import require_format, write_rows
 from pollex.graphs.context import ConversationIndex, Progress
 from pollex.graphs.run import carry_out
-from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
-from pollex.services.grade import asker_of, require_model
+from pollex.services.grade import by_model, require_model
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearsed
 from pollex.services.results import Shown, Usage, counted, used
-from pollex.services.roles import dismissed, hire
 from pollex.services.runs import RunSettings, digest, kept_ids, running
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import answers_of, step
@@ -134,7 +132,19 @@ def ask(
         raise rehearsed(one_by_one(model), run, SEED, lambda plan: _rehearse(read, questions, LlmJudge(plan.asker)))
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "questionnaire": str(questionnaire), "out": out and str(out)}
-        (asked, sources), usage = opened.run(_ask(opened, read, questions, one_by_one(model), arguments))
+        (asked, sources), usage = by_model(
+            opened,
+            one_by_one(model),
+            SEED,
+            arguments,
+            lambda asker, setting: ask_all(
+                read.conversations,
+                [one.for_model for one in questions],
+                judge=LlmJudge(asker),
+                data_fingerprint=read.fingerprint,
+                setting=setting,
+            ),
+        )
         rows = tuple(_rows(opened, asked, read, questions))
     if out is not None:
         write_rows(out, rows, COLUMNS)
@@ -161,21 +171,6 @@ def one_by_one(model: ModelOptions) -> ModelOptions:
 async def _rehearse(read: Logs, questions: list[SheetQuestion], judge: LlmJudge) -> None:
     for one in read:
         await answered(judge, one, [question.for_model for question in questions])
-
-
-async def _ask(
-    opened: Workspace, read: Logs, questions: list[SheetQuestion], model: ModelOptions, arguments: Row
-) -> tuple[tuple[str, dict[str, int]], Usage | None]:
-    async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, SEED)) as staff:
-        opened.announce(staff)
-        asked = await ask_all(
-            read.conversations,
-            [one.for_model for one in questions],
-            judge=LlmJudge(asker_of(staff, model, opened.store, SEED)),
-            data_fingerprint=read.fingerprint,
-            setting=opened.setting(arguments, staff),
-        )
-        return asked, Usage.of(staff)
 
 
 def _rows(opened: Workspace, asked: str, read: Logs, questions: list[SheetQuestion]) -> Iterator[Row]:

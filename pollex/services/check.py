@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -119,6 +119,8 @@ class CheckResult(Result):
         mended: Rubrics that are mended by their state, and were looked at.
     """
 
+    json_fields = ("failed", "again", "strict", "unscored", "mended", "verdicts", "comparison", "written")
+
     verdicts: tuple[Verdict, ...]
     comparison: Comparison
     again: bool
@@ -164,9 +166,6 @@ class CheckResult(Result):
     def table(self) -> list[tuple[str, str, str]]:
         """Conditions, what became of them, and figures."""
         return [(one.condition, one.status, one.message) for one in self.verdicts]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.of("failed", "again", "strict", "unscored", "mended", "verdicts", "comparison", "written")
 
 
 def check(

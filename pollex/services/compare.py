@@ -115,6 +115,8 @@ class CompareResult(Shown):
         unscored: Conversations without a score, which are left out.
     """
 
+    json_fields = ("comparisons", "unscored", "page")
+
     comparisons: tuple[Comparison, ...]
     unscored: int
     page: Path | None = None
@@ -159,9 +161,6 @@ class CompareResult(Shown):
             yield f"{self.unscored} conversations without a score were left out."
         if self.page:
             yield f"Wrote {self.page}"
-
-    def as_json(self) -> dict[str, Any]:
-        return self.of("comparisons", "unscored", "page")
 
 
 def compare(

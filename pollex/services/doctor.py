@@ -68,6 +68,8 @@ class Health(Result):
         endpoint: Capabilities of the endpoint; None without a model.
     """
 
+    json_fields = ("well", "findings", "roles", "endpoint")
+
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
     roles: str
@@ -85,9 +87,6 @@ class Health(Result):
         rows = [("ok" if one.well else "BAD", one.what, said) for one, said in zip(self.findings, found, strict=True)]
         yield Rows(("", "", "found"), rows)
         yield from self.notes
-
-    def as_json(self) -> dict[str, Any]:
-        return self.of("well", "findings", "roles", "endpoint")
 
 
 def doctor(run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild: bool = False) -> Health:

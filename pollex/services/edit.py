@@ -93,7 +93,7 @@ def is_edited(rubric: ChosenRubric) -> bool:
     return rubric.text != rubric.written
 
 
-def list_rubrics(path: Path, *, progress: Progress | None = None) -> EditedSet:  # noqa: ARG001 - of every use case
+def list_rubrics(path: Path) -> EditedSet:
     """Read a rubric set with what people edited.
 
     Raises:

@@ -47,6 +47,8 @@ class Forgotten(Result):
         left: Files of the store that could not be looked into.
     """
 
+    json_fields = ("conversations", "gone", "quoting", "rewritten", "left")
+
     conversations: int
     gone: dict[str, int]
     quoting: tuple[Path, ...]
@@ -68,9 +70,6 @@ class Forgotten(Result):
             yield f"Set aside as damaged, and not looked into: {path}"
         if set(self.quoting) - set(self.rewritten):
             yield Line("--rewrite would have taken the quotes out: make these files again, or edit them", "bold")
-
-    def as_json(self) -> dict[str, Any]:
-        return self.of("conversations", "gone", "quoting", "rewritten", "left")
 
 
 def forget_conversations(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pollex.agents.asking import answered
 from pollex.agents.gradings import Grading
@@ -36,11 +36,13 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearsed
 from pollex.services.results import Shown, Usage, counted, used
 from pollex.services.roles import Workers, dismissed, hire
+from pollex.services.runs import RunSettings
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.store import Store
 from pollex.text import Line, Rows, Told, count, some_told
 
 SEED = 0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +160,20 @@ def grade(
         if any(case.answered_by == judge for case in cases):
             progress.note(f"Note: {judge} grades answers of its own; judges tend to prefer these")
         arguments = {"questions": names_of(questions), "out": out and str(out), "profile": profile.language}
-        (graded, outcomes), usage = opened.run(_grade(opened, cases, profile, model, arguments, plain=options.plain))
+        (graded, outcomes), usage = by_model(
+            opened,
+            model,
+            SEED,
+            arguments,
+            lambda asker, setting: grade_cases(
+                cases,
+                profile=profile,
+                classifier=TaskClassifier(asker, profile),
+                judge=ReferenceJudge(asker, profile),
+                plain=PlainJudge(asker, profile) if options.plain else None,
+                setting=setting,
+            ),
+        )
         gradings = tuple(gradings_of(opened.store, graded, profile, cases))
     result = GradeResult(
         run=graded,
@@ -217,6 +232,24 @@ def asker_of(staff: Workers, model: ModelOptions, store: Store, seed: int) -> As
     return Asker(staff.gateway, staff.capabilities, DomainProfile.neutral(), settings, store.secret)
 
 
+def by_model(
+    opened: Workspace,
+    model: ModelOptions,
+    seed: int,
+    arguments: dict[str, Any],
+    work: Callable[[Asker, RunSettings], Awaitable[T]],
+) -> tuple[T, Usage | None]:
+    """Have a model do the work of a run; return what it came to, and the model's usage."""
+
+    async def done() -> tuple[T, Usage | None]:
+        async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, seed)) as staff:
+            opened.announce(staff)
+            asker = asker_of(staff, model, opened.store, seed)
+            return await work(asker, opened.setting(arguments, staff)), Usage.of(staff)
+
+    return opened.run(done())
+
+
 def _read(
     questions: Sources, options: GradeOptions, reading: ReadOptions, progress: Progress
 ) -> tuple[ReferencingProfile, Cases]:
@@ -235,29 +268,6 @@ def _read(
     cases = usable_grades(cases, profile.lowest, profile.highest)
     note_cases(cases, progress)
     return profile, cases
-
-
-async def _grade(
-    opened: Workspace,
-    cases: Cases,
-    profile: ReferencingProfile,
-    model: ModelOptions,
-    arguments: dict[str, Any],
-    *,
-    plain: bool,
-) -> tuple[tuple[str, dict[str, int]], Usage | None]:
-    async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, SEED)) as staff:
-        opened.announce(staff)
-        asker = asker_of(staff, model, opened.store, SEED)
-        ended = await grade_cases(
-            cases,
-            profile=profile,
-            classifier=TaskClassifier(asker, profile),
-            judge=ReferenceJudge(asker, profile),
-            plain=PlainJudge(asker, profile) if plain else None,
-            setting=opened.setting(arguments, staff),
-        )
-        return ended, Usage.of(staff)
 
 
 def _write_page(path: Path, page: str) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadRubrics, PollexError
-from pollex.graphs.context import Progress
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import Reason
@@ -87,15 +86,14 @@ def _at(time: str) -> datetime:
 class RunList(Result):
     """All runs of a store, the last one last."""
 
+    json_fields = ("runs",)
+
     runs: tuple[RunRow, ...]
 
     def told(self) -> Told:
         """Yield a row for each run."""
         columns = ("run", "started (UTC)", "took", "status", "roles", "log", "rubrics", "AUC")
         yield Rows(columns, [row.cells for row in self.runs], whole=(0, 1, 2, 3, 4, 7))  # names of files give way
-
-    def as_json(self) -> dict[str, Any]:
-        return self.of("runs")
 
 
 @dataclass(frozen=True)
@@ -169,6 +167,8 @@ class Origin(Result):
         learned_in: The run that made the set.
     """
 
+    json_fields = ("rubric", "reasons", "conversations")
+
     rubric: ChosenRubric | DroppedRubric
     roles: tuple[str, ...]
     reasons: tuple[Reason, ...]
@@ -197,9 +197,6 @@ class Origin(Result):
             gone = f"its reasons are in the store of run {self.learned_in}: name it with --store"
             yield gone if elsewhere else "no reasons: a person wrote it"
 
-    def as_json(self) -> dict[str, Any]:
-        return self.of("rubric", "reasons", "conversations")
-
 
 def _standing(rubric: ChosenRubric) -> Told:
     """Yield how far labels bear a rubric out, and its family as a tree with counts and quotes."""
@@ -215,13 +212,13 @@ def _standing(rubric: ChosenRubric) -> Told:
             )
 
 
-def list_runs(run: RunOptions, progress: Progress) -> RunList:  # noqa: ARG001 - as others
+def list_runs(run: RunOptions) -> RunList:
     """List all runs of a store."""
     with Store.open(run.store, read_only=True) as store:
         return RunList(tuple(RunRow.of(one) for one in runs(store)))
 
 
-def trace_run(run: RunOptions, name: str, progress: Progress) -> RunTree:  # noqa: ARG001 - as others
+def trace_run(run: RunOptions, name: str) -> RunTree:
     """Return what a run did; `name` is an id, its beginning, or `last`."""
     with Store.open(run.store, read_only=True) as store:
         found = find_run(store, name)
@@ -244,7 +241,7 @@ class NodeState(Result):
         return self.state
 
 
-def trace_state(run: RunOptions, name: str, node: str, progress: Progress) -> NodeState:  # noqa: ARG001 - as others
+def trace_state(run: RunOptions, name: str, node: str) -> NodeState:
     """Return the state of a run after a node, as its last checkpoint there has it.
 
     Raises:
@@ -258,12 +255,7 @@ def trace_state(run: RunOptions, name: str, node: str, progress: Progress) -> No
 
 
 def trace_conversation(
-    run: RunOptions,
-    name: str,
-    conversation_id: str,
-    progress: Progress,  # noqa: ARG001 - as others
-    *,
-    reveal: bool = False,
+    run: RunOptions, name: str, conversation_id: str, *, reveal: bool = False
 ) -> ConversationHistory:
     """Return everything that happened to one conversation in a run.
 
@@ -277,7 +269,7 @@ def trace_conversation(
         return ConversationHistory(found.id, trace, questions_of(store, found), originals)
 
 
-def explain_rubric(run: RunOptions, path: Path, name: str, progress: Progress) -> Origin:  # noqa: ARG001 - as others
+def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
     """Return a rubric's reasons, quotes and conversations; `name` is a prefix of its id."""
     rubrics = RubricSet.load(path, arrays=False)
     rubric = rubric_named(rubrics, name, path)

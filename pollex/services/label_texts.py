@@ -20,7 +20,6 @@ from pollex.formats.label_requests import FORMATS, Row, sheet_for, write_request
 from pollex.formats.predictions import expected_of
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format
-from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import entropy
 from pollex.measures.intervals import support
@@ -84,7 +83,6 @@ def next_texts(
     judges: Sequence[str],
     out: Path | None,
     questionnaire: str | None = None,
-    progress: Progress,  # noqa: ARG001 - as every use case; this one is done in a second
 ) -> NextTexts:
     """Pick the texts whose labels would help a calibrator most, and whom to ask."""
     questions = sheet_for(questionnaire, out)

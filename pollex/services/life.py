@@ -19,7 +19,6 @@ from pollex.conversations.conversation import NO_PROMPT, prompt_version
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.assembly.pieces import moment
 from pollex.formats.log_shapes.readers import TIME_NAMES
-from pollex.graphs.context import Progress
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric import Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
@@ -235,7 +234,6 @@ def rubric_state(
     release: str = "",
     note: str = "",
     who: str = "",
-    progress: Progress,  # noqa: ARG001 - as others
 ) -> RubricLife:
     """Say what a rubric is now, if a state is given; return its life.
 

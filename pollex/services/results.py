@@ -25,7 +25,13 @@ SHOWN = 10
 
 
 class Result(ABC):
-    """What a use case comes to."""
+    """What a use case comes to.
+
+    Attributes:
+        json_fields: What `--json` prints of it, where that is fields alone.
+    """
+
+    json_fields: ClassVar[tuple[str, ...]] = ()
 
     @property
     def complete(self) -> bool:
@@ -36,9 +42,9 @@ class Result(ABC):
     def told(self, *given: Any, **asked: Any) -> Told:
         """Yield what people read of it; the arguments are what the use case says in `shown_with`."""
 
-    @abstractmethod
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
+        return self.of(*self.json_fields)
 
     def of(self, *names: str) -> dict[str, Any]:
         """Return fields as JSON values; of `usage` those that it adds to a result's own, none without a model."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pollex.agents.embedded.events.signal import event_source
-from pollex.graphs.context import Progress
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.results import Result, figures_json
@@ -117,7 +116,7 @@ class SetDifference(Result):
         return figures | {"counts": self.counts, "changes": rows}
 
 
-def diff_sets(before: Path | RubricSet, after: Path | RubricSet, *, progress: Progress | None = None) -> SetDifference:  # noqa: ARG001 - of every use case
+def diff_sets(before: Path | RubricSet, after: Path | RubricSet) -> SetDifference:
     """Compare two rubric sets, with what people edited in each.
 
     Raises:

@@ -21,16 +21,14 @@ from pollex.gateway.outcomes import Completed, Outcome
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out
 from pollex.graphs.simulate import SIMULATED
-from pollex.prompts.domain import DomainProfile
 from pollex.prompts.simulate.systems import chosen
 from pollex.rubrics.answers import Unanswered
-from pollex.services.grade import asker_of, require_model
+from pollex.services.grade import by_model, require_model
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Plan, Planner, rehearsed
 from pollex.services.results import Shown, Usage, counted, used
-from pollex.services.roles import dismissed, hire
 from pollex.services.runs import RunSettings, digest, running
-from pollex.services.workspace import Workspace, workspace
+from pollex.services.workspace import workspace
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
 from pollex.text import Told, some_told
@@ -188,7 +186,9 @@ def simulate(
     if run.dry_run:
         raise rehearsed(model, run, options.seed, lambda plan: _rehearse(scenes, options, plan))
     with workspace(run, progress) as opened:
-        (held, outcomes), usage = opened.run(_simulate(opened, scenes, options, model, out))
+        arguments = {"topics": str(options.topics), "systems": list(options.systems), "out": out and str(out)}
+        hold_all = lambda asker, setting: hold(scenes, options.simulator(asker), setting)  # noqa: E731
+        (held, outcomes), usage = by_model(opened, model, options.seed, arguments, hold_all)
         dialogues = tuple(dialogues_of(opened.store, held, scenes))
     result = SimulateResult(run=held, model=name, out=out, dialogues=dialogues, outcomes=outcomes, usage=usage)
     if out is not None:
@@ -203,16 +203,6 @@ async def _rehearse(scenes: Sequence[Scene], options: SimulateOptions, plan: Pla
         held = await simulator.dialogue(scene)
         assert not isinstance(held, Unanswered), "the rehearsal answers everything"
         await simulator.quality(scene, held)
-
-
-async def _simulate(
-    opened: Workspace, scenes: Sequence[Scene], options: SimulateOptions, model: ModelOptions, out: Path | None
-) -> tuple[tuple[str, dict[str, int]], Usage | None]:
-    async with dismissed(await hire(model, DomainProfile.neutral(), opened.store, options.seed)) as staff:
-        opened.announce(staff)
-        simulator = options.simulator(asker_of(staff, model, opened.store, options.seed))
-        arguments = {"topics": str(options.topics), "systems": list(options.systems), "out": out and str(out)}
-        return await hold(scenes, simulator, opened.setting(arguments, staff)), Usage.of(staff)
 
 
 async def hold(scenes: Sequence[Scene], simulator: Simulator, setting: RunSettings) -> tuple[str, dict[str, int]]:

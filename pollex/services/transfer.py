@@ -37,6 +37,8 @@ class Transferred(Result):
         file: The file that they were written to, or read from.
     """
 
+    json_fields = ("tool", "file", "rows")
+
     tool: str
     file: Path
     rows: dict[str, int]
@@ -51,9 +53,6 @@ class Transferred(Result):
         for name, rows in self.rows.items():
             yield f"{rows} {name}"
         yield f"Wrote {self.file}"
-
-    def as_json(self) -> dict[str, Any]:
-        return self.of("tool", "file", "rows")
 
 
 @dataclass(slots=True)

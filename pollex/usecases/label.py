@@ -74,7 +74,6 @@ class LabelNext(ByJudge, UseCase[Any]):
             judges=() if self.judges == ("all",) else self.judges,
             out=self.out,
             questionnaire=self.questionnaire,
-            progress=crew.progress,
         )
 
     def plan(self, crew: Crew) -> Any:

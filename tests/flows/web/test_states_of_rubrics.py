@@ -52,7 +52,7 @@ def test_what_is_no_state_is_refused_with_what_to_give(
     with made_store(tmp_path / ".pollex", n=10) as store:
         name = the_set(store).rubrics[0].id
     with pytest.raises(WrongUse, match=says):
-        rubric_state(RunOptions(tmp_path / ".pollex"), name, state, **more, progress=NullProgress())  # type: ignore[arg-type]
+        rubric_state(RunOptions(tmp_path / ".pollex"), name, state, **more)  # type: ignore[arg-type]
 
 
 def test_a_rubric_that_is_not_there_is_refused_and_its_name_is_no_pattern(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_rubric_that_is_not_there_is_refused_and_its_name_is_no_pattern(tmp_pa
         pass
     for name in ("zzz", "%"):
         with pytest.raises(BadRubrics, match="begin"):
-            rubric_state(RunOptions(tmp_path / ".pollex"), name, progress=NullProgress())
+            rubric_state(RunOptions(tmp_path / ".pollex"), name)
 
 
 def test_a_conversation_that_two_runs_scored_counts_once_as_the_last_has_it(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_state_of_one_is_not_that_of_another_of_its_family_beside_it(tmp_pat
         alone = found.model_copy(update={"rubrics": (two,)})
         assert family(one) == family(two) != one.id
         kept_rubrics(store, runs(store)[0].id, both)
-        rubric_state(RunOptions(store.folder), one.id, "mended", release="3", progress=NullProgress())
+        rubric_state(RunOptions(store.folder), one.id, "mended", release="3")
         assert list(mended_in(store.folder, both)) == [one.id]
         assert list(mended_in(store.folder, alone)) == [two.id]
 
@@ -125,7 +125,7 @@ def test_a_note_that_quotes_what_is_forgotten_goes_too(tmp_path: Path) -> None:
     with made_store(tmp_path / ".pollex", n=10) as store:
         name = the_set(store).rubrics[0].id
         said = "it works now, thanks 4"
-        rubric_state(RunOptions(store.folder), name, "mending", note=f"see: {said}", progress=NullProgress())
+        rubric_state(RunOptions(store.folder), name, "mending", note=f"see: {said}")
         forget(store, conversations_to_forget(store, ["conversation 4"], []))
         (kept,) = next(iter(states(store).values()))
         assert (kept.state, said in kept.note) == ("mending", False)
@@ -168,7 +168,7 @@ def test_check_fails_where_a_mended_rubric_holds_more_often_and_marks_it(tmp_pat
         asked: dict[str, Any] = {"fail_if": [], "reading": ReadOptions(), "run": setting, "model": ModelOptions()}
         with pytest.raises(WrongUse, match="there is no condition"):
             check(new, old, found, progress=NullProgress(), **asked)
-        rubric_state(setting, wrong.id, "mended", release="2.14", progress=NullProgress())
+        rubric_state(setting, wrong.id, "mended", release="2.14")
         result = check(new, old, found, progress=NullProgress(), **asked)
         assert (result.mended, result.failed) == (1, code == "failed")
         said = states(store)[family(wrong)][-1]
