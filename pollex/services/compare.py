@@ -77,6 +77,14 @@ class Plan:
     labels: int
     labels_alone: int
 
+    @property
+    def headline(self) -> str:
+        """The plan in a sentence."""
+        return (
+            f"To see a difference of {self.difference:.2g}: {self.conversations:,} conversations a side by mean "
+            f"scores, or {self.labels:,} labels a side with scores ({self.labels_alone:,} without)."
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
@@ -151,11 +159,7 @@ class CompareResult(Shown):
             yield f"{len(moved)} of {len(one.rubrics)} rubrics moved by more than chance{':' if moved else '.'}"
             for each in moved[:LISTED]:
                 yield f"  {each.polarity.upper():<4} {each.before:.2f} → {each.after:.2f}  {each.text}"
-            plan = one.plan
-            yield (
-                f"To see a difference of {plan.difference:g}: {plan.conversations:,} conversations a side by mean "
-                f"scores, or {plan.labels:,} labels a side with scores ({plan.labels_alone:,} without)."
-            )
+            yield one.plan.headline
             yield from notes_told(one.notes)
         if self.unscored:
             yield f"{self.unscored} conversations without a score were left out."

@@ -10,7 +10,7 @@ CALIBRATION = "/calibration"
 CHILDREN, DRAFTS = "/children", "/drafts"
 SETS, SET_DIFF, COMPARE, CHECK, REPLAY = "/sets", "/sets/diff", "/compare", "/check", "/replay"
 LABEL, AGREEMENT, ADJUDICATE, WAITING = "/label", "/label/agreement", "/label/adjudicate", "/waiting"
-SHARE, TALK = "/share", "/talk"
+SHARE, TALK, REMEDIES = "/share", "/talk", "/remedies"
 STATIC = "/static"
 NDJSON = "application/x-ndjson"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from pollex.services.remedy.assistants import AssistantOptions
 from pollex.services.remedy.edits import PromptEdit
 from pollex.services.remedy.people import CHOICES, read_choices, sheet_of, write_sheet
 from pollex.services.remedy.proposals import Proposals, Vetting, replies_now
-from pollex.services.remedy.result import COMMAND
+from pollex.services.remedy.result import COMMAND, SHEET
 from pollex.services.remedy.sample import Gathered, RemedyOptions
 from pollex.services.remedy.trials import Trials
 from pollex.services.results import Usage
@@ -164,9 +164,11 @@ class RemedyDesk:
                 sheet=lambda trial, arm: sheet_of(trial, arm, options.people, options.seed, self.store.secret),
                 seed=options.seed,
             )
-            state = await carry_out(build(), live, RemedyContext.of(setting.arguments), anew=True, people=self.answers)
+            state = await carry_out(
+                build(), live, RemedyContext.of(setting.arguments), anew=True, people=partial(self.answers, run.id)
+            )
             if asked := state.get("__interrupt__"):
-                self.waits(asked[0].value)
+                await self.waits(run.id, asked[0].value)
         return live, state.get("why", "") or (live.headroom[0].ended if live.headroom else "")
 
     async def propose(self, tried: Any) -> list[PromptEdit]:
@@ -178,12 +180,13 @@ class RemedyDesk:
         known = (team.askers["proposer"], team.second, found.prompt, found.rubric_set, found.sample, shown, vetting)
         return await Proposals(*known, embedder, most).of(replies_now(tried))
 
-    def answers(self, wanted: Mapping[str, Any]) -> Any:
+    def answers(self, run: str, wanted: Mapping[str, Any]) -> Any:
         """Return what people answered to an interrupt; nothing to wait."""
-        given = self.options.accept
-        return read_choices(self.folder) if "pairs" in wanted else given if given in (None, "all") else given.split(",")
+        if "pairs" in wanted:
+            return read_choices(self.folder, self.store, run)
+        return self.options.accept if self.options.accept in (None, "all") else self.options.accept.split(",")
 
-    def waits(self, wanted: Mapping[str, Any]) -> None:
+    async def waits(self, run: str, wanted: Mapping[str, Any]) -> None:
         """Write what people are asked, and wait.
 
         Raises:
@@ -191,7 +194,8 @@ class RemedyDesk:
         """
         if "pairs" in wanted:
             path, told = write_sheet(self.folder, wanted["pairs"]), '{"key": …, "choice": "1", "2" or "0"}'
-            remedy = f"write {told} a line into {self.folder / CHOICES}, then go on"
+            remedy = f"compare them in `pollex serve` (Remedies), or write {told} a line into {self.folder / CHOICES}"
+            await self.store.write_step(run, SHEET, list(wanted["pairs"]))
             raise AnswersPending(f"{len(wanted['pairs'])} pairs wait for people", where=str(path), remedy=remedy)
         names = [one["name"] for one in wanted["edits"]]
         where = write_proposals(wanted["edits"], self.out)

@@ -51,6 +51,7 @@ class FollowResult(Shown):
 
     Attributes:
         rows: Of the target's mean, of the probability of a thumb up, and of labels at random: predicted and realised.
+        plan: What a live comparison of both prompts takes.
         believed: Slope of realised on predicted over all followed remedies, with its interval; None under three.
     """
 
@@ -58,6 +59,7 @@ class FollowResult(Shown):
     target: str
     rows: tuple[dict[str, Any], ...]
     believed: dict[str, float] | None
+    plan: str
 
     @property
     def headline(self) -> str:
@@ -81,9 +83,12 @@ class FollowResult(Shown):
         if (slope := self.believed) is not None:
             yield f"Came {slope['slope']:.2f} [{slope['low']:.2f}, {slope['high']:.2f}] of what remedies had predicted"
 
+        yield f"Live, conversations to either prompt by chance: {self.plan}"
+        yield "Mark each with its prompt; `pollex check NEW --against OLD --again` may look at any time."
+
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
-        return self.of("run", "target", "believed") | {"figures": self.records()}
+        return self.of("run", "target", "believed", "plan") | {"figures": self.records()}
 
 
 def follow(
@@ -110,9 +115,12 @@ def follow(
     found = show(name, run=run)
     if not found.edits:
         raise WrongUse(f"{found.run} proved nothing: {found.verdict}", remedy="name one that proved a change")
+    edit, target = found.edits[0], found.record["target"]
     about: dict[str, Any] = {"reading": reading, "run": run, "model": model, "progress": progress}
+    if thumbs := edit.thumbs["value"]:
+        about["see"] = abs(thumbs)
     one = compare([logs] if isinstance(logs, str | Path) else logs, rubrics, by=by, baseline=baseline, **about)
-    seen, edit, target = one.comparisons[0], found.edits[0], found.record["target"]
+    seen = one.comparisons[0]
     side = 1 if target["polarity"] == "sat" else -1
     mine = next((each.difference for each in seen.rubrics if each.id == target["id"]), None)
     if mine is None or mine.value is None:
@@ -129,7 +137,8 @@ def follow(
         complete(store.write_step(found.run, FOLLOWED, rows[0]))
         known = [step(store, each.id, FOLLOWED) for each in runs(store) if each.command == COMMAND]
     pairs = [(row["predicted"], row["realised"]) for row in known if row and row["predicted"] is not None]
-    return FollowResult(run=found.run, target=target["text"], rows=tuple(rows), believed=believed(pairs))
+    about = {"run": found.run, "target": target["text"], "plan": seen.plan.headline}
+    return FollowResult(**about, rows=tuple(rows), believed=believed(pairs))
 
 
 def believed(pairs: list[tuple[float, float]]) -> dict[str, float] | None:

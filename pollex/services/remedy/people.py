@@ -18,8 +18,10 @@ from pollex.measures.arrays import Floats
 from pollex.measures.proofs import FINE, OLD
 from pollex.measures.reliability import wilson
 from pollex.measures.share import FEWEST, Labeled, share_at_random
+from pollex.services.remedy.result import chosen_of
+from pollex.store.store import Store
 
-SHEET, CHOICES = "pairs.jsonl", "choices.jsonl"
+PAIRS, CHOICES = "pairs.jsonl", "choices.jsonl"
 SAID = 3
 """Turns that are shown before the replies."""
 CHOSEN = {"1": 0, "2": 1}
@@ -56,18 +58,20 @@ def sheet_of(trial: Trial, arm: int, most: int, seed: int, secret: bytes) -> lis
         if pair and pair[0] != pair[1]:
             left, right = sides_of(key, pair)
             said = [f"{turn.role}: {turn.content}" for turn in trial.contexts[n].before[-SAID:]]
-            rows.append({"key": key, "said": said, "1": left, "2": right})
+            about = {"conversation": trial.contexts[n].conversation.id, "said": said}
+            rows.append({"key": key, **about, "1": left, "2": right})
     return sorted(rows, key=lambda row: row["key"])
 
 
 def write_sheet(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     """Write the pairs that people are to compare."""
-    write_lines(folder / SHEET, rows)
-    return folder / SHEET
+    kept = ("key", "said", "1", "2")
+    write_lines(folder / PAIRS, ({name: row[name] for name in kept} for row in rows))
+    return folder / PAIRS
 
 
-def read_choices(folder: Path) -> dict[str, str]:
-    """Read what people chose, by pair; of several people the most frequent choice, or none where they are divided.
+def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
+    """Read what people chose in a file and in the browser, by pair; of several the most frequent, or no difference.
 
     Raises:
         BadInput: A line is no choice.
@@ -78,8 +82,12 @@ def read_choices(folder: Path) -> dict[str, str]:
             raise BadInput(f"{choice!r:.20} is no choice", where=where, remedy="1, 2, 0 for no difference, or S")
         if choice.upper() != "S":
             found.setdefault(key, []).append(choice)
+    for key, by in chosen_of(store, run).items():
+        found.setdefault(key, []).extend(choice for choice in by.values() if choice != "S")
     return {
-        key: max(said, key=said.count) if len(set(said)) < 2 or len(said) > 2 else "0" for key, said in found.items()
+        key: max(said, key=said.count) if len(set(said)) < 2 or len(said) > 2 else "0"
+        for key, said in found.items()
+        if said
     }
 
 

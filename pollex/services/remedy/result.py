@@ -17,6 +17,8 @@ from pollex.formats.write import draft_of, write_rows
 from pollex.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
 from pollex.services.results import Shown, Usage, usage_json
+from pollex.store.store import Store
+from pollex.store.tables import unpacked
 from pollex.text import Line, Told, notes_told
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 COMMAND, FORMAT, PAIRS = "remedy", 1, 5
 COLUMNS = dict.fromkeys(("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"), "VARCHAR")
 COLUMNS |= {"turn": "INTEGER", "k": "INTEGER", "length": "INTEGER", "values": "JSON", "distributions": "JSON"}
+COMPARED, SHEET = "pair", "pairs"
+"""Begins the question that people's choices of a run are kept under; the step that has what they compare."""
 STRATA = ("failing", "fine", "any")
 RANKS = ("better, people agree", "judged better", "judged better, by its own family", "no difference found",
          "not cleared", "people prefer the old one", "worse")  # fmt: skip
@@ -201,6 +205,20 @@ class RemedyResult(Shown):
         """Return a result that was kept."""
         record = {name: value for name, value in kept.items() if name not in ("edits", "format", "verdict", "level")}
         return cls(edits=tuple(ProvenEdit(**one) for one in kept["edits"]), record=record, run=run)
+
+
+def chosen_of(store: Store, run: str) -> dict[str, dict[str, str]]:
+    """Return what people chose in the browser: by pair, each person's last choice by name."""
+    found: dict[str, dict[str, str]] = {}
+    sql = "SELECT annotator, text_hash, value FROM labels WHERE question = ? ORDER BY rowid"
+    for row in store.rows(sql, [f"{COMPARED} {run}"]):
+        found.setdefault(row["text_hash"], {})[row["annotator"]] = unpacked(row["value"])
+    return found
+
+
+def people_for(key: str) -> int:
+    """Return how many people compare a pair: two for one in five, which tells how far they agree."""
+    return 1 + (int(key[:4], 16) % 5 == 0)
 
 
 def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:

@@ -107,6 +107,12 @@ def gathered(
     target = target_of(rubric_set, held, options.target)
     guards = tuple(one.rubric for one in targets(rubric_set, held) if one.rubric.id != target.rubric.id)
     sample = sampled(target, guards, read.conversations, rubric_set.learned_from, prompt, options)
+    require_enough(sample)
+    return Gathered(rubric_set, prompt, edits, sample, read, options.seed)
+
+
+def require_enough(sample: RemedySample) -> None:
+    """Raise BadLabels where too few failing contexts or users are there to prove anything."""
     failures = sum(stratum == FAILING for _, stratum in sample.proof)
     if failures < FEWEST_FAILURES or sample.users < FEWEST_USERS:
         more = max(FEWEST_FAILURES - failures, FEWEST_USERS - sample.users, 1)
@@ -114,8 +120,7 @@ def gathered(
         told = [f"{sample.unmatched} more are under another prompt (--any-prompt)"] if sample.unmatched else []
         least = f"{FEWEST_FAILURES} of {FEWEST_USERS} users are needed: {more} more"
         remedy_ = "; ".join([*told, least, "until then: `pollex remedy brief` and `pollex remedy cases`"])
-        raise BadLabels(what, where=target.rubric.id, remedy=remedy_)
-    return Gathered(rubric_set, prompt, edits, sample, read, options.seed)
+        raise BadLabels(what, where=sample.target.rubric.id, remedy=remedy_)
 
 
 async def _found(
@@ -134,8 +139,11 @@ async def _found(
     sample, store = found.sample, opened.store
     async with hired(found, asked, model, store) as team:
         opened.announce(team.paid)
-        desk = RemedyDesk(found, options, team, store, out)
-        kappa = await agreement(team.judge, sample, desk.trials.questions[0])
+        question = Question.about(sample.target.rubric, found.rubric_set.judge.scale)
+        kappa, without = await agreement(team.judge, sample, question)
+        sample = replace(sample, without=without)
+        require_enough(sample)
+        desk = RemedyDesk(replace(found, sample=sample), options, team, store, out)
         live, why = await desk.carried_out(opened.setting(arguments, team.paid))
         usage, usages = Usage.of(team.paid), team.usages
     kin = {family(one.name) for one in (team.assistant, team.second) if one}
@@ -160,16 +168,21 @@ async def _found(
     return replace(result, run=live.run)
 
 
-async def agreement(judge: ReplyJudge, sample: RemedySample, question: Question) -> Figure | None:
-    """Measure whether a model answers of the logged reply alone as it did of the whole conversation.
+async def agreement(
+    judge: ReplyJudge, sample: RemedySample, question: Question
+) -> tuple[Figure | None, frozenset[str]]:
+    """Measure whether a model answers of the logged reply alone as of the whole conversation; no reply is bought yet.
 
     A built-in judge answered both where the target was chosen; see `contexts.survives`.
+
+    Returns:
+        The agreement, and ids of contexts where the occasion never came up.
 
     Raises:
         WrongUse: It doesn't: what the rubric tells of isn't in the reply, or the judge can't see it there.
     """
     if isinstance(judge, LastExchangeJudge):
-        return None
+        return None, frozenset()
     known = [(one, stratum) for one, stratum in sample.proof if stratum in (FAILING, FINE)]
     found = await asyncio.gather(*(judge.judge_reply(context.cut, [question]) for context, _ in known))
     failed = (sample.target.rubric.polarity == "dsat", sample.target.rubric.polarity != "dsat")
@@ -178,15 +191,18 @@ async def agreement(judge: ReplyJudge, sample: RemedySample, question: Question)
         for (_, stratum), (answer,) in zip(known, found, strict=True)
         if isinstance(answer, Answer)
     ]
+    answers = zip(known, found, strict=True)
+    without = frozenset(one.id for (one, _), (said,) in answers if isinstance(said, Answer) and said.never_came_up)
     if len(pairs) < FEWEST_JUDGED or not any(s == FINE for _, s in known):
-        return Figure(None, n=len(pairs), undefined=f"{len(pairs)} replies, {FEWEST_JUDGED} of both kinds are needed")
+        too_few = f"{len(pairs)} replies, {FEWEST_JUDGED} of both kinds are needed"
+        return Figure(None, n=len(pairs), undefined=too_few), without
     whole, alone = np.array(pairs).T
     kappa = weighted_kappa(whole, alone, np.arange(len(pairs)), np.random.default_rng(0))
     if kappa.value is None or kappa.value < LEAST_KAPPA:
         told = kappa.undefined if kappa.value is None else f"κ {kappa.value:.2f}"
         what = f"shown the reply alone, {judge.name} answers otherwise than of whole conversations: {told}, n {kappa.n}"
         raise WrongUse(what, where=question.id, remedy="take another target, or reword it (`pollex rubrics reword`)")
-    return kappa
+    return kappa, without
 
 
 def notes_on(

@@ -69,6 +69,7 @@ class RemedySample:
         shares: Of conversations, by stratum.
         learned: Beginnings of the text hashes of conversations that the rubrics were learned from.
         unmatched: Conversations that are left out, since the prompt doesn't make their system turn.
+        without: Contexts that are left out, since the judge says that the target's occasion never came up there.
     """
 
     target: Held
@@ -78,6 +79,7 @@ class RemedySample:
     shares: tuple[float, ...]
     learned: frozenset[str]
     unmatched: int
+    without: frozenset[str] = frozenset()
 
     def taken(self, parts: Collection[str], *most: int) -> list[tuple[ReplyContext, int]]:
         """Return contexts of some parts with their strata; new conversations first.
@@ -90,7 +92,7 @@ class RemedySample:
             mine = [one for one in self.strata[stratum] if self.parts.get(one.conversation.id, "prove") in parts]
             new = [one for one in mine if not self.known(one)]
             chosen = new[:number] if len(new) >= min(ENOUGH, number) else [*new, *filter(self.known, mine)][:number]
-            found += [(one, stratum) for one in chosen]
+            found += [(one, stratum) for one in chosen if one.id not in self.without]
         return found
 
     def known(self, context: ReplyContext) -> bool:
@@ -114,6 +116,8 @@ class RemedySample:
         if self.unmatched:
             told = "the prompt doesn't make their system turn, or a value is missing"
             found.append(f"{count(self.unmatched, 'conversation')} left out: {told} (--any-prompt takes them)")
+        if self.without:
+            found.append(f"{count(len(self.without), 'context')} left out: the target's occasion never came up there")
         if known := sum(self.known(context) for context, _ in self.proof):
             found.append(f"{count(known, 'context')} of conversations that the rubrics were learned from")
         return found

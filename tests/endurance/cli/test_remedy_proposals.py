@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +16,11 @@ from protocol_server import ProtocolServer
 from remedy_log import FAILS, TARGET, read_table_log, table_rubrics
 from small_log import Ended
 from small_runs import Pollex
+from web_site import client_of, made_app
+
+from pollex.services.remedy.result import people_for
+from pollex.store.resume import runs
+from pollex.store.store import Store
 
 PROMPT = "You book tables for guests of restaurants.\nBe short.\nAsk for what is missing.\n"
 SHOP = """
@@ -35,6 +42,7 @@ def answer(messages, system):
     ends = " Is there anything else that I can do?" * rng.randint(0, 2)
     return (FAILS if fails else WORKS) + ends
 """
+KEY = re.compile(r'name="key" value="(\w+)"')
 Run = Callable[..., Ended]
 
 
@@ -152,6 +160,42 @@ def test_people_decide_blind_and_a_judge_alone_never_says_better(remedying: Run,
         assert ended.code == code
     (tmp_path / "remedy-people" / "choices.jsonl").write_text('{"key": "a", "choice": "3"}\n')
     assert "choices.jsonl:1" in remedying(*asked, "--resume").err
+
+
+def test_people_compare_pairs_in_the_browser_and_see_no_prompt_or_arm(remedying: Run, tmp_path: Path) -> None:
+    (tmp_path / "new.md").write_text(PROMPT + "Offer another time.\n")
+    (tmp_path / "profiles.toml").write_text("")
+    asked = ("--edit", "new.md", "--set", "people=60")
+    assert remedying(*asked).code == 75
+    rows = [json.loads(line) for line in (tmp_path / "remedy-people" / "pairs.jsonl").read_text().splitlines()]
+    done = asyncio.run(compared(tmp_path / ".pollex", {row["key"]: choice(row, "works") for row in rows}))
+    assert done == sum(map(people_for, (row["key"] for row in rows)))
+    ended = remedying(*asked, "--resume")
+    assert (ended.last["verdict"], ended.last["level"]) == ("better, people agree", "P")
+    assert "better, people agree" in asyncio.run(page_of(tmp_path / ".pollex", "/remedies"))
+
+
+async def compared(folder: Path, choices: dict[str, str]) -> int:
+    """Have two people compare all that they are shown; return how many pairs that was."""
+    done = 0
+    with Store.open(folder) as store:
+        run = runs(store)[-1].id
+        async with client_of(made_app(store)) as client:
+            assert "pairs wait for people" in (await client.get("/remedies")).text
+            for who in ("Ann", "Bo"):
+                while found := KEY.search(page := (await client.get(f"/remedies/{run}?who={who}")).text):
+                    assert not [word for word in ("another time", "rubric", "prompt", "judge") if word in page]
+                    told = {"key": found[1], "who": who, "choice": choices[found[1]]}
+                    assert (await client.post(f"/api/remedies/{run}", json=told)).status_code == 200
+                    done += 1
+            assert (await client.post(f"/api/remedies/{run}", json=told | {"key": "none"})).status_code == 404
+    return done
+
+
+async def page_of(folder: Path, path: str) -> str:
+    with Store.open(folder) as store:
+        async with client_of(made_app(store)) as client:
+            return (await client.get(path)).text
 
 
 def choice(row: dict[str, Any], chosen: str) -> str:

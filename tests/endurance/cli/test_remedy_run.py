@@ -28,6 +28,7 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext
 from pollex.conversations.tools import ToolCall
+from pollex.rubrics.answers import NEVER_CAME_UP
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Quote, Reason
@@ -192,13 +193,21 @@ def test_a_models_set_is_judged_by_the_reply_alone_and_never_asked_more_than_pla
         assert "shown the reply alone, m answers otherwise than of whole conversations" in refused.err
         fails = {"do": "message", "match": "able to book", "content": judgment("Strongly Agree")}
         fine = {"do": "message", "match": "Judge the last reply", "content": judgment("Disagree")}
-        server.script([fails, fine])
+        never = {"do": "message", "match": "on Friday at 7 pm", "content": judgment(NEVER_CAME_UP)}
+        server.script([never, fails, fine])
         asked += ("--store", "other")
         plan = proving(*asked, "--dry-run").last["plan"]["judge"]["calls"]
         ended = proving(*asked)
         assert ended.code in (0, 4), ended.err
         assert ended.last["judge"] == "m"
-        assert any("κ 1.00" in note for note in ended.last["notes"])
+        assert any("κ 0.9" in note or "κ 1.00" in note for note in ended.last["notes"])
+        assert any("the target's occasion never came up there" in note for note in ended.last["notes"])
+        replies = f"FROM '{tmp_path}/remedy-pairs.parquet' WHERE stratum <> 'any'"
+        asked_for = str(duckdb.sql(f"SELECT DISTINCT conversation {replies}").fetchall())
+        log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+        without = [one["id"] for one in log if "on Friday at 7 pm" in one["messages"][0]["content"]]
+        assert without
+        assert not [one for one in without if f"'{one}'" in asked_for]
         assert 0 < ended.last["usage"]["judge"]["calls"] <= plan  # what is said alike twice is asked once
         prompts = sqlite3.connect(tmp_path / "other" / "store.sqlite").execute("SELECT body FROM requests").fetchall()
         said = " ".join(str(body) for (body,) in prompts)
@@ -404,3 +413,4 @@ def test_what_was_promised_is_kept_beside_what_came_after_the_deployment(
     assert first["low"] > 0  # it fails less often since
     assert ended.last["believed"] is None  # one remedy tells nothing of others
     assert "predicted" in ended.err
+    assert "conversations a side" in ended.last["plan"]

@@ -1,0 +1,88 @@
+"""The graph `remedy` by its context, as a server runs it: it waits for people, and goes on by a command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from protocol_server import ProtocolServer
+from remedy_log import TARGET, read_table_log, table_rubrics
+
+from pollex.graphs.remedy.graph import RemedyContext
+from pollex.graphs.run import thread_of
+from pollex.store.folder import VARIABLE
+from pollex.store.resume import step
+from pollex.store.store import Store
+from pollex.studio.graphs import remedy
+
+PROMPT = "You book tables for guests of restaurants.\nBe short.\nAsk for what is missing.\n"
+SHOP = """
+import random
+
+FAILS, WORKS = "I'm sorry, I wasn't able to book a table for Friday.", "I've booked a table for Friday. It costs $40."
+
+
+def answer(messages, system):
+    rng = random.Random(f"inn {messages}{system}")
+    ends = " Is there anything else that I can do?" * rng.randint(0, 2)
+    return (WORKS if "another time" in system and rng.random() < 0.9 else FAILS) + ends
+"""
+HUNK = {"kind": "insert", "line": 2, "text": "Offer another time.", "purpose": "offers more", "examples": [1]}
+
+
+@pytest.fixture
+def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """What a form of the graph's context gives."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "store"))
+    sys.modules.pop("shop", None)
+    table_rubrics(read_table_log(tmp_path / "log.jsonl", 100)).save(tmp_path / "rubrics.json")
+    with ProtocolServer() as server:
+        server.script(
+            [{"do": "message", "match": "You edit the system prompt", "content": json.dumps({"hunks": [HUNK]})}]
+        )
+        table = f'[proposer]\nmodel = "m"\nbase_url = "{server.url}"\n'
+        for name, text in {"system.md": PROMPT, "shop.py": SHOP, "profiles.toml": table}.items():
+            (tmp_path / name).write_text(text)
+        known = {"logs": "log.jsonl", "rubrics": "rubrics.json", "prompt": "system.md", "target": TARGET}
+        yield known | {"assistant": "shop:answer", "group_field": "user"}
+
+
+async def test_nobody_accepts_and_nothing_is_proved_somebody_does_and_it_is(
+    chosen: dict[str, Any], tmp_path: Path
+) -> None:
+    context = RemedyContext(**chosen, profiles="profiles.toml")
+    for accepted, why, edits in (([], "no proposal was accepted", []), (["proposal 1"], "", ["proposal 1"])):
+        graph, thread = remedy.copy(update={"checkpointer": InMemorySaver()}), thread_of(str(uuid4()))
+        waits = await graph.ainvoke({}, thread, context=context)
+        (asked,) = waits["__interrupt__"]
+        assert [one["name"] for one in asked.value["edits"]] == ["proposal 1"]
+        assert "+Offer another time." in asked.value["edits"][0]["diff"]
+        ended = await graph.ainvoke(Command(resume=accepted or ["none"]), thread, context=context)
+        assert (ended["why"], ended["edits"]) == (why, edits)
+        with Store.open(tmp_path / "store", read_only=True) as store:
+            kept = step(store, ended["run"], "remedy") or {}
+        assert [one["name"] for one in kept["edits"]] == edits
+
+
+async def test_people_are_waited_for_and_what_they_choose_is_the_verdict(
+    chosen: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "new.md").write_text(f"{PROMPT}Offer another time.\n")
+    context = RemedyContext(**chosen, edit=["new.md"], people=60)
+    graph, thread = remedy.copy(update={"checkpointer": InMemorySaver()}), thread_of(str(uuid4()))
+    waits = await graph.ainvoke({}, thread, context=context)
+    pairs = waits["__interrupt__"][0].value["pairs"]
+    assert len(pairs) >= 20
+    choices = {one["key"]: "1" if "booked" in one["1"] else "2" for one in pairs}
+    ended = await graph.ainvoke(Command(resume=choices), thread, context=context)
+    with Store.open(tmp_path / "store", read_only=True) as store:
+        kept = step(store, ended["run"], "remedy") or {}
+    assert (kept["verdict"], kept["level"]) == ("better, people agree", "P")
