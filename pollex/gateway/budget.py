@@ -46,12 +46,8 @@ class StageUsage:
         return price.cost(self.prompt, self.completion) - price.discount * price.cost(*self.batched)
 
     def __iadd__(self, other: StageUsage) -> StageUsage:
-        self.asked += other.asked
-        self.sent += other.sent
-        self.known += other.known
-        self.prompt += other.prompt
-        self.completion += other.completion
-        self.uncounted += other.uncounted
+        for name in ("asked", "sent", "known", "prompt", "completion", "uncounted"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.batched = (self.batched[0] + other.batched[0], self.batched[1] + other.batched[1])
         self.outcomes += other.outcomes
         return self

@@ -19,10 +19,9 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.langchain import ChatModel
 from pollex.gateway.ledger import LEASE, Ledger, StoredCall
 from pollex.gateway.limiter import Limiter
-from pollex.gateway.outage import Outage
 from pollex.gateway.outcomes import ContextExceeded, Failed, Kind, Malformed, Outcome, Usage
 from pollex.gateway.responses import HttpFault, read
-from pollex.gateway.retries import CircuitBreaker, RetryPolicy
+from pollex.gateway.retries import CircuitBreaker, Outage, RetryPolicy
 from pollex.gateway.session import Session, SharedCall
 from pollex.gateway.tokens import prompt_ceiling, prompt_estimate
 from pollex.gateway.transport import connect

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass, field
 
 from pollex.gateway.limiter import Limiter
-from pollex.gateway.outage import Outage
 from pollex.gateway.outcomes import Outcome
+from pollex.gateway.retries import Outage
 from pollex.gateway.transport import Wire
 
 

@@ -1,7 +1,8 @@
 """Calibration of probabilities: smECE, and reliability diagrams.
 
 Source: Błasiok and Nakkiran 2024, "Smooth ECE: Principled Reliability Diagrams via Kernel Smoothing",
-arXiv:2309.12236; the error is computed by the authors' package.
+arXiv:2309.12236; the error is computed by relplot, the authors' package, without its half that draws: imported whole,
+it takes seconds, for matplotlib, which writes a cache of fonts into the home folder.
 
 A question with several answers is looked at one answer against the rest.
 
@@ -12,7 +13,12 @@ too wide where those of a text don't all agree. To a bootstrap an answer that no
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +26,6 @@ from numpy.typing import ArrayLike
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure, resampled, unit_codes, with_interval
-from pollex.measures.smooth_error import smooth_error
 
 SMECE_RESAMPLES = 200
 MESH = 101
@@ -233,3 +238,27 @@ def _bin(probability: Floats, hit: Floats | Bools, text: Ints, part: Ints) -> Bi
     share, texts = float(hit[part].mean()), len(np.unique(text[part]))
     low, high = wilson(share, texts)
     return Bin(float(probability[part].mean()), Figure(share, float(low), float(high), len(part), units=texts))
+
+
+_PACKAGE = "relplot"
+
+
+def smooth_error(probability: Any, hit: Any, *, return_width: bool = False) -> Any:
+    """Compute smECE of probabilities `[judgment]` and hits `[judgment]`; with the kernel's width where asked for."""
+    return _metrics().smECE(probability, hit, return_width=return_width)
+
+
+@cache
+def _metrics() -> ModuleType:
+    """Import `relplot.metrics` without executing the package `relplot` itself."""
+    if _PACKAGE in sys.modules:
+        return import_module(f"{_PACKAGE}.metrics")
+    spec = find_spec(_PACKAGE)
+    if spec is None:
+        raise ModuleNotFoundError(f"No module named {_PACKAGE!r}")
+    sys.modules[_PACKAGE] = module_from_spec(spec)
+    try:
+        return import_module(f"{_PACKAGE}.metrics")  # scipy comes with it
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == _PACKAGE]:
+            del sys.modules[name]

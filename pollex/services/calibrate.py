@@ -122,11 +122,6 @@ class FittedCalibrator(Shown):
     def faults(self) -> tuple[Fault, ...]:
         return self.tables.faults
 
-    @property
-    def complete(self) -> bool:
-        """Whether every row was used."""
-        return not any(fault.left_out for fault in self.faults)
-
     def told(self, next_command: str = "") -> Told:
         """Yield the tables read, the model chosen, and the next command."""
         yield from self.tables.told()
@@ -170,11 +165,6 @@ class Predicted(Result):
     def support(self) -> Support | None:
         """Whether there were enough labels to call it calibrated; None if unknown."""
         return None if self.labels is None else support(self.labels)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row was used."""
-        return not any(fault.left_out for fault in self.faults)
 
     def told(self) -> Told:
         """Yield warnings, and what was written."""

@@ -43,11 +43,6 @@ class CalibrationReport(Result):
     def faults(self) -> tuple[Fault, ...]:
         return self.data.faults
 
-    @property
-    def complete(self) -> bool:
-        """Whether every row was used."""
-        return not any(fault.left_out for fault in self.faults)
-
     def told(self) -> Told:
         """Yield the comparison with simpler models, and where the page is."""
         yield from self.tables.told()

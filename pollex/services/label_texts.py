@@ -55,11 +55,6 @@ class NextTexts(Shown):
     def records(self) -> Iterable[dict[str, Any]]:
         return self.rows
 
-    @property
-    def complete(self) -> bool:
-        """Whether nothing was left out."""
-        return not any(fault.left_out for fault in self.faults)
-
     def told(self) -> Told:
         """Yield the texts to label next, and whom to ask."""
         yield from notes_told(self.faults)

@@ -36,7 +36,7 @@ class Result(ABC):
     @property
     def complete(self) -> bool:
         """Whether every row and conversation was processed."""
-        return True
+        return not any(fault.left_out for fault in getattr(self, "faults", ()))
 
     @abstractmethod
     def told(self, *given: Any, **asked: Any) -> Told:

@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 
 from pollex.measures.intervals import Figure, interval_bounds, with_interval
-from pollex.measures.reliability import MOST_BINS, bin_predictions, reliability, smece, smoothed, wilson
-from pollex.measures.smooth_error import smooth_error
+from pollex.measures.reliability import (
+    MOST_BINS,
+    bin_predictions,
+    reliability,
+    smece,
+    smooth_error,
+    smoothed,
+    wilson,
+)
 
 
 def drawn(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
