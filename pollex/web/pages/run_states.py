@@ -26,6 +26,8 @@ from pollex.web.words import resumed
 
 LONGEST = 4000
 """Characters of a value that a page shows; the whole state is JSON at an address of its own."""
+EDITED = ("deduplicate", "review_pool", "select")
+"""Nodes at which a page has the pool to edit; a fork with one after any other does the same as at one of these."""
 NEW = 3
 """Empty rows for rubrics of one's own."""
 
@@ -106,7 +108,7 @@ def _changes(site: Site, run: Run) -> list[NodeChange]:
         changed = {key: told(value) for key, value in state.items() if before.get(key) != value}
         for node in nodes:
             if not node.startswith("__"):
-                pool = state.get("kept", []) if run.command == "learn" else []
+                pool = state["kept"] if run.command == "learn" and node in EDITED else []
                 found.pop(node, None)
                 found[node] = NodeChange(node, changed, pool, state)
         before = state
