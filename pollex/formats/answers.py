@@ -160,7 +160,6 @@ def _columns(scales: Sequence[Scale], question: Ints, option: Floats) -> Ints:
 
 
 def _strangers(records: Records, cells: _Cells, known: Collection[str] | None) -> list[Fault]:
-    """Report rows with unknown texts, questions or options."""
     nameless = cells.text < 0
     alien = np.array([known is not None and name not in known for name in records.question], dtype=bool)
     option = (cells.question >= 0) & (cells.column < 0)
@@ -212,7 +211,6 @@ def _faulty(records: Records, what: str, which: Bools) -> list[Fault]:
 def _whole(
     records: Records, texts: Sequence[str], X: Floats, scales: tuple[Scale, ...], faults: list[Fault]
 ) -> AnswerTable:
-    """Return the table without the texts that have no answer left."""
     keep: Bools = np.asarray(~np.isnan(X).all(axis=1))
     kept = tuple(text for text, whole in zip(texts, keep.tolist(), strict=True) if whole)
     if not kept:

@@ -106,7 +106,6 @@ def _cells(source: str, number: int, text: str, delimiter: str) -> list[str]:
 
 
 def _cell(delimiter: str) -> re.Pattern[str]:
-    """Compile a pattern for a quoted or plain cell, and the delimiter or end."""
     return re.compile(rf'(?:"([^"]*(?:""[^"]*)*)"|([^"{delimiter}]*))({delimiter}|\Z)')
 
 

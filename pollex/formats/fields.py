@@ -278,7 +278,6 @@ def _is_blank(value: object) -> bool:
 
 
 def _are_words(value: object) -> bool:
-    """Return whether a rating is a word instead of a number."""
     if not isinstance(value, str):
         return isinstance(value, bool)
     try:

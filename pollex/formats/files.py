@@ -161,7 +161,6 @@ def _rows(source: str, path: Path, encoding: str, longest: int | None) -> Iterat
 
 
 def _is_parquet(path: Path) -> bool:
-    """Return whether a file is Parquet, by ending or first bytes."""
     with path.open("rb") as file:
         return file.read(4) == b"PAR1" or FORMATS.get(path.suffix.lower()) == "parquet"
 

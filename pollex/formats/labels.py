@@ -226,7 +226,6 @@ def _folded(value: object) -> str | float:
 
 
 def _key(folded: str | float) -> str:
-    """Return a comparable spelling, the same for 1, 1.0 and "01"."""
     return f"{folded:.17g}" if isinstance(folded, float) else folded
 
 

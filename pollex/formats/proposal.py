@@ -270,7 +270,6 @@ def _share(which: Iterable[bool]) -> float:
 
 
 def _cut(value: Any) -> Any:
-    """Return a value short enough to be kept."""
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)[:200]
     return value[:200] if isinstance(value, str) else value

@@ -292,7 +292,6 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
 
 
 def _require_places(turns: Sequence[TableTurn]) -> None:
-    """Require that all turns of a conversation are numbered, or none."""
     places = [turn.position is None for turn in turns]
     if any(places) and not all(places):
         what = f"{sum(places)} of its {len(places)} turns have no number"

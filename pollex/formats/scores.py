@@ -124,7 +124,6 @@ def _columns(
     *,
     wide: bool = True,
 ) -> dict[str, Sequence[Any]]:
-    """Return the columns of the rows but for the answers, in order; those of rubrics with `wide`."""
     judged = scores.column("judges")
     whose = [rubrics.judge.name] * len(scores)
     if other is not None:

@@ -181,7 +181,6 @@ def _cell(value: Any) -> Any:
 
 @contextmanager
 def _parquet_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
-    """Write rows of plain values as Parquet."""
     with arrays_out(path, columns) as put:
         yield lambda rows: put(*_tables([[row[name] for name in columns] for row in rows], columns))
 
@@ -281,5 +280,4 @@ def _name(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"

@@ -82,7 +82,6 @@ def _says_the_same(score: Score, path: str, value: object) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_likely(path: str) -> bool:
-    """Return whether a column's name looks like feedback."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path).casefold()
     return bool(_LIKELY.search(spaced)) and not _APART.search(spaced)
 

@@ -11,9 +11,8 @@ from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, moment
 from pollex.formats.assembly.thumbs import NAMES, folded
 from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, truth
-from pollex.formats.log_shapes.parts import attached, call_of, result_beside, text_of, written
 from pollex.formats.log_shapes.payloads import opened
-from pollex.formats.log_shapes.turns import role_of
+from pollex.formats.log_shapes.turns import attached, call_of, result_beside, role_of, text_of, written
 
 
 def read_langflow(fields: Fields) -> Iterator[Piece]:
@@ -184,7 +183,6 @@ def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[Piece]:
 
 
 def _rasa_slot(sender: str, name: str, value: object) -> Iterator[Score]:
-    """Yield the feedback in a slot, by its name."""
     thumb = folded(name.removesuffix("_value")) in NAMES
     if thumb and isinstance(value, str | int | float):
         yield Score("conversation", sender, value, name=name.removesuffix("_value"))
@@ -301,7 +299,6 @@ CUSTOMERS = frozenset(("user", "lead", "contact", "end-user", "end_user"))
 
 
 def _without_html(body: object) -> str:
-    """Convert HTML to plain text."""
     marked = _TAG.sub("", _BREAK.sub("\n", _IMAGE.sub("[image]", str(body or ""))))
     return "\n".join(line.strip() for line in html.unescape(marked).splitlines() if line.strip())
 
@@ -375,7 +372,6 @@ def read_zendesk_comment(fields: Fields) -> Iterator[Piece]:
 
 
 def _zendesk_said(id_: str, key: str | None, comment: Mapping[str, object], customer: bool) -> Iterator[Message]:
-    """Yield the message of a public comment."""
     body = str(comment.get("plain_body") or "") or _without_html(comment.get("html_body") or comment.get("body"))
     words = "\n".join(filter(None, [body.strip(), *attached(comment.get("attachments"))]))
     if words and (comment.get("public") is None or truth(comment["public"])):

@@ -13,9 +13,8 @@ from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, Talk, moment
 from pollex.formats.labels import as_number
 from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, truth
-from pollex.formats.log_shapes.parts import attached, call_of, text_of, written
 from pollex.formats.log_shapes.payloads import opened, system_of
-from pollex.formats.log_shapes.turns import role_of, turns_in
+from pollex.formats.log_shapes.turns import attached, call_of, role_of, text_of, turns_in, written
 
 _CHATGPT_WORDS = ("text", "multimodal_text")
 
@@ -90,7 +89,6 @@ def read_open_webui_chat(fields: Fields) -> Iterator[Piece]:
 def _open_webui_chat(
     id_: str, fields: Mapping[str, Any], person: str | None, when: float | None, *, annotated: bool
 ) -> Iterator[Piece]:
-    """Yield the messages of a chat as it was at a moment."""
     inner = opened(fields.get("chat", fields))
     if not isinstance(inner, Mapping):
         raise BadInput("the chat has no messages", remedy="export the feedback with its snapshots, or the chats")
@@ -110,7 +108,6 @@ def _open_webui_chat(
 
 
 def _open_webui_tree(messages: object) -> dict[str, Any]:
-    """Convert a list of messages to a tree with one path."""
     found: dict[str, Any] = {}
     before = None
     for index, message in enumerate(objects(messages)):
@@ -191,7 +188,6 @@ def read_librechat_conversation(fields: Fields) -> Iterator[Piece]:
 
 
 def _librechat_flat(messages: object, parent: str | None) -> Iterator[Mapping[str, Any]]:
-    """Yield the messages of a tree of children, or of a list with parents."""
     waiting = [(message, parent) for message in objects(messages)]
     while waiting:
         message, above = waiting.pop(0)

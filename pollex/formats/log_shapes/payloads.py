@@ -201,7 +201,6 @@ def _as_list(value: object) -> list[Any]:
 
 
 def _system(value: Mapping[str, Any]) -> tuple[Turn, ...]:
-    """Read the system prompt next to the messages: text, parts, or an object."""
     found = next((value[name] for name in SYSTEM_NAMES if value.get(name)), None)
     if isinstance(found, Mapping):
         found = found.get("parts", found.get("text", found.get("content")))

@@ -12,9 +12,16 @@ from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import moment
 from pollex.formats.fields import OWNER_NAMES
 from pollex.formats.log_shapes.exports import Fields
-from pollex.formats.log_shapes.parts import text_of
 from pollex.formats.log_shapes.payloads import REPLIES, answer_in, asked, opened, system_of
-from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, is_list_of_turns, role_of, turns_in, turns_of
+from pollex.formats.log_shapes.turns import (
+    ROLE_NAMES,
+    TEXT_NAMES,
+    is_list_of_turns,
+    role_of,
+    text_of,
+    turns_in,
+    turns_of,
+)
 from pollex.text import printable
 
 NAMES = ("messages", "turns", "dialogue", "dialog", "chat", "transcript", "conversation")

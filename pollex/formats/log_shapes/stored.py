@@ -218,7 +218,6 @@ def _is_scout_scored(score: object) -> bool:
 
 
 def _scout_scores(fields: Fields) -> dict[str, Any]:
-    """Return the score columns by name."""
     found = {
         k.removeprefix("score_"): v for k, v in fields.items() if k.startswith("score_") and k != "score_explanation"
     }

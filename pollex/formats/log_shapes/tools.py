@@ -72,7 +72,6 @@ def _all_in(fields: Fields, sign: tuple[str, ...]) -> bool:
 
 
 def _thumb(names: Mapping[str, str], fields: Fields) -> Iterator[Score]:
-    """Yield the thumb or the comment of a row whose fields have these names."""
     found = {part: _filled(fields, name) for part, name in names.items()}
     target: Target = next(target for target in get_args(Target) if target in names)
     value = found.get("stars", found.get("value"))

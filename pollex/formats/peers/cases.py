@@ -83,7 +83,6 @@ class CaseSheet(NamedTuple):
 
 
 def _json_lines(rows: Iterable[Any]) -> str:
-    """Write one JSON value a line."""
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
@@ -98,12 +97,10 @@ def _lines(sheet: CaseSheet) -> dict[str, str]:
 
 
 def _inspect(sheet: CaseSheet) -> dict[str, str]:
-    """Write a task with a model-graded scorer, and its dataset of chat messages."""
     return {"pollex_cases.py": _code("inspect", sheet.model), **_lines(sheet)}
 
 
 def _langsmith(sheet: CaseSheet) -> dict[str, str]:
-    """Write an evaluator with a result a rubric, and the examples of a dataset."""
     return {
         "pollex_cases.py": _code("langsmith", sheet.model),
         "examples.jsonl": _json_lines(map(_example, sheet.cases)),
@@ -116,7 +113,6 @@ def _example(case: Case) -> dict[str, Any]:
 
 
 def _mlflow(sheet: CaseSheet) -> dict[str, str]:
-    """Write a dataset with inputs and guidelines, and the code that runs it."""
     return {"pollex_cases.py": _code("mlflow", sheet.model), "cases.jsonl": _json_lines(map(_row, sheet.cases))}
 
 
@@ -140,7 +136,6 @@ tests: file://tests.jsonl
 
 
 def _promptfoo(sheet: CaseSheet) -> dict[str, str]:
-    """Write configuration, chat prompt, and one test a case."""
     return {
         "promptfooconfig.yaml": CONFIG.format(about=ABOUT.replace(":", ","), judge=f"openai:chat:{sheet.model}"),
         "chat.txt": "{{messages}}\n",

@@ -92,7 +92,6 @@ def _assertions(stored: Any) -> Found:
 
 
 def _objects(stored: Any) -> Iterator[Mapping[Any, Any]]:
-    """Yield all objects of a document, in order."""
     if isinstance(stored, Mapping):
         yield stored
     for inner in stored.values() if isinstance(stored, Mapping) else stored if isinstance(stored, list) else ():

@@ -79,7 +79,6 @@ def _autorubric(sheet: Sheet) -> dict[str, str]:
 
 
 def _langfuse(sheet: Sheet) -> dict[str, str]:
-    """Write an evaluator a rubric, and score configurations for scores from outside."""
     about = " ".join([*sheet.header, TARGETS["langfuse"].netsat.removeprefix("CANNOT: ")])
     evaluators = [_evaluator(sheet, item) for item in sheet.items]
     return {

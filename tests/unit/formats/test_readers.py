@@ -12,9 +12,8 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
-from pollex.formats.log_shapes.parts import text_of
 from pollex.formats.log_shapes.readers import READERS, Reader, reader_of
-from pollex.formats.log_shapes.turns import role_of, turns_in
+from pollex.formats.log_shapes.turns import role_of, text_of, turns_in
 from pollex.formats.read_logs import read_logs
 
 EXAMPLES = json.loads(Path(__file__).with_name("examples.json").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""The AI SDK of Vercel: chats, and message and vote tables of its template."""
+"""Rows under usual names: chats as the AI SDK of Vercel keeps them, and thumbs in a file of their own."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from pollex.conversations.conversation import Turn
-from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, Talk, moment
+from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, Talk, Target, moment
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES
 from pollex.formats.labels import as_number, is_usual
 from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text, truth
-from pollex.formats.log_shapes.parts import attached
 from pollex.formats.log_shapes.payloads import opened
-from pollex.formats.log_shapes.readers import NAMES
-from pollex.formats.log_shapes.turns import turns_in
+from pollex.formats.log_shapes.readers import NAMES, TIME_NAMES
+from pollex.formats.log_shapes.turns import attached, turns_in
 
 OWNERS = frozenset(OWNER_NAMES)
 THUMBS = (*LABEL_NAMES, *RATING_NAMES)
@@ -57,7 +56,6 @@ def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
 
 
 def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[Score]:
-    """Yield the thumb in a message, or in its metadata."""
     given, value, key = _given(message), _value(message), text(message.get("id"))
     if isinstance(value, str | int | float) and value != "" and key:
         tags = given.get("tags") or given.get("reason")
@@ -79,7 +77,6 @@ def _given(message: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _id(fields: Fields) -> str:
-    """Return the chat's id, or a hash of what it holds."""
     held = json.dumps(fields, sort_keys=True, ensure_ascii=True)
     return text(fields.get("id")) or text(fields.get("chatId")) or "sha256-" + sha256(held.encode()).hexdigest()[:16]
 
@@ -112,3 +109,30 @@ def is_stored(fields: Fields) -> bool:
     if "id" in messages[0] and "id" in fields:
         return True
     return any(is_usual(value) or as_number(value) for message in messages if (value := _value(message)) is not None)
+
+
+MESSAGE_NAMES = ("message_id", "messageId", "msg_id")
+VALUE_NAMES = (*LABEL_NAMES, *RATING_NAMES, "isUpvoted", "score", "value")
+COMMENT_NAMES = ("comment", "reason", "comments")
+PERSON_NAMES = ("user_id", "userId", "user", "annotator", "judge")
+KNOWN = frozenset(
+    (*OWNER_NAMES, *MESSAGE_NAMES, *VALUE_NAMES, *COMMENT_NAMES, *PERSON_NAMES, *TIME_NAMES, "id", "_id", "updated_at")
+)
+
+
+def read_votes(fields: Fields) -> Iterator[Piece]:
+    owner, message, value, comment, person, when = (
+        next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
+        for names in (OWNER_NAMES, MESSAGE_NAMES, VALUE_NAMES, COMMENT_NAMES, PERSON_NAMES, TIME_NAMES)
+    )
+    named, key = text(owner), text(message)
+    if value is not None and (named or key):
+        target: Target = "conversation" if named else "message"
+        by, owned = text(person), named or key or ""
+        yield Score(target, owned, value, comment=comment, person=by, at=moment(when), message=key)
+
+
+def is_vote(fields: Fields) -> bool:
+    """Return whether a row has an id and a value, and no field that might hold words of a conversation."""
+    named = any(name in fields for name in (*OWNER_NAMES, *MESSAGE_NAMES))
+    return named and any(name in fields for name in VALUE_NAMES) and fields.keys() <= KNOWN
