@@ -93,17 +93,17 @@ def is_edited(rubric: ChosenRubric) -> bool:
     return rubric.text != rubric.written
 
 
-def list_rubrics(path: Path) -> EditedSet:
+def list_rubrics(rubrics: Path) -> EditedSet:
     """Read a rubric set with what people edited.
 
     Raises:
         BadRubrics: The set or its edits can't be read.
     """
-    return EditedSet(path, RubricSet.load(path, arrays=False))
+    return EditedSet(rubrics, RubricSet.load(rubrics, arrays=False))
 
 
 def add_rubric(
-    path: Path, text: str, polarity: Polarity, *, note: str = "", progress: Progress | None = None
+    rubrics: Path, text: str, polarity: Polarity, *, note: str = "", progress: Progress | None = None
 ) -> EditedSet:
     """Add a rubric in a person's words.
 
@@ -114,31 +114,31 @@ def add_rubric(
 
     def added(entries: Sequence[Entry]) -> list[Entry]:
         if any(entry.name == new.name for entry in entries):
-            raise WrongUse(f"the set has this rubric already: {new.name}", where=str(path), remedy="reword that one")
+            raise WrongUse(f"the set has this rubric already: {new.name}", where=str(rubrics), remedy="reword that one")
         return [*entries, new.model_copy(update={"id": new.name})]
 
-    return _written(path, added, new.name, progress)
+    return _written(rubrics, added, new.name, progress)
 
 
-def remove_rubric(path: Path, rubric: str, *, progress: Progress | None = None) -> EditedSet:
+def remove_rubric(rubrics: Path, rubric: str, *, progress: Progress | None = None) -> EditedSet:
     """Take a rubric out of a set.
 
     Raises:
         WrongUse: The set has no such rubric, or no other.
     """
-    id_ = _found(path, rubric)
+    id_ = _found(rubrics, rubric)
 
     def left(entries: Sequence[Entry]) -> list[Entry]:
         rest = [entry for entry in entries if entry.name != id_]
         if not any(entry.on for entry in rest):
-            raise WrongUse("it is the only active rubric", where=str(path), remedy="add another one first")
+            raise WrongUse("it is the only active rubric", where=str(rubrics), remedy="add another one first")
         return rest
 
-    return _written(path, left, id_, progress)
+    return _written(rubrics, left, id_, progress)
 
 
 def reword_rubric(
-    path: Path,
+    rubrics: Path,
     rubric: str,
     text: str,
     *,
@@ -156,14 +156,14 @@ def reword_rubric(
     Raises:
         WrongUse: The set has no such rubric, or there are no words.
     """
-    id_, words = _found(path, rubric), _worded(text)
+    id_, words = _found(rubrics, rubric), _worded(text)
     changes: dict[str, Any] = {"text": words} | ({} if note is None else {"note": note})
     changes |= {"judge_anew": True} if judge_anew else {}
 
     def worded(entries: Sequence[Entry]) -> list[Entry]:
         return [entry.model_copy(update=changes) if entry.name == id_ else entry for entry in entries]
 
-    found = _written(path, worded, id_, progress)
+    found = _written(rubrics, worded, id_, progress)
     return replace(found, judged=_judged(found, store))
 
 

@@ -241,7 +241,7 @@ class NodeState(Result):
         return self.state
 
 
-def trace_state(run: RunOptions, name: str, node: str) -> NodeState:
+def trace_state(run: RunOptions, name: str, state: str) -> NodeState:
     """Return the state of a run after a node, as its last checkpoint there has it.
 
     Raises:
@@ -251,12 +251,10 @@ def trace_state(run: RunOptions, name: str, node: str) -> NodeState:
 
     with Store.open(run.store, read_only=True) as store:
         found = find_run(store, name)
-        return NodeState(found.id, node, complete(state_after(store, found, node)))
+        return NodeState(found.id, state, complete(state_after(store, found, state)))
 
 
-def trace_conversation(
-    run: RunOptions, name: str, conversation_id: str, *, reveal: bool = False
-) -> ConversationHistory:
+def trace_conversation(run: RunOptions, name: str, conversation: str, *, reveal: bool = False) -> ConversationHistory:
     """Return everything that happened to one conversation in a run.
 
     Args:
@@ -264,8 +262,8 @@ def trace_conversation(
     """
     with Store.open(run.store, read_only=True) as store:
         found = find_run(store, name)
-        trace = conversation_trace(store, found.id, writable(conversation_id))
-        originals = originals_of(store, writable(conversation_id)) if reveal else {}
+        trace = conversation_trace(store, found.id, writable(conversation))
+        originals = originals_of(store, writable(conversation)) if reveal else {}
         return ConversationHistory(found.id, trace, questions_of(store, found), originals)
 
 

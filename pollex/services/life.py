@@ -158,11 +158,7 @@ class RubricLife(Result):
 
 def family(rubric: Rubric | Mapping[str, Any]) -> str:
     """Return what a rubric is known by in every set."""
-    given = (
-        rubric
-        if isinstance(rubric, Mapping)
-        else {name: getattr(rubric, name) for name in ("id", "polarity", "source")}
-    )
+    given = _facts_of(rubric)
     source = str(given.get("source", ""))
     name = family_of(source)
     known = name if name != source or (is_built_in(source) and ":" in source and len(source) <= 60) else given["id"]

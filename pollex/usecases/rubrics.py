@@ -37,10 +37,6 @@ class Edited:
 
     rubrics: Path = place()
 
-    def as_path(self, crew: Crew) -> Path:
-        """Return the file of the set."""
-        return self.rubrics
-
 
 @use_case("rubrics list")
 class ListRubrics(Edited, UseCase["EditedSet"]):

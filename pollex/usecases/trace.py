@@ -36,11 +36,3 @@ class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
         if self.state is not None:
             return self.call("history.trace_state", crew)
         return self.call("history.trace_run" if self.conversation is None else "history.trace_conversation", crew)
-
-    def as_node(self, crew: Crew) -> str | None:
-        """Return the node."""
-        return self.state
-
-    def as_conversation_id(self, crew: Crew) -> str | None:
-        """Return the conversation."""
-        return self.conversation

@@ -112,28 +112,21 @@ def bands(lens: Lens) -> list[Band]:
     rows = usable(lens)
     p, up = lens.probability[rows], lens.label[rows] == 1
     place = np.minimum((p * BANDS).astype(int), BANDS - 1)
-    return [
-        Band(n / BANDS, (n + 1) / BANDS, float(p[place == n].mean()), share_of(int(up[place == n].sum()), int(inside)))
-        for n in range(BANDS)
-        if (inside := (place == n).sum())
-    ]
+    return [_band(n / BANDS, (n + 1) / BANDS, p[place == n], up[place == n]) for n in np.unique(place).tolist()]
 
 
 def score_bands(lens: Lens) -> list[Band]:
     """Return at most ten bands of NetSAT with about as many labeled conversations each, the lowest first."""
-    rows = usable(lens)
-    netsat, p, up = lens.netsat[rows], lens.probability[rows], lens.label[rows] == 1
+    known = usable(lens)
+    netsat, p, up = lens.netsat[known], lens.probability[known], lens.label[known] == 1
     edges = np.unique(np.quantile(netsat, np.linspace(0, 1, BANDS + 1)))
     place = np.searchsorted(edges[1:-1], netsat, side="right")
-    return [
-        Band(
-            float(netsat[place == n].min()),
-            float(netsat[place == n].max()),
-            float(p[place == n].mean()),
-            share_of(int(up[place == n].sum()), int((place == n).sum())),
-        )
-        for n in np.unique(place).tolist()
-    ]
+    inside = [place == n for n in np.unique(place).tolist()]
+    return [_band(float(netsat[rows].min()), float(netsat[rows].max()), p[rows], up[rows]) for rows in inside]
+
+
+def _band(low: float, high: float, p: Floats, up: Bools) -> Band:
+    return Band(low, high, float(p.mean()), share_of(int(up.sum()), len(up)))
 
 
 def tails(lens: Lens) -> list[Tail]:

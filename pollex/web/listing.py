@@ -114,19 +114,12 @@ class Row:
     @classmethod
     def of(cls, lens: Lens, row: int, number: int) -> Row:
         """Return a row of a run as the one with a number in a list."""
-        return cls(
-            number=number,
-            id=lens.ids[row],
-            opening=lens.openings[row],
-            turns=int(lens.turns[row]),
-            thumb=int(lens.label[row]),
-            predicted=int(lens.predicted[row]),
-            decided=int(lens.decided[row]),
-            certain=int(lens.certain[row]),
-            netsat=float(lens.netsat[row]),
-            probability=float(lens.probability[row]),
-            failed=int(lens.failed[row]),
-        )
+        figures = (getattr(lens, name)[row].item() for name in ROW)
+        return cls(number, lens.ids[row], lens.openings[row], *figures)
+
+
+ROW = ("turns", "label", "predicted", "decided", "certain", "netsat", "probability", "failed")
+"""Columns of a row's figures, in their order."""
 
 
 @dataclass(frozen=True, eq=False)

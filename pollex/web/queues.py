@@ -139,9 +139,12 @@ def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> tup
     place = preferred if lot is None else lot
     assert place is not None
     how = RANDOM if lot is not None else queue.kind if chosen is None else CHOSEN
+    return _leased(queue, lens.hashes[place], lens.ids[place], annotator, how), passed
+
+
+def _leased(queue: QueueRow, text: str, conversation: str, annotator: str, how: str) -> LeaseRow:
     until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
-    id_, text = secrets.token_hex(8), lens.hashes[place]
-    return LeaseRow(id_, queue.id, text, lens.ids[place], annotator, how, now(), until), passed
+    return LeaseRow(secrets.token_hex(8), queue.id, text, conversation, annotator, how, now(), until)
 
 
 def _draw(
@@ -184,9 +187,7 @@ def _repeat(store: Store, queue: QueueRow, annotator: str, rng: np.random.Genera
     if not left:
         return None
     row = left[int(rng.integers(len(left)))]
-    until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
-    id_ = secrets.token_hex(8)
-    return LeaseRow(id_, queue.id, row["text_hash"], row["conversation"], annotator, "repeat", now(), until)
+    return _leased(queue, row["text_hash"], row["conversation"], annotator, "repeat")
 
 
 def _chosen(store: Store, queue: QueueRow, lens: Lens) -> list[int]:
