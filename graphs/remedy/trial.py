@@ -74,6 +74,7 @@ class RemedyWork(BatchWork):
     """The resources of `remedy`.
 
     Attributes:
+        tools: Functions by the names of tools whose calls the log lacks.
         make_trial: Makes a trial of a name and changes of the prompt.
         propose: Returns changes that are worth a try, and those that were refused, with the reason.
         edits: Changes that the user gave; empty: they are proposed.
@@ -88,6 +89,7 @@ class RemedyWork(BatchWork):
     assistant: Assistant
     judge: ReplyJudge
     second: SecondReader | None
+    tools: Mapping[str, Callable[..., Any]]
     make_trial: Callable[[str, Sequence[Any]], Trial]
     propose: Callable[[Trial], Any]
     edits: Sequence[Any]
@@ -170,7 +172,7 @@ async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantRep
     about = context.conversation.id
     if (kept := live.kept.get(request.key, {}).get(about)) is not None:
         return AssistantReply(**kept) if "text" in kept else NoReply(kept["kind"], kept["detail"])
-    found = await continued(live.assistant, request, context)
+    found = await continued(live.assistant, request, context, live.tools)
     if isinstance(found, AssistantReply):
         told: dict[str, Any] = {"text": found.text, "cost": found.cost, "seconds": found.seconds}
     else:

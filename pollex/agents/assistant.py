@@ -20,6 +20,7 @@ from pollex.gateway.outcomes import Completed
 
 ROUNDS = 8
 """Calls of recorded tools in a row, after which a continuation counts as diverged."""
+NO_TOOLS: Mapping[str, Callable[..., Any]] = {}
 TODO, REPLIES = "todo.jsonl", "replies.jsonl"
 
 
@@ -236,13 +237,22 @@ def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
             raise BadInput(what, where=f"{path}:{number}", remedy=f'write {{"key": …, "{name}": …}}') from error
 
 
-async def continued(assistant: Assistant, request: ReplyRequest, context: ReplyContext) -> AssistantReply | NoReply:
-    """Ask for a reply; calls that the log has get the logged results, any other call ends it as diverged."""
+async def continued(
+    assistant: Assistant,
+    request: ReplyRequest,
+    context: ReplyContext,
+    tools: Mapping[str, Callable[..., Any]] = NO_TOOLS,
+) -> AssistantReply | NoReply:
+    """Ask for a reply; calls that the log has get the logged results, any other call ends it as diverged.
+
+    Args:
+        tools: Functions that answer calls which the log doesn't have, by the tools' names.
+    """
     for _ in range(ROUNDS):
         found = await assistant.reply(request)
         if isinstance(found, NoReply) or not found.calls:
             return found
-        results = [recorded_result(call, context) for call in found.calls]
+        results = [recorded_result(call, context) or await mocked(call, tools) for call in found.calls]
         if None in results:
             unknown = found.calls[results.index(None)]
             return NoReply("diverged", f"the log has no call of {unknown.name} with these arguments")
@@ -253,6 +263,15 @@ async def continued(assistant: Assistant, request: ReplyRequest, context: ReplyC
         said = [*request.messages, {"role": "assistant", "content": found.text, "tool_calls": made}, *told]
         request = replace(request, messages=said)
     return NoReply("diverged", f"more than {ROUNDS} rounds of calls")
+
+
+async def mocked(call: ToolCall, tools: Mapping[str, Callable[..., Any]]) -> str | None:
+    """Return what a function of the user's says in place of a tool; None where there is none, or it fails."""
+    try:
+        found = tools[call.name](**json.loads(call.arguments or "{}"))
+        return str(await found if inspect.isawaitable(found) else found)
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def recorded_result(call: ToolCall, context: ReplyContext) -> str | None:

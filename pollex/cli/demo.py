@@ -9,20 +9,32 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pollex.agents.assistant import assistant_of
 from pollex.cli import printer
 from pollex.cli import session as cli
+from pollex.examples.planted_assistant import OFFER, PROMPT, answer
 from pollex.formats.fields import ReadOptions
 from pollex.gateway.recorded import NotRecorded
 from pollex.rubrics.learning.settings import LearnSettings
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.learn import learn
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.recorded import BUILT_IN, RUBRICS, Recording, options_for, sets_in
+from pollex.services.remedy.assistants import AssistantOptions
+from pollex.services.remedy.run import remedy
+from pollex.services.remedy.sample import RemedyOptions
 from pollex.services.score import score
 from pollex.store.folder import store_option
 from pollex.usecases.serve import ServeStore
 
 if TYPE_CHECKING:
     from pollex.usecases.demo import RunDemo
+
+PLANTED = (
+    "Now a change of the assistant's prompt, proved. This assistant is planted (examples/planted_assistant.py): rules "
+    "and chance in place of a model, so the figures show how a proof goes, and nothing of any model."
+)
+TARGET = "event:fail_no_way"
 
 
 def demo(asked: RunDemo) -> int:
@@ -33,6 +45,8 @@ def demo(asked: RunDemo) -> int:
         if asked.recorded
         else learned_and_scored(out, ModelOptions(), as_json)
     )
+    if asked.remedy:
+        code = max(code, remedied(out, as_json))
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
     click.echo(f"  pollex trace last{store_option(out / '.pollex')}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
@@ -58,6 +72,25 @@ def learned_and_scored(
             score, log, rubrics, out=out / "scores.jsonl", judges=(), reading=reading, run=run, model=model
         )
         return max(learned, printer.run(scoring, as_json=as_json))
+
+
+def remedied(out: Path, as_json: bool) -> int:
+    """Prove a change of a planted assistant's prompt on the sample log, and return the exit code."""
+    target = next(one for one in RubricSet.load(out / RUBRICS, arrays=False).rubrics if one.source == TARGET)
+    for name, text in (("system.md", PROMPT), ("offer.md", PROMPT + OFFER)):
+        (out / name).write_text(text, encoding="utf-8")
+    click.echo(f"\n{PLANTED}\n", err=as_json)
+    options = RemedyOptions(prompt=out / "system.md", target=target.id, edit=(out / "offer.md",))
+    run, assistant = (
+        RunOptions(out / ".pollex", on_interrupt=cli.announce_stop),
+        AssistantOptions(given=assistant_of(answer)),
+    )
+    with as_file(files("pollex.examples")) as examples:
+        bound = partial(
+            remedy, str(examples / "bikes.jsonl"), out / RUBRICS, options, assistant, out=out / "remedy.json"
+        )
+        reading = ReadOptions(group_field="user_id")
+        return printer.run(partial(bound, reading=reading, run=run, model=ModelOptions()), as_json=as_json)
 
 
 def replayed(recording: Recording, out: Path, as_json: bool) -> int:

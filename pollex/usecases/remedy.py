@@ -99,6 +99,8 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     assistant: str | Any | None = opt(
         "MODULE:FUNCTION or graph of yours, or a folder of files.", default=None, metavar="NAME"
     )
+    render: Any = opt("Fills the prompt's template for a conversation; None: left out.", default=None, door="python")
+    tools: Any = opt("Functions by the names of tools whose calls the log lacks.", default=None, door="python")
     out: Path | str | None = opt("Where the result is written (.json).", default=None, typed=Path("remedy.json"))
     keep: tuple[str, ...] = opt("Pattern of lines that no edit may change; repeatable.", default=(), metavar="REGEX")
     any_prompt: bool = opt("Take conversations under another system prompt, too.", default=False, place="rare")
@@ -121,7 +123,8 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         """Return who is asked."""
         from pollex.services.remedy.assistants import named_assistant, of_profiles
 
-        return named_assistant(self.assistant, of_profiles(Path(self.profiles)) if self.profiles else {})
+        tables = of_profiles(Path(self.profiles)) if self.profiles else {}
+        return replace(named_assistant(self.assistant, tables), tools=self.tools or {})
 
     def exit_code(self, result: Any) -> int | None:
         """Return 4 where a change is worse, or not cleared."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -35,12 +36,14 @@ class AssistantOptions:
     """How the assistant is asked, an object of Python, a folder of files, or a model; and who else is.
 
     Attributes:
+        tools: Functions of the user's in place of tools, for calls that the log doesn't have.
         tables: By role: the assistant, where it is a model, the proposer, and the second judge.
     """
 
     given: Assistant | None = None
     files: Path | None = None
     tables: dict[str, RoleTable] = field(default_factory=dict)
+    tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
 def of_profiles(path: Path) -> dict[str, RoleTable]:

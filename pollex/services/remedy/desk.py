@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class Team:
     second: SecondReader | None
     askers: Mapping[str, Asker]
     staffs: Mapping[str, Workers]
+    tools: Mapping[str, Callable[..., Any]]
 
     @property
     def paid(self) -> Workers:
@@ -78,7 +79,7 @@ async def hired(found: Gathered, asked: AssistantOptions, model: ModelOptions, s
             askers[role] = asker_of(staff, table.options, store, found.seed)
         second = await second_reader(askers.get("second"), found.sample.target.rubric, found.rubric_set.judge.scale)
         judge = reply_judge_of(judging.roles.judge)
-        yield Team(judge, assistant_among(asked, askers), second, askers, staffs)
+        yield Team(judge, assistant_among(asked, askers), second, askers, staffs, asked.tools)
 
 
 def assistant_among(asked: AssistantOptions, askers: Mapping[str, Asker]) -> Assistant:
@@ -136,7 +137,7 @@ class RemedyDesk:
             ResumeRefused: The run to resume was started with other settings.
         """
         team, options, edits = self.team, self.options, self.found.edits
-        begun = asdict(options) | {
+        begun = asdict(replace(options, render=None)) | {
             "accept": None,
             "prompt": self.found.prompt.text,
             "edit": [e.new.text for e in edits],
@@ -155,6 +156,7 @@ class RemedyDesk:
                 judge=team.judge,
                 assistant=team.assistant,
                 second=team.second,
+                tools=team.tools,
                 make_trial=self.trials.make,
                 propose=self.propose,
                 edits=edits,

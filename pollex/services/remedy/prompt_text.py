@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from pollex.conversations.conversation import Conversation
 from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import UNREADABLE, BadInput, WrongUse
 
@@ -99,14 +100,22 @@ class PromptText:
 
 
 def rendered_for(
-    context: ReplyContext, prompt: PromptText, *, any_prompt: bool = False, made_from: PromptText | None = None
+    context: ReplyContext,
+    prompt: PromptText,
+    *,
+    any_prompt: bool = False,
+    made_from: PromptText | None = None,
+    render: Callable[[str, Conversation], str | None] | None = None,
 ) -> str | None:
     """Return the prompt with a conversation's values, from its system turn or its metadata; None where they miss.
 
     Args:
         any_prompt: Whether a system turn that another prompt made is passed over: values are the metadata's then.
         made_from: The prompt that made the logged system turn; None: this one.
+        render: A function of the user's that does it.
     """
+    if render is not None:
+        return render(prompt.text, context.conversation)
     metadata = context.conversation.metadata
     known = {name: str(value) for name, value in metadata.items() if isinstance(value, str | int | float)}
     system = next((turn.content for turn in context.conversation.turns if turn.role == "system"), None)

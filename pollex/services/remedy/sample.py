@@ -43,6 +43,7 @@ class RemedyOptions:
         candidates, finalists: Proposals that are tried, and that are proven.
         accept: Names of the proposals to try, or `all`; None: a person is waited for.
         people: Pairs that people are asked to compare.
+        render: Fills a prompt's template for a conversation; None: from its system turn or metadata.
         back: Turns of the assistant before the one where a failure shows.
     """
 
@@ -58,6 +59,7 @@ class RemedyOptions:
     people: int = 0
     back: int = 0
     seed: int = 0
+    render: Callable[[str, Conversation], str | None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +158,7 @@ def sampled(
         one.conversation.id
         for contexts in strata.values()
         for one in contexts
-        if rendered_for(one, prompt, any_prompt=options.any_prompt) is None
+        if rendered_for(one, prompt, any_prompt=options.any_prompt, render=options.render) is None
     }
     enough = len(strata[FAILING]) >= FEW_DATA
     return RemedySample(

@@ -110,7 +110,9 @@ class Trials:
 
     def rendered(self, prompt: PromptText, context: ReplyContext) -> str:
         """Return a prompt with the values of a conversation; contexts without them were left out."""
-        found = rendered_for(context, prompt, any_prompt=self.options.any_prompt, made_from=self.prompt)
+        found = rendered_for(
+            context, prompt, any_prompt=self.options.any_prompt, made_from=self.prompt, render=self.options.render
+        )
         assert found is not None, "others were left out"
         return found
 

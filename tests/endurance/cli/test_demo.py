@@ -38,3 +38,16 @@ def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Pa
         "scores.html",
         ".pollex",
     }
+
+
+def test_the_demo_proves_a_change_of_a_planted_assistants_prompt_and_says_that_it_is_planted(
+    pollex: Pollex, tmp_path: Path
+) -> None:
+    ended = pollex("demo", "--remedy", "--json")
+    assert ended.code == 0, ended.err
+    assert "This assistant is planted" in ended.err
+    assert "nothing of any model" in ended.err
+    found = ended.last
+    assert (found["verdict"], found["level"]) == ("judged better", "R")
+    assert "-" not in {line[:1] for line in found["edits"][0]["diff"].splitlines()[2:]}
+    assert (tmp_path / "pollex-demo" / "remedy.html").exists()

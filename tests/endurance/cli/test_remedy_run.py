@@ -368,6 +368,30 @@ async def test_calls_of_tools_get_what_was_logged_and_any_other_ends_as_diverged
     other = await continued(CallableAssistant(calling), replace(request, system="other"), context)
     assert isinstance(other, NoReply)
     assert other.kind == "diverged"
+    mocks = {"find": lambda people: f"free for {people}"}
+    found = await continued(CallableAssistant(calling), replace(request, system="other"), context, mocks)
+    assert found == AssistantReply("It is free for 3.")
+
+
+def test_a_function_fills_the_prompts_template_and_leaves_conversations_out(proving: Run, tmp_path: Path) -> None:
+    (tmp_path / "system.md").write_text(f"{PROMPT}It is {{day}}.\n")
+
+    def filled(text: str, conversation: Conversation) -> str | None:
+        return None if conversation.id.endswith("6") else text.replace("{day}", "Monday")
+
+    found = api.remedy(
+        str(tmp_path / "log.jsonl"),
+        tmp_path / "rubrics.json",
+        group_field="user",
+        prompt=tmp_path / "system.md",
+        target=TARGET,
+        edit=tmp_path / "my.diff",
+        assistant=lambda messages, system: said(system, crc32(f"{system}{messages}".encode())),
+        render=filled,
+        store=tmp_path / "store",
+    )
+    assert found.record["left_out_by_prompt"] == 16
+    assert found.verdict == "judged better"
 
 
 def test_the_page_shows_replies_that_fell_as_text_and_a_run_is_shown_again(
