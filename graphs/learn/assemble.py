@@ -37,6 +37,7 @@ from pollex.rubrics.learning.measured import (
     calibrator_record,
     data_record,
     guarantee,
+    merged_families,
     netsat_of,
     never_came_up,
     signals_beside,
@@ -98,7 +99,8 @@ def assemble(
     unseen = unseen_of(material, fitted, theta, window)
     measured, tested = unseen.conversations, unseen.netsat
     truth, rng, blocks = positives(measured), np.random.default_rng([settings.seed, 2]), block_ids(measured)
-    rubrics = chosen_rubrics(material, selection, training, unseen)
+    reasons = reasons_of(live, chosen)
+    rubrics = chosen_rubrics(material, selection, training, unseen, reasons)
     reader = material.by_model and bool(live.extractions)
     notes = [
         *(yielded(live.extractions, chosen) if reader else ()),
@@ -132,7 +134,7 @@ def assemble(
         baselines=tuple(plain.baselines(truth, tested, rng)),
         notes=tuple(notes),
         dropped=tuple(dropped_rubrics(material, selection)),
-        reasons=reasons_of(live, chosen),
+        reasons=reasons,
         rubrics_digest=digest_of(chosen),
         calibrator=calibrator,
         segments=segments_of(training, measured),
@@ -148,14 +150,19 @@ def assemble(
 
 
 def chosen_rubrics(
-    material: Material, selection: dict[str, Any], training: Sequence[Conversation], unseen: Unseen
+    material: Material,
+    selection: dict[str, Any],
+    training: Sequence[Conversation],
+    unseen: Unseen,
+    reasons: Sequence[Reason],
 ) -> tuple[ChosenRubric, ...]:
     """Return the chosen rubrics with what is known of each."""
     table, chosen = material.table, material.chosen
     by = {r.id: judged_by(r, model=material.by_model and not r.answered_by) for r in chosen}
     worths, alone = worths_of(chosen, unseen), alone_by_id(material, training, by)
     beside, standings = signals_beside(chosen, unseen), standings_of(material, selection, training)
-    families, asked_when = selection.get("families", {}), material.judge_record.scale == "occasion"
+    merged = {} if material.by_evidence else merged_families(material, training, reasons)
+    families, asked_when = selection.get("families") or merged, material.judge_record.scale == "occasion"
     twin_of = {} if material.by_evidence else twins(chosen, table.matrix(training, chosen)[0])  # families join them
     return tuple(
         ChosenRubric(

@@ -80,7 +80,7 @@ class Member(Record):
     """A narrower or near form of a rubric, which isn't in the set by itself.
 
     Attributes:
-        among: Conversations of the family's `n` in which it holds.
+        among: Conversations of the family's `n` in which it holds; where a model merged it, that its reasons are of.
         quote: Of one of them; None in sets of before.
     """
 

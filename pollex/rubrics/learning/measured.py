@@ -25,6 +25,7 @@ from pollex.rubrics.learning.crossfit import cross_fit
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.learning.thumbs import grades_of
+from pollex.rubrics.learning.weigh import member_of
 from pollex.rubrics.records import (
     Alone,
     CalibratorRecord,
@@ -39,7 +40,7 @@ from pollex.rubrics.records import (
     StandingRecord,
     Worth,
 )
-from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.rubric import Reason, Rubric
 from pollex.rubrics.thumb_model import Floats
 from pollex.rubrics.worth import share_of, signal_share, worth_of
 from pollex.selection.guarantee import guaranteed_window
@@ -169,6 +170,26 @@ def standings_of(
     adjusted = holm(one_sided(material.table.held(asked, chosen), up, sat)).tolist()
     by: Literal["all", "held-out"] = "all" if given else "held-out"
     return {r.id: StandingRecord(p=p, n=len(up), by=by) for r, p in zip(chosen, adjusted, strict=True)}
+
+
+def merged_families(
+    material: Material, training: Sequence[Conversation], reasons: Sequence[Reason]
+) -> dict[str, dict[str, Any]]:
+    """Return the forms that the deduplicator merged into each chosen rubric, by its id, as JSON values.
+
+    Nobody judged these forms: they are counted where the rubric holds, in conversations whose reasons they came from.
+    """
+    pool = {rubric.id: rubric for rubrics in material.pool.values() for rubric in rubrics}
+    place, told = {reason.id: reason.conversation_id for reason in reasons}, {}
+    for rubric, held in zip(material.chosen, material.table.held(training, material.chosen).T, strict=True):
+        here = {c.id for c in compress(training, held)}
+        forms = [pool[id_] for id_, into in material.merged.items() if into == rubric.id]
+        counted = ((len(here & {place.get(id_) for id_ in one.reason_ids}), one) for one in forms)
+        own = [member_of(one, among) for among, one in counted if among and one.polarity == rubric.polarity]
+        members = [one.model_dump(mode="json") for one in sorted(own, key=lambda one: (-one.among, one.id))]
+        if members:
+            told[rubric.id] = {"n": len(here), "members": members}
+    return told
 
 
 def never_came_up(table: GivenAnswers, training: Sequence[Conversation], rubric: Rubric) -> Figure:
