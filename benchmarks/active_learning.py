@@ -116,7 +116,7 @@ def main() -> None:
 
 def read(paths: Sequence[str], embeddings: Path) -> dict[str, Data]:
     """Both logs, each judged by the rubrics of the other."""
-    profile, settings = DomainProfile.neutral(), LearnSettings(resamples=0, test_fraction=0.2)
+    profile, settings = DomainProfile.neutral(), LearnSettings(stability=False, test_fraction=0.2)
     logs = [read_logs(path) for path in paths]
     rubrics = [learned(one, profile, settings, embeddings)[0].rubric_set for one in logs]
     embedder = Embedder(cache=embeddings)

@@ -91,7 +91,7 @@ def of_log(path: Path, halvings: int) -> None:
     grades, n, with_grades = [], 0, any("grade" in one.metadata for one in logs)
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(halvings):
-            settings = LearnSettings(seed=seed, resamples=0)
+            settings = LearnSettings(seed=seed, stability=False)
             own = replace(logs, label_field="grade" if with_grades and seed == halvings - 1 else "")
             with without_network():
                 before, first = timed(

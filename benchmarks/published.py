@@ -86,7 +86,7 @@ def split_figures(
         out=None,
         domain=None,
         rubrics_from=None,
-        settings=LearnSettings(test_fraction=0.0, minimum=2, resamples=0),
+        settings=LearnSettings(test_fraction=0.0, minimum=2, stability=False),
         reading=ReadOptions(),
         run=run,
         model=ModelOptions(),

@@ -66,7 +66,7 @@ Table = dict[str, dict[str, list[float | None]]]
 
 @dataclass(frozen=True)
 class Timing:
-    """One learning run, 200 resamples for stability included."""
+    """One learning run, with how often halves choose each rubric."""
 
     seconds: float
     encoded: int
@@ -106,7 +106,7 @@ def measured(
     probabilities: Table = {}
     chosen: list[str] = []
     for seed in seeds:
-        drawn = LearnSettings(**vars(settings) | {"seed": seed, "resamples": 0})
+        drawn = LearnSettings(**vars(settings) | {"seed": seed, "stability": False})
         found, _ = learned(logs, profile, drawn, embeddings)
         rubrics = found.rubric_set
         for name, figures_of in likely(found).items():

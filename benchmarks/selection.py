@@ -1,8 +1,7 @@
 """How fast selection is: `python benchmarks/selection.py [--quick]`.
 
 Prints time and peak memory of the paper's greedy selection and of the default policy at three sizes, up to a pool of
-2,000 rubrics on 10,000 conversations; the ratio of greedy selection to a plain Python loop, at a size where both run;
-and stability on 400 conversations × 150 rubrics.
+2,000 rubrics on 10,000 conversations, and the ratio of greedy selection to a plain Python loop, where both run.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ import numpy as np
 
 from pollex.selection.losses import GRID
 from pollex.selection.policies import DEFAULT, select
-from pollex.selection.stability import stability
 
 # The plain loop that is timed is the one that the tests hold the arrays to.
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "selection"))
@@ -43,7 +41,6 @@ def main() -> None:
     shrink = 10 if arguments.quick else 1
     growth([(10_000 // shrink // k, 2_000 // shrink) for k in (4, 2, 1)], rng)
     ratio(100 if arguments.quick else 1_000, 20 if arguments.quick else 100, rng)
-    resampling(400, 150, 20 if arguments.quick else 200, rng)
 
 
 def growth(sizes: list[tuple[int, int]], rng: np.random.Generator) -> None:
@@ -67,15 +64,6 @@ def ratio(conversations: int, rubrics: int, rng: np.random.Generator) -> None:
     print(
         f"{'plain':<10} {conversations:>6} conversations × {rubrics} rubrics, 3 + 3 steps: loop {slow:.2f} s, "
         f"arrays {fast:.4f} s, {slow / fast:.0f} times faster, {'same' if same else 'DIFFERENT'} choice"
-    )
-
-
-def resampling(conversations: int, rubrics: int, resamples: int, rng: np.random.Generator) -> None:
-    """Stability by bootstrap."""
-    problem = pool(conversations, rubrics, rng)
-    _, seconds = timed(partial(stability, *problem, BUDGET, ALPHA, rng, "greedy", resamples=resamples))
-    print(
-        f"{'stable':<10} {conversations:>6} conversations × {rubrics} rubrics, {resamples} resamples: {seconds:.2f} s"
     )
 
 

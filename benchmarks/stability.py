@@ -61,7 +61,7 @@ def measured(path: str, draws: int, labels: int, embeddings: Path) -> dict[str, 
     logs, embedder = read_logs(path), Embedder(cache=embeddings)
 
     def by(kept: Logs, seed: int) -> RubricSet:
-        settings = LearnSettings(seed=seed, resamples=0)
+        settings = LearnSettings(seed=seed, stability=False)
         return learned(kept, DomainProfile.neutral(), settings, embeddings)[0].rubric_set
 
     seeds = [by(logs, seed) for seed in range(2 * draws)]

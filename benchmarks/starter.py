@@ -94,7 +94,7 @@ class Bench:
             out=None,
             domain=None,
             rubrics_from=None,
-            settings=LearnSettings(test_fraction=0.0, minimum=2, resamples=0),
+            settings=LearnSettings(test_fraction=0.0, minimum=2, stability=False),
             starter=starter,
             reading=ReadOptions(),
             run=self.run,

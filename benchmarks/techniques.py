@@ -148,7 +148,7 @@ async def learnt(
         settings=JudgeSettings(without=frozenset(how.without), scale=how.scale),
         chat=chat,
     )
-    settings = LearnSettings(budget=budget, method=how.method, policy=how.policy, seed=split, resamples=0)
+    settings = LearnSettings(budget=budget, method=how.method, policy=how.policy, seed=split, stability=False)
     async with dismissed(await hire(asked, profile, store, 0)) as staff:
         assert staff.gateway is not None, "all of these take a model"
         learned = await runs.learn(

@@ -217,7 +217,7 @@ async def answers_of_pool(live: LearnContext, material: Material) -> Floats | No
         `[conversation, rubric]`, those of `GivenAnswers.answered` and of `candidates`.
     """
     judge, settings = live.roles.judge, material.settings
-    if not (isinstance(judge, EmbeddedJudge) and settings.resamples and material.by_evidence and material.held_out):
+    if not (isinstance(judge, EmbeddedJudge) and settings.stability and material.by_evidence and material.held_out):
         return None
     pool, found = candidates(material).rubrics, GivenAnswers(material.table.rule)
     questions = [Question.about(rubric, material.judge_record.scale) for rubric in pool]

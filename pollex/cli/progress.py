@@ -30,7 +30,6 @@ NAMES = {
     "summarize_dsat": "Writing DSAT rubrics",
     "judge the pool": "Judging the pool",
     "select": "Selecting rubrics",
-    "stability": "Resampling for stability",
     "judge held-out": "Judging held-out",
     "assess": "Assessing",
     "score": "Scoring",

@@ -28,7 +28,7 @@ class Choice(Record):
         loss: `−LC/(10·|R|) + α·LS` of the set with it in.
         correctness: LC of that set.
         sharpness: LS of that set.
-        stability: Share of halvings, or of bootstrap resamples, of the training conversations in which it is chosen.
+        stability: Share of halves of the training conversations in which it is chosen.
     """
 
     step: int

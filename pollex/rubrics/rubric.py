@@ -108,8 +108,9 @@ TONES = {
     *("thanks", "praise", "agreement", "courtesy", "warmth", "farewell", "negation", "need", "disclaimer", "hedge"),
     *("exclamation", "assistant_exclamation", "user_question", "next_topic", "code", "steps", "user_ends"),
     *("assistant_ends", "many_turns", "few_turns", "long_answers", "short_answers", "long_messages", "short_messages"),
+    *("user_repeats", "assistant_repeats", "relevance", "irrelevance", "unanswered_question", "follow_up", "open_end"),
 }
-"""Signals of manners, lengths and farewells: how people sound, and nothing to act on."""
+"""Signals of manners, lengths and flow: how people sound or talk on, with no words in a quote that show a deed."""
 
 BUILT_IN_KINDS = ("event", "rate", "signal", *TONE_KINDS)
 """Kinds of sources of what is found without a model."""

@@ -392,7 +392,7 @@ def _reason(reason: Reason) -> Told:
 
 def _choice(choice: Choice) -> Line:
     """Describe why a rubric was kept."""
-    stability = "" if choice.stability is None else f"; chosen in {100 * choice.stability:.0f} % of bootstrap resamples"
+    stability = "" if choice.stability is None else f"; chosen in {100 * choice.stability:.0f} % of halves"
     told = f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
     return Line(told, limit=LONGEST)
 

@@ -98,7 +98,7 @@ def keeping_all(settings: LearnSettings, rubrics: Sequence[Rubric]) -> LearnSett
     """Return settings that choose every one of these rubrics."""
     n_sat, n_dsat = (sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat"))
     alpha = 1.0 if settings.alpha is None else settings.alpha
-    return replace(settings, budget=(n_sat, n_dsat), alpha=alpha, resamples=0)
+    return replace(settings, budget=(n_sat, n_dsat), alpha=alpha, stability=False)
 
 
 async def refit(

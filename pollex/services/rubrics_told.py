@@ -93,6 +93,5 @@ def worth_told(worth: Worth) -> str:
 
 def _details(rubric: ChosenRubric) -> list[str]:
     stability = rubric.choice.stability if rubric.choice else None
-    of = "halvings" if rubric.standing and rubric.standing.by == "halvings" else "resamples"
-    share = [] if stability is None else [f"chosen in {100 * stability:.0f} % of {of}"]
+    share = [] if stability is None else [f"chosen in {100 * stability:.0f} % of halves"]
     return [count(len(rubric.reason_ids), "reason"), *share]

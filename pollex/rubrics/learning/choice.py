@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.splits import folds
+from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels, BadRubrics
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
@@ -20,10 +20,9 @@ from pollex.rubrics.learning.weigh import Candidates, Weighed, families_of
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import theta_c
-from pollex.selection.multi_split import ALPHA
+from pollex.selection.multi_split import ALPHA, halvings
 from pollex.selection.policies import select
 from pollex.selection.pool import Budget, Pool, Selection, in_order
-from pollex.selection.stability import stability
 
 LEAST_ANSWERED = 0.5
 FEWEST_REASONS = 2
@@ -243,23 +242,20 @@ def cross_validated_alpha(
 
 
 def stable_shares(material: Material, pool: Candidates, alpha: float) -> Floats | None:
-    """Return how often bootstrap resamples choose each rubric [rubric]; None if switched off."""
-    settings = material.settings
-    if not settings.resamples:
+    """Return how often halves of the training conversations choose each rubric `[rubric]`; None if switched off.
+
+    Source: Meinshausen and Bühlmann 2010, stability selection, doi:10.1111/j.1467-9868.2010.00740.x.
+    """
+    settings, taken = material.settings, np.zeros(len(pool.ids))
+    if not settings.stability:
         return None
-    material.progress.start("stability", settings.resamples)
-    return stability(
-        pool.values,
-        pool.labels,
-        pool.kinds,
-        pool.ids,
-        both_lists(settings.budget, pool.kinds),
-        alpha,
-        np.random.default_rng([settings.seed, 1]),
-        policy=settings.policy,
-        resamples=settings.resamples,
-        progress=lambda _done, _wanted: material.progress.advance("stability"),
-    )
+    budget, rng = both_lists(settings.budget, pool.kinds), np.random.default_rng([settings.seed, 1])
+    halves = halvings(pool.labels, block_ids(pool.conversations), rng)
+    for half in halves:
+        values, up = pool.values[half], pool.labels[half]
+        if up.any() and not up.all():
+            taken[select(values, up, pool.kinds, pool.ids, budget, alpha, rng, settings.policy).chosen] += 1
+    return taken / len(halves)
 
 
 def choices(chosen: Selection, ids: Sequence[str], shares: Floats | None) -> dict[str, Any]:

@@ -123,7 +123,7 @@ def why_no_curve(material: Material, pool_values: Floats | None, unseen: Unseen,
             return "rubrics were given, and none were chosen"
         if material.settings.method == "spur":
             return "SPUR revises one set, and chooses none"
-        if not material.settings.resamples:
+        if not material.settings.stability:
             return "resampling was left out"
         return "a model would have to be paid for answering the rubrics that were not chosen"
     if SHARES[0] * min(labels.sum(), (~labels).sum()) < FEWEST:

@@ -45,7 +45,7 @@ class LearnSettings:
             more than a standard error; `best`; or the name of a model.
         also: Fields of other questions that people rated, separated by commas: where the labels are grades, the network
             learns these first, with the grades.
-        resamples: Bootstrap resamples for stability; 0 leaves it out.
+        stability: Whether to measure how often halves of the conversations choose each rubric.
         minimum: Conversations of each class that are needed to learn at all.
     """
 
@@ -58,7 +58,7 @@ class LearnSettings:
     probability: str = "network"
     also: str = ""
     seed: int = 0
-    resamples: int = 200
+    stability: bool = True
     minimum: int = 10
 
     @property

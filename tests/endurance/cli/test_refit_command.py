@@ -103,7 +103,7 @@ def test_a_refit_of_what_nobody_edited_changes_no_figure(
 ) -> None:
     ended = pollex("refit", "-v", learnt.log, "--rubrics", learnt.rubrics, "--out", "again.json", "--store", store)
     assert ended.code == 0
-    assert "of resamples" not in ended.out  # how often a rubric is chosen again was not measured
+    assert "of halves" not in ended.out  # how often a rubric is chosen again was not measured
     before, after = (json.loads(p.read_text(encoding="utf-8")) for p in (learnt.rubrics, tmp_path / "again.json"))
     assert {one["id"] for one in after["rubrics"]} == {one["id"] for one in before["rubrics"]}
     assert after["data"]["training_hashes"] == before["data"]["training_hashes"]

@@ -45,7 +45,7 @@ from pollex.store.scores import outcome_counts, scores_of
 from pollex.store.store import Store
 from pollex.store.traces import conversation_trace, run_tree
 
-QUICK = LearnSettings(resamples=0)
+QUICK = LearnSettings(stability=False)
 SECRET = "a-key-that-nobody-must-see"
 
 
@@ -452,7 +452,7 @@ async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
         ("deduplicate", {"rubrics": [("a", "sat"), ("a", "sat")]}, "stands there twice"),
         ("deduplicate", {"rubrics": [(" ", "sat")]}, "without text"),
         ("deduplicate", {"rubrics": [("a", "sat"), ("A", "dsat")]}, "is both sat and dsat"),
-        ("deduplicate", {"settings": LearnSettings(resamples=0, seed=1)}, "seed: 0 → 1"),
+        ("deduplicate", {"settings": LearnSettings(stability=False, seed=1)}, "seed: 0 → 1"),
         ("assess", {}, "nothing comes after 'assess'"),
         ("nowhere", {}, "has no state after 'nowhere'"),
         ("summarize_sat", {"rubrics": [("a", "sat")]}, "there is no pool after"),

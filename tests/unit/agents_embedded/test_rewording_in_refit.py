@@ -26,7 +26,7 @@ from pollex.services import learn_runs as runs
 from pollex.services import runs as running
 from pollex.store.store import Store
 
-SETTINGS = LearnSettings(budget=(3, 3), resamples=0)
+SETTINGS = LearnSettings(budget=(3, 3), stability=False)
 
 
 def roles(embedder: Embedder) -> Roles:

@@ -12,6 +12,7 @@ from pollex.agents.checks import refusal
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.signals import MARKS, MEASURES, SIGNALS, measured
 from pollex.agents.embedded.view import CUT, HEAD, TAIL, View
+from pollex.rubrics.rubric import TONES
 
 PATTERNED = [signal for signal in SIGNALS.values() if signal.pattern]
 
@@ -45,6 +46,11 @@ NASTY = [
 
 def test_a_signal_has_either_a_pattern_or_a_function_for_its_marks() -> None:
     assert {name for name, signal in SIGNALS.items() if not signal.pattern} == MARKS.keys()
+
+
+def test_a_signal_leads_only_where_words_in_its_quote_show_the_deed() -> None:
+    assert MARKS.keys() <= TONES
+    assert "apology" not in TONES
 
 
 def test_its_statement_is_one_simple_sentence_about_its_party() -> None:
