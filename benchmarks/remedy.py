@@ -38,7 +38,7 @@ from pollex.services.remedy.edits import PromptEdit, with_line
 from pollex.services.remedy.people import sides_of
 from pollex.services.remedy.prompt_text import PromptText
 from pollex.services.remedy.proposals import Vetting
-from pollex.services.remedy.split import parts_of
+from pollex.services.remedy.sample import parts_of
 
 RUNS = 3000
 ROOM, LAST = 0.08, bounds_at_equal_steps()[-1]
@@ -294,7 +294,7 @@ def blind() -> Iterator[Line]:
     yield "new replies on the left", float(np.mean(left)), 0.48, 0.52
 
 
-RUN, PROPOSED = (f"tests/flows/commands/test_remedy_{one}.py" for one in ("run", "proposals"))
+RUN, PROPOSED = (f"tests/endurance/cli/test_remedy_{one}.py" for one in ("run", "proposals"))
 PEERS = "tests/endurance/formats/test_real_peers.py"
 TESTED = {
     "16": (PROPOSED, "vetted"),

@@ -24,10 +24,15 @@ class OnReply(Batched):
 
 
 @dataclass(frozen=True)
-class LastExchangeJudge:
-    """A judge that is shown the last exchange alone: a built-in one reads events wherever they stand."""
+class ReplyJudge:
+    """A judge of the last reply of a conversation.
+
+    Attributes:
+        alone: Whether it is shown the last exchange alone: a built-in one reads events wherever they stand.
+    """
 
     judge: Judge
+    alone: bool
 
     @property
     def name(self) -> str:
@@ -37,44 +42,18 @@ class LastExchangeJudge:
     @property
     def fingerprint(self) -> str:
         """See `Agent`."""
-        return f"last exchange, {self.judge.fingerprint}"
+        return f"last exchange, {self.judge.fingerprint}" if self.alone else self.judge.fingerprint
 
     async def judge_reply(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
-        """Judge the turns from the user's last one on."""
-        users = [place for place, turn in enumerate(conversation.turns) if turn.role == "user"]
-        last = Conversation(id=conversation.id, turns=conversation.turns[users[-1] :])
-        return await self.judge.judge(last, questions)
-
-
-@dataclass(frozen=True)
-class ModelReplyJudge:
-    """A model that judges the last reply of a conversation."""
-
-    judge: LlmJudge
-
-    @classmethod
-    def of(cls, judge: LlmJudge) -> ModelReplyJudge:
-        """Return a model's judge of replies."""
-        return cls(LlmJudge(judge.asker, OnReply(judge.asker)))
-
-    @property
-    def name(self) -> str:
-        """See `Agent`."""
-        return self.judge.name
-
-    @property
-    def fingerprint(self) -> str:
-        """See `Agent`."""
-        return self.judge.fingerprint
-
-    async def judge_reply(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
-        """Judge the last reply in its conversation."""
+        """Judge the last reply, in its conversation or by the turns from the user's last one on."""
+        if self.alone:
+            users = [place for place, turn in enumerate(conversation.turns) if turn.role == "user"]
+            conversation = Conversation(id=conversation.id, turns=conversation.turns[users[-1] :])
         return await self.judge.judge(conversation, questions)
-
-
-ReplyJudge = LastExchangeJudge | ModelReplyJudge
 
 
 def reply_judge_of(judge: Judge) -> ReplyJudge:
     """Return the judge of replies that goes with a set's judge."""
-    return ModelReplyJudge.of(judge) if isinstance(judge, LlmJudge) else LastExchangeJudge(judge)
+    if isinstance(judge, LlmJudge):
+        return ReplyJudge(LlmJudge(judge.asker, OnReply(judge.asker)), alone=False)
+    return ReplyJudge(judge, alone=True)

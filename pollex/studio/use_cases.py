@@ -25,7 +25,7 @@ from pollex.services import score as scoring
 from pollex.services import simulate as simulating
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.remedy import run as remedying
-from pollex.services.remedy.assistants import named_assistant, of_profiles
+from pollex.services.remedy.assistants import named_assistant
 from pollex.services.remedy.sample import RemedyOptions
 from pollex.store.folder import STORE, VARIABLE
 
@@ -71,7 +71,7 @@ def ask(given: AskContext) -> None:
 def remedy(given: RemedyContext) -> None:
     """Find or take changes of a prompt, and prove them."""
     options = RemedyOptions(prompt=Path(given.prompt), target=given.target, edit=tuple(given.edit), people=given.people)
-    asked = named_assistant(given.assistant or None, of_profiles(Path(given.profiles)) if given.profiles else {})
+    asked = named_assistant(given.assistant or None, given.profiles)
     reading = ReadOptions(group_field=given.group_field or None)
     remedying.remedy(given.logs, Path(given.rubrics), options, asked, reading=reading, **common(given))
 

@@ -121,10 +121,9 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
 
     def as_assistant(self, crew: Crew) -> AssistantOptions:
         """Return who is asked."""
-        from pollex.services.remedy.assistants import named_assistant, of_profiles
+        from pollex.services.remedy.assistants import named_assistant
 
-        tables = of_profiles(Path(self.profiles)) if self.profiles else {}
-        return replace(named_assistant(self.assistant, tables), tools=self.tools or {})
+        return replace(named_assistant(self.assistant, self.profiles), tools=self.tools or {})
 
     def exit_code(self, result: Any) -> int | None:
         """Return 4 where a change is worse, or not cleared."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pollex.agents.llm.asker import Asker, turns_as_items
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.reply_judge import ModelReplyJudge
+from pollex.agents.reply_judge import reply_judge_of
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.reply_context import ReplyContext
 from pollex.prompts.prompt import load
@@ -50,7 +50,7 @@ class SecondReader:
         """Return what the last reply is worth by the target in other words, and by its mirror."""
         if not self.wordings:
             return []
-        judge = ModelReplyJudge.of(LlmJudge(replace(self.asker)))
+        judge = reply_judge_of(LlmJudge(replace(self.asker)))
         answers = await judge.judge_reply(conversation, self.wordings)
         return [value_of(question, answer) for question, answer in zip(self.wordings, answers, strict=True)]
 

@@ -46,17 +46,14 @@ class AssistantOptions:
     tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
-def of_profiles(path: Path) -> dict[str, RoleTable]:
-    """Read the tables of a file of profiles; see `tables_in`."""
-    return tables_in(path, RoleTable, MEND, ROLES)
-
-
-def named_assistant(given: Any, tables: dict[str, RoleTable]) -> AssistantOptions:
-    """Return who is asked: `module:name`, a folder of files, an object of Python, or a table.
+def named_assistant(given: Any, profiles: str | Path | None) -> AssistantOptions:
+    """Return who is asked: `module:name`, a folder of files, an object of Python, or a table of a file of profiles.
 
     Raises:
+        BadInput: See `tables_in`.
         WrongUse: It is none of them, or named twice.
     """
+    tables = tables_in(Path(profiles), RoleTable, MEND, ROLES) if profiles else {}
     if (given is None) == ("assistant" not in tables):
         remedy = "by [assistant] in a file of profiles, or by what answers"
         raise WrongUse("name the assistant once", remedy=remedy, option="assistant")

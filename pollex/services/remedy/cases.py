@@ -21,7 +21,7 @@ from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import RunOptions
 from pollex.services.remedy.contexts import Held, held_in, target_of, targets
 from pollex.services.remedy.prompt_text import PromptText, rendered_for
-from pollex.services.remedy.split import RemedyPart, parts_of
+from pollex.services.remedy.sample import RemedyPart, parts_of
 from pollex.services.results import Shown
 from pollex.text import Told, count, notes_told
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from pollex.agents.asking import answered
@@ -46,14 +46,6 @@ class Held:
     without: tuple[ReplyContext, ...] = ()
 
 
-@dataclass
-class _Count:
-    asked: int = 0
-    holds: int = 0
-    replies: dict[str, ReplyContext] = field(default_factory=dict)
-    without: dict[str, ReplyContext] = field(default_factory=dict)
-
-
 def held_in(rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path) -> dict[str, Held]:
     """Find where each rubric holds, by id; no model is asked.
 
@@ -65,18 +57,14 @@ def held_in(rubric_set: RubricSet, conversations: Sequence[Conversation], store:
     """
     scorable = [one for one in conversations if not one.not_scorable]
     answers = _answers(rubric_set, scorable, store)
-    counts: dict[str, _Count] = defaultdict(_Count)
+    said: dict[str, list[tuple[Conversation, Answer]]] = defaultdict(list)
     for conversation in scorable:
         for answer in answers.get(conversation.id, ()):
             if isinstance(answer, Answer):
-                _add(counts[answer.question_id], conversation, answer)
-    if not counts:
+                said[answer.question_id].append((conversation, answer))
+    if not said:
         return _quoted(rubric_set, {one.id: one for one in scorable})
-    found = {}
-    for rubric in rubric_set.rubrics:
-        one = counts[rubric.id]
-        without = {} if rubric_set.judge.built_in else one.without
-        found[rubric.id] = Held(rubric, one.asked, one.holds, tuple(one.replies.values()), tuple(without.values()))
+    found = {one.id: _held(one, said[one.id]) for one in rubric_set.rubrics}
     return _with_occasions(found) if rubric_set.judge.built_in else found
 
 
@@ -106,15 +94,14 @@ def _kept(rubric_set: RubricSet, store: Path) -> KeptAnswers:
             return {}
 
 
-def _add(count: _Count, conversation: Conversation, answer: Answer) -> None:
-    count.asked += 1
-    if answer.never_came_up:
-        return
-    turn = next((n for n in sorted(answer.turns) if may_answer(conversation, n)), None)
-    holds = answer.value() > NEUTRAL
-    count.holds += holds
-    if turn is not None:
-        (count.replies if holds else count.without)[conversation.id] = ReplyContext(conversation, turn)
+def _held(rubric: ChosenRubric, said: Sequence[tuple[Conversation, Answer]]) -> Held:
+    """Find where a rubric holds by its answers: the first reply that the evidence of each names."""
+    known = [(one, answer, answer.value() > NEUTRAL) for one, answer in said if not answer.never_came_up]
+    places: dict[bool, list[ReplyContext]] = {True: [], False: []}
+    for one, answer, holds in known:
+        turn = next((n for n in sorted(answer.turns) if may_answer(one, n)), None)
+        places[holds] += [] if turn is None else [ReplyContext(one, turn)]
+    return Held(rubric, len(said), sum(holds for *_, holds in known), tuple(places[True]), tuple(places[False]))
 
 
 def _with_occasions(found: Mapping[str, Held]) -> dict[str, Held]:

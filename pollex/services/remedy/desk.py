@@ -177,10 +177,9 @@ class RemedyDesk:
         """Have changes proposed and vetted."""
         found, team = self.found, self.team
         shown = frozenset(one.id for one in found.sample.guards) - self.trials.sealed
-        most = self.options.candidates if "select" in found.sample.parts.values() else 1
         vetting, embedder = Vetting.of(found.logs.conversations), team.staffs["judging"].embedder
         known = (team.askers["proposer"], team.second, found.prompt, found.rubric_set, found.sample, shown, vetting)
-        return await Proposals(*known, embedder, most).of(replies_now(tried))
+        return await Proposals(*known, embedder, self.trials.most).of(replies_now(tried))
 
     def answers(self, run: str, wanted: Mapping[str, Any]) -> Any:
         """Return what people answered to an interrupt; nothing to wait."""

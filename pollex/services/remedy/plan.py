@@ -95,7 +95,7 @@ class _Calls:
         if not own:
             await self.of_trial(self.trials.make("headroom", ()))
             longer = with_line(self.found.prompt, naive_sentence(self.found.sample.target.rubric))
-            edits = [PromptEdit(str(n), self.found.prompt, longer) for n in range(self.options.candidates)]
+            edits = [PromptEdit(str(n), self.found.prompt, longer) for n in range(self.trials.most)]
             await self.of_proposals(len(edits))
         with self.at_most():
             if not own and len(edits) > 1:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pollex.agents.llm.second_reader import SecondReader
-from pollex.agents.reply_judge import LastExchangeJudge, ReplyJudge
+from pollex.agents.reply_judge import ReplyJudge
 from pollex.conversations.logs import Logs
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
@@ -147,7 +147,7 @@ async def _found(
         live, why = await desk.carried_out(opened.setting(arguments, team.paid))
         usage, usages = Usage.of(team.paid), team.usages
     kin = {family(one.name) for one in (team.assistant, team.second) if one}
-    own = not isinstance(team.judge, LastExchangeJudge) and family(team.judge.name) in kin
+    own = not team.judge.alone and family(team.judge.name) in kin
     sealed = frozenset(one.text for one in sample.guards if one.id in desk.trials.sealed)
     thumbs = partial(Thumbs(found.rubric_set, found.logs.conversations).of, options.seed)
     conclude = partial(concluded, live, sample, sealed, options, own=own, thumbs=thumbs)
@@ -181,7 +181,7 @@ async def agreement(
     Raises:
         WrongUse: It doesn't: what the rubric tells of isn't in the reply, or the judge can't see it there.
     """
-    if isinstance(judge, LastExchangeJudge):
+    if judge.alone:
         return None, frozenset()
     known = [(one, stratum) for one, stratum in sample.proof if stratum in (FAILING, FINE)]
     found = await asyncio.gather(*(judge.judge_reply(context.cut, [question]) for context, _ in known))

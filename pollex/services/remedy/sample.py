@@ -6,12 +6,14 @@ import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext, chance_of, in_order, may_answer
+from pollex.conversations.splits import blocks
 from pollex.measures.arrays import Ints
 from pollex.measures.looks import LOOKS
 from pollex.measures.paired_effects import MARGIN
@@ -21,9 +23,10 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.remedy.contexts import Held, failing, fine
 from pollex.services.remedy.edits import PromptEdit
 from pollex.services.remedy.prompt_text import PromptText, rendered_for
-from pollex.services.remedy.split import RemedyPart, parts_of
 from pollex.text import count
 
+RemedyPart = Literal["propose", "select", "prove"]
+SHARES: tuple[tuple[RemedyPart, float], ...] = (("propose", 0.2), ("select", 0.3), ("prove", 0.5))
 FAILURES, OTHERS = 80, 100
 ENOUGH = 40
 """Contexts of new conversations from which on none is taken that the rubrics were learned from."""
@@ -201,3 +204,40 @@ def waves_of(chosen: Sequence[tuple[ReplyContext, int]], waves: int = LOOKS) -> 
         users = list(dict.fromkeys(users))
         found |= {user: n * waves // len(users) for n, user in enumerate(users)}
     return np.array([found[context.user] for context, _ in chosen], int)
+
+
+def parts_of(
+    conversations: Sequence[Conversation], learned: Collection[str] = (), seed: int = 0, *, select: bool = True
+) -> dict[str, RemedyPart]:
+    """Assign each conversation a part, by id.
+
+    Conversations of a user, or of one text, are never parted. What the rubrics were learned from proposes and selects
+    first: rubrics fitted there flatter themselves.
+
+    Args:
+        learned: Beginnings of the text hashes of conversations that rubrics were learned from.
+        select: Whether there is a selection; without one, its share proves.
+    """
+    tied = blocks(conversations)
+
+    def order(block: list[int]) -> tuple[bool, str]:
+        names = [conversations[index].id for index in block]
+        new = not any(conversations[index].text_hash[:16] in learned for index in block)
+        return new, chance_of(min(names), seed)
+
+    found: dict[str, RemedyPart] = {}
+    shares = SHARES if select else (("propose", 0.2), ("prove", 0.8))
+    for block in sorted(tied, key=order):
+        part = _part_at(len(found) + len(block) / 2, len(conversations), shares)
+        found |= {conversations[index].id: part for index in block}
+    return found
+
+
+def _part_at(place: float, n: int, shares: Sequence[tuple[RemedyPart, float]]) -> RemedyPart:
+    """Return the part that a place among n belongs to."""
+    end = 0.0
+    for part, share in shares:
+        end += share
+        if place <= end * n:
+            return part
+    return shares[-1][0]

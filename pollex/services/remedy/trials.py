@@ -72,6 +72,11 @@ class Trials:
         drawn = sorted((one.id for one in self.sample.guards), key=lambda id_: chance_of(id_, self.options.seed))
         return frozenset() if self.options.edit else frozenset(drawn[: len(drawn) // 3])
 
+    @property
+    def most(self) -> int:
+        """Proposals that are asked for: one where there is too little for a selection."""
+        return self.options.candidates if "select" in self.sample.parts.values() else 1
+
     def make(self, name: str, edits: Sequence[PromptEdit]) -> Trial:
         """Make a trial; see `REPLIES` for their names."""
         target, sample = self.sample.target.rubric, self.sample

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.services.remedy.split import parts_of
+from pollex.services.remedy.sample import parts_of
 
 
 def conversation(name: str, text: str, group: str | None) -> Conversation:
