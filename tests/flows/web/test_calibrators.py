@@ -31,12 +31,14 @@ from pollex.web.site import Site, calibrators_in, read_sets
 
 
 @pytest.mark.nightly
-def test_a_label_moves_the_probabilities_as_much_as_leaving_it_out_by_hand(learnt: Learnt) -> None:
-    found = RubricSet.load(learnt.rubrics)
+def test_a_label_moves_the_probabilities_as_much_as_leaving_it_out_by_hand(learnt: Learnt, tmp_path: Path) -> None:
+    kept = ("--out", tmp_path / "half.json", "--store", tmp_path / "half")
+    assert run_here("learn", learnt.log, *kept, "--test-fraction", "0.5").code == 0
+    found = RubricSet.load(tmp_path / "half.json")
     model, record = found.thumb_model, found.calibrator
     assert model is not None
     assert record is not None
-    with Store.open(learnt.store, read_only=True) as store:
+    with Store.open(tmp_path / "half", read_only=True) as store:
         figures = label_figures(store, found, np.random.default_rng(0))
         rows = store.ask(found.run, "SELECT id, side, label FROM conversations ORDER BY seq")
         answers = answers_of(store, found.run)
