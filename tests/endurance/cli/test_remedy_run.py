@@ -311,6 +311,20 @@ def test_judge_and_assistant_see_no_name_of_an_arm(proving: Run, tmp_path: Path)
     assert all(messages[-1]["role"] in ("user", "tool") for messages, _ in asked)
 
 
+def proved_in(folder: Path, **given: Any) -> Any:
+    """What Python's `remedy` finds of the change in a folder."""
+    return api.remedy(
+        str(folder / "log.jsonl"),
+        folder / "rubrics.json",
+        group_field="user",
+        prompt=folder / "system.md",
+        target=TARGET,
+        edit=folder / "my.diff",
+        store=folder / "store",
+        **given,
+    )
+
+
 def test_a_compiled_graph_is_an_assistant_in_python(proving: Run, tmp_path: Path) -> None:
     from langchain_core.messages import AIMessage
     from langgraph.graph import END, START, MessagesState, StateGraph
@@ -327,16 +341,7 @@ def test_a_compiled_graph_is_an_assistant_in_python(proving: Run, tmp_path: Path
     graph.add_node("speak", speak)
     graph.add_edge(START, "speak")
     graph.add_edge("speak", END)
-    found = api.remedy(
-        str(tmp_path / "log.jsonl"),
-        tmp_path / "rubrics.json",
-        group_field="user",
-        prompt=tmp_path / "system.md",
-        target=TARGET,
-        edit=tmp_path / "my.diff",
-        assistant=graph.compile(name="shop"),
-        store=tmp_path / "store",
-    )
+    found = proved_in(tmp_path, assistant=graph.compile(name="shop"))
     assert found.verdict == "judged better"
     assert found.record["assistant"] == "graph shop"
     assert len(found.to_frame()) == 1 + len(found.edits[0].guardrails)
@@ -379,16 +384,10 @@ def test_a_function_fills_the_prompts_template_and_leaves_conversations_out(prov
     def filled(text: str, conversation: Conversation) -> str | None:
         return None if conversation.id.endswith("6") else text.replace("{day}", "Monday")
 
-    found = api.remedy(
-        str(tmp_path / "log.jsonl"),
-        tmp_path / "rubrics.json",
-        group_field="user",
-        prompt=tmp_path / "system.md",
-        target=TARGET,
-        edit=tmp_path / "my.diff",
+    found = proved_in(
+        tmp_path,
         assistant=lambda messages, system: said(system, crc32(f"{system}{messages}".encode())),
         render=filled,
-        store=tmp_path / "store",
     )
     assert found.record["left_out_by_prompt"] == 16
     assert found.verdict == "judged better"

@@ -426,7 +426,7 @@ async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summari
     assert same.rubric_set.model_copy(update=nothing) == first.rubric_set.model_copy(update=nothing)
 
 
-@pytest.mark.parametrize("node", ["judge_pool", "calibrate"])
+@pytest.mark.parametrize("node", ["judge_pool", "select", "calibrate", "judge_held_out"])
 async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
     logs: Logs, kept: Store, embedder: Embedder, node: str
 ) -> None:
