@@ -38,7 +38,7 @@ from packaging.requirements import Requirement
 from serve_chromium import Row
 
 from pollex.store.store import Store
-from pollex.store.tables import AnswerRow, ConversationRow, ScoreRow, SpanRow, TextRow, packed
+from pollex.store.tables import AnswerRow, ConversationRow, FactRow, ScoreRow, SpanRow, TextRow, packed
 from pollex.web.app import application
 from pollex.web.frame import static_files
 from pollex.web.guard import Door
@@ -49,7 +49,7 @@ RUBRICS, SPANS, ASKED, PORT = 20, 2, 20, 8765
 BASE = f"http://127.0.0.1:{PORT}"
 LIST, PAGE, RUN, SEARCH, PULSE, LAST, START = 100.0, 200.0, 400.0, 4000.0, 5.0, 300.0, 1200.0
 """Bars in milliseconds, for 95 of 100 requests."""
-LABEL, SLOWER, LENS, LABELS, BESIDE, PAIRS = 50.0, 3.0, 60.0, 200, 10_000, 7
+LABEL, SLOWER, LENS, LABELS, BESIDE, PAIRS, PROVED = 50.0, 3.0, 60.0, 200, 10_000, 7, 10_000
 ELEMENTS, MEMORY = 2500.0, 120.0
 WHEEL, SCRIPT = 400_000, 12_000
 SERVER = ("starlette", "uvicorn")
@@ -87,6 +87,20 @@ def made(store: Store, n: int, rng: np.random.Generator, rubrics: int = RUBRICS)
         )  # fmt: skip
         if i % 1000 == 999:
             store.flush()
+    store.finish(run, "done")
+    return run
+
+
+def proved(store: Store, n: int, rng: np.random.Generator) -> str:
+    """Make a run of `remedy` with `n` pairs of replies."""
+    run = store.begin("remedy", arguments={}, fingerprint={}, versions={}).id
+    kept = {"verdict": "", "edits": [], "candidates": [], "notes": [], "headroom": None, "ended": ""}
+    kept |= {"target": {"text": "It can't book.", "polarity": "dsat"}, "assistant": "m", "judge": "j"}
+    store.put([FactRow(run, "step", "remedy", packed(kept))])
+    for i, (change, fell, read) in enumerate(zip(*rng.normal(0, 0.3, (2, n)), rng.integers(0, 2, n), strict=True)):
+        about = {"context": f"{i}", "said": ["user: a table?"] * 3, "edit": "new", "guardrail": "short"}
+        about |= {"old": "Sorry. " * 40, "new": "Booked. " * 40, "reader": int(read)}
+        store.put([FactRow(run, "pair", f"{i}", packed({f"{i}": about | {"change": change, "fell": fell}}))])
     store.finish(run, "done")
     return run
 
@@ -237,6 +251,9 @@ async def measured(store: Store, run: str, n: int) -> list[Row]:
         pages = [f"/conversation?run={run}&id=conversation+{at}" for at in places]
         search = f"/conversations?run={run}&q=office+13&words=all"
         await timed(client, [lists[0], pages[0]])
+        remedy = f"/remedies/{proved(store, PROVED, np.random.default_rng(0))}?only"
+        pairs = [f"{remedy}={only}&at={at * 100}" for only in ("fell", "differ", "telling") for at in range(ASKED)]
+        await timed(client, pairs[:1])
         largest = await elements(client, [lists[0], pages[0], f"/runs/{run}", "/", "/runs"])
         live = f"/runs/{run}/live"
         tag = (await client.get(live)).headers["etag"]
@@ -255,6 +272,7 @@ async def measured(store: Store, run: str, n: int) -> list[Row]:
             ("how far a run is, unchanged", pulses, PULSE),
             ("a label is kept", kept, LABEL),
             ("a label is kept while a run writes", beside, LABEL),
+            (f"pairs of a remedy, of {PROVED:,}", p95(await timed(client, pairs)), LIST),
             ("elements on the largest page", float(largest), ELEMENTS),
         ]
 
@@ -269,7 +287,7 @@ def weight() -> int:
     kept = static_files()
     raw, packed_ = (sum(map(len, each)) for each in (kept.values(), [gzip.compress(body) for body in kept.values()]))
     print(f"static files: {raw:,} bytes, {packed_:,} compressed (bars 120,000 and 40,000)")
-    wheel = sum(map(packed_size, (files("pollex.web"), files("pollex.reports") / "templates" / "web")))
+    wheel = packed_size(files("pollex.web"))
     print(f"of the wheel: {wheel:,} bytes (bar {WHEEL:,})")
     script, page = max(scripts_of(kept))
     print(f"scripts of the page with most, {page}: {script:,} bytes compressed (bar {SCRIPT:,}); all are ours")
@@ -287,7 +305,7 @@ def packed_size(place: Traversable) -> int:
 
 def scripts_of(kept: dict[str, bytes]) -> Iterator[tuple[int, str]]:
     """Give the compressed bytes of each page's scripts, with what they import."""
-    for page in (files("pollex.reports") / "templates" / "web").iterdir():
+    for page in (files("pollex.web") / "templates").iterdir():
         asked = {"keys.js", *re.findall(r"static\('(\w+\.js)'\)", page.read_text("utf-8"))}
         imported = {name for one in asked for name in re.findall(r'from "\./(\w+\.js)"', kept[one].decode())}
         yield sum(len(gzip.compress(kept[name])) for name in asked | imported), page.name

@@ -9,12 +9,11 @@ from typing import Any
 from pollex.agents.task import Task
 from pollex.agents.votes import Rule, diversity_entropy
 from pollex.formats.grade_summary import summary
-from pollex.reports import remedies
 from pollex.reports.grades import example, sections
 from pollex.services.grade_runs import kept_gradings
 from pollex.services.judge_runs import work_of
 from pollex.services.precision import Precision, precision_of
-from pollex.store.resume import conversations_of, facts_of
+from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.web.site import Site
 
@@ -86,16 +85,3 @@ def grades_of(site: Site, run: Run) -> dict[str, Any] | None:
         return sections(summary(profile, gradings), profile.pivot, example(profile, gradings))
 
     return site.once("graded", run, made)
-
-
-def remedy_of(site: Site, run: Run) -> dict[str, Any] | None:
-    """Return what the sections of a page on an ended remedy show; None if it is no run of `remedy`."""
-    if run.finished is None or run.command != "remedy":
-        return None
-
-    def made() -> dict[str, Any] | None:
-        steps = facts_of(site.store, run.id, "step")
-        pairs = [pair for name, one in steps.items() if name.startswith("pair ") for pair in one.values()]
-        return remedies.sections(steps["remedy"], pairs) if "remedy" in steps else None
-
-    return site.once("remedied", run, made)

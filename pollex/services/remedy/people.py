@@ -18,12 +18,10 @@ from pollex.measures.arrays import Floats
 from pollex.measures.proofs import FINE, OLD
 from pollex.measures.reliability import wilson
 from pollex.measures.share import FEWEST, Labeled, share_at_random
-from pollex.services.remedy.result import chosen_of
+from pollex.services.remedy.result import chosen_of, said_before
 from pollex.store.store import Store
 
 PAIRS, CHOICES = "pairs.jsonl", "choices.jsonl"
-SAID = 3
-"""Turns that are shown before the replies."""
 CHOSEN = {"1": 0, "2": 1}
 """Sides by what people write; 0 is no difference, S skips."""
 
@@ -57,8 +55,7 @@ def sheet_of(trial: Trial, arm: int, most: int, seed: int, secret: bytes) -> lis
         pair, key = both(trial, arm, n), key_of(trial, n, secret)
         if pair and pair[0] != pair[1]:
             left, right = sides_of(key, pair)
-            said = [f"{turn.role}: {turn.content}" for turn in trial.contexts[n].before[-SAID:]]
-            about = {"conversation": trial.contexts[n].conversation.id, "said": said}
+            about = {"conversation": trial.contexts[n].conversation.id, "said": said_before(trial.contexts[n])}
             rows.append({"key": key, **about, "1": left, "2": right})
     return sorted(rows, key=lambda row: row["key"])
 

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pollex.agents.assistant import AssistantReply, NoReply
+from pollex.conversations.reply_context import ReplyContext
 from pollex.formats.write import draft_of, write_rows
+from pollex.measures.arrays import Floats
 from pollex.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
 from pollex.services.results import Shown, Usage, usage_json
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
 COMMAND, FORMAT, PAIRS = "remedy", 1, 5
 COLUMNS = dict.fromkeys(("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"), "VARCHAR")
 COLUMNS |= {"turn": "INTEGER", "k": "INTEGER", "length": "INTEGER", "values": "JSON", "distributions": "JSON"}
-COMPARED, SHEET = "pair", "pairs"
-"""Begins the question that people's choices of a run are kept under; the step that has what they compare."""
+COLUMNS |= {"said": "VARCHAR", "reader": "DOUBLE"}
+COMPARED, SHEET, SAID = "pair", "pairs", 3
+"""The kind of fact that a pair of replies is, which also begins the question that people's choices of a run are kept
+under; the step that has what they compare; and turns that are shown before the replies."""
 STRATA = ("failing", "fine", "any")
 RANKS = ("better, people agree", "judged better", "judged better, by its own family", "no difference found",
          "not cleared", "people prefer the old one", "worse")  # fmt: skip
@@ -191,9 +195,9 @@ class RemedyResult(Shown):
             yield f"Wrote {self.out}, {stem}-pairs.parquet and {stem}-edits (run {self.run})"
 
     @property
-    def examples(self) -> list[dict[str, str]]:
-        """Pairs of replies for people's eyes."""
-        return examples(self.replies, self.record["target"]["text"])
+    def compared(self) -> list[dict[str, Any]]:
+        """Pairs of replies of the proof; see `pairs_of`."""
+        return pairs_of(self.replies, self.record["target"]["text"])
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
@@ -221,12 +225,22 @@ def people_for(key: str) -> int:
     return 1 + (int(key[:4], 16) % 5 == 0)
 
 
-def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
-    """Return a row a reply of a trial."""
+def said_before(context: ReplyContext) -> list[str]:
+    """Return the last turns before a reply."""
+    return [f"{turn.role}: {turn.content}" for turn in context.before[-SAID:]]
+
+
+def rows_of(trial: Trial, arms: list[str], wins: Mapping[int, Floats]) -> list[dict[str, Any]]:
+    """Return a row a reply of a trial.
+
+    Args:
+        wins: What a reader without rubrics prefers, by arm `[context]`: 1 the new reply, 0 the old one, else ½.
+    """
     rows = []
     for (n, arm, k), found in sorted(trial.texts.items()):
         context, here = trial.contexts[n], trial.arrays.values[n, arm, k]
         reply, answers = found if isinstance(found, AssistantReply) else None, trial.answers.get((n, arm, k), ())
+        read = wins[arm][n] if trial.name == "prove" and k == 0 and arm in wins else np.nan
         values = {name: None if np.isnan(v) else float(v) for name, v in zip(trial.arrays.names, here, strict=True)}
         rows.append({
             "trial": trial.name,
@@ -240,27 +254,38 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
             "reply": reply.text if reply else "",
             "outcome": found.kind if isinstance(found, NoReply) else "replied",
             "length": len(reply.text) if reply else None,
+            "said": said_before(context),
+            "reader": None if np.isnan(read) else float(read),
             "values": values,
             "distributions": {a.question_id: list(a.probabilities) for a in answers if isinstance(a, Answer)},
         })  # fmt: skip
     return rows
 
 
-def examples(rows: Sequence[Mapping[str, Any]], target: str) -> list[dict[str, str]]:
-    """Return pairs of replies of the proof: five that fell furthest, then five by chance."""
-    found: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for row in rows:
-        if row["trial"] == "prove" and row["k"] == 0 and row["values"].get(target) is not None:
-            found.setdefault(row["context"], {}).setdefault("old" if row["arm"] == "old" else "new", row)
+def pairs_of(rows: Sequence[Mapping[str, Any]], target: str) -> list[dict[str, Any]]:
+    """Return the pairs of replies of the proof, with what the target and the worst guardrail gained."""
+    places = {
+        (row["context"], row["arm"]): row
+        for row in rows
+        if row["trial"] == "prove" and row["k"] == 0 and row["values"].get(target) is not None
+    }
     pairs = []
-    for context, pair in found.items():
-        if len(pair) == 2:
-            change = pair["new"]["values"][target] - pair["old"]["values"][target]
-            about = {"context": context, "conversation": pair["old"]["conversation"], "told": f"{change:+.2f}"}
-            pairs.append((change, {**about, "old": pair["old"]["reply"], "new": pair["new"]["reply"]}))
-    pairs.sort(key=lambda one: (one[0], one[1]["context"]))
-    fell = [one for change, one in pairs if change < 0][:PAIRS]
-    rest = sorted((one for _, one in pairs if one not in fell), key=lambda one: hashlib.sha256(
+    for (context, arm), new in places.items():
+        if arm == "old" or (old := places.get((context, "old"))) is None:
+            continue
+        known = [name for name, value in new["values"].items() if None not in (value, old["values"].get(name))]
+        gained = {name: new["values"][name] - old["values"][name] for name in known}
+        change, worst = gained.pop(target), min(gained, key=gained.__getitem__, default="")
+        about = {name: new[name] for name in ("context", "conversation", "said", "reader")} | {"edit": arm}
+        about |= {"change": change, "guardrail": worst, "fell": gained.get(worst)}
+        pairs.append(about | {"old": old["reply"], "new": new["reply"]})
+    return sorted(pairs, key=lambda one: (one["change"], one["context"]))
+
+
+def examples(pairs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return pairs for people's eyes: five that fell furthest, then five by chance."""
+    fell = [one for one in pairs if one["change"] < 0][:PAIRS]
+    rest = sorted((one for one in pairs if one not in fell), key=lambda one: hashlib.sha256(
         one["context"].encode("utf-8", "replace")).hexdigest())  # fmt: skip
     return [*fell, *rest[:PAIRS]]
 
@@ -270,7 +295,7 @@ def write_result(result: RemedyResult, out: Path) -> None:
     folder = out.with_name(f"{out.stem}-edits")
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
-        out.with_suffix(".html"): remedies_page(result.run, result.kept(), result.examples),
+        out.with_suffix(".html"): remedies_page(result.run, result.kept(), examples(result.compared)),
         out: json.dumps(result.kept(), ensure_ascii=False, indent=1, allow_nan=False) + os.linesep,
     }
     for number, one in enumerate(result.edits, 1):

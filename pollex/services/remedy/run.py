@@ -32,11 +32,12 @@ from pollex.services.remedy.contexts import held_in, target_of, targets
 from pollex.services.remedy.edits import read_edit
 from pollex.services.remedy.plan import planned
 from pollex.services.remedy.prompt_text import PromptText
-from pollex.services.remedy.result import COMMAND, RemedyResult, rows_of, write_result
+from pollex.services.remedy.result import COMMAND, COMPARED, RemedyResult, rows_of, write_result
 from pollex.services.remedy.sample import Gathered, RemedyOptions, RemedySample, sampled
 from pollex.services.results import Usage
 from pollex.services.runs import digest
 from pollex.services.workspace import Workspace, workspace
+from pollex.store.tables import FactRow, packed
 from pollex.text import encoded
 
 FEWEST_FAILURES, FEWEST_USERS = 30, 10
@@ -159,12 +160,12 @@ async def _found(
     about |= {"assistant": team.assistant.name, "judge": team.judge.name, "second": team.second and team.second.name}
     notes += [f"a cap of calls or cost ended the proof at {one:.0%} of the users; no more is asked" for one in live.cut]
     about |= {"notes": [*notes, *sample.notes], "bad_rows": encoded(found.logs.bad_rows)}
-    rows = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(live, trial.name))]
+    rows = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(live, trial.name), live.wins)]
     record = about | record_of(live, sample)
     result = RemedyResult(edits=tuple(edits), record=record, replies=tuple(rows), usage=usage, usages=usages)
     await store.write_step(live.run, COMMAND, result.kept())
-    for one in result.examples:  # each under its conversation's id, so it can be forgotten
-        await store.write_step(live.run, f"pair {one['context']}", {one["conversation"]: one})
+    pairs = enumerate({one["conversation"]: one} for one in result.compared)  # so each can be forgotten
+    await store.write([FactRow(live.run, COMPARED, str(n), packed(pair)) for n, pair in pairs])
     return replace(result, run=live.run)
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any, Literal
+from zlib import crc32
 
+import numpy as np
 from pydantic import Field
 
+from pollex.measures.arrays import Floats, Ints
+from pollex.reports.remedies import sections
 from pollex.services.remedy.result import COMMAND, COMPARED, SHEET, RemedyResult, chosen_of, people_for
-from pollex.store.resume import step
+from pollex.store.resume import facts_of, step
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import links
@@ -16,6 +22,16 @@ from pollex.web.forms import Form
 from pollex.web.pages.runs import costs_of
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
+
+ON_A_PAGE = 20
+
+
+class RemedyForm(Form):
+    """What a remedy's page shows, and from which pair on."""
+
+    tab: Literal["pairs", "refused", "registered", "people"] = "pairs"
+    only: Literal["", "fell", "gained", "differ", "telling"] = ""
+    at: int = Field(0, ge=0)
 
 
 class WhoForm(Form):
@@ -51,7 +67,66 @@ def _row(site: Site, run: Run) -> dict[str, Any]:
     return about
 
 
-@page(f"{links.REMEDIES}/{{run}}", "remedy_pairs.html", WhoForm, here="Label")
+@dataclass(frozen=True)
+class ProvenPairs:
+    """Pairs of a proof as columns; NaN where nothing is known.
+
+    Attributes:
+        change: What the target gained.
+        fell: What the guardrail gained that fell furthest.
+        reader: What a reader without rubrics prefers: 1 the new reply, 0 the old one, else ½.
+    """
+
+    names: list[str]
+    change: Floats
+    fell: Floats
+    reader: Floats
+
+    def rows(self, only: str) -> Ints:
+        """Return places of pairs: all, or those that fell, gained, or that the judges differ in, or *telling* ones."""
+        differ = self.change * (self.reader - 0.5) < 0
+        down, up = np.argsort(self.change, kind="stable"), np.argsort(-self.change, kind="stable")
+        found = {"": down, "fell": down[self.change[down] < 0], "gained": up[self.change[up] > 0]}
+        found["differ"] = down[differ[down]]
+        if only != "telling":
+            return found[only]
+        worst = np.argsort(self.fell, kind="stable")
+        each = (found["differ"], worst[self.fell[worst] < 0], found["gained"])
+        return np.array([*dict.fromkeys(int(n) for one in each for n in one[:ON_A_PAGE])], dtype=np.int64)
+
+
+def pairs_in(site: Site, run: Run) -> ProvenPairs:
+    """Return the pairs of a run."""
+    kept = facts_of(site.store, run.id, COMPARED)
+    known = {name: pair for name, one in kept.items() for pair in one.values()}  # none where it was forgotten
+    columns = (
+        np.array([pair[name] for pair in known.values()], dtype=np.float64) for name in ("change", "fell", "reader")
+    )
+    return ProvenPairs([*known], *columns)
+
+
+@page(f"{links.REMEDIES}/{{run}}", "remedy.html", RemedyForm, here="Runs")
+def remedy(site: Site, run: Run, form: RemedyForm, as_json: bool) -> Data:
+    """Show what a change does, and under tabs pairs of replies, what was refused, what was registered, and people."""
+    kept = site.once("remedied", run, lambda: step(site.store, run.id, COMMAND))
+    if not kept:
+        raise NotThere(f"{run.id} proved nothing, or not yet", remedy=f"{links.REMEDIES} has what there is")
+    pairs = site.once("pairs", run, lambda: pairs_in(site, run))
+    rows = pairs.rows(form.only)
+    names = [pairs.names[n] for n in rows[form.at : form.at + ON_A_PAGE]]
+    read = [pair for name in names for pair in facts_of(site.store, run.id, COMPARED, name)[name].values()]
+    shown = [pair | {"new_first": crc32(packed(pair).encode()) % 2} for pair in read]  # arms stay hidden
+    told = {"form": form, "n": len(rows), "of": len(pairs.names), "shown": shown}
+    if as_json:
+        return told | {"remedy": kept}
+    sql = "SELECT min(started) FROM spans WHERE run = ? AND name = 'prove'"
+    told |= {"frozen": step(site.store, run.id, "registered"), "began": site.store.value(sql, [run.id])}
+    said = Counter(who for by in chosen_of(site.store, run.id).values() for who in by)
+    about = {"run": run, "tab": form.tab, "remedy": sections(kept, ()), "size": ON_A_PAGE}
+    return told | about | {"said": said, "asked": len(_sheet(site, run))}
+
+
+@page(f"{links.REMEDIES}/{{run}}/compare", "remedy_pairs.html", WhoForm, here="Label")
 def pairs(site: Site, run: Run, form: WhoForm) -> Data:
     """Show a person the next pair of replies that they haven't compared: no prompt, arm, rubric or judge."""
     sheet, said = _sheet(site, run), chosen_of(site.store, run.id)
@@ -72,7 +147,7 @@ async def compare(site: Site, run: Run, form: PairForm) -> Done:
     about = {"annotator": form.who, "text_hash": form.key, "conversation": pair["conversation"], "run": run.id}
     label = LabelRow(**about, question=f"{COMPARED} {run.id}", value=packed(form.choice), drawn="random")
     await site.store.write([label, SheetRow(label.id, comment=form.comment)])
-    return links.address(f"{links.REMEDIES}/{run.id}", who=form.who), {"label": label.id}
+    return links.address(f"{links.REMEDIES}/{run.id}/compare", who=form.who), {"label": label.id}
 
 
 def _sheet(site: Site, run: Run) -> dict[str, dict[str, Any]]:

@@ -25,7 +25,7 @@ from pollex.web.likeness import unlike_of
 from pollex.web.listing import SCORING
 from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, settings_of, unsealed
 from pollex.web.pages.run_states import NEW, NodeChange, changes_of, pool_waiting
-from pollex.web.results import grades_of, ratings_of, remedy_of
+from pollex.web.results import grades_of, ratings_of
 from pollex.web.run_page import BINS, Spans, Times, drawn_graphs, errors_of, outline, spans_of, times_of
 from pollex.web.site import Site
 from pollex.web.views import Data, page
@@ -202,7 +202,6 @@ def run_page(site: Site, form: TimesForm, run: Run, as_json: bool) -> Data:
         "named": site.set_of(run),
         "scores": run.command in SCORING,
         "ratings": ratings_of(site, run),
-        "remedy": remedy_of(site, run),
         "grades": grades is not None,
         **(grades or {}),
         "unlike": unlike_of(site, run),

@@ -183,7 +183,7 @@ async def compared(folder: Path, choices: dict[str, str]) -> int:
         async with client_of(made_app(store)) as client:
             assert "pairs wait for people" in (await client.get("/remedies")).text
             for who in ("Ann", "Bo"):
-                while found := KEY.search(page := (await client.get(f"/remedies/{run}?who={who}")).text):
+                while found := KEY.search(page := (await client.get(f"/remedies/{run}/compare?who={who}")).text):
                     assert not [word for word in ("another time", "rubric", "prompt", "judge") if word in page]
                     told = {"key": found[1], "who": who, "choice": choices[found[1]]}
                     assert (await client.post(f"/api/remedies/{run}", json=told)).status_code == 200

@@ -1,0 +1,132 @@
+"""Pages of a remedy: what a change does, its pairs without their arms, and those that are only for reading."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from web_site import client_of, made_app, made_store
+
+from pollex.services.event_loop import complete
+from pollex.store.store import Store
+from pollex.store.tables import FactRow, packed
+
+HOSTILE = "<script>alert(1)</script> [a link](javascript:alert(1)) \u202eevil"
+EFFECT = {"value": 0.2, "low": 0.1, "high": 0.3, "n": 60, "users": 50}
+EDIT: dict[str, Any] = {
+    "name": "mine", "diff": f"--- old\n+++ new\n+{HOSTILE}\n",
+    "prompt": "Be kind.", "purpose": "",
+    "verdict": "judged better", "level": "R", "against": [],
+    "primary": {"effect": EFFECT, "worst": EFFECT, "look": 4, "smallest": 0.1},
+    "guardrails": [], "traffic": None, "thumbs": {"value": None, "reason": "too few"}, "pair": None, "wording": None,
+    "people": {"value": 0.6, "low": 0.4, "high": 0.8, "n": 25, "reader_agrees": None}, "shown_over_sealed": None,
+}  # fmt: skip
+KEPT: dict[str, Any] = {
+    "format": 1, "verdict": "judged better", "level": "R", "edits": [EDIT], "headroom": None, "ended": "",
+    "target": {"id": "r1", "text": "It can't book", "polarity": "dsat"}, "notes": [HOSTILE], "missing": {},
+    "candidates": [{"name": "two", "purpose": "", "diff": f"+{HOSTILE}", "refused": "a link", "proven": False}],
+    "flatterer": {"said": ""}, "assistant": "m", "judge": "j", "second": None, "registered": "ab12", "proof": 1,
+}  # fmt: skip
+FROZEN = {"proof": "ab12", "contexts": [["c", 1]], "waves": [0], "replies": 2, "prompts": ["a", "b"], "margin": 0.1,
+          "seed": 7, "questions": ["q"]}  # fmt: skip
+
+
+def pair(n: int, change: float, fell: float | None, reader: float | None, old: str = "Sorry.") -> dict[str, Any]:
+    about = {"context": f"talk {n}:1", "conversation": f"talk {n}", "said": [f"user: table {n}?"], "edit": "new"}
+    return about | {
+        "change": change,
+        "guardrail": "It is short",
+        "fell": fell,
+        "reader": reader,
+        "old": old,
+        "new": f"Booked {n}.",
+    }
+
+
+PAIRS = [pair(0, -0.5, 0.0, 1.0), pair(1, -0.1, -0.3, 0.0), pair(2, 0.0, None, None), pair(3, 0.4, 0.1, 1.0, HOSTILE)]
+
+
+@pytest.fixture
+def proved(tmp_path: Path) -> Iterator[Store]:
+    with made_store(tmp_path / ".pollex", n=3) as store:
+        run = store.begin("remedy", arguments={}, fingerprint={}, versions={}).id
+        complete(store.write_step(run, "remedy", KEPT))
+        complete(store.write_step(run, "registered", FROZEN))
+        complete(
+            store.write_step(
+                run, "pairs", [{"key": "0" * 16, "conversation": "talk 3", "said": [], "1": "a", "2": "b"}]
+            )
+        )
+        store.put(FactRow(run, "pair", str(n), packed({one["conversation"]: one})) for n, one in enumerate(PAIRS))
+        store.put([FactRow(run, "pair", "4", packed({}))])  # its conversation was forgotten
+        store.finish(run, "done")
+        yield store
+
+
+@pytest.fixture
+async def remedies(proved: Store) -> AsyncIterator[httpx2.AsyncClient]:
+    async with client_of(made_app(proved)) as opened:
+        yield opened
+
+
+async def test_a_run_that_proved_nothing_has_no_such_page(remedies: httpx2.AsyncClient) -> None:
+    answer = await remedies.get("/remedies/score-2")
+    assert (answer.status_code, "proved nothing" in answer.text) == (404, True)
+    assert (await remedies.get("/remedies/remedy-3?only=best")).status_code == 400
+    assert (await remedies.get("/remedies/remedy-3?at=-1")).status_code == 400
+
+
+async def test_what_replies_diffs_and_notes_say_stays_text(remedies: httpx2.AsyncClient) -> None:
+    for tab in ("pairs", "refused", "registered", "people"):
+        page = (await remedies.get("/remedies/remedy-3", params={"tab": tab})).text
+        assert "<script>alert" not in page
+        assert not re.search(r"href=.?javascript|\u202e", page), tab
+        assert "&lt;script&gt;alert(1)" in page
+        assert EDIT["verdict"] in page
+
+
+@pytest.mark.parametrize(
+    ("only", "talks"), [("", [0, 1, 2, 3]), ("fell", [0, 1]), ("gained", [3]), ("differ", [0]), ("telling", [0, 1, 3])]
+)
+async def test_pairs_are_filtered_and_those_forgotten_are_gone(
+    remedies: httpx2.AsyncClient, only: str, talks: list[int]
+) -> None:
+    told = (await remedies.get("/api/remedies/remedy-3", params={"only": only})).json()
+    assert [one["conversation"] for one in told["shown"]] == [f"talk {n}" for n in talks]
+    assert (told["n"], told["of"]) == (len(talks), 4)
+
+
+async def test_arms_stay_hidden_until_they_are_revealed(remedies: httpx2.AsyncClient) -> None:
+    page = (await remedies.get("/remedies/remedy-3", params={"only": "fell"})).text
+    shown = re.sub(r"<details>.*?</details>", "", page[page.index('aria-label="Pair 1"') :], flags=re.DOTALL)
+    assert "Booked 0." in shown
+    assert not re.search(r"\b(new|old) (reply|one)\b", shown)
+    assert re.search(r"<summary>Reveal</summary><p>[12] is the new reply", page)
+
+
+async def test_telling_pairs_are_for_reading_and_nobody_can_choose_there(
+    remedies: httpx2.AsyncClient, proved: Store
+) -> None:
+    page = (await remedies.get("/remedies/remedy-3", params={"only": "telling"})).text
+    assert "<form" not in page[page.index('aria-label="Pair 1"') :]
+    told = {"key": "talk 0:1", "who": "Ann", "choice": "1"}
+    assert (await remedies.post("/api/remedies/remedy-3", json=told)).status_code == 404
+    assert proved.value("SELECT count(*) FROM labels") == 0
+
+
+async def test_tabs_tell_what_was_refused_registered_and_chosen(remedies: httpx2.AsyncClient) -> None:
+    told = {"key": "0" * 16, "who": "Ann", "choice": "1"}
+    assert (await remedies.post("/api/remedies/remedy-3", json=told)).status_code == 200
+    for tab, words in {
+        "refused": "two: a link",
+        "registered": "margin 0.10, seed 7",
+        "people": "Ann: 1 pair",
+    }.items():
+        page = (await remedies.get("/remedies/remedy-3", params={"tab": tab})).text.replace("\N{NO-BREAK SPACE}", " ")
+        assert words in page
+    assert "60 % prefer the new reply" in page
+    assert 'href="/remedies/remedy-3-' in (await remedies.get("/remedies")).text
