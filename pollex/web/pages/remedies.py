@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import shlex
+import tempfile
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
 import numpy as np
 from pydantic import Field
+from starlette.responses import Response
 
+from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats, Ints
 from pollex.reports.remedies import sections
+from pollex.rubrics.records import ChosenRubric
+from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.remedy.result import COMMAND, COMPARED, SHEET, RemedyResult, chosen_of, people_for
-from pollex.store.resume import facts_of, step
+from pollex.store.resume import conversations_of, facts_of, step
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, SheetRow, packed
-from pollex.web import links
-from pollex.web.faults import NotThere
+from pollex.web import frame, links
+from pollex.web.faults import NothingYet, NotThere
 from pollex.web.forms import Form
+from pollex.web.listing import run_that_asked
 from pollex.web.pages.runs import costs_of
-from pollex.web.site import Site
+from pollex.web.pages.sets import rubric_of
+from pollex.web.site import NamedSet, Site
+from pollex.web.soon import Soon
 from pollex.web.views import Data, Done, page, post
+
+if TYPE_CHECKING:
+    from pollex.services.plan import CallPlan
 
 ON_A_PAGE = 20
 
@@ -148,6 +163,62 @@ async def compare(site: Site, run: Run, form: PairForm) -> Done:
     label = LabelRow(**about, question=f"{COMPARED} {run.id}", value=packed(form.choice), drawn="random")
     await site.store.write([label, SheetRow(label.id, comment=form.comment)])
     return links.address(f"{links.REMEDIES}/{run.id}/compare", who=form.who), {"label": label.id}
+
+
+CHANGE, MOST, PATIENCE = f"{links.SETS}/{{set}}/change/{{rubric}}", 5_000, 0.3
+"""Conversations that a plan is made of, and seconds that the page waits for it."""
+
+
+@page(CHANGE, "change.html", here="Rubric sets")
+def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
+    """Show what a proof would ask and cost that a change of the prompt mends a rubric, and the command for it."""
+    rubric, soon, run = _foreseen(site, named, rubric_id)
+    soon.wait(PATIENCE)
+    logs = run.arguments.get("logs") or ["logs.jsonl"]
+    words = ["remedy", "run", *([logs] if isinstance(logs, str) else logs), "--rubrics"]
+    words += [named.name if named.name in site.files else "rubrics.json", "--prompt", "system.md", "--target"]
+    command = shlex.join(["pollex", *map(str, words), rubric.id, "--profiles", "profiles.toml"])
+    return {"named": named, "rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command}
+
+
+@page(f"{CHANGE}/live")
+def change_live(site: Site, named: NamedSet, rubric_id: str) -> Response:
+    """Return the part of that page that says what is being worked out."""
+    soon = _foreseen(site, named, rubric_id)[1]
+    return frame.page("soon.html", headers={"X-Pollex-Ended": "again" if soon.over else ""}, soon=soon)
+
+
+def _foreseen(site: Site, named: NamedSet, rubric_id: str) -> tuple[ChosenRubric, Soon, Run]:
+    rubric = rubric_of(named.rubric_set, rubric_id)
+    if (run := run_that_asked(site, named)) is None:
+        raise NothingYet("no run of this store asked these rubrics", remedy="`pollex score` does")
+    key = ("change", named.id, rubric.id, run.finished or "")
+    return rubric, site.kept(key, lambda: Soon(partial(plan_of, site, named, run, rubric.id))), run
+
+
+def plan_of(site: Site, named: NamedSet, run: Run, target: str, progress: Progress) -> CallPlan:
+    """Plan a proof at its usual settings, with the logged system turn as the prompt; nothing is asked."""
+    from pollex.formats.fields import ReadOptions  # readers, SciPy and the roles of a model come with these
+    from pollex.formats.read_logs import logs_of
+    from pollex.services.remedy.assistants import AssistantOptions, RoleTable
+    from pollex.services.remedy.plan import planned
+    from pollex.services.remedy.run import gathered
+    from pollex.services.remedy.sample import RemedyOptions
+
+    progress.start("looking where it failed", 1)
+    logs = logs_of([*islice(conversations_of(site.store, run.id), MOST)])
+    said = (turn.content for one in logs.conversations for turn in one.turns if turn.role == "system")
+    known, record = site.profiles.get("assistant"), named.rubric_set.judge
+    price = known.limits.price if known else None
+    prices = {"price_in": price.read, "price_out": price.written} if price else {}
+    table = RoleTable(model=(known and known.name) or "assistant", **prices)
+    model = ModelOptions(base_url=record.options.place or None)
+    with tempfile.TemporaryDirectory() as folder:
+        options = RemedyOptions(prompt=Path(folder) / "system.md", target=target, any_prompt=True)
+        options.prompt.write_text(next(said, "Help.").replace("{", "("), encoding="utf-8", errors="replace")
+        kept = RunOptions(site.store.folder)
+        found = gathered(logs, named.rubric_set, options, ReadOptions(), kept, progress)
+        return planned(found, options, AssistantOptions(tables={"assistant": table}), kept, model)
 
 
 def _sheet(site: Site, run: Run) -> dict[str, dict[str, Any]]:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import html
 import re
+import shlex
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from remedy_log import REACTION, TARGET, read_table_log, table_rubrics
 from web_site import client_of, made_app, made_store
 
+from pollex.gateway.budget import Limits, Price
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import complete
+from pollex.services.options import ModelOptions
+from pollex.store.resume import runs
+from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, packed
+from pollex.web.site import set_digest
 
 HOSTILE = "<script>alert(1)</script> [a link](javascript:alert(1)) \u202eevil"
 EFFECT = {"value": 0.2, "low": 0.1, "high": 0.3, "n": 60, "users": 50}
@@ -130,3 +139,57 @@ async def test_tabs_tell_what_was_refused_registered_and_chosen(remedies: httpx2
         assert words in page
     assert "60 % prefer the new reply" in page
     assert 'href="/remedies/remedy-3-' in (await remedies.get("/remedies")).text
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[tuple[Store, RubricSet]]:
+    """A store with a run of a set on a log in which every other booking fails."""
+    logs = read_table_log(tmp_path / "log.jsonl", 240)
+    found = table_rubrics(logs)
+    with Store.open(tmp_path / ".pollex") as store:
+        given = {"fingerprint": {"rubrics": set_digest(found)}, "versions": {}}
+        run = store.begin("score", arguments={"logs": ["a log.jsonl", "$(rm x)"]}, **given).id
+        store.put(conversation_rows(run, logs.conversations))
+        store.finish(run, "done")
+        yield store, found
+
+
+async def test_what_would_change_a_rubric_has_plan_and_command_and_starts_nothing(
+    asked: tuple[Store, RubricSet],
+) -> None:
+    store, found = asked
+    here = f"/sets/{set_digest(found)}/change"
+    models = {"assistant": ModelOptions(model="gpt", limits=Limits(price=Price(1.0, 2.0)))}
+    async with client_of(made_app(store, files={"my set.json": found}, profiles=models)) as client:
+        assert (await client.get(f"{here}/none")).status_code == 404
+        page = await settled(client, f"{here}/{REACTION}")
+        assert "no reply shows" in page
+        assert f'href="{here}/{TARGET}"' in (await client.get(f"/sets/{set_digest(found)}/rubric?id={TARGET}")).text
+        page = await settled(client, f"{here}/{TARGET}")
+    assert "The smallest effect that it finds in 80 %" in page
+    assert re.search(r"Cost: \$[\d.]+ at most", page)
+    words = shlex.split(html.unescape(re.findall(r"<pre[^>]*>(.*?)</pre>", page, re.DOTALL)[-1]))
+    assert words[3:7] == ["a log.jsonl", "$(rm x)", "--rubrics", "my set.json"]
+    assert [run.command for run in runs(store)] == ["score"]
+
+
+async def test_where_too_few_failed_the_page_says_how_many_more_are_needed(
+    asked: tuple[Store, RubricSet], tmp_path: Path
+) -> None:
+    _, found = asked
+    with Store.open(tmp_path / "few") as store:
+        run = store.begin("score", arguments={}, fingerprint={"rubrics": set_digest(found)}, versions={}).id
+        store.put(conversation_rows(run, read_table_log(tmp_path / "few.jsonl", 20).conversations))
+        store.finish(run, "done")
+        async with client_of(made_app(store, files={"r.json": found})) as client:
+            page = await settled(client, f"/sets/{set_digest(found)}/change/{TARGET}")
+    assert re.search(r"failing contexts of \d+ users are too few for a proof", page)
+    assert "users are needed" in page
+
+
+async def settled(client: httpx2.AsyncClient, path: str) -> str:
+    """Wait until a page's plan is there."""
+    for _ in range(200):
+        if "Being worked out" not in (page := (await client.get(path)).text):
+            return page
+    raise AssertionError("it is never there")

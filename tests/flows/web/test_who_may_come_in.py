@@ -17,6 +17,7 @@ NAMES = {
     "id": "x",
     "queue": "1",
     "set": "x",
+    "rubric": "x",
     "calibrator": "x",
     "child": "1",
     "draft": "1",
