@@ -106,9 +106,10 @@ TONE_KINDS = ("phrase", "turns")
 
 TONES = {
     *("thanks", "praise", "agreement", "courtesy", "warmth", "farewell", "negation", "need", "disclaimer", "hedge"),
-    *("exclamation", "assistant_exclamation", "user_question", "next_topic", "code", "steps", "user_ends"),
-    *("assistant_ends", "many_turns", "few_turns", "long_answers", "short_answers", "long_messages", "short_messages"),
-    *("user_repeats", "assistant_repeats", "relevance", "irrelevance", "unanswered_question", "follow_up", "open_end"),
+    *("exclamation", "assistant_exclamation", "user_question", "clarifying_question", "next_topic", "code", "steps"),
+    *("user_ends", "assistant_ends", "many_turns", "few_turns", "long_answers", "short_answers", "long_messages"),
+    *("short_messages", "user_repeats", "assistant_repeats", "relevance", "irrelevance", "unanswered_question"),
+    *("follow_up", "open_end", "complete"),
 }
 """Signals of manners, lengths and flow: how people sound or talk on, with no words in a quote that show a deed."""
 
