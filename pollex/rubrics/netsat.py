@@ -157,7 +157,6 @@ class NetSat(BaseModel):
         return Score(conversation_id=conversation_id, **own)
 
     def _figures(self, netsats: Floats) -> dict[str, list[Any]]:
-        """Return the fields that NetSATs `[conversation]` give by themselves."""
         probability = self.calibration.probability(netsats)
         guaranteed = [None] * len(netsats) if self.guaranteed is None else self.guaranteed.confident(netsats).tolist()
         return {
