@@ -199,7 +199,6 @@ def _moments(A: Floats, weights: Floats) -> Floats:
 
 
 def _standard(columns: Floats) -> Floats:
-    """Standardize and clip columns; missing values and constant columns become 0."""
     counts = np.maximum((~np.isnan(columns)).sum(axis=0), 1)
     mean = np.nansum(columns, axis=0) / counts
     spread = np.sqrt(np.nansum((columns - mean) ** 2, axis=0) / counts)

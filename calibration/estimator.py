@@ -149,7 +149,6 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return np.stack([self.predict(rows, [name] * len(rows), question) for name in names], axis=1)
 
     def _trusted(self, trusted: Sequence[str] | None) -> list[str | None]:
-        """Return the judges to predict for; somebody unknown where there are none."""
         check_is_fitted(self, "questionnaire_")
         if isinstance(trusted, str):
             raise WrongUse(f"one name, {trusted!r}, for a set of judges", remedy="give a list of names")
@@ -220,7 +219,6 @@ def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
 
 
 def _require_known(model: JudgedEstimator) -> None:
-    """Refuse invalid numbers or words among the settings."""
     for name, hint in get_type_hints(type(model).__init__).items():
         words = [each for part in (hint, *get_args(hint)) if get_origin(part) is Literal for each in get_args(part)]
         value = getattr(model, name, None)

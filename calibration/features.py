@@ -140,7 +140,6 @@ def _names(questionnaire: Questionnaire) -> Sequence[str]:
 
 
 def _columns_of(scale: Scale) -> int:
-    """Count the columns of a question's answer."""
     return 1 if scale.ordinal or len(scale.values) == 2 else len(scale.values)
 
 

@@ -176,7 +176,6 @@ Record = tuple[int, str, Any, float | str]
 
 
 def _records(y: Any, judges: Sequence[Any] | None, questions: Questionnaire, rows: int | None) -> list[Record]:
-    """Convert any form but `Judgments` to records."""
     loose = isinstance(y, Iterable) and not isinstance(y, Sequence) and not hasattr(y, "__array__")
     # Judgments of different lengths stay as they are inside the array.
     array = np.asarray(list(y) if loose else y, dtype=object)
@@ -203,7 +202,6 @@ def _records(y: Any, judges: Sequence[Any] | None, questions: Questionnaire, row
 
 
 def _of_tuples(array: npt.NDArray[Any], questions: Questionnaire) -> bool:
-    """Return whether entries are judgments, rather than rows of answers to four questions."""
     if array.ndim == 1:
         return any(isinstance(entry, (list, tuple)) for entry in array)
     four = array.ndim == 2 and array.shape[1] == 4

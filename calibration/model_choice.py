@@ -101,7 +101,6 @@ class Choice:
         return f"{start}, next {other.name} with {other.behind:.3f} ± {other.behind_error:.3f} more"
 
     def _taken(self) -> str:
-        """Name the chosen candidates; of many, their number by kind."""
         chosen = [self.trials[place] for place in self.weights]
         return chosen[0].name if len(chosen) == 1 else f"{len(chosen)} together ({names_of(chosen)})"
 

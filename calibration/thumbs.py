@@ -203,7 +203,6 @@ def _least(losses: Mapping[str, Floats]) -> str:
 
 
 def _choice(losses: Mapping[str, Floats], blocks: Ints, wanted: str) -> tuple[str, str]:
-    """Return the candidate to take, and why."""
     best = _least(losses)
     if wanted not in (NETWORK, BEST):
         return wanted, f"{wanted} was asked for; {best} has the least log-loss"

@@ -42,7 +42,6 @@ def lettered(options: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def _asked(text: str) -> str:
-    """Escape a question's text for a prompt; cached, since calls repeat them."""
     return escaped(text)
 
 

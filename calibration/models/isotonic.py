@@ -51,7 +51,6 @@ class IsotonicByJudge(JudgedEstimator):
         self.share_ = np.array([len(scores) / max(len(scores) + self.smoothing, 1e-12)])
 
     def _scores(self, X: Floats, question: int) -> Floats:
-        """Return the expected answer `[row]`, NaN where there is none."""
         own_block(self, question)
         place = [scale.question for scale in self.questionnaire_.asked].index(self.questionnaire_.main)
         return self.questionnaire_.expected(X)[:, place]

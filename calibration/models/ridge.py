@@ -50,7 +50,6 @@ class RidgeWithJudge(JudgedEstimator):
         self.deviation_: Floats = np.array([_deviation(left_out, own.answer, self._midpoints())])
 
     def _design(self, F: Floats, judges: Ints) -> Floats:
-        """Return ones, inputs, and the judges' indicators `[judgment, 1 + input + judge]`."""
         who = (judges[:, None] == np.arange(len(self.judges_))).astype(np.float64)
         return np.concatenate([np.ones((len(F), 1)), F, who], axis=1)
 

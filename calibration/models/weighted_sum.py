@@ -98,7 +98,6 @@ class WeightedSum(JudgedEstimator):
         return np.nan_to_num(z)
 
     def _inputs(self, z: Floats) -> Floats:
-        """Return the score, and with deviations every z beside it `[row, input]`."""
         score = (z @ self.weights_)[:, None]
         if self.deviations is None:
             return score

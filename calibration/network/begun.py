@@ -274,7 +274,6 @@ class _Stack:
 
 
 def _square(values: Tensor) -> Tensor:
-    """Sum of squares by network."""
     return (values**2).flatten(1).sum(dim=1)
 
 

@@ -172,7 +172,6 @@ class Sweep:
         return NetworkBatch.begun(repeated, rates, self.recipe.penalty)
 
     def _steps(self, family: SettingsGroup) -> list[Batches]:
-        """Return each fold's batch in each step."""
         count = max(self._stops(family, (*family.pretraining, *family.finetuning)))
         each = np.stack([batches(rows, family.batch, count, self.seed) for rows in self.train], axis=1)
         return [batches_of(self.table, step) for step in each]

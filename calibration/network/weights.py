@@ -111,7 +111,6 @@ class Weights:
         return out
 
     def _head(self, V: Array, question: int) -> Array:
-        """Return the columns of one question."""
         width = V.shape[-1] // len(self.options)
         return V[..., question * width : (question + 1) * width]
 

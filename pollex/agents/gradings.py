@@ -88,7 +88,6 @@ def grading_of(profile: ReferencingProfile, case: Case, found: Mapping[str, Answ
 
 
 def _untold(answer: Answer | Unanswered | None) -> TypeFrom:
-    """Return why the model chose no type."""
     if answer is None:
         return ""
     return "unsure" if isinstance(answer, Answer) else "unanswered"

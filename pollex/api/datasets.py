@@ -60,8 +60,6 @@ def score_dataset(
 
 
 class _Batches:
-    """Scores batches in an actor of Ray's."""
-
     def __init__(self, scorer: BatchScorer) -> None:
         self._scorer = scorer
 

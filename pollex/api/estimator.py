@@ -162,7 +162,6 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         return self.store or (None if self.model is None else STORE)
 
     def _place_of_positive(self, classes: npt.NDArray[Any]) -> int:
-        """Return which of two classes is the positive one."""
         if self.positive is not None:
             if self.positive not in classes.tolist():
                 raise WrongUse(f"no label is {self.positive!r}", remedy=f"positive is one of {classes.tolist()}")

@@ -45,7 +45,6 @@ class Traces:
 
 
 def _short(text: str) -> Iterator[tuple[str, ...]]:
-    """Yield all shorter runs of words of a text."""
     words = _WORD.findall(text.casefold())
     for length in range(FEWEST, RUN):
         yield from (tuple(words[start : start + length]) for start in range(len(words) - length + 1))

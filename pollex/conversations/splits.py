@@ -214,7 +214,6 @@ def _lacking(held: Ints) -> int:
 
 
 def _distance(held: Ints, shares: Floats) -> float:
-    """Compute the squared distance to the quotas, weighted as in `_fill`."""
     total = held.sum(axis=0)
     return float(((held - shares[:, None] * total) ** 2 / np.maximum(total, 1)).sum())
 

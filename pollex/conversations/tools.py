@@ -51,7 +51,6 @@ class ToolCall(BaseModel):
 
 
 def _inside(arguments: str, change: Callable[[str], str]) -> str:
-    """Change the texts within arguments, so that JSON stays JSON."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):

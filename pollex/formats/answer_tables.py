@@ -174,7 +174,6 @@ NOT_APPLICABLE = 0.0
 
 
 def _is_llm_rubric(fields: Mapping[str, Any], side: Side) -> bool:
-    """Return whether the columns are those of LLM-Rubric."""
     if side == "answers":
         return {"text_id", "criterion"} <= fields.keys() and any(map(PROBABILITY.fullmatch, fields))
     return {"text_id", "annotator_id"} <= fields.keys() and any(map(_NUMBERED.fullmatch, fields))
@@ -278,12 +277,10 @@ KNOWN: dict[Side, frozenset[str]] = {
 
 
 def _is_long(fields: Mapping[str, Any], side: Side) -> bool:
-    """Return whether all columns are there."""
     return all(column in fields for column in NEEDED[side])
 
 
 def _answers_of_long(rows: Sequence[Row]) -> Records:
-    """Make a record for each row."""
     found = _records(rows, "answers")
     found.option = [row.fields.get("option") for row in rows]
     found.probability = [row.fields.get("probability") for row in rows]
@@ -293,7 +290,6 @@ def _answers_of_long(rows: Sequence[Row]) -> Records:
 
 
 def _judgments_of_long(rows: Sequence[Row]) -> Records:
-    """Make a record for each row; a row without a judge has an unknown judge."""
     found = _records(rows, "judgments")
     found.judge = [name(row.fields.get("judge")) or None for row in rows]
     found.option = [row.fields.get("answer") for row in rows]
@@ -329,7 +325,6 @@ VALUES = {len(scale): [option.value for option in scale] for scale in SCALES.val
 
 
 def _is_scores(fields: Mapping[str, Any], side: Side) -> bool:
-    """Return whether the columns are those of a file of `pollex score`."""
     return side == "answers" and fields.keys() >= {"id", "netsat", "answers"}
 
 
@@ -364,7 +359,6 @@ VERDICT = "rating"
 
 
 def _is_verdicts(fields: Mapping[str, Any], side: Side) -> bool:
-    """Return whether the columns are those of a file of `pollex judge`: a row has the votes of all runs."""
     return side == "answers" and fields.keys() >= {"id", "votes", "runs"}
 
 

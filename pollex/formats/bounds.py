@@ -88,7 +88,6 @@ def lines_of(text: TextIO, longest: int | None) -> Iterator[str]:
 
 
 def _rest(text: TextIO) -> Iterator[str]:
-    """Yield the parts of a line that was begun."""
     for part in iter(partial(text.readline, PART), ""):
         yield part
         if _ends(part):

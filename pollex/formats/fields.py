@@ -263,7 +263,6 @@ def look_up(fields: Fields, name: str) -> Any:
 
 
 def _thumb_in(fields: Fields, name: str) -> str:
-    """Return the path of the one thumb in an object under a name; the name itself where there is none or no object."""
     value = fields.get(name)
     if not isinstance(value, Mapping):
         return name

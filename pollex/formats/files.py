@@ -100,7 +100,6 @@ def _require_file(path: Path) -> None:
 
 
 def _inside(folder: Path) -> list[str]:
-    """List the files of a folder and its subfolders, without hidden ones."""
     names = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix.lower() in ENDINGS]
     found = [str(path) for path in names if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
     if not found:
@@ -261,7 +260,6 @@ def unpacked(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, 
 
 
 def _stream(source: str, path: Path, folder: Path, begin: bytes) -> Path:
-    """Unpack a single file, under its name without the packer's ending."""
     inner = folder / (path.stem if path.suffix in (".gz", ".zst", ".zstd") else path.name)
     if begin.startswith(GZIP):
         with gzip.open(path) as packed:
@@ -341,8 +339,6 @@ def _unpack(source: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, inner:
 
 
 class _Part(io.RawIOBase):
-    """The next bytes of a file, and no more."""
-
     def __init__(self, file: IO[bytes], size: int) -> None:
         super().__init__()
         self._file, self._left = file, size

@@ -258,7 +258,6 @@ def _unknown(value: object, verdicts: Verdicts) -> BadInput:
 
 
 def _known(verdicts: Verdicts) -> str:
-    """List the usual spellings in pairs, or those that the user gave."""
     if verdicts == Verdicts.of(None, None):
         return "up/down, 1/0, true/false, yes/no, 👍/👎, positive/negative, good/bad, like/dislike"
     words = [sorted(rule.words)[:8] for rule in (verdicts.positive, verdicts.negative) if isinstance(rule, Spellings)]

@@ -144,7 +144,6 @@ def _run(kind: str, place: str, query: str) -> Iterator[Any]:
 
 
 def _tables(kind: str, place: str) -> str:
-    """Return what the database holds, as the end of a remedy."""
     tables: dict[str, list[str]] = {}
     for row in _run(kind, place, TABLES[kind]):
         table, column = row.values()

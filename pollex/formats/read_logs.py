@@ -369,7 +369,6 @@ def _flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
 
 
 def _content_id(row: Row) -> str:
-    """Make an id from all that the row holds, equal only for equal rows."""
     content = json.dumps(row.fields, sort_keys=True, ensure_ascii=True)
     return CONTENT_ID + hashlib.sha256(content.encode("ascii")).hexdigest()[:16]
 

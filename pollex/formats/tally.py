@@ -105,7 +105,6 @@ class Tally:
         return self._messages.get(score.message or score.id)
 
     def _label(self, voted: Voted) -> None:
-        """Give a conversation a thumb, unless its own row has one."""
         entry = self._entries[voted.id]
         one = self._shelf[entry.index]
         told: dict[str, Any] = {"feedback": (*one.feedback, *voted.feedback)}

@@ -127,7 +127,6 @@ def _own(chat: BaseChatOpenAI, http: AsyncClient | None) -> BaseChatOpenAI:
 
 
 def _completion(message: BaseMessage) -> dict[str, Any]:
-    """Return a message as the body of a chat completion."""
     about = message.response_metadata
     reason = str(about.get("finish_reason") or about.get("stop_reason") or "stop").lower()
     usage = message.usage_metadata if isinstance(message, AIMessage) else None

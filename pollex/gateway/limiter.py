@@ -155,7 +155,6 @@ class Limiter:
             self._ready_at = self._loop.time() + spacing
 
     def _pump(self) -> None:
-        """Give free slots to those who wait, now or when the wait is over."""
         while self._waiting and self._may_go():
             turn = self._waiting.popleft()
             if not turn.done():

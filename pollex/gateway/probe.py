@@ -160,7 +160,6 @@ async def _window(endpoint: Endpoint | ChatModel) -> int | None:
 
 
 def _accepted(outcome: Outcome) -> bool:
-    """Return whether a completion came back, and not a login page or other JSON."""
     return not isinstance(outcome, Failed | Malformed)
 
 

@@ -57,7 +57,6 @@ def alpha(
 
 
 def _counts(text: Ints, judge: Ints, answer: Ints, options: int) -> Ints:
-    """Count how many judges chose each option `[text, option]`."""
     if not len(text):
         return np.zeros((0, options), np.int64)
     # A number of its own for everybody who is not known.
@@ -70,7 +69,6 @@ def _counts(text: Ints, judge: Ints, answer: Ints, options: int) -> Ints:
 
 
 def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
-    """Express alpha as a function of weights `[resample, text]`."""
     options = counts.shape[1]
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(options)
     coincidences = (pairs / (counts.sum(axis=1) - 1)[:, None, None]).reshape(len(counts), -1)

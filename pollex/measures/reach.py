@@ -35,7 +35,6 @@ def recovered(ours: Floats, plain: Floats, positive: Bools, unit: Ints, rng: np.
 
 
 def _statistics(scores: Sequence[Floats], positive: Bools) -> tuple[Ints, list[Statistic]]:
-    """Return the order with positives first, and the AUC of each score in that order."""
     order = np.argsort(~positive, kind="stable")
     return order, [auc_statistic(one[order], int(positive.sum())) for one in scores]
 

@@ -108,7 +108,6 @@ def smece(
 
 
 def _errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
-    """Compute smECE of each answer `[resample, option]`."""
     copies = [np.repeat(np.arange(len(proba)), row.astype(int)) for row in weights]
     options = proba.shape[1]
     apart = 1 if options == 2 else options  # of two answers, one is the mirror image of the other

@@ -101,7 +101,6 @@ def _held_out(record: GuaranteeRecord) -> str:
 
 
 def _counted(hits: int, n: int, blocks: int) -> str:
-    """Format a count with its share and exact 95 % interval for dependent blocks."""
     low, high = share_interval(hits, n, units=blocks)
     return f"{hits} of {n} ({_percent(hits / n)}, 95 % interval {_percent(low)} to {_percent(high)})"
 

@@ -82,7 +82,6 @@ class NetSat(BaseModel):
         return ScoreColumns(ids, answers, fields)
 
     def _sums(self, answers: AnswerColumns) -> Floats:
-        """Add the signed values up `[conversation]`; NaN where one is missing."""
         signed = [
             self.signs[one.question_id] * self.counted(one) if isinstance(one, Answer) else np.nan
             for one in answers.different

@@ -174,7 +174,6 @@ async def _rehearse(read: Logs, questions: list[SheetQuestion], judge: LlmJudge)
 
 
 def _rows(opened: Workspace, asked: str, read: Logs, questions: list[SheetQuestion]) -> Iterator[Row]:
-    """Yield a row for each option; the probability of having no answer is missing from their sum."""
     for conversation, found in sheets_of(opened.store, asked, read.conversations):
         for question in questions:
             if not isinstance(answer := found.get(question.id), Answer):

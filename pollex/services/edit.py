@@ -178,7 +178,6 @@ def _judged(found: EditedSet, store: Path | None) -> str:
 
 
 def _foretold(found: EditedSet, store: Path | None) -> str:
-    """Return figures of both on the conversations that the set was learned from; empty where they aren't at hand."""
     before = RubricSet.load(found.path, arrays=False, edits=False)
     if store is None or not store.is_dir() or not before.judge.built_in:
         return ""

@@ -108,7 +108,6 @@ class Evaluation(Shown):
         yield from notes_told(self.warnings)
 
     def _guarantee_told(self) -> Told:
-        """Yield yield and precision of the guaranteed window, and what it guarantees."""
         if (record := self.rubrics.guaranteed) is None or (measured := self.guarantee) is None:
             return
         kept = f"yield {_of(measured.yield_rate)}; right outside it {_of(measured.accuracy)}"

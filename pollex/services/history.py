@@ -357,7 +357,6 @@ def _duration(ms: float) -> str:
 
 
 def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Told:
-    """Yield reasons, answers and score."""
     found = trace.extraction
     if isinstance(found, Unanswered):
         yield Line(f"no reasons: {found.outcome}: {found.detail}")
@@ -384,21 +383,18 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
 
 
 def _reason(reason: Reason) -> Told:
-    """Yield a reason with its quotes."""
     yield Line(f"  {reason.polarity.upper()} {reason.text}", limit=LONGEST)
     for quote in reason.quotes:
         yield Line(f"      {quote.place}: “{quote.text}”", "dim", LONGEST)
 
 
 def _choice(choice: Choice) -> Line:
-    """Describe why a rubric was kept."""
     stability = "" if choice.stability is None else f"; chosen in {100 * choice.stability:.0f} % of halves"
     told = f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
     return Line(told, limit=LONGEST)
 
 
 def _beginning(conversation: Conversation | None) -> str:
-    """Describe the beginning of a conversation."""
     if conversation is None:
         return ""
     opening = printable(conversation.opening, 100)

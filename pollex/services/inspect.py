@@ -215,7 +215,6 @@ def _times(logs: Logs) -> tuple[str, ...]:
 
 
 def _group(logs: Logs, asked: str | None) -> tuple[str, int] | None:
-    """Return the first field of who spoke that several conversations share."""
     named = {asked or "group": Counter(one.group for one in logs)}
     named |= {name: Counter(_scalar(one.metadata.get(name)) for one in logs) for name in (() if asked else USER_NAMES)}
     for name, values in named.items():
@@ -240,7 +239,6 @@ def _examples(logs: Logs) -> tuple[Conversation, ...]:
 
 
 def _sentences(found: Inspection) -> Iterator[str]:
-    """Yield a sentence for each thing that is there, and for the main ones that aren't."""
     account, logs = found.account, found.logs
     ways = f", put together {_listed(account.ways)}" if account.ways else ""
     yield f"{count(len(logs), 'conversation')} in the shape of {_listed(account.formats + account.general)}{ways}."
@@ -267,7 +265,6 @@ def _sentences(found: Inspection) -> Iterator[str]:
 
 
 def _thumbs(found: Inspection) -> Iterator[str]:
-    """Yield which field is the thumb, its values and what each is taken for, and the scores that are none."""
     logs, kinds = found.logs, found.account.scores
     numbers = ", ".join(f"{logs.counts.get(label, 0)} {said}" for label, said in TAKEN[:3])
     taken = next((kind for kind in kinds if kind.taken), None)
@@ -284,7 +281,6 @@ def _thumbs(found: Inspection) -> Iterator[str]:
 
 
 def _left_out(found: Inspection) -> Iterator[str]:
-    """Yield what is not among the conversations, and why."""
     logs = found.logs
     said = [
         _duplicates(found),
@@ -296,14 +292,12 @@ def _left_out(found: Inspection) -> Iterator[str]:
 
 
 def _listed(named: Mapping[str, int]) -> str:
-    """Return names with their numbers, the first of many."""
     rest = len(named) - MOST
     shown = ", ".join(f"{name} ({number})" for name, number in list(named.items())[:MOST])
     return f"{shown} and {rest} more" if rest > 0 else shown
 
 
 def _spread(found: Lengths) -> str:
-    """Return lengths in a few words."""
     return f"{found.shortest} to {found.longest} (median {found.median})"
 
 
@@ -316,7 +310,6 @@ def _duplicates(found: Inspection) -> str:
 
 
 def _example(one: Conversation) -> Iterator[str]:
-    """Yield a conversation in lines, long ones cut."""
     yield f"{one.id} ({one.label.value if one.label is not Label.NONE else 'no label'})"
     for turn in one.turns[:SHOWN_TURNS]:
         words = " ".join(turn.content.split())

@@ -218,7 +218,6 @@ def _plan(
     run: RunOptions,
     model: ModelOptions,
 ) -> CallPlan:
-    """Plan what the runs would ask of each model."""
     if not members:
         return NO_CALLS
     plans = [Plan.of(replace(model, model=name), profile, run, options.seed) for name in members]
@@ -267,7 +266,6 @@ async def _judge(
 
 
 def _traced(staff: Sequence[Workers], tracer: Tracer) -> None:
-    """Give the run's tracer to all models."""
     for each in staff:
         each.traced(tracer)
 

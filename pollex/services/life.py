@@ -298,7 +298,6 @@ def _facts_of(rubric: Rubric | Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _families(rubrics: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
-    """Return the ids of rubrics by family."""
     found: dict[str, set[str]] = {}
     for one in rubrics:
         found.setdefault(family(one), set()).add(one["id"])
@@ -387,7 +386,6 @@ def _events(
 
 
 def _sets(store: Store, every: Sequence[Run]) -> Iterator[MadeSet]:
-    """Yield what each run made that made a set."""
     kept = {
         row["run"]: row["payload"] for row in store.rows("SELECT run, payload FROM facts WHERE kind = 'rubric_set'")
     }

@@ -335,11 +335,9 @@ NO_CALLS = CallPlan((), None, ("Built-in (no LLM): no calls, no tokens, no cost.
 
 
 def _reason(number: int, kind: Polarity) -> Reason:
-    """Make a reason of the usual length."""
     text = " ".join(["reason"] * _WORDS_OF_A_REASON)
     return Reason(id=content_id(str(number)), conversation_id="", polarity=kind, text=text, quotes=())
 
 
 def _rubric(number: int, kind: Polarity) -> Rubric:
-    """Make a rubric of the usual length."""
     return Rubric(id=content_id(str(number)), text=" ".join(["rubric"] * _WORDS_OF_A_RUBRIC), polarity=kind)

@@ -114,8 +114,6 @@ def run(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
 
 
 class _Crew:
-    """Workers with one unit each in flight."""
-
     def __init__(self, job: Job, cluster: Cluster) -> None:
         by_model = job.capabilities is not None
         cores = int(ray.cluster_resources().get("CPU", 1))

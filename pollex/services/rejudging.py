@@ -261,7 +261,6 @@ def planned(rubrics: Sequence[ChosenRubric], conversation: Conversation) -> dict
 
 
 async def _own_judge(store: Store, run: str, rubric_set: RubricSet, asked: Sequence[ChosenRubric]) -> Judge:
-    """Return the set's judge, with scales for changed rubrics."""
     judge = embedded_judge(rubric_set, store.folder)
     made_by = rubric_set.run if store.rows("SELECT id FROM runs WHERE id = ?", [rubric_set.run]) else run
     rows = store.ask(made_by, "SELECT id FROM conversations WHERE side = 'train' GROUP BY id ORDER BY min(seq)")

@@ -75,7 +75,6 @@ def training_of(folder: Path) -> TrainingRecord:
 
 
 def _hashes(table: AnswerTable) -> list[str]:
-    """Hash each text by id and answers, since ids may recur in other logs."""
     rows = np.ascontiguousarray(table.X)
     return [
         hashlib.sha256(text.encode("utf-8", "surrogatepass") + b"\0" + row.tobytes()).hexdigest()[:16]

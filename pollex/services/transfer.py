@@ -127,7 +127,6 @@ def pull(
 
 
 def _scope(client: httpx2.Client, interface: Interface, project: str) -> str:
-    """Return the id of a project, looked up if only its name is given."""
     if not project or (named := interface.named(project)) is None:
         return project
     ask, id_of = named

@@ -144,14 +144,12 @@ class JudgeResult(Shown):
         }
 
     def _fitted_json(self) -> dict[str, Any] | None:
-        """Return the performance of τ on the thumbs that it was fitted to."""
         fitted = self.judged.fitted
         if fitted is None:
             return None
         return {name: getattr(fitted, name) for name in ("n", "passed", "right", "precision", "interval", "best")}
 
     def _unseen_json(self) -> dict[str, Any] | None:
-        """Return the performance of a fitted τ on thumbs that it was not fitted to."""
         unseen = self.judged.unseen
         if unseen is None:
             return None

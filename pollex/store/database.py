@@ -225,7 +225,6 @@ def error_of(path: Path, failure: Exception) -> PollexError:
 
 
 def _is_unsound(path: Path) -> bool:
-    """Return whether a database fails its check."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return bool(connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok")

@@ -86,14 +86,12 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
 
 
 def _words(turns: str) -> Iterator[str]:
-    """Yield what was said in a kept conversation, and the arguments of its calls."""
     for _, content, *tools in unpacked(turns):
         yield content
         yield from (call["arguments"] for one in tools for call in one.get("calls", ()) if "arguments" in call)
 
 
 def _written(feedback: str | None) -> Iterator[str]:
-    """Yield what was written of a kept conversation."""
     for one in unpacked(feedback or "[]"):
         yield from filter(None, [one.get("comment"), *one.get("tags", ())])
 
@@ -180,7 +178,6 @@ def _stage(connection: sqlite3.Connection, name: str, values: Collection[str]) -
 
 
 def _calls(connection: sqlite3.Connection, target: Target) -> int:
-    """Delete calls about them, and calls of several conversations that quote them: what such a call said, too."""
     about = {
         key for (key,) in connection.execute("SELECT key FROM calls WHERE item IN (SELECT value FROM forgotten_ids)")
     }
@@ -194,7 +191,6 @@ def _calls(connection: sqlite3.Connection, target: Target) -> int:
 
 
 def _strings(text: str) -> Iterator[str]:
-    """Yield the texts in a JSON text, and in JSON texts within; the text itself where it is none."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -198,7 +198,6 @@ def _take_lines(folder: Path, connection: sqlite3.Connection) -> None:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the values of the lines that are as they were written."""
     if path.exists():
         with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
             yield from filter(None, (read_line(line.removesuffix("\n")) for line in file))

@@ -87,7 +87,6 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _alike(path: str) -> str:
-    """Say what there is instead of an address that doesn't exist."""
     every = [route.path for route in routes() if isinstance(route, Route) and "GET" in (route.methods or ())]
     alike = [one for one in every if one.startswith("/api/") == path.startswith("/api/")]
     found = get_close_matches(path, alike, cutoff=0.5)

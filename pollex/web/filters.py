@@ -97,7 +97,6 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[Choice]]:
 
 
 def _counts(names: Sequence[str], codes: Ints, left: Bools) -> Counter[str]:
-    """Count the rows of each name among those that are left; those without a name under an empty one."""
     counts = np.bincount(codes[left] + 1, minlength=len(names) + 1).tolist()
     return Counter(dict(zip(["", *names], counts, strict=True)))
 

@@ -109,7 +109,6 @@ def _require_storable(value: Any) -> None:
 
 
 def _known(form: type[Form]) -> str:
-    """Name the parameters of a form."""
     return ", ".join([*form.model_fields, *(f"{name}…" for name in form.BEGINNINGS)]) or "none"
 
 

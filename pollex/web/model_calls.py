@@ -191,7 +191,6 @@ def _usage(answer: Any) -> dict[str, int]:
 
 
 def _choice(answer: Any) -> dict[str, Any]:
-    """Return the first choice, with a message; empty where there is none."""
     try:
         found = answer["choices"][0]
         return found if isinstance(found["message"], dict) else {}

@@ -168,7 +168,6 @@ def _places(n: int, rng: np.random.Generator) -> Iterator[int]:
 
 
 def _drawn(taken: Mapping[str, dict[str, Any]], lens: Lens) -> list[int]:
-    """Return the rows that were drawn at random for somebody."""
     return [lens.place[about["drawn"]] for about in taken.values() if about["drawn"] in lens.place]
 
 
@@ -191,13 +190,11 @@ def _repeat(store: Store, queue: QueueRow, annotator: str, rng: np.random.Genera
 
 
 def _chosen(store: Store, queue: QueueRow, lens: Lens) -> list[int]:
-    """Return the rows that somebody put into a queue, the first one first."""
     rows = store.rows("SELECT conversation FROM chosen WHERE queue = ? ORDER BY rowid", [queue.id])
     return [lens.place[row["conversation"]] for row in rows if row["conversation"] in lens.place]
 
 
 def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
-    """Return the rows that a queue's kind takes, in its order."""
     if queue.kind == "filter":
         form = list_form(queue.filter)
         lens = with_labels(lens, store, form.source, by_chance=False)

@@ -131,7 +131,6 @@ def _node(spans: Spans, low: float, high: float) -> Node:
 
 
 def _active(began: Floats, ms: Floats, low: float, high: float) -> Floats:
-    """Count the open spans in each time interval `[BINS]`."""
     seen = (began <= high) & (began + ms >= low)
     width = (high - low) / BINS
     starts = np.clip((began[seen] - low) // width, 0, BINS - 1).astype(np.int64)

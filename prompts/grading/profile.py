@@ -233,7 +233,6 @@ def known_as(place: str) -> str:
 
 
 def _places(category: str, subcategory: str) -> Iterable[str]:
-    """Return how a question's category may stand in a profile, the most special first."""
     return [known_as(f"{category}/{subcategory}"), known_as(category)] if subcategory else [known_as(category)]
 
 

@@ -48,7 +48,6 @@ def _highest(pool: Pool, bounds: Floats, kind: Bools, budget: int) -> Ints:
 
 
 def _reward(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:
-    """Compute the mean score of `arms` on one random batch."""
     positive, negative = pool.evals
     size = positive.shape[1] + negative.shape[1]
     batch = rng.choice(size, min(BATCH, size), replace=False)

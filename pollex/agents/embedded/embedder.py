@@ -122,7 +122,6 @@ class Embedder:
         return len(next(iter(self._vectors.values()), ()))
 
     def _forget(self, count: int) -> None:
-        """Drop the vectors that were encoded first."""
         for key in list(islice(self._vectors, max(0, count))):
             del self._vectors[key]
 

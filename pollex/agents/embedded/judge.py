@@ -134,7 +134,6 @@ class EmbeddedJudge:
         return [self._answer(view, question, signal, scales.get(id_)) for question, signal, id_ in known[1]]
 
     def _view(self, conversation: Conversation) -> View:
-        """Look at a conversation once for all that is asked about it."""
         view = self._views.get(conversation.text_hash)
         if view is None or view.conversation.id != conversation.id:
             if len(self._views) >= self.remembered:
@@ -183,7 +182,6 @@ class EmbeddedJudge:
         )
 
     def _evidence_of(self, rubric: Rubric) -> Signal:
-        """Return the evidence of a rubric, made once."""
         known = self._evidence.get(rubric.id)
         if known is None or known[0] is not rubric:
             known = self._evidence[rubric.id] = (rubric, evidence_of(rubric, self.embedder))
@@ -325,7 +323,6 @@ class Scale:
 
     @cached_property
     def _telling(self) -> list[tuple[int, float, float, float]]:
-        """Place, middle, spread and weight of the measures that have a weight."""
         every = enumerate(zip(self.middle.tolist(), self.spread.tolist(), self.weight.tolist(), strict=True))
         return [(place, *figures) for place, figures in every if figures[2]]
 

@@ -164,7 +164,6 @@ class EmbeddedRater(Judge):
         return self._measures(marks, {party: view.of(party) for party in ("user", "assistant")})
 
     def _measures(self, marks: Marks, turns: Mapping[str, Indices]) -> Floats:
-        """Return the measures [signal, measure] on these turns of each party."""
         parties = {**turns, "both": np.sort(np.concatenate(list(turns.values())))}
         return np.array([measured(m, parties[s.party]) for m, s in zip(marks, self.signals, strict=True)])
 

@@ -64,7 +64,6 @@ class Batched:
     async def _ask(
         self, conversation: Conversation, questions: Sequence[Question], replicate: int
     ) -> tuple[Answers, list[Question]]:
-        """Return the answers, and the questions that the model skipped."""
         probe = canary(conversation, questions, self.asker.salt) if self.asker.settings.canary else None
         outcome = await self.asker.ask(self._call(conversation, questions, probe, replicate))
         if not isinstance(outcome, Completed):

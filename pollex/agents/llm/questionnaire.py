@@ -80,7 +80,6 @@ class Mixed:
     async def _ask(
         self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int
     ) -> tuple[Answers, list[Question]]:
-        """Return the answers, and the questions that the model skipped."""
         outcome = await self.asker.ask(self._call(item, data, questions, replicate))
         if not isinstance(outcome, Completed):
             return [failure(outcome, self.judge, question.id) for question in questions], []

@@ -69,7 +69,6 @@ class _Revising:
                 self.refused["too many"] += 1
 
     def _revised(self, text: str, parents: Sequence[Rubric]) -> Rubric:
-        """Make a rubric with the support of those that it replaces."""
         id_ = content_id(self._polarity, text)
         rubric = Rubric(id=id_, text=text, polarity=self._polarity, source=self._source)
         for parent in parents:

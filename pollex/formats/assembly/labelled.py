@@ -121,7 +121,6 @@ class Labeller:
         return Hung(places.get(hung_at), label_of(score, self._verdicts), score)
 
     def _cut(self, joined: Joined, thumbs: Sequence[Hung]) -> Iterator[Labelled]:
-        """Yield a conversation up to every thumbed answer; thumbs of the whole label all."""
         places = sorted({thumb.place for thumb in thumbs if thumb.place is not None})
         for place in places:
             here = [thumb for thumb in thumbs if thumb.place == place]

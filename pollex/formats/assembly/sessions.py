@@ -90,7 +90,6 @@ WITHOUT_WORDS = (
 
 
 def _origin(calls: Sequence[Call], candidates: Sequence[Sequence[Said]]) -> dict[str, object]:
-    """Return the conversation's identifiers in its tool: first and last trace, root, session."""
     first, last = candidates[0][0].trace, candidates[-1][-1].trace
     root = next((call.span for call in calls if call.trace == last and call.parent is None), last)
     session = next((call.session for call in calls if call.session), None)
@@ -232,7 +231,6 @@ def _said(call: Call, spans: tuple[str, ...]) -> Said:
 
 
 def _repeated(asked: Core, answered: Core) -> int:
-    """Count the lines of an output up to the input that it repeats, perhaps after earlier turns; 0 if it doesn't."""
     ends = (end for end in range(len(answered) - 1, len(asked) - 1, -1) if asked and answered[end - 1] == asked[-1])
     return next((end for end in ends if answered[end - len(asked) : end] == asked), 0)
 
@@ -388,18 +386,15 @@ class _Thread:
 
 
 def _shared(told: Core, heard: Core) -> int:
-    """Count the turns that two records have in common at the beginning."""
     return next((i for i, (a, b) in enumerate(zip(told, heard, strict=False)) if a != b), min(len(told), len(heard)))
 
 
 def _overlap(told: Core, heard: Core) -> int:
-    """Return the length of the longest end of one record that the other begins with."""
     lengths = range(min(len(told), len(heard)), 0, -1)
     return next((length for length in lengths if told[-length:] == heard[:length]), 0)
 
 
 def _after(turns: Turns, lines: int) -> Turns:
-    """Return the turns after the first `lines` turns with text."""
     index = _index(turns, lines)
     return turns if index is None else turns[index + 1 :]
 

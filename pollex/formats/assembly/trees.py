@@ -106,7 +106,6 @@ def _keys(path: Sequence[Message]) -> set[str | None]:
 
 
 def _up(by_key: Mapping[str | None, Message], key: str | None) -> list[Message]:
-    """Return the messages from the first one to `key`; cycles end."""
     path: list[Message] = []
     seen: set[str | None] = set()
     while key in by_key and key not in seen:

@@ -159,7 +159,6 @@ def _open_webui_told(words: str) -> Iterator[Turn]:
 
 
 def _open_webui_annotation(key: str, message: Mapping[str, Any], person: str | None) -> Iterator[Score]:
-    """Yield the thumb in a chat's message, which feedback repeats."""
     annotation = message.get("annotation")
     if isinstance(annotation, Mapping) and annotation.get("rating") is not None:
         said, tags = annotation.get("comment"), [annotation.get("reason"), annotation.get("tags")]

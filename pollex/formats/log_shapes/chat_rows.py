@@ -44,7 +44,6 @@ def read_chat_row(fields: Fields) -> Iterator[Piece]:
 
 
 def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
-    """Return a message's turns; an answer without any part is an error."""
     parts = opened(message.get("parts") or message.get("content")) or []
     files = attached(opened(message.get("attachments") or message.get("experimental_attachments")))
     turns = turns_in(

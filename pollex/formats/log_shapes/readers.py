@@ -89,7 +89,6 @@ def read_field(fields: Fields, name: str) -> Draft:
 
 
 def _candidates(fields: Fields) -> list[str]:
-    """List fields that hold turns; null fields count if there is no other."""
     named = [name for name in NAMES if name in fields]
     return [name for name in named if is_list_of_turns(fields[name])] or [n for n in named if fields[n] is None]
 
@@ -201,7 +200,6 @@ def _read_exchange(fields: Fields) -> Draft:
 
 
 def _earlier(history: object) -> tuple[Turn, ...]:
-    """Read earlier exchanges: pairs of a question and an answer, or messages."""
     found: Any = opened(history)
     if not isinstance(found, list) or not found:
         return ()

@@ -326,7 +326,6 @@ def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[Piece]:
 
 
 def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of an application's own events, among which may be the label."""
     own = [event for event in objects(fields.get("events")) if not str(event.get("name")).startswith("gen_ai.")]
     pairs = ((event, attributes_of(event.get("attributes"))) for event in own)
     return {f"{event.get('name')}.{name}": value for event, have in pairs for name, value in have.items()}

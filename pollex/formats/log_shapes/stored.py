@@ -42,7 +42,6 @@ def read_oasst_message(fields: Fields) -> Iterator[Piece]:
 
 
 def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
-    """Return names and values from one object or from two lists."""
     found: Mapping[str, Any] = inside(value)
     if isinstance(found.get("name"), list):
         values = found.get(inner)

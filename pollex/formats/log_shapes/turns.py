@@ -337,7 +337,6 @@ def _is_call(part: Mapping[str, Any]) -> bool:
 
 
 def _called(role: Role, content: object) -> Turn:
-    """Format a turn that is a call: an object with a name, possibly as JSON text."""
     if isinstance(content, str) and content.lstrip()[:1] == "{":
         with suppress(ValueError):
             content = parse_json(content)

@@ -81,7 +81,6 @@ def _criteria(stored: Any) -> Found:
 
 
 def _assertions(stored: Any) -> Found:
-    """Yield promptfoo's model-graded assertions; `not-` and `dsat_` mean dissatisfaction."""
     for one in _objects(stored):
         kind, value = str(one.get("type")), one.get("value")
         if kind.removeprefix("not-") in JUDGED:

@@ -88,7 +88,6 @@ def _langfuse(sheet: Sheet) -> dict[str, str]:
 
 
 def _evaluator(sheet: Sheet, item: Item) -> dict[str, Any]:
-    """Make the body of one request to POST /api/public/evaluators."""
     kind = "satisfying" if item.sign > 0 else "dissatisfying"
     prompt = statement_prompt(sheet, "{{conversation}}\n{{answer}}", unbraced(item.text))
     return {
@@ -111,7 +110,6 @@ def _evaluator(sheet: Sheet, item: Item) -> dict[str, Any]:
 
 
 def _configs(sheet: Sheet) -> list[dict[str, Any]]:
-    """Make bodies of requests to POST /api/public/score-configs."""
     ups, downs = (10 * sum(item.sign == sign for item in sheet.items) for sign in (1, -1))
     theta = "" if sheet.theta is None else f", θ {sheet.theta:g}"
     netsat = {

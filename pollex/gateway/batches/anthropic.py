@@ -136,7 +136,6 @@ def _leading(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _tool(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer's schema as a tool that has to be used."""
     if "tools" in asked:
         function = asked["tools"][0]["function"]
         name, schema = function["name"], function["parameters"]

@@ -213,7 +213,6 @@ class Desk:
             raise limit
 
     def _reserve(self, request: Request) -> None:
-        """Count what a call may cost at most."""
         call = request.call
         most = Usage(prompt=prompt_estimate(call.messages), completion=call.max_tokens or 0)
         self.budget.spend(most, by_batch=True)
@@ -297,7 +296,6 @@ class Desk:
             raise ModelRefused(f"there is no batch {id_}: {gone.what}", where=gone.where, remedy=remedy) from gone
 
     async def _record(self, submission: Submission, lines: Sequence[Line], answers: Sequence[Answer]) -> None:
-        """Record the answers to lines that are ours, each once."""
         asked = {submission.line_id(line.key): line for line in lines}
         found = [(line, answer) for answer in answers if (line := asked.pop(answer.line_id, None)) is not None]
         for start in range(0, len(found), AT_ONCE):

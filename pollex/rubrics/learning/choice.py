@@ -113,7 +113,6 @@ def _without_twins(
 
 
 def _out(**why: Any) -> dict[str, Any]:
-    """Return the record of a rubric that was never open to choice."""
     return {"loss": None, "beaten_by": None, "stability": None, **why}
 
 

@@ -116,7 +116,6 @@ def _with_occasions(found: Mapping[str, Held]) -> dict[str, Held]:
 
 
 def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) -> dict[str, Held]:
-    """Find the exchanges that a set quotes in the conversations."""
     reasons = {reason.id: reason for reason in rubric_set.reasons}
     found = {}
     for rubric in rubric_set.rubrics:

@@ -109,7 +109,6 @@ def applied(prompt: PromptText, diff: str, where: str) -> str:
 
 
 def _hunks(diff: str) -> list[tuple[int, list[str]]]:
-    """Return the first line and the lines of each hunk."""
     found: list[tuple[int, list[str]]] = []
     for line in diff.splitlines():
         if match := HUNK.match(line):

@@ -58,8 +58,6 @@ def planned(
 
 
 class _Calls:
-    """Goes through a remedy with clients that note calls in place of making them."""
-
     def __init__(
         self, found: Gathered, options: RemedyOptions, asked: AssistantOptions, run: RunOptions, model: ModelOptions
     ) -> None:

@@ -119,6 +119,5 @@ def checked(site: Site, form: CheckForm, run: Run, against: Run) -> Checked:
 
 
 def _baselines(site: Site, run: Run, named: NamedSet | None) -> list[Run]:
-    """Return the runs that the same rubric set scored, the last one first."""
     others = [one for one in site.runs() if one.command in SCORING and one.id != run.id]
     return [one for one in others if named and (other := site.set_of(one)) and other.id == named.id]

@@ -49,7 +49,6 @@ async def choose(site: Site, form: ChosenForm) -> Done:
 
 
 def _queue(site: Site, run: Run, form: ChosenForm) -> QueueRow:
-    """Return the queue that a form names, or a new one."""
     if not form.queue:
         if not form.name.strip():
             raise Fault("the new queue has no name", remedy="give it one, or choose a queue that is there")

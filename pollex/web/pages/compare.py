@@ -124,7 +124,6 @@ def _arguments(a: Run, b: Run) -> list[tuple[str, str, str]]:
 
 
 def _told(pairs: Pairs, figures: dict[str, object]) -> Data:
-    """Return the figures and all flips."""
     flips = [
         {"a": pairs.ids[i][0], "b": pairs.ids[i][1], "netsat": [float(side[i]) for side in pairs.netsat]}
         for i in pairs.flips.tolist()

@@ -48,7 +48,6 @@ async def _lines(request: Request, site: Site, run: Run, lens: Lens, form: ListF
 
 
 def _rows_of(lens: Lens, form: ListForm) -> dict[str, list[int]]:
-    """Return the rows of each text that the other conditions leave."""
     left = all_of(masks_of(form, lens, frozenset()), len(lens), but="q")
     rows: dict[str, list[int]] = defaultdict(list)
     for row in left.nonzero()[0].tolist():

@@ -137,7 +137,6 @@ def _words(site: Site, run: Run, waiting: Waiting, id_: str) -> list[tuple[str, 
 
 
 def _state(waiting: Waiting, said: Sequence[Opinion], id_: str, mine: str) -> str:
-    """Say what became of somebody's answer to a case."""
     taken = waiting.taken.get(id_)
     if taken is not None:
         return "taken up" if taken == mine else f"not taken up: {taken} was"

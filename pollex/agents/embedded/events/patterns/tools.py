@@ -121,7 +121,6 @@ def unsaid(called: Called, x: Exchange) -> bool:
 
 
 def _values(value: object) -> Iterator[str]:
-    """Yield the texts and numbers of arguments."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _values(inner)
@@ -130,7 +129,6 @@ def _values(value: object) -> Iterator[str]:
 
 
 def _before(x: Exchange, turn: int) -> Iterator[str]:
-    """Yield what was said, called and answered before a turn."""
     for move in x.moves[: x.index + 1]:
         if move is not x.here:
             yield move.text
