@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pollex.api.datasets import score_dataset
     from pollex.api.estimator import RubricClassifier
-    from pollex.api.exchange import export_rubrics, export_scores
-    from pollex.api.rubrics import RubricSet, read_logs
+    from pollex.api.rubrics import RubricSet, export_rubrics, export_scores, read_logs
     from pollex.api.verbs import (
         answer,
         ask,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -18,11 +19,55 @@ from pollex.cli.help import Group, Verb
 from pollex.cli.printer import show
 from pollex.cli.session import DONE, PARTLY, Screen, announce_stop, print_json
 from pollex.cli.settings import VALUES, SetOption, preset, preset_told, spelled
-from pollex.cli.typed import typed_command
 from pollex.services.options import RunOptions
 from pollex.text import Command
 from pollex.usecases.families import Calls
 from pollex.usecases.use_case import NEEDED, VERBS, AtTerminal, Crew, Option, UseCase, options_of
+
+RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "grade", "ask", "label", "share", "simulate")
+
+
+def typed_command() -> str:
+    """Return the command without `--resume`; empty if the verb can't be resumed."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] not in RESUMABLE:
+        return ""
+    if any(argument.startswith("--calibrator") for argument in arguments):  # `label next` makes no run of these
+        return ""
+    from pollex.gateway.redaction import redacted  # what plain commands don't need
+
+    return redacted(shlex.join(["pollex", *(a for a in arguments if a != "--resume")]), secrets_given())
+
+
+def command_with(options: str, names: list[str]) -> str:
+    """Return the command that was typed with further options, which take the place of those of their names."""
+    words: list[str] = []
+    for word in sys.argv[1:]:
+        if not (words and words[-1] in names):
+            words.append(word)
+        else:
+            words[-1] = ""
+    kept = [word for word in words if word and word.partition("=")[0] not in names]
+    return f"{shlex.join(['pollex', *kept])} {options}"
+
+
+def resume_command() -> str:
+    """Return the command that resumes the run; empty if the verb can't be resumed."""
+    typed = typed_command()
+    return typed and f"{typed} --resume"
+
+
+def secrets_given() -> list[str]:
+    """Collect the key and what the addresses on the command line hold."""
+    from pollex.gateway.redaction import secrets_of_address
+
+    addresses = [argument[argument.find("http") :] for argument in sys.argv if "http" in argument]
+    secrets = {
+        os.environ.get("OPENAI_API_KEY", ""),
+        *(secret for url in addresses for secret in secrets_of_address(url)),
+    }
+    return sorted(secrets, key=len, reverse=True)
+
 
 HOME = "pollex.usecases"
 JSON = partial(click.Option, ["--json", "as_json"], is_flag=True, help="Print one JSON object as the last line.")

@@ -4,14 +4,106 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
-from pollex.cli.progress import Bars
+from pollex.errors import Interrupted
 from pollex.text import printable
+
+T = TypeVar("T")
+
+NAMES = {
+    "read": "Reading the log",
+    "embed": "Embedding turns",
+    "extract": "Extracting reasons",
+    "summarize_sat": "Writing SAT rubrics",
+    "summarize_dsat": "Writing DSAT rubrics",
+    "judge the pool": "Judging the pool",
+    "select": "Selecting rubrics",
+    "judge held-out": "Judging held-out",
+    "assess": "Assessing",
+    "score": "Scoring",
+    "judge": "Asking the runs",
+    "ask": "Asking the questions",
+    "simulate": "Simulating dialogues",
+    "write": "Writing scores",
+}
+
+
+class Bars:
+    """One bar a stage, on standard error.
+
+    Attributes:
+        stopped: Set when the user stopped the run: work that keeps the event loop busy ends where it reports here.
+    """
+
+    def __init__(self, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description:<26}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self._bars = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+        self._tasks: dict[str, TaskID] = {}
+        self.stopped = False
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        """Add a bar for a stage, or change its total."""
+        if stage in self._tasks:
+            self._bars.update(self._tasks[stage], total=total, completed=done)
+        else:
+            self._tasks[stage] = self._bars.add_task(NAMES.get(stage, stage), total=total, completed=done)
+
+    def advance(self, stage: str, by: int = 1) -> None:
+        """Advance a stage's bar.
+
+        Raises:
+            Interrupted: The user stopped the run.
+        """
+        if self.stopped:
+            raise Interrupted("interrupted; what was done is kept")
+        self._bars.advance(self._tasks[stage], by)
+
+    def over(self, stage: str, items: Iterable[T], total: int) -> Iterator[T]:
+        """Yield items and advance the stage's bar for each; raise as `advance` does."""
+        self.start(stage, total)
+        for item in items:
+            yield item
+            self.advance(stage)
+
+    def note(self, text: str) -> None:
+        """Print a line to the user, above the bars."""
+        self._bars.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+
+    def pause(self) -> None:
+        """Stop the bars during a conversation with the user."""
+        self._bars.stop()
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
 
 if TYPE_CHECKING:
     from pollex.services.results import Result

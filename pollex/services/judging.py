@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.agents.backends import build
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Judge
-from pollex.errors import WrongUse
+from pollex.errors import BadRubrics, WrongUse
 from pollex.gateway.endpoint import LANGCHAIN, Endpoint
 from pollex.rubrics.judge_settings import DEFAULT_MODEL
-from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
+from pollex.rubrics.rubric import DISTILLED, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
 from pollex.services.roles import Workers, dismissed, embedded_workers, embedder_for, hire
+
+Build = Callable[[JudgeRecord, Embedder, Sequence[Rubric]], Judge]
+"""Builds the judge that a record describes, for some rubrics; texts are embedded by the embedder."""
+
+
+def _distilled(record: JudgeRecord, embedder: Embedder, rubrics: Sequence[Rubric]) -> Judge:  # noqa: ARG001
+    from pollex.agents.distilled.judge import LocalJudge  # few sets are
+
+    return LocalJudge(embedder, record.learned)
+
+
+BUILT_IN: Mapping[str, Build] = {
+    EMBEDDED: lambda record, embedder, rubrics: EmbeddedJudge(embedder, record.learned, rubrics),
+    DISTILLED: _distilled,
+}
+
+
+def build(record: JudgeRecord, embedder: Embedder, rubrics: Sequence[Rubric] = ()) -> Judge:
+    """Build a judge that needs no model.
+
+    Raises:
+        BadRubrics: There is no judge of this kind, or what it learned can't be used.
+    """
+    if record.kind not in BUILT_IN:
+        known = ", ".join((LLM, *BUILT_IN))
+        raise BadRubrics(f"there is no judge of the kind {record.kind!r:.60}", remedy=f"use one of {known}")
+    return BUILT_IN[record.kind](record, embedder, rubrics)
+
 
 if TYPE_CHECKING:
     from pollex.gateway.capabilities import Capabilities

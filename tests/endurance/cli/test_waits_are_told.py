@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pollex.cli.progress import Bars
+from pollex.cli.session import Bars
 from pollex.errors import Interrupted
 
 READ = (
