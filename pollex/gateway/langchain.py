@@ -19,9 +19,9 @@ from openai import DefaultAioHttpClient
 from pydantic import SecretStr
 
 from pollex.gateway.calls import Call, Reply, Request, request_for
+from pollex.gateway.deadline import within
 from pollex.gateway.endpoint import LANGCHAIN
 from pollex.gateway.redaction import redacted, without
-from pollex.gateway.transport import within
 
 _FINISH_REASONS = {
     "end_turn": "stop",

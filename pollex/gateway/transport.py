@@ -9,8 +9,7 @@ import asyncio
 import json
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Protocol
 
@@ -20,42 +19,11 @@ from langchain_openai import ChatOpenAI
 from openai import DefaultAioHttpClient, Omit
 
 from pollex.gateway.calls import Reply, Request
+from pollex.gateway.deadline import within
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.langchain import ChatModel, ChatModelWire
 from pollex.gateway.recorded import RecordedEndpoint
 from pollex.gateway.redaction import redacted, without
-
-SLICE = 1.0
-GRACE = 5.0
-"""Seconds to take in what came while the process was stopped."""
-
-
-@asynccontextmanager
-async def within(seconds: float) -> AsyncIterator[None]:
-    """End what is in the block with `TimeoutError` after so many seconds in which the process ran.
-
-    Time is counted in slices, of each of which at most one counts: a reply that came meanwhile is paid, and is read.
-    """
-    loop = asyncio.get_running_loop()
-    timer: asyncio.Handle
-    async with asyncio.timeout(None) as limit:
-
-        def tick(left: float, due: float) -> None:
-            nonlocal timer
-            if left <= 0 and loop.time() - due > SLICE:  # stopped, or busy for as long
-                left = GRACE
-            if left <= 0:
-                limit.reschedule(loop.time())
-                return
-            length = min(left, SLICE)
-            timer = loop.call_later(length, tick, left - length, loop.time() + length)
-
-        timer = loop.call_soon(tick, seconds, loop.time())
-        try:
-            yield
-        finally:
-            timer.cancel()
-
 
 EVENTS = "text/event-stream"
 _LAST = "[DONE]"

@@ -28,7 +28,7 @@ from pollex.gateway.calls import Call
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.outcomes import Completed, Failed, Outcome
-from pollex.services.batches import StoreBook
+from pollex.store.batches import StoreBook
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 
