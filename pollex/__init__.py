@@ -80,8 +80,7 @@ __all__ = [
 _NAMES = {
     "api.datasets": ("score_dataset",),
     "api.estimator": ("RubricClassifier",),
-    "api.exchange": ("export_rubrics", "export_scores"),
-    "api.rubrics": ("RubricSet", "read_logs"),
+    "api.rubrics": ("RubricSet", "export_rubrics", "export_scores", "read_logs"),
     "conversations.conversation": ("Conversation", "Label", "Turn"),
     "errors": ("PollexError",),
     "rubrics.netsat": ("Score",),
