@@ -291,7 +291,7 @@ class JudgeRecord(Record):
     """The judge that answers, and all that it has learned.
 
     Attributes:
-        kind: `embedded`, or `llm`; see `agents.backends`.
+        kind: `embedded`, or `llm`; see `services.judging`.
         options: How it was asked, and is asked again.
         learned: `Judge.learned`.
     """
