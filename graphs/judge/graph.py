@@ -96,7 +96,7 @@ async def fit_rule(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:  # n
     counted = [("fitted", found.fitted), ("unseen", found.unseen)]
     figures = {name: {key: str(value) for key, value in vars(one).items()} for name, one in counted if one}
     outcomes = found.counts(live.shelf)
-    return {"rule": found.rule.in_words(), "figures": figures, "outcomes": outcomes, "waiting": found.waiting()}
+    return {"rule": found.rule.in_words(), "figures": figures, "outcomes": outcomes, "waiting": found.waiting}
 
 
 def needs_review(state: JudgeState) -> str:
@@ -128,7 +128,7 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
             live.store.put([label_row(live.run, live.shelf[id_], about.id, text, drawn="doubtful")])
         await live.store.settle()
     found = await asyncio.to_thread(live.tallied)
-    return {"given": {}, "waiting": found.waiting(), "outcomes": found.counts(live.shelf)}
+    return {"given": {}, "waiting": found.waiting, "outcomes": found.counts(live.shelf)}
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -23,31 +24,11 @@ FOLDS, SEED = 10, 0
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The result of a run of `judge`; `verdicts_of` reads the verdicts.
-
-    Attributes:
-        counts: Conversations by result: `rated`, `by a person`, and the reasons of NONE.
-        waiting: How many wait for people.
-        asked: Runs asked, of `planned` ones: the others were saved by stopping early.
-    """
-
-    run: str
-    task: Task
-    rule: Rule
-    fitted: FittedTau | None
-    unseen: Filtered | None
-    counts: dict[str, int]
-    waiting: int
-    asked: int
-    planned: int
-
-
-@dataclass(frozen=True)
 class Tallied:
     """What the votes of a run come to, and people's answers: a result of what the store has.
 
     Attributes:
+        run: Its id.
         rule: The rule of verdicts; with a wanted precision only known when all runs are in.
         tallies: By conversation.
         people: By conversation, the option that a person chose.
@@ -55,12 +36,15 @@ class Tallied:
         unseen: Performance of τ on thumbs that it was not fitted to; None if there are too few.
     """
 
+    run: str
+    task: Task
     rule: Rule
     tallies: Mapping[str, Tally]
     people: Mapping[str, str]
     fitted: FittedTau | None = None
     unseen: Filtered | None = None
 
+    @cached_property
     def waiting(self) -> list[str]:
         """List undecided conversations that wait for people: highest entropy first, without votes last."""
         left = [
@@ -91,7 +75,7 @@ def tallied(store: Store, run: str, task: Task, conversations: Iterable[Conversa
         conversations: Those of the run; read only for the thumbs.
     """
     tallies, _ = so_far(store, run, task, ())
-    found = Tallied(task.rule, tallies, people_so_far(store, run, task))
+    found = Tallied(run, task, task.rule, tallies, people_so_far(store, run, task))
     if task.precision is None:
         return found
     # With fewer runs than the minimum nothing passes, whatever τ is.

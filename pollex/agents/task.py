@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pollex.agents.llm.sampling import point
-from pollex.agents.votes import Rule, Verdict, counted
+from pollex.agents.votes import Rule, counted, scorable
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 from pollex.rubrics.rubric import content_id
@@ -62,20 +62,6 @@ def asked(text: str, options: Sequence[str]) -> Question:
     return Question(id=content_id("question", text, *options), text=text, options=tuple(worth))
 
 
-@dataclass(frozen=True)
-class Decided:
-    """A conversation's verdict, and a person's answer if one was asked for."""
-
-    verdict: Verdict
-    person: str | None = None
-    scorable: bool = True
-
-    @property
-    def rating(self) -> str | None:
-        """The person's, or the ensemble's; None for NONE."""
-        return self.person or self.verdict.rating
-
-
 @dataclass
 class Tally:
     """The votes on one conversation.
@@ -93,8 +79,7 @@ class Tally:
     @classmethod
     def of(cls, votes: Sequence[Answer | Unanswered], options: int) -> Tally:
         """Count the votes in answers."""
-        scorable = not any(isinstance(vote, Unanswered) and vote.outcome == "not_scorable" for vote in votes)
-        return cls(counted(votes, options), len(votes), scorable)
+        return cls(counted(votes, options), len(votes), scorable(votes))
 
 
 def run_question(question: Question, number: int) -> Question:

@@ -124,6 +124,8 @@ class Verdict(BaseModel):
         planned: n; more than `runs` where the verdict was certain before.
         failures: Runs without an answer, by outcome. None of them is a vote.
         words: By option, the words of the first run that chose it and gave any.
+        person: What a person answered, if one was asked.
+        scorable: False if no judge could be asked.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -138,6 +140,13 @@ class Verdict(BaseModel):
     planned: int
     failures: dict[str, int] = {}
     words: dict[str, str] = {}
+    person: str | None = None
+    scorable: bool = True
+
+    @property
+    def final(self) -> str | None:
+        """The person's rating, or the ensemble's; None for NONE."""
+        return self.person or self.rating
 
     @property
     def answered(self) -> int:
@@ -165,7 +174,13 @@ class Verdict(BaseModel):
         return tuple(count / self.answered for count in self.votes) if self.answered else None
 
 
-def verdict(conversation_id: str, question: Question, votes: Sequence[Answer | Unanswered], rule: Rule) -> Verdict:
+def verdict(
+    conversation_id: str,
+    question: Question,
+    votes: Sequence[Answer | Unanswered],
+    rule: Rule,
+    person: str | None = None,
+) -> Verdict:
     """Decide the verdict of one question's votes under a rule."""
     options = [option.text for option in question.options]
     counts = counted(votes, len(options))
@@ -186,7 +201,14 @@ def verdict(conversation_id: str, question: Question, votes: Sequence[Answer | U
         planned=rule.runs,
         failures=dict(Counter(vote.outcome for vote in votes if isinstance(vote, Unanswered))),
         words=words,
+        person=person,
+        scorable=scorable(votes),
     )
+
+
+def scorable(votes: Sequence[Answer | Unanswered]) -> bool:
+    """Return whether a judge could be asked."""
+    return not any(isinstance(vote, Unanswered) and vote.outcome == "not_scorable" for vote in votes)
 
 
 def counted(votes: Sequence[Answer | Unanswered], options: int) -> tuple[int, ...]:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.parsing import as_read
-from pollex.agents.task import Decided, Task
+from pollex.agents.task import Task
+from pollex.agents.votes import Verdict
 from pollex.conversations.conversation import Conversation, messages_of
 from pollex.errors import UNREADABLE, BadInput
-from pollex.graphs.judge.state import Judged
+from pollex.graphs.judge.state import Tallied
 from pollex.rubrics.answers import Answer
 from pollex.store.store import Store
 from pollex.store.votes import PORTION, votes_of
@@ -43,14 +44,13 @@ VOTE_COLUMNS = {
 """What is told of each run: its number from 1, and None for the answer of a run that failed."""
 
 
-def verdict_row(decided: Decided, task: Task) -> dict[str, Any]:
+def verdict_row(found: Verdict, task: Task) -> dict[str, Any]:
     """Turn a verdict into plain values; None where a conversation has no figure."""
-    found = decided.verdict
     return {
         "id": found.conversation_id,
-        "rating": decided.rating,
-        "decided_by": decided_by(decided),
-        "reason": reason_of(decided),
+        "rating": found.final,
+        "decided_by": "person" if found.person else "ensemble" if found.rating else None,
+        "reason": reason_of(found),
         "entropy": found.entropy,
         "agreement": found.agreement,
         "answered": found.answered,
@@ -63,7 +63,7 @@ def verdict_row(decided: Decided, task: Task) -> dict[str, Any]:
 
 
 def vote_rows(
-    store: Store, judged: Judged, conversations: Sequence[Conversation], variant: str | None
+    store: Store, judged: Tallied, conversations: Sequence[Conversation], variant: str | None
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each run of each conversation, in their order."""
     options = [option.text for option in judged.task.question.options]
@@ -83,30 +83,23 @@ def vote_rows(
                 }
 
 
-def decided_by(decided: Decided) -> str | None:
-    """Say who gave the rating."""
-    if decided.person:
-        return "person"
-    return "ensemble" if decided.rating else None
-
-
-def reason_of(decided: Decided) -> str:
+def reason_of(decided: Verdict) -> str:
     """Say why there is no rating; empty where there is one."""
-    if decided.rating:
+    if decided.final:
         return ""
-    return decided.verdict.reason if decided.scorable else "not_scorable"
+    return decided.reason if decided.scorable else "not_scorable"
 
 
-def accepted_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged) -> Iterator[dict[str, Any]]:
+def accepted_rows(pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied) -> Iterator[dict[str, Any]]:
     """Yield conversations with a rating, ready for fine-tuning; a person's rating has no confidence."""
     for conversation, decided in pairs:
-        if decided.rating is None:
+        if decided.final is None:
             continue
         by_runs = decided.person is None
         yield {
             "messages": messages_of(conversation),
-            "rating": decided.rating,
-            "confidence": decided.verdict.agreement if by_runs else None,
+            "rating": decided.final,
+            "confidence": decided.agreement if by_runs else None,
             "provenance": {
                 **verdict_row(decided, judged.task),
                 "text_hash": conversation.text_hash,
@@ -117,22 +110,22 @@ def accepted_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged)
         }
 
 
-def human_rows(pairs: Iterable[tuple[Conversation, Decided]], judged: Judged) -> list[dict[str, Any]]:
+def human_rows(pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied) -> list[dict[str, Any]]:
     """List conversations for people: highest entropy first, those without votes last."""
     rows = [
         {
             "id": conversation.id,
             "question": judged.task.question.text,
-            "options": list(decided.verdict.options),
+            "options": list(decided.options),
             "answer": "",
-            "reason": decided.verdict.reason,
-            "entropy": decided.verdict.entropy,
-            "votes": dict(zip(decided.verdict.options, decided.verdict.votes, strict=True)),
-            "words": decided.verdict.words,
+            "reason": decided.reason,
+            "entropy": decided.entropy,
+            "votes": dict(zip(decided.options, decided.votes, strict=True)),
+            "words": decided.words,
             "messages": messages_of(conversation),
         }
         for conversation, decided in pairs
-        if decided.rating is None and decided.scorable
+        if decided.final is None and decided.scorable
     ]
     return sorted(rows, key=lambda row: -1.0 if row["entropy"] is None else row["entropy"], reverse=True)
 
@@ -158,9 +151,9 @@ class AnswersFile:
         chosen = {id_: self._option(id_, asked["options"]) for id_ in asked["conversations"] if id_ in self._said}
         return {id_: option for id_, option in chosen.items() if option is not None}
 
-    def unused(self, decided: Iterable[Decided]) -> list[str]:
+    def unused(self, decided: Iterable[Verdict]) -> list[str]:
         """List answers that changed nothing, with the reason; repeated answers are not listed."""
-        found = {one.verdict.conversation_id: one for one in decided}
+        found = {one.conversation_id: one for one in decided}
         told = ((id_, self._why_unused(id_, found.get(id_))) for id_ in self._said)
         return [f"{id_}: {why}" for id_, why in told if why]
 
@@ -168,10 +161,10 @@ class AnswersFile:
         chosen = {option_of(answer, options) for answer in self._said[id_]}
         return chosen.pop() if len(chosen) == 1 else None
 
-    def _why_unused(self, id_: str, decided: Decided | None) -> str:
+    def _why_unused(self, id_: str, decided: Verdict | None) -> str:
         if decided is None:
             return "no such conversation in this run"
-        option = self._option(id_, decided.verdict.options)
+        option = self._option(id_, decided.options)
         if option is None:
             told = ", ".join(sorted(self._said[id_]))
             return f"no option, or several: {told[:80]}"
@@ -179,7 +172,7 @@ class AnswersFile:
             return ""
         if decided.person:
             return f"a person has answered {decided.person} before, and that stands"
-        return f"the runs agree on {decided.rating}" if decided.rating else "it can't be judged"
+        return f"the runs agree on {decided.final}" if decided.final else "it can't be judged"
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, Any]]:

@@ -30,7 +30,7 @@ from pollex.gateway.budget import Budget
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed, Outcome
 from pollex.graphs.context import Progress
-from pollex.graphs.judge.state import Judged
+from pollex.graphs.judge.state import Tallied
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.services.judge_runs import ask_and_rate
 from pollex.services.logs import Sources, files_of, logs_from, names_of
@@ -246,7 +246,7 @@ async def _judge(
     model: ModelOptions,
     options: JudgeOptions,
     arguments: dict[str, Any],
-) -> tuple[Judged, list[Workers]]:
+) -> tuple[Tallied, list[Workers]]:
     async with AsyncExitStack() as stack:
         if options.members(model):
             ensemble, staff = await _models(stack, opened, task, profile, model, options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pollex.agents.ensemble import Ensemble, Recorded
@@ -12,7 +11,7 @@ from pollex.agents.votes import verdict
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.context import ConversationIndex
-from pollex.graphs.judge.state import Judged, Tallied, tallied
+from pollex.graphs.judge.state import Tallied, tallied
 from pollex.graphs.run import carry_out
 from pollex.rubrics.answers import Question
 from pollex.services.runs import RunSettings, digest, kept_ids, running
@@ -36,7 +35,7 @@ async def ask_and_rate(
     data_fingerprint: str,
     setting: RunSettings,
     people: People | None = None,
-) -> Judged:
+) -> Tallied:
     """Ask the ensemble about every conversation, and people about those without agreement.
 
     Args:
@@ -60,7 +59,7 @@ async def ask_and_rate(
         return await _judge(run, conversations, ensemble, task, setting, people, roles)
 
 
-async def answered_by_people(store: Store, name: str, setting: RunSettings, people: People | None) -> Judged:
+async def answered_by_people(store: Store, name: str, setting: RunSettings, people: People | None) -> Tallied:
     """Continue a run that waits for people, from the store; no judge is asked again.
 
     Raises:
@@ -103,7 +102,7 @@ async def _judge(
     roles: Sequence[str],
     *,
     finished: bool = False,
-) -> Judged:
+) -> Tallied:
     from pollex.graphs.judge.graph import JudgeContext, JudgeWork, build  # LangGraph takes a while
 
     store, shelf = setting.store, ConversationIndex(conversations)
@@ -123,7 +122,7 @@ async def _judge(
     state = await carry_out(build(), live, JudgeContext.of(setting.arguments), people=people and _once(people))
     if "__interrupt__" in state:
         store.finish(run.id, "partial", roles=roles, result=live.result(state))
-    return _judged(run.id, task, live.tallied(), shelf)
+    return live.tallied()
 
 
 def _once(people: People) -> People:
@@ -143,69 +142,18 @@ def truth_of(conversations: Sequence[Conversation]) -> dict[str, int]:
     return {c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE}
 
 
-def _judged(run: str, task: Task, work: Tallied, shelf: ConversationIndex) -> Judged:
-    tallies = [tally for tally in work.tallies.values() if tally.scorable]
-    return Judged(
-        run=run,
-        task=task,
-        rule=work.rule,
-        fitted=work.fitted,
-        unseen=work.unseen,
-        counts=work.counts(shelf),
-        waiting=len(work.waiting()),
-        asked=sum(tally.asked for tally in tallies),
-        planned=work.rule.runs * len(tallies),
-    )
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """The cases that a run leaves to people.
-
-    Attributes:
-        conversations: Ids, the most contested first.
-        votes: By conversation, runs that chose each option.
-        taken: By conversation, what people said that the run took up.
-    """
-
-    task: Task
-    conversations: tuple[str, ...]
-    votes: dict[str, tuple[int, ...]]
-    taken: dict[str, str]
-
-
-def waiting_of(store: Store, run: Run) -> Waiting | None:
-    """Return what an ended run waits for, read-only; None if it is no run of `judge`."""
-    found = work_of(store, run)
-    if found is None:
-        return None
-    task, work = found
-    ids = work.waiting()
-    return Waiting(task, tuple(ids), {id_: work.tallies[id_].votes for id_ in ids}, dict(work.people))
-
-
-def work_of(store: Store, run: Run) -> tuple[Task, Tallied] | None:
-    """Return what an ended run was asked, and its votes with the rule that was fitted; None as for `waiting_of`."""
+def work_of(store: Store, run: Run) -> Tallied | None:
+    """Return the votes of an ended run with the rule that was fitted; None if it is no run of `judge`."""
     task = task_of(store, run.id) if run.command == "judge" else None
-    if task is None:
-        return None
-    return task, tallied(store, run.id, task, conversations_of(store, run.id))
+    return None if task is None else tallied(store, run.id, task, conversations_of(store, run.id))
 
 
-@dataclass(frozen=True)
-class Ratings:
-    """The options that an ensemble agreed on, by text."""
-
-    question: Question
-    chosen: dict[str, str]
-
-
-def ratings_of(store: Store, run: Run) -> Ratings | None:
-    """Return what the votes of a run of `judge` agreed on; None if it was never asked anything."""
+def ratings_of(store: Store, run: Run) -> tuple[Question, dict[str, str]] | None:
+    """Return a run's question, and the option agreed on by text; None if it was never asked anything."""
     task = task_of(store, run.id)
     if task is None:
         return None
     rows = store.ask(run.id, "SELECT id, text_hash FROM conversations")
     texts = {str(row["id"]): str(row["text_hash"]) for row in rows}
     found = {id_: verdict(id_, task.question, votes, task.rule).rating for id_, votes in votes_of(store, run.id, task)}
-    return Ratings(task.question, {texts[id_]: rating for id_, rating in found.items() if rating is not None})
+    return task.question, {texts[id_]: rating for id_, rating in found.items() if rating is not None}

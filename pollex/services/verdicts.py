@@ -10,7 +10,7 @@ from math import floor
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.task import Decided
+from pollex.agents.votes import Verdict
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow
 from pollex.formats.verdicts import (
@@ -19,11 +19,12 @@ from pollex.formats.verdicts import (
     AnswersFile,
     accepted_rows,
     human_rows,
+    reason_of,
     verdict_row,
     vote_rows,
 )
 from pollex.formats.write import write_lines, write_rows
-from pollex.graphs.judge.state import Judged
+from pollex.graphs.judge.state import Tallied
 from pollex.rubrics.answers import RETRYABLE
 from pollex.selection.consensus import Filtered
 from pollex.services.precision import Precision, precision_of
@@ -66,18 +67,18 @@ class JudgeResult(Shown):
     Attributes:
         verdicts: In the conversations' order.
         precision: Ratings against thumbs on either side of τ; None where there are none.
-        calls_saved: Calls that stopping early saved; None if no model was called.
+        calls: Calls that a run takes of a conversation; None if no model was called.
         unused: People's answers that changed nothing, and why.
         usages: Calls, tokens and cost by model; empty if none was called.
     """
 
     columns = ("id", "rating", "decided_by", "reason", "agreement", "answered", "runs")
 
-    judged: Judged
-    verdicts: tuple[Decided, ...]
+    judged: Tallied
+    verdicts: tuple[Verdict, ...]
     files: VerdictFiles
     precision: Precision | None = None
-    calls_saved: int | None = None
+    calls: int | None = None
     unused: tuple[str, ...] = ()
     bad_rows: tuple[BadRow, ...] = ()
     usages: tuple[tuple[str, Usage], ...] = ()
@@ -85,24 +86,39 @@ class JudgeResult(Shown):
     @property
     def complete(self) -> bool:
         """Whether every row and conversation was processed; disagreement is a result."""
-        return not self.bad_rows and not self.judged.counts.keys() & {"not_scorable", "too_few_runs"}
+        return not self.bad_rows and not self.outcomes.keys() & {"not_scorable", "too_few_runs"}
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """Conversations by result: `rated`, `by a person`, and the reasons of NONE."""
+        return dict(Counter("by a person" if one.person else reason_of(one) or "rated" for one in self.verdicts))
 
     @property
     def headline(self) -> str:
-        return counted(self.judged.counts)
+        return counted(self.outcomes)
 
     def records(self) -> Iterator[dict[str, Any]]:
         return (verdict_row(one, self.judged.task) for one in self.verdicts)
 
     @property
+    def asked(self) -> int:
+        """Runs that were asked about conversations that can be judged."""
+        return sum(one.runs for one in self.verdicts if one.scorable)
+
+    @property
+    def spared(self) -> int:
+        """Runs that could not have changed a verdict."""
+        return sum(one.saved for one in self.verdicts if one.scorable)
+
+    @property
     def failures(self) -> dict[str, int]:
         """Runs without an answer, by outcome, of conversations that can be judged."""
-        return dict(sum((Counter(one.verdict.failures) for one in self.verdicts if one.scorable), Counter()))
+        return dict(sum((Counter(one.failures) for one in self.verdicts if one.scorable), Counter()))
 
     def told(self, store: Path) -> Told:
         """Yield the results of a run, the files written, and how to ask people."""
         judged, kept = self.judged, store_option(store)
-        yield counted(judged.counts)
+        yield counted(self.outcomes)
         yield from _summary(self, kept)
         if self.precision:
             yield from precision_told(self.precision)
@@ -117,7 +133,7 @@ class JudgeResult(Shown):
         if judged.waiting:
             file = shlex.quote(str(self.files.doubtful or "people.jsonl"))
             option = "--answers" if self.files.doubtful else "--out"
-            waits = count(judged.waiting, "waits", "wait")
+            waits = count(len(judged.waiting), "waits", "wait")
             yield f"{waits} for people: pollex review {judged.run} {option} {file}{kept}"
 
     def as_json(self) -> dict[str, Any]:
@@ -128,13 +144,13 @@ class JudgeResult(Shown):
             "run": judged.run,
             "out": out and str(out),
             "judge": judged.task.by,
-            "n": sum(judged.counts.values()),
-            "outcomes": judged.counts,
-            "waiting": judged.waiting,
+            "n": len(self.verdicts),
+            "outcomes": self.outcomes,
+            "waiting": len(judged.waiting),
             "rule": judged.rule.in_words(),
             "tau": judged.rule.tau,
-            "runs": {"asked": judged.asked, "planned": judged.planned, "failed": self.failures},
-            "calls_saved": self.calls_saved,
+            "runs": {"asked": self.asked, "planned": self.asked + self.spared, "failed": self.failures},
+            "calls_saved": None if self.calls is None else self.calls * self.spared,
             "fitted": self._fitted_json(),
             "unseen": self._unseen_json(),
             "precision": self.precision and self.precision.as_json,
@@ -166,7 +182,7 @@ class JudgeResult(Shown):
 
 def write_verdicts(
     store: Store,
-    judged: Judged,
+    judged: Tallied,
     conversations: Sequence[Conversation],
     files: VerdictFiles,
     *,
@@ -198,7 +214,7 @@ def write_verdicts(
         verdicts=decided,
         files=files,
         precision=precision_of(store, judged.run, judged.task, judged.rule, conversations),
-        calls_saved=None if calls is None else calls * (judged.planned - judged.asked),
+        calls=calls,
         unused=tuple(people.unused(decided)) if people else (),
         bad_rows=bad_rows,
         usages=usages,
@@ -220,10 +236,9 @@ def _summary(found: JudgeResult, kept: str) -> Told:
         )
     yield from _failures(found, kept)
     yield from _fitted(found)
-    judged = found.judged
-    if spared := judged.planned - judged.asked:
-        calls = "" if found.calls_saved is None else f", {found.calls_saved} calls,"
-        yield f"Asked {judged.asked} of {judged.planned} runs: {spared}{calls} could not have changed a verdict"
+    if spared := found.spared:
+        calls = "" if found.calls is None else f", {found.calls * spared} calls,"
+        yield f"Asked {found.asked} of {found.asked + spared} runs: {spared}{calls} could not have changed a verdict"
 
 
 def precision_told(found: Precision) -> Told:
@@ -253,11 +268,10 @@ def _failures(found: JudgeResult, kept: str) -> Told:
     failures = found.failures
     if not failures:
         return
-    verdicts = [one.verdict for one in found.verdicts if one.scorable]
-    answered = [verdict.answered for verdict in verdicts]
-    asked, kinds = sum(verdict.runs for verdict in verdicts), ", ".join(f"{n} {kind}" for kind, n in failures.items())
+    answered = [one.answered for one in found.verdicts if one.scorable]
+    kinds = ", ".join(f"{n} {kind}" for kind, n in failures.items())
     yield (
-        f"Note: {sum(failures.values())} of {asked} runs without an answer, so without a vote ({kinds}): "
+        f"Note: {sum(failures.values())} of {found.asked} runs without an answer, so without a vote ({kinds}): "
         f"verdicts rest on {min(answered)} to {max(answered)} answers; why: pollex trace {found.judged.run}{kept}"
     )
     # An answer that came and can't be read is paid for, and would only be read again.

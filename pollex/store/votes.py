@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from pollex.agents.task import Decided, Tally, Task, persons_question, run_question
-from pollex.agents.votes import Rule, Votes, verdict
+from pollex.agents.task import Tally, Task, persons_question, run_question
+from pollex.agents.votes import Rule, Verdict, Votes, verdict
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
 from pollex.store.resume import answers_of, step
@@ -67,14 +67,11 @@ def people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
 
 def verdicts_of(
     store: Store, run: str, task: Task, rule: Rule, conversations: Sequence[Conversation]
-) -> Iterator[Decided]:
+) -> Iterator[Verdict]:
     """Yield the verdict of each conversation, in their order, read in portions."""
     people = people_so_far(store, run, task)
     for start in range(0, len(conversations), PORTION):
         ids = [c.id for c in conversations[start : start + PORTION]]
         votes = dict(votes_of(store, run, task, ids))
         for id_ in ids:
-            mine: Votes = votes.get(id_, [])
-            found = verdict(id_, task.question, mine, rule)
-            scorable = not any(isinstance(vote, Unanswered) and vote.outcome == "not_scorable" for vote in mine)
-            yield Decided(found, people.get(id_), scorable)
+            yield verdict(id_, task.question, votes.get(id_, []), rule, people.get(id_))

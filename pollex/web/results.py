@@ -55,11 +55,10 @@ def ratings_of(site: Site, run: Run) -> Ratings | None:
 
 
 def _ratings(site: Site, run: Run) -> Ratings | None:
-    found = work_of(site.store, run)
-    if found is None:
+    work = work_of(site.store, run)
+    if work is None:
         return None
-    task, work = found
-    options = [option.text for option in task.question.options]
+    options = [option.text for option in work.task.question.options]
     counts = Counter(tally.votes for tally in work.tallies.values() if tally.scorable)
     kinds = []
     for votes, n in counts.items():
@@ -68,8 +67,8 @@ def _ratings(site: Site, run: Run) -> Ratings | None:
         kinds.append(Kind(votes, entropy, None if chosen is None else options[chosen], n))
     ordered = sorted(kinds, key=lambda kind: (kind.entropy is None, kind.entropy or 0.0, -kind.n))
     conversations = list(conversations_of(site.store, run.id))
-    precision = precision_of(site.store, run.id, task, work.rule, conversations)
-    return Ratings(task, work.rule, tuple(ordered[:MOST]), precision)
+    precision = precision_of(site.store, run.id, work.task, work.rule, conversations)
+    return Ratings(work.task, work.rule, tuple(ordered[:MOST]), precision)
 
 
 def grades_of(site: Site, run: Run) -> dict[str, Any] | None:

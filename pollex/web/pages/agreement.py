@@ -129,13 +129,14 @@ def _ensembles(site: Site, people: list[Opinion], question: str) -> list[tuple[R
         ratings = site.kept(("ratings", run.id, run.finished), partial(ratings_of, site.store, run))
         if ratings is None:
             continue
-        options = [option.text for option in ratings.question.options]
+        asked, chosen_of = ratings
+        options = [option.text for option in asked.options]
         thumbs = dict(zip(options, ("up", "down"), strict=False)) if len(options) == 2 else {}
-        same = persons_question(ratings.question).id == question
+        same = persons_question(asked).id == question
         values = {option: option for option in options} if same else thumbs if question == QUESTION else {}
         said = [
             Opinion("", text, "", run.id, values[chosen], "ensemble", "")
-            for text, chosen in ratings.chosen.items()
+            for text, chosen in chosen_of.items()
             if text in texts and chosen in values
         ]
         if said:

@@ -12,8 +12,9 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from pollex.agents.task import persons_question
+from pollex.graphs.judge.state import Tallied
 from pollex.reports.transcript import marked_turns
-from pollex.services.judge_runs import Waiting, waiting_of
+from pollex.services.judge_runs import work_of
 from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
@@ -50,21 +51,21 @@ def waits(site: Site, as_json: bool) -> Data:
     """List the runs that wait for people."""
     known = [(run, waiting) for run in site.runs() if (waiting := waiting_in(site, run))]
     if as_json:
-        told = [(run.id, one.task.question.text, len(one.conversations)) for run, one in known]
+        told = [(run.id, one.task.question.text, len(one.waiting)) for run, one in known]
         return {"runs": [{"run": run, "question": asked, "waiting": n} for run, asked, n in told]}
     found = [(run, waiting, said_of(site, run, waiting)) for run, waiting in known]
     shown = [(run, waiting, given(waiting, said), differ(said)) for run, waiting, said in found]
-    return {"runs": [row for row in shown if row[1].conversations]}
+    return {"runs": [row for row in shown if row[1].waiting]}
 
 
-def waiting_in(site: Site, run: Run) -> Waiting | None:
+def waiting_in(site: Site, run: Run) -> Tallied | None:
     """Return what a run waits for; None where it waits for nobody, or goes on."""
     if run.command != "judge" or run.finished is None:
         return None
-    return site.once("waiting", run, lambda: waiting_of(site.store, run))
+    return site.once("waiting", run, lambda: work_of(site.store, run))
 
 
-def said_of(site: Site, run: Run, waiting: Waiting) -> list[Opinion]:
+def said_of(site: Site, run: Run, waiting: Tallied) -> list[Opinion]:
     """Return people's answers to a run's cases; those applied have no name."""
     about = persons_question(waiting.task.question).id
     return [one for one in opinions(site.store, about) if one.run == run.id and one.annotator]
@@ -75,9 +76,9 @@ def differ(said: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     return {every[0].conversation: every for every in disputed(said).values()}
 
 
-def given(waiting: Waiting, said: Sequence[Opinion]) -> dict[str, str]:
+def given(waiting: Tallied, said: Sequence[Opinion]) -> dict[str, str]:
     """Return the answers that a run can take up, by conversation."""
-    open_, left = set(waiting.conversations), differ(said)
+    open_, left = set(waiting.waiting), differ(said)
     found = {one.conversation: one.value for one in settled(said).values()}
     return {id_: value for id_, value in found.items() if id_ in open_ and id_ not in left}
 
@@ -89,12 +90,12 @@ def case(site: Site, form: CaseForm, run_id: str, as_json: bool) -> Data:
     said = said_of(site, run, waiting)
     question, options = waiting.task.question.text, [option.text for option in waiting.task.question.options]
     if as_json:
-        told = {"question": question, "options": options, "cases": [*waiting.conversations]}
+        told = {"question": question, "options": options, "cases": [*waiting.waiting]}
         return told | {"given": given(waiting, said)}
     mine = {one.conversation: one.value for one in said if one.annotator == form.who and one.source == "person"}
-    left = [id_ for id_ in waiting.conversations if id_ not in mine]
+    left = [id_ for id_ in waiting.waiting if id_ not in mine]
     at = form.case or (left[0] if form.who and left else "")
-    if form.case and form.case not in waiting.conversations:
+    if form.case and form.case not in waiting.waiting:
         raise NotThere("the run does not wait for this conversation", remedy="its page has those that it waits for")
     found = next(conversations_of(site.store, run.id, ids=[at]), None) if at else None
     return {
@@ -116,10 +117,11 @@ def case(site: Site, form: CaseForm, run_id: str, as_json: bool) -> Data:
     }
 
 
-def _votes(waiting: Waiting, id_: str) -> Mapping[str, int] | None:
-    if (votes := waiting.votes.get(id_)) is None:
+def _votes(waiting: Tallied, id_: str) -> Mapping[str, int] | None:
+    if id_ not in waiting.waiting:
         return None
-    return dict(zip((option.text for option in waiting.task.question.options), votes, strict=True))
+    options = (option.text for option in waiting.task.question.options)
+    return dict(zip(options, waiting.tallies[id_].votes, strict=True))
 
 
 WORDS = """
@@ -129,26 +131,26 @@ WORDS = """
 """
 
 
-def _words(site: Site, run: Run, waiting: Waiting, id_: str) -> list[tuple[str, str]]:
+def _words(site: Site, run: Run, waiting: Tallied, id_: str) -> list[tuple[str, str]]:
     """Return what the runs said of a case: option and reason, each once."""
     question = waiting.task.question
     rows = site.store.ask(run.id, WORDS, [id_, f"{question.id}#"])
     return [(question.options[row["chosen"]].text, row["justification"]) for row in rows]
 
 
-def _state(waiting: Waiting, said: Sequence[Opinion], id_: str, mine: str) -> str:
-    taken = waiting.taken.get(id_)
+def _state(waiting: Tallied, said: Sequence[Opinion], id_: str, mine: str) -> str:
+    taken = waiting.people.get(id_)
     if taken is not None:
         return "taken up" if taken == mine else f"not taken up: {taken} was"
     if id_ in differ(said):
         return "not taken up yet: people differ, and somebody has to decide"
-    if id_ not in waiting.conversations:
+    if id_ not in waiting.waiting:
         return "not taken up: the run does not wait for it any more"
     decided = given(waiting, said).get(id_, mine)
     return "kept, and not taken up yet" if decided == mine else f"not taken up: it was decided as {decided}"
 
 
-def run_that_waits(site: Site, name: str) -> tuple[Run, Waiting]:
+def run_that_waits(site: Site, name: str) -> tuple[Run, Tallied]:
     """Return a run by its id, and what it waits for. Raises NotThere where it waits for nobody."""
     run = site.run(name)
     waiting = waiting_in(site, run)
@@ -163,7 +165,7 @@ async def give(site: Site, form: GivenForm) -> Done:
     run, waiting = await run_in_threadpool(run_that_waits, site, form.run)
     if form.option not in [option.text for option in waiting.task.question.options]:
         raise Fault(f"{form.option[:80]!r} is no option of the question", remedy="choose one of those that are shown")
-    if form.conversation not in waiting.conversations:
+    if form.conversation not in waiting.waiting:
         raise Clash("the run does not wait for this conversation any more", remedy="go on with the next one")
     about = await run_in_threadpool(lambda: next(conversations_of(site.store, run.id, ids=[form.conversation])))
     said = await run_in_threadpool(said_of, site, run, waiting)
@@ -197,7 +199,7 @@ async def resume(site: Site, run_id: str) -> Done:
         raise Fault("nobody has answered yet, or people differ", remedy="answer a case first")
     path = _written(site.store.folder, found)
     arguments = ["review", run.id, "--answers", str(path), "--store", str(site.store.folder), "--json"]
-    words = f"{run.id} takes up {len(found)} of {len(waiting.conversations)} answers"
+    words = f"{run.id} takes up {len(found)} of {len(waiting.waiting)} answers"
     child = site.children.start(words, arguments, back=f"{links.WAITING}/{run.id}", remove=[path])
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 

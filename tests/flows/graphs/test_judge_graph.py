@@ -13,7 +13,7 @@ from pollex.agents.task import Task, asked
 from pollex.agents.votes import Rule
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.errors import Interrupted, ResumeRefused, WrongUse
-from pollex.graphs.judge.state import Judged
+from pollex.graphs.judge.state import Tallied
 from pollex.rubrics.answers import Answer
 from pollex.services.judge_runs import People, answered_by_people, ask_and_rate
 from pollex.services.runs import RunSettings
@@ -46,7 +46,7 @@ def task(**changes: Any) -> Task:
 
 async def judged(
     store: Store, people: People | None = None, log: Sequence[Conversation] = LOG, **changes: Any
-) -> Judged:
+) -> Tallied:
     settings = {name: changes.pop(name) for name in ("resume", "batch") if name in changes}
     found = changes.pop("judge", Recorded(RUNS))
     asked_for = task(**changes)
@@ -109,25 +109,25 @@ async def test_people_who_answer_what_was_not_asked_or_no_option_change_nothing_
 ) -> None:
     odd = Somebody({"sure": "no", "split": "perhaps", "stranger": "yes"}, {"split": "yes"})
     found = await judged(store, odd)
-    assert (found.waiting, len(odd.asked)) == (4, 1)
-    assert "by a person" not in found.counts
+    assert (len(found.waiting), len(odd.asked)) == (4, 1)
+    assert "by a person" not in found.counts(found.tallies)
 
 
 async def test_verdicts_and_what_waits_are_those_of_the_votes_the_most_contested_first(store: Store) -> None:
     person = Somebody()
     found = await judged(store, person)
-    assert found.counts == {"rated": 2, "disagreement": 2, "too_few_runs": 2}
+    assert found.counts(found.tallies) == {"rated": 2, "disagreement": 2, "too_few_runs": 2}
     assert person.asked == [
         {"question": "Was it done?", "options": ["yes", "no"], "conversations": ["split", "five", "few", "mute"]}
     ]
-    decided = {one.verdict.conversation_id: one for one in verdicts_of(store, found.run, found.task, found.rule, LOG)}
-    assert {id_: one.rating for id_, one in decided.items()} == {
+    decided = {one.conversation_id: one for one in verdicts_of(store, found.run, found.task, found.rule, LOG)}
+    assert {id_: one.final for id_, one in decided.items()} == {
         **dict.fromkeys(RUNS),
         "sure": "yes",
         "near": "no",
     }
-    assert decided["few"].verdict.failures == {"error": 4}
-    assert (found.asked, found.planned) == (42, 42)
+    assert decided["few"].failures == {"error": 4}
+    assert [sum(each) for each in zip(*((one.runs, one.planned) for one in decided.values()), strict=True)] == [42, 42]
     assert runs(store)[-1].status == "partial"
 
 
@@ -140,11 +140,11 @@ async def test_what_a_person_answers_stands_and_the_rest_is_asked_again(store: S
         ["five", "mute"],
     ]
     ratings = {
-        one.verdict.conversation_id: (one.rating, one.person)
+        one.conversation_id: (one.final, one.person)
         for one in verdicts_of(store, found.run, found.task, found.rule, LOG)
     }
     assert (ratings["split"], ratings["few"], ratings["five"]) == (("no", "no"), ("yes", "yes"), (None, None))
-    assert found.counts["by a person"] == 2
+    assert found.counts(found.tallies)["by a person"] == 2
 
 
 async def test_a_run_is_taken_up_for_people_in_another_process_without_its_judge(tmp_path: Path) -> None:
@@ -154,13 +154,13 @@ async def test_a_run_is_taken_up_for_people_in_another_process_without_its_judge
         person = Somebody({"split": "no", "mute": "no"})
         found = await answered_by_people(store, first.run, RunSettings.of(store), person)
         assert person.asked[0]["conversations"] == ["split", "five", "few", "mute"]
-        assert (found.run, found.waiting, found.counts["by a person"]) == (first.run, 2, 2)
+        assert (found.run, len(found.waiting), found.counts(found.tallies)["by a person"]) == (first.run, 2, 2)
     with Store.open(tmp_path / "store") as store:
         found = await answered_by_people(store, "last", RunSettings.of(store), Somebody({"five": "yes", "few": "no"}))
-        assert found.waiting == 0
+        assert len(found.waiting) == 0
         assert runs(store)[-1].status == "done"
         decided = list(verdicts_of(store, found.run, found.task, found.rule, list(conversations_of(store, found.run))))
-        assert [one.rating for one in decided] == ["yes", "no", "no", "yes", "no", "no"]
+        assert [one.final for one in decided] == ["yes", "no", "no", "yes", "no", "no"]
         assert len(runs(store)) == 1
 
 
@@ -180,13 +180,13 @@ async def test_every_run_is_kept_under_its_number_and_a_resumed_run_asks_none_of
     again = await judged(store, judge=Counting(RUNS), resume=True)
     assert again.run == found.run
     assert Counting.asked == 4 + 7  # the failed runs of `few` and `mute`: they may be mended
-    assert again.counts == found.counts
+    assert again.counts(again.tallies) == found.counts(found.tallies)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 100])
 async def test_the_size_of_a_batch_changes_nothing(store: Store, batch: int) -> None:
     found = await judged(store, batch=batch)
-    assert found.counts == {"rated": 2, "disagreement": 2, "too_few_runs": 2}
+    assert found.counts(found.tallies) == {"rated": 2, "disagreement": 2, "too_few_runs": 2}
 
 
 async def test_what_cannot_be_judged_is_neither_rated_nor_waited_for(store: Store) -> None:
@@ -196,7 +196,7 @@ async def test_what_cannot_be_judged_is_neither_rated_nor_waited_for(store: Stor
             return [one.model_copy(update={"outcome": "not_scorable"}) for one in found]
 
     found = await judged(store, judge=Refuses({}), log=[talk("alone", parties=False)])
-    assert (found.counts, found.waiting) == ({"not_scorable": 1}, 0)
+    assert (found.counts(found.tallies), len(found.waiting)) == ({"not_scorable": 1}, 0)
 
 
 async def test_tau_is_fitted_to_thumbs_when_all_runs_are_in_and_too_few_runs_are_not_fitted_to(store: Store) -> None:
@@ -209,7 +209,7 @@ async def test_tau_is_fitted_to_thumbs_when_all_runs_are_in_and_too_few_runs_are
     assert found.unseen.passed.n + found.unseen.left.n == 4
     assert found.unseen.units == 4
     assert found.rule.tau == pytest.approx(0.59827, abs=1e-5)
-    assert found.counts == {"rated": 3, "disagreement": 1, "too_few_runs": 1}
+    assert found.counts(found.tallies) == {"rated": 3, "disagreement": 1, "too_few_runs": 1}
 
 
 async def test_what_a_fitted_tau_does_to_unseen_thumbs_is_the_same_after_a_resume_and_in_any_order(
@@ -247,4 +247,4 @@ async def test_with_one_thumb_of_a_kind_nothing_is_told_of_unseen_thumbs(store: 
 async def test_where_no_tau_reaches_the_precision_everything_goes_to_people(store: Store) -> None:
     found = await judged(store, log=[talk("sure", Label.NEGATIVE), talk("near")], precision=0.9)
     assert found.rule.tau is None
-    assert (found.counts, found.waiting) == ({"disagreement": 2}, 2)
+    assert (found.counts(found.tallies), len(found.waiting)) == ({"disagreement": 2}, 2)

@@ -53,7 +53,7 @@ async def judged(store: Store, conversations: list[Conversation], rule: Rule, **
     setting = RunSettings.of(store)
     found = await ask_and_rate(conversations, ensemble, task, data_fingerprint="d" * 64, setting=setting)
     rows = list(vote_rows(store, found, conversations, "v2"))
-    assert len(rows) == found.asked
+    assert len(rows) == sum(tally.asked for tally in found.tallies.values())
     told = [rows[0][name] for name in ("conversation", "run", "answer", "variant", "outcome")]
     assert told == [conversations[0].id, 1, "yes", "v2", "answered"]
     return found.run, task
