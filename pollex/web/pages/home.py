@@ -35,7 +35,7 @@ def home(site: Site) -> Data:
         "live": [(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
         "with_scores": next((run for run, _ in every if run.command in SCORING), None),
         "started": [one for one in site.children.by_id.values() if one.back == links.HOME and one.state != "done"],
-        "waiting": [(run, len(found.conversations)) for run, _ in every if (found := waiting_in(site, run))],
+        "waiting": [(run, len(found.waiting)) for run, _ in every if (found := waiting_in(site, run))],
         "left": site.store.rows(LEFT),
         "folder": site.store.folder,
         "named": named,
