@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ STDOUT = Path("-")
 """In a file's place: rows as JSON lines on standard output."""
 
 GROUP = 4096
-"""Rows that are held before they are written: one with answers takes some 10 kB."""
+"""Rows that DuckDB holds before it writes them: one with answers takes some 10 kB."""
 
 Source = str | Path | None
 
@@ -189,7 +190,7 @@ def _parquet_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
 def arrays_out(path: Path, columns: Mapping[str, str]) -> Iterator[Callable[[Mapping[str, Arrays], str], None]]:
     """Open a Parquet file for rows that queries give from arrays, by the names that the query has for them.
 
-    Rows are held in memory until there are `GROUP`; then they are a file, and all files one at the end.
+    What comes together is a file, and all files one at the end: no row is held in between.
     """
     import duckdb  # other formats don't need it
 
@@ -199,8 +200,8 @@ def arrays_out(path: Path, columns: Mapping[str, str]) -> Iterator[Callable[[Map
         duckdb.connect(config={"threads": 1}) as database,
     ):
         types = ", ".join(f"{_name(name)} {type_}" for name, type_ in columns.items())
-        database.execute(f"CREATE TABLE held ({types})")
-        files = list[str]()
+        database.execute(f"CREATE TABLE no_rows ({types})")
+        numbers = count()
 
         def write(source: str, target: Path, given: Sequence[Any] = ()) -> None:
             query = f"COPY ({source}) TO {_quoted(str(target))} (FORMAT parquet, ROW_GROUP_SIZE {GROUP})"
@@ -209,19 +210,13 @@ def arrays_out(path: Path, columns: Mapping[str, str]) -> Iterator[Callable[[Map
         def put(tables: Mapping[str, Arrays], sql: str) -> None:
             for name, arrays in tables.items():
                 database.register(name, arrays)
-            database.execute(f"INSERT INTO held {sql}")
-            if len(database.table("held")) >= GROUP:
-                files.append(str(Path(folder) / f"{len(files)}.parquet"))
-                write("FROM held", Path(files[-1]))
-                database.execute("TRUNCATE held")
+            write(f"FROM no_rows UNION ALL {sql}", Path(folder) / f"{next(numbers):09}.parquet")
 
+        put({}, "FROM no_rows")
         yield put
         with draft_of(path) as draft:
-            if not files:
-                return write("FROM held", draft)
-            write("FROM held", Path(folder) / "last.parquet")
-            files = [glob.escape(file) for file in [*files, str(Path(folder) / "last.parquet")]]
             # Folders named like `id=1` would take the columns' place.
+            files = f"{glob.escape(folder)}/*.parquet"
             write("FROM read_parquet(?, hive_partitioning = false)", draft, [files])
 
 

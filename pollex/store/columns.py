@@ -39,6 +39,7 @@ LOCKED_DOWN = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
     "memory_limit": "512MB",
+    "threads": "1",  # each more would hold groups of rows of its own
 }
 
 Arrays = dict[str, "np.ndarray[Any, Any]"]
@@ -144,7 +145,7 @@ class Columns:
 
     def drop(self, part: Part, column: str, values: Sequence[str]) -> int:
         """Write a part anew without the rows that have one of the values; return how many went."""
-        source, where = f"read_parquet({_quoted(str(part.path))})", f'list_contains(?, "{column}")'
+        source, where = _read([part]), f'list_contains(?, "{column}")'
         with self._connection().cursor() as cursor:
             cursor.execute(f"SELECT count(*) FILTER ({where}), count(*) FROM {source}", [list(values)])
             gone, rows = cursor.fetchall()[0]
@@ -180,14 +181,8 @@ class Columns:
 
     def _sources(self, table: str, run: str) -> str:
         """Return the parts of a run's table as SQL; of texts, all runs'."""
-        pile = self._pile(table, run)
-        parts = all_parts(pile.parent) if table == TEXTS else parts_of(pile)
-        # A run that began under an earlier pollex has parts without a column that came later.
-        return (
-            f"read_parquet([{', '.join(_quoted(str(part.path)) for part in parts)}], union_by_name = true)"
-            if parts
-            else ""
-        )
+        parts = all_parts(self._folder / TEXTS) if table == TEXTS else parts_of(self._pile(table, run))
+        return _read(parts) if parts else ""
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
         if self._opened is None:
@@ -206,9 +201,8 @@ class Columns:
             parts, width = parts_of(pile), alike[-1].last - alike[0].first + 1
 
     def _merge(self, parts: Sequence[Part]) -> None:
-        files = ", ".join(_quoted(str(part.path)) for part in parts)
         whole = Part(parts[0].pile, parts[0].first, parts[-1].last)
-        self._copy(f"SELECT * FROM read_parquet([{files}], union_by_name = true)", [], whole)
+        self._copy(f"SELECT * FROM {_read(parts)}", [], whole)
         for part in parts:
             part.path.unlink(missing_ok=True)
 
@@ -298,6 +292,11 @@ def _part(folder: Path, name: str) -> Part:
     match = _NAME.fullmatch(name)
     assert match is not None, "only such names are listed"
     return Part(folder / match[1], int(match[2]), int(match[3]))
+
+
+def _read(parts: Sequence[Part]) -> str:
+    # A run that began under an earlier pollex has parts without a column that came later.
+    return f"read_parquet([{', '.join(_quoted(str(part.path)) for part in parts)}], union_by_name = true)"
 
 
 def _nothing(kind: type[ColumnRow]) -> str:

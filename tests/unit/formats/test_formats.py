@@ -6,6 +6,7 @@ import glob
 import gzip
 import io
 import json
+import os
 import sqlite3
 import sys
 import zipfile
@@ -25,7 +26,7 @@ from pollex.formats.files import rows_of
 from pollex.formats.json_rows import Row
 from pollex.formats.queries import parquet_rows
 from pollex.formats.read_logs import read_logs
-from pollex.formats.write import write_rows
+from pollex.formats.write import rows_out, write_rows
 from pollex.text import MAX_DEPTH, parse_json
 
 GOOD = '{"id": "a", "messages": [{"role": "user", "content": "x"}]}'
@@ -343,6 +344,23 @@ def test_a_row_with_half_a_character_stands_in_a_parquet_file(tmp_path: Path) ->
     write_rows(tmp_path / "a.parquet", [{"id": "a\ud800"}, {"id": "é"}], {"id": "VARCHAR"})
     found = duckdb.connect().execute("SELECT id FROM read_parquet(?)", [str(tmp_path / "a.parquet")]).fetchall()
     assert found == [("a?",), ("é",)]
+
+
+def test_a_long_parquet_file_is_written_in_the_memory_of_a_short_one(tmp_path: Path) -> None:
+    def in_use() -> float:
+        pages = Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    if sys.platform != "linux":
+        pytest.skip("the system doesn't tell what is in use")
+    used = []
+    with rows_out(tmp_path / "a.parquet", {"id": "VARCHAR", "text": "VARCHAR"}) as put:
+        for batch in range(36):
+            put([{"id": f"{batch}-{row}", "text": f"{row / 7} " * 40} for row in range(1100)])
+            used.append(in_use())
+    assert used[-1] - used[3] < 12  # MB
+    ids = duckdb.connect().execute("SELECT id FROM read_parquet(?)", [str(tmp_path / "a.parquet")]).fetchall()
+    assert ids == [(f"{batch}-{row}",) for batch in range(36) for row in range(1100)]
 
 
 def test_a_plain_message_is_read_as_one_with_more_fields(tmp_path: Path) -> None:
