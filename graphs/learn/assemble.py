@@ -32,13 +32,13 @@ from pollex.rubrics.learning.comparison import FittedThumbs
 from pollex.rubrics.learning.crossfit import FOLDS
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.measured import (
+    Taught,
     Unseen,
     alone_by_id,
     calibrator_record,
     data_record,
     guarantee,
     merged_families,
-    netsat_of,
     never_came_up,
     signals_beside,
     spread_of,
@@ -70,9 +70,7 @@ from pollex.rubrics.rubric import Reason, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.thumb_model import Floats
 from pollex.rubrics.worth import share_of
-from pollex.selection.losses import theta_c
 from pollex.selection.platt import fit_calibration
-from pollex.selection.threshold import fit_window
 from pollex.text import count
 
 
@@ -89,14 +87,13 @@ def assemble(
     Args:
         pool_values: See `answers_of_pool`.
     """
-    settings, table, chosen = material.settings, material.table, material.chosen
+    settings, chosen = material.settings, material.chosen
     training = candidates(material).conversations
-    scores, positive = netsat_of(table, training, chosen), positives(training)
-    theta = theta_c(scores, positive)
-    honest = scores if selection["held_out_scores"] is None else np.array(selection["held_out_scores"])
-    window = fit_window(honest if material.crossfitted else scores, positive, theta)
-    calibration = fit_calibration(honest, positive)
-    unseen = unseen_of(material, fitted, theta, window)
+    taught, positive = Taught.of(material, selection), positives(training)
+    bounds, scores = taught.bounds(np.ones(len(taught.up), dtype=bool)), taught.own[: len(training)]
+    theta, window = bounds.theta, bounds.window
+    calibration = fit_calibration(taught.honest, taught.up)
+    unseen = unseen_of(material, fitted, taught, theta)
     measured, tested = unseen.conversations, unseen.netsat
     truth, rng, blocks = positives(measured), np.random.default_rng([settings.seed, 2]), block_ids(measured)
     reasons = reasons_of(live, chosen)
@@ -122,7 +119,7 @@ def assemble(
         rubrics=rubrics,
         theta=theta,
         window=WindowRecord(lower=window.lower, upper=window.upper, precision=window.precision),
-        guaranteed=guarantee(selection, positive, theta, unseen),
+        guaranteed=guarantee(bounds.promised, unseen),
         calibration=CalibrationRecord(slope=calibration.slope, intercept=calibration.intercept),
         policy=settings.policy,
         alpha=selection["alpha"],
@@ -130,7 +127,7 @@ def assemble(
         judge=judge_record(live, chosen),
         data=data_record(material, training, unseen),
         training=assess(scores, positive, theta, window.confident(scores), rng, together=block_ids(training)),
-        held_out=assess(tested, truth, theta, unseen.confident, rng, together=blocks) if measured else None,
+        held_out=assess(tested, truth, unseen.theta, unseen.confident, rng, together=blocks) if measured else None,
         baselines=tuple(plain.baselines(truth, tested, rng)),
         notes=tuple(notes),
         dropped=tuple(dropped_rubrics(material, selection)),
@@ -141,7 +138,7 @@ def assemble(
         remarks=remarks_of((*training, *material.held_out)),
         spread=spread_of(np.append(scores, tested)),
         found_nothing=found_nothing(live.extractions) if reader else None,
-        never={id_: value for id_, value in table.never_counts.items() if id_ in {r.id for r in chosen}},
+        never={id_: value for id_, value in material.table.never_counts.items() if id_ in {r.id for r in chosen}},
     )
     said = () if rubric_set.support.enough else (f"Probabilities are {rubric_set.support}.",)
     reach = reach_of(material, rubric_set.rubrics, unseen, plain, pool_values)

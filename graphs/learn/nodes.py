@@ -243,7 +243,7 @@ async def calibrate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 
 
 async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
-    """Fit θ, window and probability on training scores, measure both sides, and assemble the set."""
+    """Fit θ, window and probability on all answers, measure both sides, and assemble the set."""
     live = await resources(runtime, LearnContext)
     material, selection, comparison = live.material_at(state), live.bulk("select"), live.bulk("calibrate")
     await live.fit(live.roles.judge, material.kept)

@@ -97,7 +97,7 @@ class _Measure:
 def assess(
     scores: Floats,
     positive: Bools,
-    theta: float,
+    theta: float | Floats,
     outside: Bools,
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
@@ -110,14 +110,14 @@ def assess(
     Args:
         scores: NetSAT `[conversation]`.
         positive: Labels `[conversation]`.
-        theta: Scores over it are labeled positive.
+        theta: Scores over it are labeled positive; one for all, or `[conversation]`.
         outside: Whether a score lies outside the uncertainty window `[conversation]`.
         together: One number for what belongs together, a user's conversations for example `[conversation]`; None: each
             conversation is alone.
     """
     order = _positives_first(positive)
     scores, positive = np.asarray(scores, float)[order], np.asarray(positive, bool)[order]
-    said, outside = scores > theta, np.asarray(outside, bool)[order]
+    said, outside = scores > np.broadcast_to(theta, scores.shape)[order], np.asarray(outside, bool)[order]
     right, everyone = said == positive, np.ones(len(scores), bool)
     sizes = int(positive.sum()), int((~positive).sum())
     sample = ClassSample(sizes, None if together is None else np.asarray(together)[order])

@@ -272,14 +272,14 @@ def window_in_words(window: WindowRecord) -> str:
     """Say in plain words what the uncertainty window promises."""
     precision = percent(window.precision)
     if window.lower is None and window.upper is None:
-        return f"No threshold is right {precision} of the time on the training conversations: every score is uncertain."
+        return f"No threshold is right {precision} of the time where it was fitted: every score is uncertain."
     if window.lower is None:
         return f"A score over {number(window.upper, 1)} is confidently positive; none is confidently negative."
     if window.upper is None:
         return f"A score of at most {number(window.lower, 1)} is confidently negative; none is confidently positive."
     return (
-        f"The shaded window runs from {number(window.lower, 1)} to {number(window.upper, 1)}. On the training "
-        f"conversations, at least {precision} of the labels outside it are right."
+        f"The shaded window runs from {number(window.lower, 1)} to {number(window.upper, 1)}. Where it was "
+        f"fitted, at least {precision} of the labels outside it are right."
     )
 
 

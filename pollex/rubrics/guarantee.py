@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.arrays import Bools, Ints
 from pollex.measures.intervals import share_interval
 from pollex.selection.guarantee import GuaranteedWindow, Side
 from pollex.selection.threshold import Window
@@ -38,7 +38,8 @@ class GuaranteeRecord(BaseModel):
     """Both sides; see `selection.guarantee.GuaranteedWindow`.
 
     Attributes:
-        n: Training conversations that it was fitted on, by rubrics that were chosen, though not written, without them.
+        n: Conversations that it was fitted on, by rubrics that were chosen without them; those written without them,
+            too, were held out.
         held_out: Held-out conversations.
         outside: Those among them outside the window.
         right: Those of these that are labeled right.
@@ -58,18 +59,17 @@ class GuaranteeRecord(BaseModel):
     blocks: tuple[int, int] = (0, 0)
 
     @classmethod
-    def of(cls, found: GuaranteedWindow, theta: float, tested: Floats, truth: Bools, together: Ints) -> Self:
-        """Make a record of a window, with its figures on held-out scores `[conversation]`."""
-        outside = found.window.confident(tested)
+    def of(cls, found: GuaranteedWindow, outside: Bools, right: Bools, together: Ints) -> Self:
+        """Make a record of a window, with what lies outside, and what is labeled right, of held-out conversations."""
         return cls(
             lower=SideRecord.of(found.lower),
             upper=SideRecord.of(found.upper),
             precision=found.precision,
             delta=found.delta,
             n=found.n,
-            held_out=len(tested),
+            held_out=len(outside),
             outside=int(outside.sum()),
-            right=int((outside & ((tested > theta) == truth)).sum()),
+            right=int((outside & right).sum()),
             blocks=(len(np.unique(together)), len(np.unique(together[outside]))),
         )
 

@@ -507,7 +507,7 @@ class CalibratorRecord(Record):
         chosen: Which of those compared.
         why: Why, in a sentence; empty in sets of before.
         compared: None where there were too few conversations to compare on.
-        labels: Training thumbs that it was fitted on.
+        labels: Thumbs that it was fitted on.
         training: Of training conversations, each by a model and a choice of rubrics that did not see it; None where
             there are none.
         rubrics: Ids, in the order in which it wants the answers.

@@ -51,6 +51,7 @@ FEWEST = 40
 """Conversations with paid answers below which nothing can be learned."""
 LEAST = 0.3
 """Correlation with the model's answers below which a rubric can't be answered without it."""
+LIKELY = "SELECT conversation AS id, arg_max(probability, seq) AS p FROM scores GROUP BY conversation"
 Given = Mapping[str, Mapping[str, Answer]]
 """A model's answers by text hash and rubric."""
 
@@ -226,7 +227,7 @@ async def _distill(
         setting = opened.setting(arguments, staff)
         learned = await run_refit(read, new, roles=staff.roles, settings=settings, setting=setting)
         usage = Usage.of(staff)
-    return _compared(rubric_set, learned, judged, given, found, usage)
+    return _compared(rubric_set, learned, judged, given, found, usage, opened.store)
 
 
 def _signed(rubric: ChosenRubric, by: Mapping[str, str]) -> ChosenRubric:
@@ -266,14 +267,17 @@ def _compared(
     given: Given,
     found: tuple[Fidelity, ...],
     usage: Usage | None,
+    store: Store,
 ) -> DistillResult:
     """Measure both sets on held-out conversations that the model judged on all its rubrics.
 
     Logs read without the groups that the set was split by are split otherwise: what the set was learned from is left
-    out by its text.
+    out by its text. The model's own probability of what the set was fitted to is that of its run, which is by folds.
     """
-    seen = before.learned_from | before.only_fitted_to
-    unseen = [c for c in judged if c.text_hash[:16] not in seen]
+    unseen = [c for c in judged if c.text_hash[:16] not in before.learned_from]
+    by_folds = dict.fromkeys((c.id for c in unseen if c.text_hash[:16] in before.only_fitted_to), np.nan)
+    kept = {row["id"]: row["p"] for row in store.ask(before.run, LIKELY) if row["p"] is not None}
+    by_folds |= {id_: kept[id_] for id_ in by_folds.keys() & kept}
     own = {score.conversation_id: score for score in scores_before(before, unseen, given) if score.netsat is not None}
     pairs = [
         (own[s.conversation_id], s)
@@ -282,10 +286,13 @@ def _compared(
     ]
     up, blocks = np.array([s.positive for _, s in pairs], bool), np.array([s.block or 0 for _, s in pairs], np.int64)
     sides = {
-        "model": (np.array([o.netsat for o, _ in pairs]), np.array([o.probability for o, _ in pairs], float)),
+        "model": (
+            np.array([o.netsat for o, _ in pairs]),
+            np.array([by_folds.get(s.conversation_id, o.probability) for o, s in pairs], float),
+        ),
         "distilled": (np.array([s.netsat for _, s in pairs]), np.array([s.probability for _, s in pairs], float)),
     }
-    rng = np.random.default_rng(1)
+    rng, told = np.random.default_rng(1), ~np.isnan(sides["model"][1])
     known = [one.correlation.value for one in found if one.correlation.value is not None]
     calls = tuple(calls_of(one.rubrics) for one in (before, learned.rubric_set))
     return DistillResult(
@@ -297,8 +304,8 @@ def _compared(
         mean_correlation=float(np.mean(known)) if known else None,
         auc={name: auc_of_scores(netsat, up, rng, together=blocks) for name, (netsat, _) in sides.items()},
         lost=auc_difference(sides["model"][0], sides["distilled"][0], up, rng, together=blocks),
-        log_loss={name: log_loss(p, up, rng) for name, (_, p) in sides.items()},
-        cascade=cascade_rows(sides["distilled"][1], sides["model"][1], up),
+        log_loss={name: log_loss(p[told], up[told], rng) for name, (_, p) in sides.items()},
+        cascade=cascade_rows(sides["distilled"][1][told], sides["model"][1][told], up[told]),
         calls=(calls[0], calls[1]),
         usage=usage,
     )

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.conversations.conversation import Conversation
+from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
-from pollex.measures.arrays import Bools
+from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.learning.choice import candidates, chooser
-from pollex.rubrics.learning.crossfit import cross_fit, with_graded
+from pollex.rubrics.learning.crossfit import cross_fit, held_out_folds, with_graded
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.thumbs import (
     compared,
@@ -35,26 +36,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FittedThumbs:
-    """The model of the probability, fitted on all training conversations.
+    """The models of thumbs and of grades, fitted on all answers that there are.
 
     Attributes:
-        crossfitted: By training conversation, P(thumb up) by a model and rubrics that did not see it.
+        crossfitted: By conversation, P(thumb up) by a model and rubrics that did not see it.
+        grades: By held-out conversation, the probability of each grade, likewise; empty where labels are no grades.
     """
 
     model: ThumbModel
     crossfitted: Mapping[str, float]
+    grades: Mapping[str, Floats]
 
     @classmethod
     def of(cls, material: Material, comparison: Mapping[str, Any]) -> FittedThumbs:
-        """Fit the models that `compare` chose."""
-        pool, seen, rubrics = candidates(material), comparison["held_out"], material.in_order
-        own, other = comparison["weights"]
-        signs = signs_of(rubrics) * np.where(np.arange(len(rubrics)) < len(material.chosen), own, other)
-        model = model_of(comparison["chosen"], material.answers(pool.conversations), rubrics, signs, pool.conversations)
-        if (graded := comparison.get("grades")) is not None:
-            rows = with_graded(material, pool)
-            model.rating = rating_of(graded, material.answers(rows), rubrics, signs, rows)
-        return cls(model, {} if seen is None else dict(zip(comparison["conversations"], seen, strict=True)))
+        """Fit the models that `compare` chose, and once more without each fold of what was held out."""
+        pool, seen = candidates(material), comparison["held_out"]
+        likely, grades = dict[str, float](), dict[str, Floats]()
+        taught, (held_out, dealt) = with_graded(material, pool), held_out_folds(material)
+        for number in np.unique(dealt):
+            known, out = (list(compress(held_out, rows)) for rows in (dealt != number, dealt == number))
+            part, ids = _fitted(material, comparison, [*taught, *known]), [one.id for one in out]
+            likely |= zip(ids, part.probability(material.answers(out)).tolist(), strict=True)
+            grades |= zip(ids, part.grades(material.answers(out)), strict=True) if part.rating else ()
+        if seen is not None:
+            likely |= zip(comparison["conversations"], seen, strict=True)
+        return cls(_fitted(material, comparison, [*taught, *held_out]), likely, grades)
+
+
+def _fitted(material: Material, comparison: Mapping[str, Any], rows: Sequence[Conversation]) -> ThumbModel:
+    """Fit the chosen models on some conversations, that of thumbs on those that have one."""
+    rubrics, (own, other) = material.in_order, comparison["weights"]
+    signs = signs_of(rubrics) * np.where(np.arange(len(rubrics)) < len(material.chosen), own, other)
+    thumbs = [one for one in rows if one.label is not Label.NONE]
+    model = model_of(comparison["chosen"], material.answers(thumbs), rubrics, signs, thumbs)
+    if (graded := comparison.get("grades")) is not None:
+        model.rating = rating_of(graded, material.answers(rows), rubrics, signs, rows)
+    return model
 
 
 def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:

@@ -143,6 +143,18 @@ def with_graded(material: Material, pool: Candidates) -> list[Conversation]:
     return [*pool.conversations, *material.table.judged(material.graded_training, pool.rubrics)]
 
 
+def held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
+    """List held-out conversations that have all answers, those with a thumb first, and deal them to folds.
+
+    What is fitted for a fold sees all of the others, and all that taught. Where there are too few, all are one fold.
+    """
+    found = material.table.answered((*material.held_out, *material.graded_held_out), material.chosen)
+    try:
+        return found, folds(found, FOLDS, material.settings.seed)
+    except BadLabels:
+        return found, np.zeros(len(found), dtype=np.int64)
+
+
 def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     settings, rows, labels = material.settings, with_graded(material, pool), pool.labels
     try:

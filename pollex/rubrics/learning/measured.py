@@ -12,7 +12,7 @@ import numpy as np
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids, preferred
-from pollex.measures.arrays import Bools
+from pollex.measures.arrays import Bools, Ints
 from pollex.measures.drift import counts_of, edges_of
 from pollex.measures.intervals import Figure
 from pollex.rubrics.alone import alone_of
@@ -21,10 +21,10 @@ from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.learning.choice import candidates
 from pollex.rubrics.learning.comparison import FittedThumbs
-from pollex.rubrics.learning.crossfit import cross_fit
+from pollex.rubrics.learning.crossfit import cross_fit, held_out_folds
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.table import GivenAnswers
-from pollex.rubrics.learning.thumbs import grades_of
+from pollex.rubrics.learning.thumbs import grades_on
 from pollex.rubrics.learning.weigh import member_of
 from pollex.rubrics.records import (
     Alone,
@@ -43,18 +43,67 @@ from pollex.rubrics.records import (
 from pollex.rubrics.rubric import Reason, Rubric
 from pollex.rubrics.thumb_model import Floats
 from pollex.rubrics.worth import share_of, signal_share, worth_of
-from pollex.selection.guarantee import guaranteed_window
+from pollex.selection.guarantee import GuaranteedWindow, guaranteed_window
+from pollex.selection.losses import theta_c
 from pollex.selection.multi_split import holm, one_each, one_sided
 from pollex.selection.threshold import Window, fit_window
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """θ with its windows; the promised one is None where no scores are by rubrics chosen without the conversation."""
+
+    theta: float
+    window: Window
+    promised: GuaranteedWindow | None
+
+
+@dataclass(frozen=True, eq=False)
+class Taught:
+    """NetSAT that θ and windows are fitted on: of training conversations, then of those held out.
+
+    Attributes:
+        own: By the set `[conversation]`.
+        honest: Of training conversations by rubrics chosen without each, where there were folds `[conversation]`.
+        up: Thumbs `[conversation]`.
+        fold: Of those that are measured; −1 of others `[conversation]`.
+        promises: Whether there were folds of training conversations.
+    """
+
+    own: Floats
+    honest: Floats
+    up: Bools
+    fold: Ints
+    promises: bool
+
+    @classmethod
+    def of(cls, material: Material, selection: Mapping[str, Any]) -> Taught:
+        """Gather the scores of both sides."""
+        training, (held_out, dealt) = candidates(material).conversations, held_out_folds(material)
+        held_out = with_thumbs(held_out)
+        scores, others = (netsat_of(material.table, side, material.chosen) for side in (training, held_out))
+        folded = selection["held_out_scores"]
+        honest = np.append(scores if folded is None else np.array(folded), others)
+        fold = np.append(np.full(len(training), -1), dealt[: len(held_out)])
+        return cls(np.append(scores, others), honest, positives([*training, *held_out]), fold, folded is not None)
+
+    def bounds(self, rows: Bools, theta: float | None = None) -> Bounds:
+        """Fit θ, unless it is given, and the windows to some conversations `[conversation]`."""
+        honest, up = self.honest[rows], self.up[rows]
+        theta = theta_c(self.own[rows], up) if theta is None else theta
+        promised = guaranteed_window(honest, up, theta) if self.promises else None
+        return Bounds(theta, fit_window(honest, up, theta), promised)
+
+
 @dataclass(frozen=True, eq=False)
 class Unseen:
-    """Labeled conversations, and what rubrics say of them that did not see them.
+    """Labeled conversations, and what rubrics, θ, windows and models say of them that did not see them.
 
     Attributes:
         netsat: `[conversation]`.
+        theta: `[conversation]`.
         confident: Outside the window `[conversation]`.
+        promised: Outside the window with a guarantee, where one was fitted `[conversation]`.
         probability: Of a thumb up `[conversation]`.
         held: Where each rubric of the set holds `[conversation, rubric]`.
         known: Where that was measured: by folds that chose it without the conversation `[conversation, rubric]`.
@@ -63,48 +112,72 @@ class Unseen:
 
     conversations: list[Conversation]
     netsat: Floats
+    theta: Floats
     confident: Bools
+    promised: Bools
     probability: Floats
     held: Bools
     known: Bools
     folds: int = 0
 
     @classmethod
-    def held_out(cls, material: Material, fitted: FittedThumbs, window: Window) -> Unseen:
-        """Measure the set on what was held out."""
-        table, chosen = material.table, material.chosen
-        conversations = table.answered(material.held_out, chosen)
-        netsat, held = netsat_of(table, conversations, chosen), table.held(conversations, chosen)
-        probability = fitted.model.probability(material.answers(conversations))
-        known = np.ones(held.shape, dtype=bool)
-        return cls(conversations, netsat, window.confident(netsat), probability, held, known)
+    def held_out(cls, material: Material, fitted: FittedThumbs, taught: Taught) -> Unseen:
+        """Measure what was held out, each fold by what was fitted without it."""
+        conversations = with_thumbs(held_out_folds(material)[0])
+        held = material.table.held(conversations, material.chosen)
+        rows = np.flatnonzero(taught.fold >= 0)
+        return cls._by_folds(conversations, rows, taught, None, fitted, held, np.ones(held.shape, dtype=bool))
 
     @classmethod
     def crossfitted(cls, material: Material, fitted: FittedThumbs, theta: float) -> Unseen:
         """Measure what was learned without each fold on that fold; what a queue preferred is in no figure."""
         pool, chosen = candidates(material), material.chosen
-        fit, up = cross_fit(material, pool), pool.labels
-        netsat = fit.above + theta
-        confident, held, known = np.zeros(len(up), dtype=bool), *np.zeros((2, len(up), len(chosen)), dtype=bool)
-        for part in fit.parts:
-            mine = part.labeled_out
-            confident[mine] = fit_window(netsat[~mine], up[~mine], theta).confident(netsat[mine])
+        fit, fold = cross_fit(material, pool), np.zeros(len(pool.labels), dtype=np.int64)
+        held, known = np.zeros((2, len(fold), len(chosen)), dtype=bool)
+        for number, part in enumerate(fit.parts):
+            fold[mine := part.labeled_out] = number
             for place, rubric in enumerate(chosen):
                 if (column := part.column(rubric.polarity, rubric.source)) is not None:
                     held[mine, place], known[mine, place] = part.held[mine, column], True
-        probability = np.array([fitted.crossfitted[c.id] for c in pool.conversations])
-        rows = np.flatnonzero(~preferred(pool.conversations))
+        netsat, rows = fit.above + theta, np.flatnonzero(~preferred(pool.conversations))
         conversations = [pool.conversations[row] for row in rows.tolist()]
-        return cls(
-            conversations, netsat[rows], confident[rows], probability[rows], held[rows], known[rows], len(fit.parts)
-        )
+        taught = Taught(netsat, netsat, pool.labels, fold, promises=False)
+        return cls._by_folds(conversations, rows, taught, theta, fitted, held[rows], known[rows], len(fit.parts))
+
+    @classmethod
+    def _by_folds(
+        cls,
+        conversations: list[Conversation],
+        rows: Ints,
+        taught: Taught,
+        given: float | None,
+        fitted: FittedThumbs,
+        held: Bools,
+        known: Bools,
+        folds: int = 0,
+    ) -> Unseen:
+        """Rate each fold by what the others teach; θ is given where scores of folds lie about one."""
+        theta, (confident, promised) = np.zeros(len(taught.up)), np.zeros((2, len(taught.up)), dtype=bool)
+        for number in np.unique(taught.fold[taught.fold >= 0]):
+            out = taught.fold == number
+            found, scores = taught.bounds(~out, given), taught.own[out]
+            theta[out], confident[out] = found.theta, found.window.confident(scores)
+            promised[out] = found.promised is not None and found.promised.window.confident(scores)
+        probability = np.array([fitted.crossfitted[c.id] for c in conversations])
+        of_rows = (taught.own[rows], theta[rows], confident[rows], promised[rows])
+        return cls(conversations, *of_rows, probability, held, known, folds)
 
 
-def unseen_of(material: Material, fitted: FittedThumbs, theta: float, window: Window) -> Unseen:
+def with_thumbs(conversations: Sequence[Conversation]) -> list[Conversation]:
+    """List the conversations that have a thumb."""
+    return [one for one in conversations if one.label is not Label.NONE]
+
+
+def unseen_of(material: Material, fitted: FittedThumbs, taught: Taught, theta: float) -> Unseen:
     """Return the conversations that figures are of; none where nothing was held out, and labels are too few."""
     if material.crossfitted and cross_fit(material, candidates(material)).parts:
         return Unseen.crossfitted(material, fitted, theta)
-    return Unseen.held_out(material, fitted, window)
+    return Unseen.held_out(material, fitted, taught)
 
 
 def netsat_of(table: GivenAnswers, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> Floats:
@@ -216,17 +289,12 @@ def alone_by_id(material: Material, training: Sequence[Conversation], by: Mappin
     }
 
 
-def guarantee(selection: dict[str, Any], positive: Bools, theta: float, unseen: Unseen) -> GuaranteeRecord | None:
-    """Compute the window with a guarantee, from out-of-fold scores; None without them.
-
-    Its figures are of what was held out; scores that it was fitted on have none.
-    """
-    if selection["held_out_scores"] is None:
-        return None
-    found = guaranteed_window(np.array(selection["held_out_scores"]), positive, theta)
-    conversations = [] if unseen.folds else unseen.conversations
-    tested = unseen.netsat[: len(conversations)]
-    return GuaranteeRecord.of(found, theta, tested, positives(conversations), block_ids(conversations))
+def guarantee(found: GuaranteedWindow | None, unseen: Unseen) -> GuaranteeRecord | None:
+    """Record the window with a guarantee; its figures are of what was held out."""
+    held_out = [] if unseen.folds else unseen.conversations
+    right = (unseen.netsat > unseen.theta) == positives(unseen.conversations)
+    of_them = (unseen.promised[: len(held_out)], right[: len(held_out)], block_ids(held_out))
+    return GuaranteeRecord.of(found, *of_them) if found else None
 
 
 def calibrator_record(
@@ -250,7 +318,7 @@ def calibrator_record(
         why=comparison.get("why", ""),
         curve=tuple(CurveRow(**row) for row in comparison.get("curve", ())),
         compared=tuple(CandidateRow(**row) for row in comparison["compared"]),
-        labels=len(training),
+        labels=len(training) + (0 if unseen.folds else len(held_out)),
         training=probability_figures(np.array(seen), positive, share, rng, block_ids(training)) if seen else None,
         held_out=probability_figures(unseen.probability, truth, share, rng, block_ids(held_out)) if held_out else None,
         rubrics=model.rubrics,
@@ -272,20 +340,18 @@ def rating_record(
     from pollex.measures.distributions import Predictions
     from pollex.measures.distributions import assess as assess_grades
 
-    table, chosen = material.table, material.chosen
-    values = np.array(next(iter(found["scales"].values())))
-    held_out = table.answered((*material.held_out, *material.graded_held_out), chosen)
-    grades, _ = grades_of(held_out, list(found["scales"])[:1])
-    known = np.isin(grades[:, 0], values) if grades.shape[1] else np.zeros(len(held_out), dtype=bool)
-    measured = None
+    held_out, _ = held_out_folds(material)
+    grades, scales = grades_on(found, held_out)
+    known, values, measured = ~np.isnan(grades[:, 0]), scales[0].values, None
     if known.any():
-        proba = fitted.model.grades(material.answers(held_out))[known]
+        proba = np.array([fitted.grades[one.id] for one in held_out])[known]
         place = np.searchsorted(values, grades[known, 0])
         rng, blocks = np.random.default_rng([material.settings.seed, 8]), block_ids(held_out)[known]
-        one = assess_grades(Predictions(proba, place, blocks, tuple(values.tolist())), rng, smooth=False)
+        one = assess_grades(Predictions(proba, place, blocks, values), rng, smooth=False)
         measured = GradeRow(name=found["chosen"], n=one.n, rmse=one.rmse, pearson=one.pearson)
     own = {name: value for name, value in facts["beside"].items() if name != "questionnaire"}
-    return RatingRecord(**found, held_out=measured, facts=own)
+    labels = found["labels"] + int(known.sum())
+    return RatingRecord(**found | {"labels": labels}, held_out=measured, facts=own)
 
 
 def data_record(material: Material, training: Sequence[Conversation], unseen: Unseen) -> DataRecord:
@@ -293,7 +359,8 @@ def data_record(material: Material, training: Sequence[Conversation], unseen: Un
     logs, settings = material.logs, material.settings
     written = bool(material.pool)  # nothing is written where rubrics are given: they are only fitted
     # One that could not be judged has given its reasons all the same.
-    hashes = tuple(sorted({c.text_hash[:16] for c in (material.training if written else training)}))
+    hashes = {c.text_hash[:16] for c in (material.training if written else training)}
+    others = set() if unseen.folds else {c.text_hash[:16] for c in unseen.conversations} - hashes
     return DataRecord(
         fingerprint=logs.fingerprint,
         conversations=len(logs),
@@ -309,6 +376,6 @@ def data_record(material: Material, training: Sequence[Conversation], unseen: Un
         folds=unseen.folds,
         test_fraction=settings.test_fraction,
         seed=settings.seed,
-        training_hashes=hashes if written else (),
-        fitted_hashes=() if written else hashes,
+        training_hashes=tuple(sorted(hashes)) if written else (),
+        fitted_hashes=tuple(sorted(others if written else hashes | others)),
     )

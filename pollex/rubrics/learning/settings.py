@@ -35,7 +35,7 @@ class LearnSettings:
     """Settings of a learning run.
 
     Attributes:
-        test_fraction: Share of the labeled conversations that is held out; 0 holds nothing out.
+        test_fraction: Share of the labeled conversations that is held out of words and choice; 0 holds nothing out.
         budget: Maximum number of SAT and DSAT rubrics in the set; with two numbers more, in either of its two lists.
         mini_batch: Reasons a summarizer sees at once.
         method: `rubicon` writes a growing pool and chooses from it; `spur` revises one set of limited size in place.

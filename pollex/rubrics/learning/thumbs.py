@@ -1,4 +1,4 @@
-"""Models of thumbs and of grades: compared by cross-validation, then fitted on all training conversations."""
+"""Models of thumbs and of grades: compared by cross-validation, then fitted on all answers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def signs_of(rubrics: Sequence[Rubric]) -> Floats:
 def model_of(
     name: str, answers: Floats, rubrics: Sequence[Rubric], signs: Floats, training: Sequence[Conversation]
 ) -> ThumbModel:
-    """Fit a candidate on all training conversations.
+    """Fit a candidate.
 
     Args:
         answers: Probabilities `[conversation, rubric, option]`, of the chosen rubrics.
@@ -113,6 +113,19 @@ def grades_of(conversations: Sequence[Conversation], names: Sequence[str]) -> tu
         elif name == names[0]:
             break
     return np.stack(found, axis=1) if found else np.zeros((len(conversations), 0)), scales
+
+
+def grades_on(found: Mapping[str, Any], conversations: Sequence[Conversation]) -> tuple[Floats, list[Scale]]:
+    """Return grades on the scales that models were compared on, as `grades_of` does; NaN for one that is off them."""
+    from pollex.calibration.questionnaire import Scale
+
+    scales = [Scale(name, tuple(values), asked=False) for name, values in found["scales"].items()]
+    given = np.array([[_grade(one, scale.question) for scale in scales] for one in conversations])
+    given = given.reshape(len(conversations), len(scales))
+    for column, scale in zip(given.T, scales, strict=True):
+        column[:] = np.where(np.isin(column, scale.values), column, np.round(column))
+        column[~np.isin(column, scale.values)] = np.nan
+    return given, scales
 
 
 def require_grades(logs: Logs, others: Sequence[str]) -> None:
@@ -243,7 +256,7 @@ def rating_of(
     signs: Floats,
     training: Sequence[Conversation],
 ) -> JudgedEstimator:
-    """Fit the chosen model of grades on all training conversations.
+    """Fit the chosen model of grades.
 
     Args:
         found: See `grades_compared`.
@@ -251,7 +264,7 @@ def rating_of(
     """
     from pollex.calibration.grades import fitted_grades
 
-    grades, scales = grades_of(training, list(found["scales"]))
+    grades, scales = grades_on(found, training)
     ids, blocks = [rubric.id for rubric in rubrics], block_ids(training)
     return fitted_grades(found["chosen"], answers, signs.tolist(), grades, scales, judges_of(training), ids, blocks)
 

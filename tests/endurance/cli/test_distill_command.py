@@ -30,6 +30,8 @@ def test_a_set_is_distilled_from_paid_answers_and_scores_without_a_call(pollex: 
         llm = RubricSet.load("llm.json")
         dealt_otherwise = llm.model_copy(update={"data": llm.data.model_copy(update={"seed": 1})})
         fewer = pollex_api.distill(learnt.log, dealt_otherwise, least=-1, store="s", base_url=server.url)
+        gone = llm.model_copy(update={"run": "learn-99-ffff"})
+        elsewhere = pollex_api.distill(learnt.log, gone, least=-1, store="s", base_url=server.url)
         cascade = ("score", learnt.log, "--rubrics", "distilled.json", "--set", "cascade=llm.json", "--store", "s")
         asked = pollex(*cascade, "--out", "c.jsonl", "--json", *url)
         rows = [json.loads(line) for line in Path("c.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -41,7 +43,9 @@ def test_a_set_is_distilled_from_paid_answers_and_scores_without_a_call(pollex: 
     assert told["n"] == 48
     assert all(-1 <= row["correlation"]["value"] <= 1 for row in told["fidelity"] if row["by"] == "distilled")
     assert told["auc"]["model"]["n"] == told["auc"]["distilled"]["n"] == 24
-    assert 0 < (fewer.auc["model"].n or 0) < 24  # what the set was fitted to is left out
+    assert fewer.auc["model"].n == fewer.log_loss["model"].n == 24  # NetSAT is fitted to nothing; p is that of folds
+    assert elsewhere.auc["model"].n == 24
+    assert elsewhere.log_loss["model"].n == 0  # nothing of the run that fitted the set is there
     assert [row["asked"] for row in told["cascade"]] == [0.0, 0.1, 0.2, 0.3, 0.5, 1.0]
     assert told["calls_a_conversation"]["now"] == 0
     assert repr(same).startswith("<Distill: 48 conversations, mean correlation ")

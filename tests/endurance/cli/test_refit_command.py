@@ -133,7 +133,7 @@ def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_
     pollex("refit", "-v", others, "--rubrics", learnt.rubrics, "--out", "others.json", "--store", store)
     fitted = RubricSet.load("others.json")
     assert fitted.guaranteed is not None
-    assert fitted.guaranteed.n == 24
+    assert fitted.guaranteed.n == 48
     assert fitted.calibrator is not None
     assert fitted.calibrator.training is not None
     assert fitted.calibrator.training.n == 24
@@ -227,8 +227,8 @@ def test_figures_on_conversations_that_only_theta_was_fitted_to_are_said_to_be_t
     others = write_log(tmp_path / "others.jsonl", other_log())
     pollex("refit", "-v", others, "--rubrics", learnt.rubrics, "--out", "fitted.json", "--store", store)
     seen = pollex("evaluate", others, "--rubrics", "fitted.json", "--store", store, "--json")
-    assert (seen.last["learned_from"], seen.last["fitted_to"]) == (0, 24)
-    assert "θ was fitted to 24 of these conversations: figures are too good" in seen.err
+    assert (seen.last["learned_from"], seen.last["fitted_to"]) == (0, 48)
+    assert "θ was fitted to 48 of these conversations: figures are too good" in seen.err
     assert "learnt from" not in seen.err
     first = pollex("evaluate", learnt.log, "--rubrics", "fitted.json", "--store", store, "--json")
     assert first.last["learned_from"] == 24
@@ -294,7 +294,7 @@ def test_rubrics_written_by_hand_are_fitted_by_the_embedded_judge(learnt: Learnt
     assert fitted.held_out.n > 0
     assert fitted.reasons == ()
     assert not fitted.learned_from
-    assert len(fitted.only_fitted_to) == fitted.data.training
+    assert len(fitted.only_fitted_to) == fitted.data.training + fitted.data.held_out
     again = pollex("learn", learnt.log, "--rubrics-from", "generic", "--store", store, "--resume")
     assert again.code == 0, again.err
     pollex("refit", "-v", learnt.log, "--rubrics", "rubrics.json", "--store", store)
@@ -306,7 +306,7 @@ def test_answers_of_a_run_stand_for_rubrics_as_they_were(pollex: Pollex, tmp_pat
     fitted = ("refit", learnt.log, "--rubrics", learnt.rubrics, "--out", "again.json", "--store", store, "--set")
     assert pollex(*fitted, "answers=learn-1").code == 0
     before, after = (json.loads(path.read_text("utf-8")) for path in (learnt.rubrics, tmp_path / "again.json"))
-    same = ("theta", "window", "judge")  # the judge's fingerprint, too: nobody else answered
+    same = ("theta", "judge")  # its fingerprint, too: nobody else answered; a window of the choice knows its folds
     assert {name: after[name] for name in same} == {name: before[name] for name in same}
     assert "there is no run 'nobody'" in pollex(*fitted, "answers=nobody").err
 

@@ -85,7 +85,8 @@ def test_the_record_counts_held_out_scores_outside_and_those_labeled_right(flipp
     )
     theta = sign * 99.5
     tested, truth = np.array([150.0, 120, 50, 20]), np.array([True, False, False, False])
-    kept = GuaranteeRecord.of(found, theta, sign * tested, ~truth if flipped else truth, np.array([0, 1, 2, 2]))
+    outside, right = found.window.confident(sign * tested), (tested > 99.5) == truth
+    kept = GuaranteeRecord.of(found, outside, right, np.array([0, 1, 2, 2]))
     assert (kept.held_out, kept.outside, kept.right, kept.blocks) == (4, 4, 3, (3, 3))
     assert (kept.window.lower, kept.window.upper) == (theta, theta)
     assert GuaranteeRecord.model_validate(kept.model_dump()) == kept

@@ -1,0 +1,166 @@
+"""θ, window and probability are fitted on all answers; fits that did not see it measure what was held out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import compress
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.signal import family_of
+from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.conversations.logs import Logs, positives
+from pollex.graphs.context import NullProgress
+from pollex.measures.arrays import Bools
+from pollex.rubrics.learning.comparison import FittedThumbs
+from pollex.rubrics.learning.crossfit import held_out_folds
+from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.measured import Taught, Unseen, data_record, guarantee
+from pollex.rubrics.learning.settings import LearnSettings
+from pollex.rubrics.learning.table import GivenAnswers
+from pollex.rubrics.rubric import Rubric
+from pollex.selection.losses import theta_c
+from pollex.selection.threshold import fit_window
+from pollex.services.roles import embedded_record
+
+RUBRICS = (
+    Rubric(id="good", text="It works.", polarity="sat"),
+    Rubric(id="bad", text="It fails.", polarity="dsat"),
+)
+SIZE = 60
+"""Conversations of either side."""
+CHOSEN: dict[str, Any] = {"conversations": [], "held_out": None, "weights": (1.0, 1.0), "chosen": "NetSAT"}
+
+
+def side(name: str, up: Bools) -> tuple[Conversation, ...]:
+    return tuple(
+        Conversation(
+            id=f"{name}{number:02}",
+            turns=(Turn(role="user", content=f"Hello from {name}{number}."),),
+            label=Label.POSITIVE if one else Label.NEGATIVE,
+        )
+        for number, one in enumerate(up.tolist())
+    )
+
+
+def answered(ids: list[str]) -> GivenAnswers:
+    """Answers that have to do with the number of a conversation, and nothing with its thumb."""
+    table = GivenAnswers("expected")
+    for id_ in ids:
+        option = np.random.default_rng(int(id_[1:])).integers(0, 5, 2)
+        table.values[id_] = {rubric.id: 2.5 * float(n) for rubric, n in zip(RUBRICS, option, strict=True)}
+        table.distributions[id_] = {
+            rubric.id: tuple(float(n == place) for place in range(5)) for rubric, n in zip(RUBRICS, option, strict=True)
+        }
+    return table
+
+
+def material(held_out_up: Bools, size: int = SIZE) -> Material:
+    taught = np.arange(SIZE) % 2 == 0
+    training, held_out = side("t", taught), side("h", held_out_up[:size])
+    return Material(
+        logs=Logs([*training, *held_out], counts=Counter(c.label for c in (*training, *held_out))),
+        training=training,
+        held_out=held_out,
+        settings=LearnSettings(),
+        judge_record=embedded_record(Embedder()),
+        table=answered([c.id for c in (*training, *held_out)]),
+        progress=NullProgress(),
+        family_of=family_of,
+        kept=RUBRICS,
+        chosen=RUBRICS,
+    )
+
+
+UP = np.arange(SIZE) % 3 > 0
+
+
+def swapped_within_a_fold() -> tuple[Bools, Bools]:
+    """Thumbs of which an up and a down of one fold trade places, and leave all folds as they are; and that fold."""
+    dealt = held_out_folds(material(UP))[1]
+    for one in np.flatnonzero(UP):
+        for other in np.flatnonzero(~UP & (dealt == dealt[one])):
+            up = UP.copy()
+            up[[one, other]] = up[[other, one]]
+            if np.array_equal(held_out_folds(material(up))[1], dealt):
+                return up, dealt == dealt[one]
+    raise AssertionError("no two trade places")
+
+
+def measured(found: Material, folded: list[float] | None = None) -> tuple[Taught, Unseen, FittedThumbs]:
+    fitted, taught = FittedThumbs.of(found, CHOSEN), Taught.of(found, {"held_out_scores": folded})
+    return taught, Unseen.held_out(found, fitted, taught), fitted
+
+
+def test_thumbs_of_a_fold_change_nothing_of_what_is_said_of_it_but_the_set_and_what_is_said_of_others() -> None:
+    up, mine = swapped_within_a_fold()
+    (taught, before, fitted), (again, after, anew) = measured(material(UP)), measured(material(up))
+    for name in ("netsat", "theta", "confident", "promised", "probability"):
+        assert np.array_equal(getattr(before, name)[mine], getattr(after, name)[mine]), name
+    assert not np.isclose(before.probability[~mine], after.probability[~mine]).any()
+    assert not np.isclose(before.theta[~mine], after.theta[~mine]).any()
+    every = np.ones(2 * SIZE, dtype=bool)
+    assert taught.bounds(every).theta != again.bounds(every).theta
+    rows = material(UP).answers(material(UP).held_out)
+    assert not np.allclose(fitted.model.probability(rows), anew.model.probability(rows))
+
+
+def test_theta_window_and_probability_of_the_set_are_of_all_answers() -> None:
+    found = material(UP)
+    taught, unseen, fitted = measured(found)
+    netsat, up = np.append(taught.own[:SIZE], unseen.netsat), np.append(positives(found.training), UP)
+    bounds = taught.bounds(np.ones(2 * SIZE, dtype=bool))
+    assert bounds.theta == theta_c(netsat, up) != theta_c(netsat[:SIZE], up[:SIZE])
+    assert bounds.window == fit_window(netsat, up, bounds.theta)
+    assert bounds.promised is None  # no score is by rubrics chosen without it
+    alone = FittedThumbs.of(material(UP[:0], 0), CHOSEN).model
+    assert not np.allclose(
+        fitted.model.probability(found.answers(found.held_out)), alone.probability(found.answers(found.held_out))
+    )
+
+
+def test_each_fold_is_rated_by_what_the_others_and_all_that_taught_say() -> None:
+    found = material(UP)
+    taught, unseen, _ = measured(found, folded=list(range(SIZE)))
+    dealt = held_out_folds(found)[1]
+    assert sorted(np.unique(dealt)) == [0, 1, 2, 3, 4]
+    for number in range(5):
+        out = dealt == number
+        rest = Material(**{**vars(found), "held_out": tuple(compress(found.held_out, ~out))})
+        model = FittedThumbs.of(rest, CHOSEN).model
+        assert np.allclose(
+            unseen.probability[out], model.probability(found.answers(list(compress(found.held_out, out))))
+        )
+        known = np.append(np.ones(SIZE, dtype=bool), ~out)
+        assert np.all(unseen.theta[out] == theta_c(taught.own[known], taught.up[known]))
+    assert taught.honest[:SIZE].tolist() == list(range(SIZE))
+    record = guarantee(taught.bounds(np.ones(2 * SIZE, dtype=bool)).promised, unseen)
+    assert record is not None
+    assert (record.n, record.held_out) == (2 * SIZE, SIZE)
+
+
+def test_too_few_for_folds_are_rated_by_what_training_conversations_alone_say() -> None:
+    found = material(np.array([True, False, True]), 3)
+    taught, unseen, _ = measured(found)
+    alone = FittedThumbs.of(material(UP, 0), CHOSEN).model
+    assert np.allclose(unseen.probability, alone.probability(found.answers(found.held_out)))
+    assert set(unseen.theta) == {theta_c(taught.own[:SIZE], taught.up[:SIZE])}
+
+
+def test_where_nothing_is_held_out_training_conversations_alone_teach() -> None:
+    taught, unseen, fitted = measured(material(UP, 0))
+    assert (len(taught.up), len(unseen.netsat), fitted.crossfitted) == (SIZE, 0, {})
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_set_knows_all_conversations_that_it_was_fitted_to(given: bool) -> None:
+    found = material(UP)
+    if not given:
+        found = Material(**{**vars(found), "pool": {"sat": RUBRICS[:1], "dsat": RUBRICS[1:]}})
+    record = data_record(found, found.training, measured(found)[1])
+    of = [{c.text_hash[:16] for c in one} for one in (found.training, found.held_out)]
+    assert set(record.training_hashes) == (set() if given else of[0])
+    assert set(record.fitted_hashes) == (of[0] | of[1] if given else of[1])
