@@ -32,7 +32,7 @@ from pollex.rubrics.learning.comparison import FittedThumbs
 from pollex.rubrics.learning.crossfit import FOLDS
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.measured import (
-    Taught,
+    Teaching,
     Unseen,
     alone_by_id,
     calibrator_record,
@@ -89,7 +89,7 @@ def assemble(
     """
     settings, chosen = material.settings, material.chosen
     training = candidates(material).conversations
-    taught, positive = Taught.of(material, selection), positives(training)
+    taught, positive = Teaching.of(material, selection), positives(training)
     bounds, scores = taught.bounds(np.ones(len(taught.up), dtype=bool)), taught.own[: len(training)]
     theta, window = bounds.theta, bounds.window
     calibration = fit_calibration(taught.honest, taught.up)

@@ -50,7 +50,7 @@ from pollex.selection.threshold import Window, fit_window
 
 
 @dataclass(frozen=True)
-class Bounds:
+class Thresholds:
     """θ with its windows; the promised one is None where no scores are by rubrics chosen without the conversation."""
 
     theta: float
@@ -59,7 +59,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, eq=False)
-class Taught:
+class Teaching:
     """NetSAT that θ and windows are fitted on: of training conversations, then of those held out.
 
     Attributes:
@@ -77,7 +77,7 @@ class Taught:
     promises: bool
 
     @classmethod
-    def of(cls, material: Material, selection: Mapping[str, Any]) -> Taught:
+    def of(cls, material: Material, selection: Mapping[str, Any]) -> Teaching:
         """Gather the scores of both sides."""
         training, (held_out, dealt) = candidates(material).conversations, held_out_folds(material)
         held_out = with_thumbs(held_out)
@@ -87,12 +87,12 @@ class Taught:
         fold = np.append(np.full(len(training), -1), dealt[: len(held_out)])
         return cls(np.append(scores, others), honest, positives([*training, *held_out]), fold, folded is not None)
 
-    def bounds(self, rows: Bools, theta: float | None = None) -> Bounds:
+    def bounds(self, rows: Bools, theta: float | None = None) -> Thresholds:
         """Fit θ, unless it is given, and the windows to some conversations `[conversation]`."""
         honest, up = self.honest[rows], self.up[rows]
         theta = theta_c(self.own[rows], up) if theta is None else theta
         promised = guaranteed_window(honest, up, theta) if self.promises else None
-        return Bounds(theta, fit_window(honest, up, theta), promised)
+        return Thresholds(theta, fit_window(honest, up, theta), promised)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class Unseen:
     folds: int = 0
 
     @classmethod
-    def held_out(cls, material: Material, fitted: FittedThumbs, taught: Taught) -> Unseen:
+    def held_out(cls, material: Material, fitted: FittedThumbs, taught: Teaching) -> Unseen:
         """Measure what was held out, each fold by what was fitted without it."""
         conversations = with_thumbs(held_out_folds(material)[0])
         held = material.table.held(conversations, material.chosen)
@@ -141,7 +141,7 @@ class Unseen:
                     held[mine, place], known[mine, place] = part.held[mine, column], True
         netsat, rows = fit.above + theta, np.flatnonzero(~preferred(pool.conversations))
         conversations = [pool.conversations[row] for row in rows.tolist()]
-        taught = Taught(netsat, netsat, pool.labels, fold, promises=False)
+        taught = Teaching(netsat, netsat, pool.labels, fold, promises=False)
         return cls._by_folds(conversations, rows, taught, theta, fitted, held[rows], known[rows], len(fit.parts))
 
     @classmethod
@@ -149,7 +149,7 @@ class Unseen:
         cls,
         conversations: list[Conversation],
         rows: Ints,
-        taught: Taught,
+        taught: Teaching,
         given: float | None,
         fitted: FittedThumbs,
         held: Bools,
@@ -173,7 +173,7 @@ def with_thumbs(conversations: Sequence[Conversation]) -> list[Conversation]:
     return [one for one in conversations if one.label is not Label.NONE]
 
 
-def unseen_of(material: Material, fitted: FittedThumbs, taught: Taught, theta: float) -> Unseen:
+def unseen_of(material: Material, fitted: FittedThumbs, taught: Teaching, theta: float) -> Unseen:
     """Return the conversations that figures are of; none where nothing was held out, and labels are too few."""
     if material.crossfitted and cross_fit(material, candidates(material)).parts:
         return Unseen.crossfitted(material, fitted, theta)

@@ -18,7 +18,7 @@ from pollex.measures.arrays import Bools
 from pollex.rubrics.learning.comparison import FittedThumbs
 from pollex.rubrics.learning.crossfit import held_out_folds
 from pollex.rubrics.learning.material import Material
-from pollex.rubrics.learning.measured import Taught, Unseen, data_record, guarantee
+from pollex.rubrics.learning.measured import Teaching, Unseen, data_record, guarantee
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.rubric import Rubric
@@ -90,8 +90,8 @@ def swapped_within_a_fold() -> tuple[Bools, Bools]:
     raise AssertionError("no two trade places")
 
 
-def measured(found: Material, folded: list[float] | None = None) -> tuple[Taught, Unseen, FittedThumbs]:
-    fitted, taught = FittedThumbs.of(found, CHOSEN), Taught.of(found, {"held_out_scores": folded})
+def measured(found: Material, folded: list[float] | None = None) -> tuple[Teaching, Unseen, FittedThumbs]:
+    fitted, taught = FittedThumbs.of(found, CHOSEN), Teaching.of(found, {"held_out_scores": folded})
     return taught, Unseen.held_out(found, fitted, taught), fitted
 
 
