@@ -22,8 +22,7 @@ from planted.world import World
 from protocol_server import ProtocolServer
 
 import pollex
-from pollex.cli.printer import show
-from pollex.cli.session import Screen
+from pollex.cli.session import Screen, show
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
 from pollex.services.distill import DistillResult, distill

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pollex.measures.arrays import Floats
-from pollex.measures.confidence_sequence import ConfidenceSequence
 from pollex.measures.intervals import Figure
+from pollex.measures.looks import ConfidenceSequence
 from pollex.services.check import Condition, verdict
 
 LIMIT = 0.03

@@ -139,7 +139,7 @@ async def embedded(path: str, n: int, cache: Path | None) -> Recording:
     """The embedded rater on resampled turns; thumbs are the truth."""
     from pollex.agents.embedded.embedder import Embedder  # these take seconds, and recorded runs need none of them
     from pollex.agents.embedded.rater import EmbeddedRater
-    from pollex.agents.task import asked
+    from pollex.agents.votes import asked
 
     logs = read_logs(path)
     rater = EmbeddedRater(Embedder(cache=cache))

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import pollex
-from pollex.agents.embedded.features import word_features
+from pollex.agents.embedded.signals import word_features
 from pollex.conversations.conversation import Label
 from pollex.conversations.splits import split
 from pollex.measures.arrays import Bools, Floats

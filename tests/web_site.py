@@ -11,8 +11,7 @@ import numpy as np
 from rubric_set_by_hand import plain, rubric_set
 
 from pollex.agents.llm.sampling import point
-from pollex.agents.task import Task, asked, run_question
-from pollex.agents.votes import Rule
+from pollex.agents.votes import Rule, Task, asked, run_question
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.netsat import NetSat

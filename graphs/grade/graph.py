@@ -12,8 +12,7 @@ from langgraph.graph import StateGraph
 from pollex.agents.llm.reference_judge import plain_questions, type_question
 from pollex.agents.roles import Judge
 from pollex.conversations.references import Case
-from pollex.graphs.ask import ask
-from pollex.graphs.batches import BatchState, BatchWork, batched, on_each
+from pollex.graphs.batches import BatchState, BatchWork, ask, batched, on_each
 from pollex.graphs.context import Context
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered

@@ -12,8 +12,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from pollex.agents.ensemble import Ensemble
-from pollex.agents.task import PERSON, Task, persons_answer, persons_question, run_question
-from pollex.agents.votes import Votes
+from pollex.agents.votes import PERSON, Task, Votes, persons_answer, persons_question, run_question
 from pollex.graphs.batches import BatchState, BatchWork, batched, finish, on_each
 from pollex.graphs.context import Context, ConversationIndex, resources
 from pollex.graphs.judge.state import Tallied, tallied

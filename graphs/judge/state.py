@@ -10,8 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pollex.agents.task import Tally, Task
-from pollex.agents.votes import Rule, diversity_entropy
+from pollex.agents.votes import Rule, Tally, Task, diversity_entropy
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels

@@ -13,8 +13,7 @@ from langgraph.types import interrupt
 from pollex.agents.asking import sides
 from pollex.agents.llm.pairs import in_turns, matched_pairs
 from pollex.errors import BadRubrics
-from pollex.graphs.ask import ask, extract_from
-from pollex.graphs.batches import at_once
+from pollex.graphs.batches import ask, at_once, extract_from
 from pollex.graphs.context import resources
 from pollex.graphs.learn.assemble import answers_of_pool, assemble
 from pollex.graphs.learn.state import LearnContext, LearnState

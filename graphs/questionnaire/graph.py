@@ -9,8 +9,7 @@ from typing import Any
 from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
-from pollex.graphs.ask import ask
-from pollex.graphs.batches import BatchState, BatchWork, batched, on_each
+from pollex.graphs.batches import BatchState, BatchWork, ask, batched, on_each
 from pollex.graphs.context import Context, ConversationIndex
 from pollex.rubrics.answers import Answer, Question, Unanswered
 

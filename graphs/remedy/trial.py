@@ -20,8 +20,7 @@ from pollex.agents.assistant import (
     continued,
     messages_before,
 )
-from pollex.agents.llm.second_reader import SecondReader
-from pollex.agents.reply_judge import ReplyJudge
+from pollex.agents.llm.second_reader import ReplyJudge, SecondReader
 from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import AnswersPending, PollexError
 from pollex.graphs.batches import BatchWork, at_once

@@ -13,8 +13,7 @@ from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
-from pollex.graphs.ask import ask
-from pollex.graphs.batches import BatchState, BatchWork, batched, on_batch, on_each
+from pollex.graphs.batches import BatchState, BatchWork, ask, batched, on_batch, on_each
 from pollex.graphs.context import Context, ConversationIndex
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.netsat import NetSat

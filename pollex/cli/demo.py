@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from pollex.agents.assistant import assistant_of
-from pollex.cli import printer
 from pollex.cli import session as cli
 from pollex.examples.planted_assistant import OFFER, PROMPT, answer
 from pollex.formats.fields import ReadOptions
@@ -67,11 +66,11 @@ def learned_and_scored(
         log, domain = str(examples / "bikes.jsonl"), examples / "bikes.toml"
         settings = LearnSettings(policy=beside.policy) if beside else LearnSettings(test_fraction=0)
         bound = partial(learn, log, out=rubrics, domain=domain, rubrics_from=None, settings=settings)
-        learned = printer.run(partial(bound, reading=reading, run=run, model=model), as_json=as_json)
+        learned = cli.run(partial(bound, reading=reading, run=run, model=model), as_json=as_json)
         scoring = partial(
             score, log, rubrics, out=out / "scores.jsonl", judges=(), reading=reading, run=run, model=model
         )
-        return max(learned, printer.run(scoring, as_json=as_json))
+        return max(learned, cli.run(scoring, as_json=as_json))
 
 
 def remedied(out: Path, as_json: bool) -> int:
@@ -90,7 +89,7 @@ def remedied(out: Path, as_json: bool) -> int:
             remedy, str(examples / "bikes.jsonl"), out / RUBRICS, options, assistant, out=out / "remedy.json"
         )
         reading = ReadOptions(group_field="user_id")
-        return printer.run(partial(bound, reading=reading, run=run, model=ModelOptions()), as_json=as_json)
+        return cli.run(partial(bound, reading=reading, run=run, model=ModelOptions()), as_json=as_json)
 
 
 def replayed(recording: Recording, out: Path, as_json: bool) -> int:

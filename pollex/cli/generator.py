@@ -16,8 +16,7 @@ from typing import Any
 import click
 
 from pollex.cli.help import Group, Verb
-from pollex.cli.printer import show
-from pollex.cli.session import DONE, PARTLY, Screen, announce_stop, print_json
+from pollex.cli.session import DONE, PARTLY, Screen, announce_stop, print_json, show
 from pollex.cli.settings import VALUES, SetOption, preset, preset_told, spelled
 from pollex.services.options import RunOptions
 from pollex.text import Command

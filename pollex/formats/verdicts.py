@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.parsing import as_read
-from pollex.agents.task import Task
-from pollex.agents.votes import Verdict
+from pollex.agents.votes import Task, Verdict
 from pollex.conversations.conversation import Conversation, messages_of
 from pollex.errors import UNREADABLE, BadInput
 from pollex.graphs.judge.state import Tallied

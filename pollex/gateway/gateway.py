@@ -14,7 +14,7 @@ from typing import Self
 from pollex.errors import Interrupted, LimitReached, PollexError
 from pollex.gateway.batches.desk import Desk
 from pollex.gateway.budget import Budget, Limits, UsageTable
-from pollex.gateway.calls import Call, Reply, Request
+from pollex.gateway.calls import Call, Reply, Request, prompt_ceiling, prompt_estimate
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.langchain import ChatModel
 from pollex.gateway.ledger import LEASE, Ledger, StoredCall
@@ -23,7 +23,6 @@ from pollex.gateway.outcomes import ContextExceeded, Failed, Kind, Malformed, Ou
 from pollex.gateway.responses import HttpFault, read
 from pollex.gateway.retries import CircuitBreaker, Outage, RetryPolicy
 from pollex.gateway.session import Session, SharedCall
-from pollex.gateway.tokens import prompt_ceiling, prompt_estimate
 from pollex.gateway.transport import connect
 from pollex.text import printable
 

@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Literal
 
-from pollex.gateway.calls import Call, Reply
+from pollex.gateway.calls import Call, Reply, prompt_floor
 from pollex.gateway.outcomes import (
     Completed,
     ContextExceeded,
@@ -27,7 +27,6 @@ from pollex.gateway.outcomes import (
     Usage,
 )
 from pollex.gateway.redaction import redacted
-from pollex.gateway.tokens import prompt_floor
 
 CUT_SHORT = 0.7
 """A prompt of which the server counted less than this share of the tokens it has at least was cut."""

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from pollex.calibration.response_curves import ResponseCurve
 from pollex.measures.reliability import Reliability
-from pollex.reports.calibration_data import LearningPoint, PredictedScores
+from pollex.reports.calibration import LearningPoint, PredictedScores
 from pollex.reports.learning_charts import SHARES, bin_mark
 from pollex.reports.numbers import count, number
 from pollex.reports.svg import Frame, disc, group, svg, ticks

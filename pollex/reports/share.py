@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -90,3 +91,19 @@ def _row(one: Line, scale: Scale, y: float) -> Markup:
         line(ends[0], y, ends[1], y, "whisker ink"),
         disc(scale(one.share.value), y, "ink"),
     )
+
+
+def compare_page(comparisons: Sequence[Any], verdicts: Sequence[Any] = ()) -> str:
+    """Render the whole page.
+
+    Args:
+        comparisons: Results of `services.compare`, one for each sample but the first.
+        verdicts: Conditions of a gate, as `services.check` decided them.
+
+    Returns:
+        HTML, the same for the same arguments. Write it as UTF-8.
+    """
+    first = comparisons[0].first
+    facts = {"compared with": first}
+    given = {"comparisons": comparisons, "verdicts": verdicts, "first": first, "facts": facts}
+    return render("compare.html", file="", titles={}, **given)

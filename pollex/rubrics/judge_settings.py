@@ -9,8 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from pollex.errors import WrongUse
 from pollex.gateway.capabilities import Capabilities
-from pollex.prompts.messages import Closing
-from pollex.prompts.prompt import switched_off
+from pollex.prompts.prompt import Closing, switched_off
 from pollex.rubrics.answers import DOMAIN_SCALES, ScaleName
 from pollex.rubrics.rubric import BUILT_IN
 

@@ -9,12 +9,11 @@ from urllib.parse import urlsplit
 
 from pollex.errors import WrongUse
 from pollex.gateway.batches.anthropic import AnthropicBatches
+from pollex.gateway.batches.client import OpenAIBatches
 from pollex.gateway.batches.desk import Desk, Round
-from pollex.gateway.batches.files import FileBatches
-from pollex.gateway.batches.openai import OpenAIBatches
-from pollex.gateway.batches.provider import Provider
+from pollex.gateway.batches.provider import FileBatches, Provider
 from pollex.gateway.endpoint import Endpoint
-from pollex.store.batches import StoreBook
+from pollex.store.ledger import StoreBook
 
 if TYPE_CHECKING:
     from pollex.gateway.langchain import ChatModel

@@ -26,7 +26,7 @@ from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import Assessment, Predictions, assess, assess_each, difference
 from pollex.measures.intervals import Figure, support
 from pollex.measures.reliability import reliability
-from pollex.reports.calibration_data import (
+from pollex.reports.calibration import (
     CalibrationData,
     ComparedModel,
     LearningPoint,

@@ -19,8 +19,7 @@ from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.distributions import Assessment
 from pollex.measures.intervals import FEWEST, Figure
-from pollex.reports.calibration import calibration_page
-from pollex.reports.calibration_data import CalibrationData
+from pollex.reports.calibration import CalibrationData, calibration_page
 from pollex.services.calibrate import TablesRead, faults_json, groups_of
 from pollex.services.logs import logs_from
 from pollex.services.results import Result

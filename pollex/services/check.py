@@ -17,10 +17,10 @@ from pollex.formats.label_files import read_labels
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats
-from pollex.measures.confidence_sequence import ConfidenceSequence, difference_interval
 from pollex.measures.drift import Stability
 from pollex.measures.intervals import Figure
-from pollex.reports.compare import compare_page
+from pollex.measures.looks import ConfidenceSequence, difference_interval
+from pollex.reports.share import compare_page
 from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.arms import Arm, arm_of_run, arms_of

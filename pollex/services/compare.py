@@ -15,20 +15,18 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import RANDOM, GivenLabel, labels_in, read_labels
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
-from pollex.measures.drift import DRIFTED, Stability
+from pollex.measures.drift import DRIFTED, Stability, conversations_for_difference, mean_differences, moved
 from pollex.measures.intervals import Figure
 from pollex.measures.share import FEWEST, Labeled, Share, difference_at_random, labels_for_difference
-from pollex.measures.two_samples import conversations_for_difference, mean_differences, moved
-from pollex.reports.compare import compare_page
+from pollex.reports.share import compare_page
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.arms import Arm, arm_of_run, arms_of, units_of
+from pollex.services.arms import Arm, Watch, arm_of_run, arms_of, units_of, watch
 from pollex.services.labeled_sample import sampled
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown
 from pollex.services.score import unedited
 from pollex.services.share import labeled_at_random
-from pollex.services.watch import Watch, watch
 from pollex.store.store import Store
 from pollex.text import Line, Rows, Told, notes_told
 

@@ -11,7 +11,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.formats.columns import naturally
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.intervals import FEWEST, LEVEL, Figure
-from pollex.reports.calibration_data import PredictedScores, TailText
+from pollex.reports.calibration import PredictedScores, TailText
 
 RESAMPLES = 200
 PLACES = 61

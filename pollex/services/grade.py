@@ -22,8 +22,7 @@ from pollex.conversations.logs import BadRow
 from pollex.conversations.references import Cases, script_of
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.grade_summary import ALL, Summary, Value, summary
-from pollex.formats.grades import COLUMNS, grade_rows, summary_json
+from pollex.formats.grade_summary import ALL, COLUMNS, Summary, Value, grade_rows, summary, summary_json
 from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans
 from pollex.formats.write import draft_of, require_apart, require_format, require_writable, write_rows
 from pollex.graphs.context import Progress

@@ -18,8 +18,7 @@ from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.parsing import as_read
 from pollex.agents.llm.rater import LlmRater, Variant, calls_of
-from pollex.agents.task import Task, asked
-from pollex.agents.votes import RUNS, Rule
+from pollex.agents.votes import RUNS, Rule, Task, asked
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import UNREADABLE, BadInput, BadLabels, WrongUse

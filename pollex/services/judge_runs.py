@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pollex.agents.ensemble import Ensemble, Recorded
-from pollex.agents.task import Task
-from pollex.agents.votes import verdict
+from pollex.agents.votes import Task, verdict
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.context import ConversationIndex

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from pollex.agents.kept import KeptAnswers, KeptJudge
+from pollex.agents.mixed import KeptAnswers, KeptJudge
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
-from pollex.gateway.tokens import prompt_estimate
+from pollex.gateway.calls import prompt_estimate
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.judging import embeds_with, judging

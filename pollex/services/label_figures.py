@@ -17,7 +17,7 @@ from pollex.errors import BadCalibrator
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import log_losses
 from pollex.measures.intervals import Figure, Measure, mean_of, measured
-from pollex.reports.calibration_data import LearningPoint
+from pollex.reports.calibration import LearningPoint
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.records import CalibratorRecord
 from pollex.rubrics.rubric_set import RubricSet

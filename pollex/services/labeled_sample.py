@@ -13,7 +13,7 @@ import numpy as np
 from pollex.agents.embedded.events.reading import marked, read
 from pollex.agents.embedded.events.segments import topic_table
 from pollex.agents.embedded.events.topics import learn_topics, plural
-from pollex.agents.embedded.features import word_features
+from pollex.agents.embedded.signals import word_features
 from pollex.conversations.conversation import NO_PROMPT, Conversation, Label
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, BadLabels, WrongUse

@@ -15,21 +15,20 @@ from math import ceil
 from typing import Any
 
 from pollex.agents.asking import ask_sides
-from pollex.agents.kept import KeptAnswers, KeptJudge
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.summarizer import LlmSummarizer
 from pollex.agents.llm.updater import LlmUpdater
+from pollex.agents.mixed import KeptAnswers, KeptJudge
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import PollexError
 from pollex.gateway.budget import Price, UsageTable
-from pollex.gateway.calls import Call
+from pollex.gateway.calls import Call, prompt_estimate
 from pollex.gateway.capabilities import Capabilities
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.outcomes import Failed, Outcome
-from pollex.gateway.tokens import prompt_estimate
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Question

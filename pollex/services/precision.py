@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.task import Task, persons_question
-from pollex.agents.votes import Rule, all_but_one
+from pollex.agents.votes import Rule, Task, all_but_one, persons_question
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids
 from pollex.measures.agreement import alpha

@@ -14,7 +14,7 @@ from pollex.agents.embedded.evidence import judged_by
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
-from pollex.gateway.tokens import prompt_estimate
+from pollex.gateway.calls import prompt_estimate
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import auc_difference
 from pollex.measures.intervals import Figure

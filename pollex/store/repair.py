@@ -15,12 +15,11 @@ from typing import Any
 
 from pollex.errors import WrongUse
 from pollex.store.columns import RUNS, TEXTS, all_parts, unreadable
-from pollex.store.database import BACKUP, FILE, Database
+from pollex.store.database import BACKUP, FILE, VERSION, Database
 from pollex.store.folder import aside, write_failed
 from pollex.store.forgetting import require_idle
 from pollex.store.ledger import reply
 from pollex.store.runs import Run, changed
-from pollex.store.schema import VERSION
 from pollex.store.store import Store
 from pollex.store.tables import AnswerRow, FactRow, LabelRow, ScoreRow, damaged, read_line
 from pollex.store.writer import change_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from pollex.agents.task import Tally, Task, persons_question, run_question
-from pollex.agents.votes import Rule, Verdict, Votes, verdict
+from pollex.agents.votes import Rule, Tally, Task, Verdict, Votes, persons_question, run_question, verdict
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
 from pollex.store.resume import answers_of, step

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pollex.errors import PollexError
-from pollex.store.schema import VERSION
+from pollex.store.database import VERSION
 from pollex.web import frame, links
 from pollex.web.faults import NothingYet
 from pollex.web.guard import Door, Guard

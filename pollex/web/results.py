@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from pollex.agents.task import Task
-from pollex.agents.votes import Rule, diversity_entropy
+from pollex.agents.votes import Rule, Task, diversity_entropy
 from pollex.formats.grade_summary import summary
 from pollex.reports.grades import example, sections
 from pollex.services.grade_runs import kept_gradings

@@ -18,8 +18,7 @@ from pollex.gateway.outcomes import Completed, Outcome, Truncated
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.data_boundary import conversation as items_of
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.messages import Layout, messages
-from pollex.prompts.prompt import Prompt, load
+from pollex.prompts.prompt import Layout, Prompt, load, messages
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.judge_settings import CALLS, JudgeSettings
 from pollex.rubrics.rubric import Polarity

@@ -28,13 +28,12 @@ from pollex.gateway.batches.provider import (
     parts,
 )
 from pollex.gateway.budget import Budget, Limits, UsageTable
-from pollex.gateway.calls import Reply, Request
+from pollex.gateway.calls import Reply, Request, prompt_estimate
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.ledger import Ledger
 from pollex.gateway.outcomes import Usage
 from pollex.gateway.redaction import without
 from pollex.gateway.responses import read_usage
-from pollex.gateway.tokens import prompt_estimate
 
 LOOK_AGAIN = 2.0
 """Seconds before a batch whose creation is in doubt is looked for a second time."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pollex.agents.asking import answered
-from pollex.agents.kept import KeptAnswers
+from pollex.agents.mixed import KeptAnswers
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.reply_context import ReplyContext, may_answer
 from pollex.errors import BadRubrics, WrongUse

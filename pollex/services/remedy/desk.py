@@ -12,8 +12,7 @@ from typing import Any
 from pollex.agents.assistant import Assistant, EndpointAssistant, FileAssistant
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.rewording import reworded
-from pollex.agents.llm.second_reader import SecondReader
-from pollex.agents.reply_judge import ReplyJudge, reply_judge_of
+from pollex.agents.llm.second_reader import ReplyJudge, SecondReader, reply_judge_of
 from pollex.errors import AnswersPending
 from pollex.formats.write import draft_of
 from pollex.graphs.remedy.graph import REGISTERED, RemedyContext, build

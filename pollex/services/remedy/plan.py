@@ -10,8 +10,7 @@ from dataclasses import replace
 from pollex.agents.assistant import EndpointAssistant
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.proposer import proposed
-from pollex.agents.llm.second_reader import SecondReader
-from pollex.agents.reply_judge import reply_judge_of
+from pollex.agents.llm.second_reader import SecondReader, reply_judge_of
 from pollex.graphs.remedy.trial import Trial, request_for, value_of
 from pollex.measures.looks import bounds_at_equal_steps
 from pollex.measures.paired_effects import smallest_effect

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.llm.second_reader import SecondReader
-from pollex.agents.reply_judge import ReplyJudge
+from pollex.agents.llm.second_reader import ReplyJudge, SecondReader
 from pollex.conversations.logs import Logs
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions

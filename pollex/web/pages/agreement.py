@@ -10,7 +10,7 @@ from typing import Literal
 
 from starlette.responses import Response
 
-from pollex.agents.task import persons_question
+from pollex.agents.votes import persons_question
 from pollex.conversations.conversation import Conversation, messages_of
 from pollex.formats.questionnaires import SheetQuestion
 from pollex.measures.intervals import Figure

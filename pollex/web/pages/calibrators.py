@@ -10,8 +10,7 @@ from starlette.responses import Response
 
 from pollex.errors import BadInput
 from pollex.graphs.context import Progress
-from pollex.reports.calibration import on_page
-from pollex.reports.calibration_data import CalibrationData
+from pollex.reports.calibration import CalibrationData, on_page
 from pollex.store.store import Store
 from pollex.web import frame, links
 from pollex.web.site import NamedSet, Site

@@ -13,7 +13,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from pollex.services.kept_progress import spent
+from pollex.services.runs import spent
 from pollex.store.runs import Run
 from pollex.store.tables import unpacked
 from pollex.web import frame, links

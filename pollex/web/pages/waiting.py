@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from pollex.agents.task import persons_question
+from pollex.agents.votes import persons_question
 from pollex.graphs.judge.state import Tallied
 from pollex.reports.transcript import marked_turns
 from pollex.services.judge_runs import work_of

@@ -18,8 +18,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.prompts.data_boundary import seal
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import glossed, numbered
-from pollex.prompts.messages import Layout, messages
-from pollex.prompts.prompt import load
+from pollex.prompts.prompt import Layout, load, messages
 from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP
 from pollex.rubrics.rubric_set import RubricSet
 

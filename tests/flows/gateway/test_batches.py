@@ -18,18 +18,15 @@ from protocol_server.replies import completion
 from pollex.errors import AnswersPending, LimitReached, ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.batches import desk as desks
 from pollex.gateway.batches.anthropic import AnthropicBatches
-from pollex.gateway.batches.client import BatchClient
+from pollex.gateway.batches.client import BatchClient, OpenAIBatches
 from pollex.gateway.batches.desk import Desk, Round
-from pollex.gateway.batches.files import FileBatches
-from pollex.gateway.batches.openai import OpenAIBatches
-from pollex.gateway.batches.provider import Provider
+from pollex.gateway.batches.provider import FileBatches, Provider
 from pollex.gateway.budget import Limits, Price
 from pollex.gateway.calls import Call
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.outcomes import Completed, Failed, Outcome
-from pollex.store.batches import StoreBook
-from pollex.store.ledger import StoreLedger
+from pollex.store.ledger import StoreBook, StoreLedger
 from pollex.store.store import Store
 
 CALLS = [question(number) for number in range(8)]

@@ -11,8 +11,7 @@ import pytest
 
 from pollex.errors import Interrupted
 from pollex.graphs.context import NullProgress
-from pollex.services.kept_progress import OFTEN
-from pollex.services.runs import RunSettings, running
+from pollex.services.runs import OFTEN, RunSettings, running
 from pollex.store.store import Store
 
 

@@ -11,8 +11,7 @@ import pytest
 from web_site import client_of, made_app
 
 from pollex.agents.ensemble import Ensemble, Recorded
-from pollex.agents.task import Task, asked
-from pollex.agents.votes import Rule
+from pollex.agents.votes import Rule, Task, asked
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.formats.verdicts import vote_rows
 from pollex.measures.intervals import share_interval

@@ -10,7 +10,7 @@ from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.conversations.conversation import Conversation
 from pollex.measures.arrays import Floats
-from pollex.reports.calibration_data import PredictedScores
+from pollex.reports.calibration import PredictedScores
 from pollex.services.dashboard import predicted_of
 
 KIND = Scale("kind", (1.0, 2.0), ordinal=False, asked=False)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from rubric_set_by_hand import rubric_set
 
-from pollex.services.arms import Arm
-from pollex.services.watch import watch
+from pollex.services.arms import Arm, watch
 
 
 def arm(rng: np.random.Generator, *means: float) -> Arm:

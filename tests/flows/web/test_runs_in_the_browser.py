@@ -13,7 +13,7 @@ import pytest
 from web_site import client_of, made_app
 
 from pollex.graphs.context import NullProgress
-from pollex.services.kept_progress import KeptProgress
+from pollex.services.runs import KeptProgress
 from pollex.store.ledger import StoreLedger
 from pollex.store.resume import find_run
 from pollex.store.spans import Tracer

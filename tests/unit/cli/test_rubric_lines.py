@@ -8,8 +8,7 @@ import numpy as np
 from rich.console import Console
 from rubric_set_by_hand import rubric, rubric_set
 
-from pollex.cli.printer import show
-from pollex.cli.session import Screen
+from pollex.cli.session import Screen, show
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import worth_of

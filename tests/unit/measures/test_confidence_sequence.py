@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pollex.measures.confidence_sequence import ConfidenceSequence, difference_interval
+from pollex.measures.looks import ConfidenceSequence, difference_interval
 
 
 def test_the_first_bet_is_the_formula_worked_by_hand() -> None:

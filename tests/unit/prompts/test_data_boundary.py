@@ -14,8 +14,7 @@ from sealed import unseal
 from pollex.prompts.data_boundary import boundary, conversation, enclose, escaped, seal, written
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import meaning, numbered
-from pollex.prompts.messages import Closing, Layout, messages
-from pollex.prompts.prompt import load
+from pollex.prompts.prompt import Closing, Layout, load, messages
 
 SALT = b"the store's secret"
 ORDERS = {

@@ -14,7 +14,7 @@ from pollex.formats.columns import Fault
 from pollex.measures.distributions import Assessment, Predictions, assess
 from pollex.measures.intervals import Figure, support
 from pollex.measures.reliability import reliability
-from pollex.reports.calibration_data import (
+from pollex.reports.calibration import (
     CalibrationData,
     ComparedModel,
     LearningPoint,

@@ -13,8 +13,7 @@ from test_learning_page import HOSTILE, Reader, loud
 
 from pollex.calibration.model_choice import Trial
 from pollex.measures.intervals import Figure
-from pollex.reports.calibration import calibration_page
-from pollex.reports.calibration_data import ComparedModel, LearningPoint
+from pollex.reports.calibration import ComparedModel, LearningPoint, calibration_page
 
 
 @pytest.fixture(scope="module")
