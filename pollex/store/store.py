@@ -130,6 +130,10 @@ class Store:
         """
         await self._writer.write(map(queued, rows if self.texts else without_texts(rows)), settle=True)
 
+    def keep(self, rows: Iterable[Row]) -> None:
+        """Do `write` in synchronous code."""
+        self._writer.flush(map(queued, rows if self.texts else without_texts(rows)))
+
     async def settle(self) -> None:
         """Return when all queued rows are stored and readable; raise as `write` does."""
         await self._writer.write((), settle=True)

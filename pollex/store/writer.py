@@ -101,10 +101,10 @@ class Writer:
         self.put(items, wait=done, settle=settle)
         await done
 
-    def flush(self) -> None:
-        """RowBlock until all that was put is readable."""
+    def flush(self, items: Iterable[Item] = ()) -> None:
+        """Queue items and wait until all that was put is readable."""
         done: Future[None] = Future()
-        self.put((), wait=done, settle=True)
+        self.put(items, wait=done, settle=True)
         done.result()
 
     def close(self) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import secrets
 import shutil
 import signal
+import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import Any, Literal
 
 from pollex.web.faults import Fault, NotThere
@@ -51,7 +53,7 @@ class Child:
     state: State = "waiting"
     said: deque[str] = field(default_factory=lambda: deque(maxlen=40))
     told: Any = None
-    process: asyncio.subprocess.Process | None = None
+    process: subprocess.Popen[bytes] | None = None
 
     @property
     def over(self) -> bool:
@@ -67,7 +69,7 @@ class Child:
 
     def signal(self, number: int) -> None:
         """Send a signal to the command and all that it started."""
-        if self.process is not None and self.process.returncode is None:
+        if self.process is not None and self.process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
 
@@ -77,8 +79,8 @@ class Children:
     """All commands that this server started, the last one last."""
 
     by_id: dict[str, Child] = field(default_factory=dict)
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _worker: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+    _begun: list[Future[None]] = field(default_factory=list)
 
     def start(
         self,
@@ -102,9 +104,7 @@ class Children:
             secrets.token_hex(4), words, tuple(arguments), back, tuple(remove), folder, environment or {}, after
         )
         self.by_id[child.id] = child
-        task = asyncio.create_task(self._run(child))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._begun.append(self._worker.submit(_run, child))
         return child
 
     def find(self, child_id: str) -> Child:
@@ -117,53 +117,56 @@ class Children:
         """Return the last command that a page started."""
         return next((child for child in reversed(self.by_id.values()) if child.back == back), None)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """End all commands: gently first."""
         for child in self.by_id.values():
             child.stop()
-        if not self._tasks:
-            return
-        _, left = await asyncio.wait(self._tasks, timeout=PATIENCE)
-        if left:
-            for child in self.by_id.values():
-                child.signal(signal.SIGTERM)
-            await asyncio.wait(left, timeout=PATIENCE)
-
-    async def _run(self, child: Child) -> None:
-        try:
-            async with self._turn:
-                if child.state == "waiting":
-                    await self._work(child)
-        finally:
-            for path in child.remove:
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-
-    async def _work(self, child: Child) -> None:
-        child.process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "pollex", *child.arguments),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            cwd=child.folder,
-            env={**os.environ, **child.environment},
-        )
-        child.state = "running"
-        assert child.process.stdout is not None
-        printed, _ = await asyncio.gather(child.process.stdout.read(), _listen(child))
-        code = await child.process.wait()
-        child.told = _json(printed)
-        if child.state == "running":
-            if code in (0, 3) and child.after is not None:
-                await asyncio.to_thread(child.after)
-            child.state = "done" if code in (0, 3) else "failed"
+        wait(self._begun, PATIENCE)
+        for child in self.by_id.values():
+            child.signal(signal.SIGTERM)
+        self._worker.shutdown()
 
 
-async def _listen(child: Child) -> None:
-    assert child.process is not None
-    assert child.process.stderr is not None
-    async for line in child.process.stderr:
+def _run(child: Child) -> None:
+    try:
+        if child.state == "waiting":
+            _work(child)
+    finally:
+        for path in child.remove:
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _work(child: Child) -> None:
+    with subprocess.Popen(  # noqa: S603 - ours
+        [sys.executable, "-m", "pollex", *child.arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        cwd=child.folder,
+        env={**os.environ, **child.environment},
+    ) as process:
+        child.process = process
+        if child.over:  # it was stopped meanwhile
+            child.signal(signal.SIGINT)
+        else:
+            child.state = "running"
+        assert process.stdout is not None
+        assert process.stderr is not None
+        listening = Thread(target=_listen, args=(child, process.stderr), daemon=True)
+        listening.start()
+        printed = process.stdout.read()
+        listening.join()
+        code = process.wait()
+    child.told = _json(printed)
+    if child.state == "running":
+        if code in (0, 3) and child.after is not None:
+            child.after()
+        child.state = "done" if code in (0, 3) else "failed"
+
+
+def _listen(child: Child, lines: Iterable[bytes]) -> None:
+    for line in lines:
         child.said.append(line.decode("utf-8", "replace").rstrip())
 
 

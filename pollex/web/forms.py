@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -29,9 +29,13 @@ class Form(BaseModel):
     BEGINNINGS: ClassVar[tuple[str, ...]] = ()
 
 
-class Nothing(Form):
-    """A page without parameters."""
-
+Name = Annotated[str, Field(min_length=1, max_length=80)]
+Short = Annotated[str, Field(max_length=80)]
+Words = Annotated[str, Field(max_length=2000)]
+Place = Annotated[int, Field(ge=0)]
+"""A row in a list, from 0."""
+Window = Annotated[int, Field(ge=1, le=500)]
+"""How many rows of it."""
 
 F = TypeVar("F", bound=Form)
 

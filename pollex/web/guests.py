@@ -95,10 +95,10 @@ def links_to(store: Store, page: str) -> list[dict[str, object]]:
     )
 
 
-async def take_back(store: Store, guest: str) -> None:
+def take_back(store: Store, guest: str) -> None:
     """Take a guest's link back; what they answered stays."""
     if not store.value("SELECT annotator FROM revocations WHERE annotator = ?", [guest]):
-        await store.write([RevocationRow(guest, now())])
+        store.keep([RevocationRow(guest, now())])
 
 
 def digest_of(token: str) -> str:

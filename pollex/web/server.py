@@ -99,7 +99,7 @@ async def _run(site: Site, door: Door, listening: socket.socket, replay: Path | 
     try:
         await server.serve(sockets=[listening])
     finally:
-        await site.children.close()
+        site.children.close()
 
 
 def found_store(here: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
@@ -10,6 +9,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,6 +68,7 @@ class Site:
         seen: How many items of a run's stages were done when somebody looked, lately.
         calibrators: Folders of calibrators that were fitted to tables, by name.
         profiles: Models that pages may ask, by name, with what was found out about them since the start.
+        at_work: Threads that ask models.
         working: What is asked now, by id; each ends with words about what went wrong, or none.
         speaking: What systems that are talked to have said so far, by session and position.
         typed: The words that each of them was asked in.
@@ -82,11 +83,12 @@ class Site:
     read_only: bool = False
     started: float = field(default_factory=time.monotonic)
     unreadable: dict[str, str] = field(default_factory=dict)
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    turn: Lock = field(default_factory=Lock)
     seen: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
     calibrators: Mapping[str, Path] = field(default_factory=dict)
     profiles: dict[str, ModelOptions] = field(default_factory=dict)
-    working: dict[str, asyncio.Task[str]] = field(default_factory=dict)
+    at_work: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(32))
+    working: dict[str, Future[str]] = field(default_factory=dict)
     speaking: dict[str, dict[int, str]] = field(default_factory=dict)
     typed: dict[str, str] = field(default_factory=dict)
     budgets: dict[str, Budget] = field(default_factory=dict)

@@ -170,12 +170,12 @@ def _take_turn(side: Side, row: Mapping[str, Any]) -> None:
     side.marked = side.marked or bool(row["marked"])
 
 
-async def begin(store: Store, study: Study, annotator: str) -> Talk:
+def begin(store: Store, study: Study, annotator: str) -> Talk:
     """Begin a participant's session, or return the one that they have."""
     if not (found := talks_of(store, study.id, annotator)):
         number = store.value("SELECT count(*) FROM talks WHERE study = ?", [study.id])
         systems, topic = study.session(number)
-        await store.write([TalkRow(secrets.token_hex(6), study.id, number, annotator, systems, topic, now())])
+        store.keep([TalkRow(secrets.token_hex(6), study.id, number, annotator, systems, topic, now())])
         found = talks_of(store, study.id, annotator)
     return found[0]
 
@@ -250,7 +250,7 @@ async def _spoken(
     return text, "" if text else "unparsable: an empty turn", dialogue.sources
 
 
-async def replies(
+def replies(
     store: Store,
     study: Study,
     talk: Talk,
@@ -272,6 +272,5 @@ async def replies(
         asked = [reply(store, study, talk, *one, said) for one in models]
         return await asyncio.gather(*asked)
 
-    # In a thread: the client takes a second to import, and its connections belong to one event loop.
-    await store.write(await asyncio.to_thread(asyncio.run, all_of_them()))
+    store.keep(asyncio.run(all_of_them()))
     return ""

@@ -1,7 +1,8 @@
 """Pages and what forms send: a function each, which knows neither routes nor templates' frames.
 
-A page's function gets by name what it asks for: the site, its form, what its address names, and whether JSON is wanted:
-under /api, and where nothing else is accepted. What it returns is filled into its template, or is that JSON.
+A page's function gets by name what it asks for: the site, the request, what its address names, and whether JSON is
+wanted: under /api, and where nothing else is accepted. All its other arguments are its parameters, the fields of its
+form. What it returns is filled into its template, or is that JSON.
 """
 
 from __future__ import annotations
@@ -9,20 +10,26 @@ from __future__ import annotations
 import csv
 import inspect
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
+from pydantic import create_model
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pollex.formats.csv_rows import escape_formula
+from pollex.store.runs import Run
 from pollex.text import encoded
 from pollex.web import frame, pages
-from pollex.web.forms import Form, Nothing, answered, body, query, site_of
+from pollex.web.children import Child
+from pollex.web.forms import Form, answered, body, query, site_of
+from pollex.web.site import NamedSet, Site
 
 Data = dict[str, Any]
 """What a template is filled with, or JSON."""
@@ -43,10 +50,60 @@ def every_route() -> list[Route]:
     return sorted(ROUTES, key=lambda one: "{" in one.path)
 
 
-def page(
-    path: str, template: str = "", form: type[Form] = Nothing, *, here: str = "", api: str = ""
-) -> Callable[[F], F]:
-    """Make a page of a function.
+@dataclass(frozen=True)
+class Asked:
+    """What a page's function asks for.
+
+    Attributes:
+        form: That of its argument `form`, or one of all arguments that nothing else gives.
+        parts: Arguments that the address names, with the part that does.
+        finders: Arguments that are found by an id, in the address or the form.
+        fields: Arguments that are fields of the form; behind an underscore where the bare name means something else.
+    """
+
+    form: type[Form]
+    parts: Mapping[str, str]
+    finders: Mapping[str, Callable[[Site, str], object]]
+    fields: Mapping[str, str]
+    others: frozenset[str]
+
+    @classmethod
+    def by(cls, function: Handler, path: str) -> Asked:
+        """Read a function's arguments."""
+        kinds, wanted = get_type_hints(function, include_extras=True), inspect.signature(function).parameters
+        in_path = re.findall(r"{(\w+)}", path)
+        plain = {name: "set" if name == "named" else name.removesuffix("_id").rstrip("_") for name in wanted}
+        parts = {name: one for name, one in plain.items() if one in in_path}
+        finders = {name: FINDERS[kinds[name]] for name in wanted if kinds[name] in FINDERS}
+        fields = {name: one for name, one in plain.items() if name not in parts and name not in OTHERS}
+        declared: Data = {
+            one: (str if name in finders else kinds[name], ... if default is inspect.Parameter.empty else default)
+            for name, one in fields.items()
+            for default in [wanted[name].default]
+        }
+        form = kinds.get("form") or create_model(function.__name__, __base__=Form, **declared)
+        return cls(form, parts, finders, fields, frozenset(OTHERS.intersection(wanted)))
+
+    def given(self, request: Request, form: Form, *, as_json: bool = False) -> Data:
+        """Return the arguments of a request."""
+        site = site_of(request)
+        others: Data = {"site": site, "form": form, "request": request, "as_json": as_json}
+        found = {name: request.path_params[one] for name, one in self.parts.items()}
+        found |= {name: getattr(form, one) for name, one in self.fields.items()}
+        found |= {name: find(site, found[name]) for name, find in self.finders.items()}
+        return found | {name: others[name] for name in self.others}
+
+
+FINDERS: Mapping[object, Callable[[Site, str], object]] = {
+    Run: Site.run,
+    NamedSet: Site.set,
+    Child: lambda site, id_: site.children.find(id_),
+}
+OTHERS = {"site", "form", "request", "as_json"}
+
+
+def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Callable[[F], F]:
+    """Make a page of a function; its template is filled with what it returns, its form, and what was found for it.
 
     Args:
         template: Empty for one that makes its response itself, or is JSON alone.
@@ -55,44 +112,37 @@ def page(
     """
 
     def made(function: F) -> F:
-        wanted = inspect.signature(function).parameters
-        known = ["as_json"] if "as_json" in wanted else []
+        asked = Asked.by(function, path)
+        has_json = "as_json" in asked.others or bool(api)
 
         def answer(request: Request) -> Response:
-            as_json = bool(known) and frame.wants_json(request.scope)
-            found = function(**_given(wanted, request, query(request, form), as_json=as_json))
-            return _answered(request, found, template if not as_json else "", here)
+            as_json, form = has_json and frame.wants_json(request.scope), query(request, asked.form)
+            given = asked.given(request, form, as_json=as_json)
+            found: Found = function(**given)
+            if isinstance(found, Response):
+                return found
+            if as_json or not template:
+                return JSONResponse({"ok": True} | encoded(found))
+            shown: Data = {name: given[name] for name in asked.finders} | {"form": form, "here": here}
+            site = site_of(request)
+            return frame.page(template, **shown | {"site": site.id, "read_only": site.read_only} | found)
 
-        async def answer_later(request: Request) -> Response:
-            found = await function(**_given(wanted, request, query(request, form), as_json=False))
-            return _answered(request, found, template, here)
-
-        answering = answer_later if inspect.iscoroutinefunction(function) else answer
-        ROUTES.extend(Route(one, answering) for one in (path, *([api or f"/api{path}"] if known else [])))
+        ROUTES.extend(Route(one, answer) for one in (path, *([api or f"/api{path}"] if has_json else [])))
         return function
 
     return made
 
 
-def _answered(request: Request, found: Found, template: str, here: str) -> Response:
-    if isinstance(found, Response):
-        return found
-    if not template:
-        return JSONResponse({"ok": True} | encoded(found))
-    shown: Data = {"site": site_of(request).id, "here": here} | found
-    return frame.page(template, **shown)
-
-
-def post(path: str, form: type[Form] = Nothing) -> Callable[[F], F]:
-    """Make what takes a form: its function leads to the page that comes next, or tells a script what was done."""
+def post(path: str) -> Callable[[F], F]:
+    """Make what takes a form, in a thread: its function leads to the page that comes next, or tells what was done."""
 
     def made(function: F) -> F:
-        wanted = inspect.signature(function).parameters
+        asked = Asked.by(function, path)
 
         async def answer(request: Request) -> Response:
-            given = await body(request, form)
+            form = await body(request, asked.form)
             site_of(request).require_writing()
-            found = await function(**await run_in_threadpool(_given, wanted, request, given))
+            found = await run_in_threadpool(lambda: function(**asked.given(request, form)))
             return found if isinstance(found, Response) else answered(request, *found)
 
         ROUTES.append(Route(path, answer, methods=["POST"]))
@@ -118,16 +168,3 @@ def table_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
         yield text.getvalue()
         text.seek(0)
         text.truncate()
-
-
-def _given(wanted: Mapping[str, object], request: Request, form: Form, *, as_json: bool = False) -> Data:
-    """Return what a function asks for by name; a run, set or command of the address is found first."""
-    site, path = site_of(request), request.path_params
-    known: Data = {"site": site, "form": form, "request": request, "as_json": as_json, "id_": path.get("id")}
-    finders = {"run": ("run", site.run), "named": ("set", site.set), "child": ("child", site.children.find)}
-    found = {name: find(path[part]) for name, (part, find) in finders.items() if name in wanted}
-    return (
-        {name: value for name, value in known.items() if name in wanted}
-        | found
-        | {f"{name}_id": value for name, value in path.items() if f"{name}_id" in wanted}
-    )

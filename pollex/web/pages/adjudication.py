@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Annotated
 
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 
 from pollex.formats.questionnaires import SheetQuestion
 from pollex.reports.transcript import marked_turns
@@ -15,34 +15,19 @@ from pollex.store.resume import conversations_of
 from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import links
 from pollex.web.faults import Clash, Fault
-from pollex.web.forms import Form
+from pollex.web.forms import Name, Words
 from pollex.web.opinions import asked_about, disputed, sheet_questions
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
 
 Option = tuple[str | float, str]
+Reason = Annotated[str, Field(min_length=1, max_length=2000)]
 THUMBS: tuple[Option, ...] = (("up", "up"), ("down", "down"))
 
 
-class PlaceForm(Form):
-    """The question to decide about; without one, the first about which people differ."""
-
-    question: str = ""
-
-
-class DecisionForm(Form):
-    """The form for a decision if annotators differ; `value` is that of one of the question's options."""
-
-    text: str
-    who: str = Field(min_length=1, max_length=80)
-    value: str = Field(max_length=200)
-    reason: str = Field(min_length=1, max_length=2000)
-    question: str = QUESTION
-
-
-@page(links.ADJUDICATE, "adjudicate.html", PlaceForm, here="Label")
-def adjudicate(site: Site, form: PlaceForm) -> Data:
+@page(links.ADJUDICATE, "adjudicate.html", here="Label")
+def adjudicate(site: Site, question: str = "") -> Data:
     """Show the text on which annotators differ most, without their names."""
     known = sheet_questions(site.store)
     left = {
@@ -50,7 +35,7 @@ def adjudicate(site: Site, form: PlaceForm) -> Data:
         for one in asked_about(site.store)
         if (one == QUESTION or one in known) and (differing := disputed(opinions(site.store, one)))
     }
-    question = form.question or next(iter(left), QUESTION)
+    question = question or next(iter(left), QUESTION)
     of = left.get(question, {})
     text = max(of, key=lambda one: spread(of[one]), default="")
     said = of.get(text, [])
@@ -66,7 +51,6 @@ def adjudicate(site: Site, form: PlaceForm) -> Data:
         "asked": known[question].text if question in known else "",
         "options": options,
         "others": {one: (len(every), known[one].text if one in known else "") for one, every in left.items()},
-        "read_only": site.read_only,
     }
 
 
@@ -84,31 +68,20 @@ def options_of(question: str, known: dict[str, SheetQuestion]) -> tuple[Option, 
     return known[question].options if question in known else THUMBS
 
 
-@post("/api/adjudications", DecisionForm)
-async def decide(site: Site, form: DecisionForm) -> Done:
+@post("/api/adjudications")
+def decide(site: Site, text: str, who: Name, value: Words, reason: Reason, question: str = QUESTION) -> Done:
     """Keep a decision as a label of its own."""
-    async with site.turn:
-        known = await run_in_threadpool(sheet_questions, site.store)
-        options = options_of(form.question, known)
-        value = next((value for value, _ in options if str(value) == form.value), None)
-        if value is None:
+    with site.turn:
+        known = sheet_questions(site.store)
+        options = options_of(question, known)
+        chosen = next((one for one, _ in options if str(one) == value), None)
+        if chosen is None:
             remedy = f"take one of {', '.join(str(value) for value, _ in options)}"
-            raise Fault(f"{form.value[:80]!r} is no option of the question", remedy=remedy)
-        said = disputed(await run_in_threadpool(opinions, site.store, form.question)).get(form.text)
+            raise Fault(f"{value[:80]!r} is no option of the question", remedy=remedy)
+        said = disputed(opinions(site.store, question)).get(text)
         if said is None:
             raise Clash("the annotators no longer disagree about this text", remedy="go on with the next one")
-        label = _decision(said[0], form, value)
-        await site.store.write([label, SheetRow(label.id, comment=form.reason, saw=("others",))])
-    return links.address(links.ADJUDICATE, question=form.question), {"label": label.id}
-
-
-def _decision(about: Opinion, form: DecisionForm, value: str | float) -> LabelRow:
-    return LabelRow(
-        annotator=form.who,
-        text_hash=form.text,
-        conversation=about.conversation,
-        run=about.run,
-        question=form.question,
-        value=packed(value),
-        source="adjudicated",
-    )
+        about = {"conversation": said[0].conversation, "run": said[0].run, "question": question}
+        label = LabelRow(who, text, **about, value=packed(chosen), source="adjudicated")
+        site.store.keep([label, SheetRow(label.id, comment=reason, saw=("others",))])
+    return links.address(links.ADJUDICATE, question=question), {"label": label.id}

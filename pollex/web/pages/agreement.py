@@ -20,7 +20,6 @@ from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.web import links
-from pollex.web.forms import Form
 from pollex.web.listing import lens_for
 from pollex.web.opinions import (
     asked_about,
@@ -36,25 +35,11 @@ from pollex.web.site import Site
 from pollex.web.views import Data, page, sent, table_lines
 
 
-class AgreementForm(Form):
-    """The question to show agreement about; without one, the first that people answered."""
-
-    question: str = ""
-
-
-class ExportForm(Form):
-    """The form for an export of labels."""
-
-    sources: str = "person,adjudicated"
-    drawn: Literal["all", "random"] = "all"
-    shape: Literal["log", "long"] = "log"
-
-
-@page(links.AGREEMENT, "agreement.html", AgreementForm, here="Label", api="/api/agreement")
-def agree(site: Site, form: AgreementForm, as_json: bool) -> Data:
+@page(links.AGREEMENT, "agreement.html", here="Label", api="/api/agreement")
+def agree(site: Site, as_json: bool, question: str = "") -> Data:
     """Show how far annotators agree, with each other and with the log."""
     asked = asked_about(site.store)
-    question = form.question or next(iter(asked), QUESTION)
+    question = question or next(iter(asked), QUESTION)
     said = said_about(site.store, question)
     people = people_in(said)
     names = sorted({one.annotator for one in people})
@@ -144,20 +129,25 @@ def _ensembles(site: Site, people: list[Opinion], question: str) -> list[tuple[R
     return found
 
 
-@page("/api/export", form=ExportForm)
-def export(site: Site, form: ExportForm) -> Response:
+@page("/api/export")
+def export(
+    site: Site,
+    sources: str = "person,adjudicated",
+    drawn: Literal["all", "random"] = "all",
+    shape: Literal["log", "long"] = "log",
+) -> Response:
     """Send labels as a log for `learn`, or as a table for `calibrate`."""
-    sources = form.sources.split(",")
-    said = [one for one in opinions(site.store, QUESTION) if one.source in sources]
-    said = [one for one in said if form.drawn == "all" or one.drawn == form.drawn]
-    if form.shape == "long":
+    wanted = sources.split(",")
+    said = [one for one in opinions(site.store, QUESTION) if one.source in wanted]
+    said = [one for one in said if drawn == "all" or one.drawn == drawn]
+    if shape == "long":
         others = [
             one
             for question in asked_about(site.store)
             if question != QUESTION
             for one in opinions(site.store, question)
         ]
-        said += [one for one in others if one.source in sources and form.drawn in ("all", one.drawn)]
+        said += [one for one in others if one.source in wanted and drawn in ("all", one.drawn)]
         return sent("judgments.csv", "text/csv", _long(said))
     return sent("labels.jsonl", links.NDJSON, _log_rows(site, list(settled(said).values())))
 

@@ -17,7 +17,6 @@ from pollex.web.calibrated import (
     with_labels,
 )
 from pollex.web.fields import fields_of, learned_netsat, times_among, weeks
-from pollex.web.forms import Form
 from pollex.web.listing import SCORING, lens_for, scoring_run
 from pollex.web.site import Site
 from pollex.web.views import Data, page
@@ -25,40 +24,26 @@ from pollex.web.views import Data, page
 MOST_RUNS = 5
 
 
-class CalibrationForm(Form):
-    """Which run, the last one that scored where none is named, and whose labels: sources are never mixed.
-
-    Attributes:
-        by: Field of the log whose values are groups; else its groups.
-        time: Field of the log that says when.
-    """
-
-    run: str = ""
-    source: Source = "log"
-    by: str = ""
-    time: str = ""
-
-
-@page(links.CALIBRATION, "calibration.html", CalibrationForm, here="Calibration")
-def calibration(site: Site, form: CalibrationForm) -> Data:
+@page(links.CALIBRATION, "calibration.html", here="Calibration")
+def calibration(site: Site, run: str = "", source: Source = "log", by: str = "", time: str = "") -> Data:
     """Show bands, tails, subgroups, and drift beside other runs."""
-    run = scoring_run(site, form.run)
-    lens = with_labels(lens_for(site, run), site.store, form.source)
+    chosen = scoring_run(site, run)
+    lens = with_labels(lens_for(site, chosen), site.store, source)
     every = [one for one in site.runs() if one.command in SCORING]
     others = (
         []
-        if form.source != "log"
-        else [(one.id, lens_for(site, one)) for one in every if one.id != run.id and one.finished][:MOST_RUNS]
+        if source != "log"
+        else [(one.id, lens_for(site, one)) for one in every if one.id != chosen.id and one.finished][:MOST_RUNS]
     )
     labels = int(usable(lens).sum())
     enough = labels >= FEWEST
-    named = site.set_of(run)
-    fields = fields_of(site, run, lens)
+    named = site.set_of(chosen)
+    fields = fields_of(site, chosen, lens)
     times = times_among(fields)
     return {
-        "run": run,
+        "run": chosen,
         "runs": every,
-        "source": form.source,
+        "source": source,
         "sources": SOURCES,
         "named": named,
         "calibrators": sorted(site.calibrators),
@@ -69,12 +54,11 @@ def calibration(site: Site, form: CalibrationForm) -> Data:
         "score_bands": score_bands(lens) if enough else [],
         "diagram": reliability_of(lens) if enough else None,
         "tails": tails(lens) if enough else [],
-        "subgroups": subgroups(lens, fields.get(form.by)) if enough else [],
-        "form": form,
+        "subgroups": subgroups(lens, fields.get(by)) if enough else [],
         "fields": [*fields],
         "times": [*times],
-        "weeks": weeks(lens, times[form.time], named.rubric_set if named else None, learned_netsat(site, named))
-        if form.time in times
+        "weeks": weeks(lens, times[time], named.rubric_set if named else None, learned_netsat(site, named))
+        if time in times
         else [],
         "drift": site.kept(("drift", lens.version, *(one[1].version for one in others)), lambda: drift(lens, others)),
     }

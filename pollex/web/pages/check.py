@@ -54,7 +54,7 @@ class Checked:
     unscored: int
 
 
-@page(links.CHECK, "check.html", CheckForm, here="Runs")
+@page(links.CHECK, "check.html", here="Runs")
 def check(site: Site, form: CheckForm, as_json: bool) -> Data:
     """Let people choose a baseline and a condition; show whether it fails, passes or is open."""
     if as_json:

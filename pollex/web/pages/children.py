@@ -12,7 +12,7 @@ from pollex.web.views import Data, Done, page, post
 @page(f"{links.CHILDREN}/{{child}}", "child.html")
 def shown(child: Child, as_json: bool) -> Data:
     """Show a command."""
-    return state_of(child) if as_json else {"child": child}
+    return state_of(child) if as_json else {}
 
 
 @page(f"{links.CHILDREN}/{{child}}/live")
@@ -28,7 +28,7 @@ def state_of(found: Child) -> dict[str, object]:
 
 
 @post("/api/children/{child}/stop")
-async def stop(child: Child) -> Done:
+def stop(child: Child) -> Done:
     """End a command; what it has done is kept."""
     child.stop()
     return f"{links.CHILDREN}/{child.id}", state_of(child)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from typing import Annotated
 
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 
 from pollex.store.desk import ChosenRow
 from pollex.store.resume import conversations_of
@@ -13,54 +13,45 @@ from pollex.store.runs import Run
 from pollex.store.tables import QueueRow, now
 from pollex.web import links
 from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Form
+from pollex.web.forms import Short
 from pollex.web.queues import CHOSEN, queue_of, queues_of
 from pollex.web.site import Site
 from pollex.web.views import Done, post
 
-MOST = 500
+Ids = Annotated[tuple[str, ...], Field(max_length=500)]
 
 
-class ChosenForm(Form):
-    """Conversations for a queue, or for a new one; `of` and `who` are those of the page of one conversation."""
-
-    run: str
-    id: tuple[str, ...] = Field(max_length=MOST)
-    queue: str = ""
-    name: str = Field("", max_length=80)
-    reading: bool = False
-    of: str = ""
-    who: str = ""
-
-
-@post("/api/chosen", ChosenForm)
-async def choose(site: Site, form: ChosenForm) -> Done:
+@post("/api/chosen")
+def choose(
+    site: Site,
+    run: Run,
+    id_: Ids,
+    queue: str = "",
+    name: Short = "",
+    reading: bool = False,
+    of: str = "",
+    who: str = "",
+) -> Done:
     """Put conversations into a queue."""
-    if not form.id:
+    if not id_:
         raise Fault("no conversation is ticked", remedy="tick those that are to be in the queue")
-    run = await run_in_threadpool(site.run, form.run)
-    async with site.turn:
-        queue = await run_in_threadpool(_queue, site, run, form)
-        rows = await run_in_threadpool(_rows, site, queue, form.id)
-        new = not await run_in_threadpool(_is_kept, site, queue)
-        await site.store.write([queue, *rows] if new else rows)
-    back = links.conversation(run.id, form.id[0], of=form.of, who=form.who) if form.reading else ""
-    return back or f"{links.LABEL}/{queue.id}", {"queue": queue.id, "added": len(rows)}
+    with site.turn:
+        into = _queue(site, run, queue, name.strip())
+        rows = _rows(site, into, id_)
+        site.store.keep(rows if queue else [into, *rows])
+    back = links.conversation(run.id, id_[0], of=of, who=who) if reading else ""
+    return back or f"{links.LABEL}/{into.id}", {"queue": into.id, "added": len(rows)}
 
 
-def _queue(site: Site, run: Run, form: ChosenForm) -> QueueRow:
-    if not form.queue:
-        if not form.name.strip():
+def _queue(site: Site, run: Run, queue_id: str, name: str) -> QueueRow:
+    if not queue_id:
+        if not name:
             raise Fault("the new queue has no name", remedy="give it one, or choose a queue that is there")
-        return QueueRow(secrets.token_hex(4), form.name.strip(), CHOSEN, run.id, 0.0, 1, secrets.randbits(32), now())
-    queue = queue_of(site.store, form.queue)
+        return QueueRow(secrets.token_hex(4), name, CHOSEN, run.id, 0.0, 1, secrets.randbits(32), now())
+    queue = queue_of(site.store, queue_id)
     if queue.run != run.id:
         raise Fault(f"this queue is of {queue.run}", remedy="choose one of the same run")
     return queue
-
-
-def _is_kept(site: Site, queue: QueueRow) -> bool:
-    return bool(site.store.value("SELECT 1 FROM queues WHERE id = ?", [queue.id]))
 
 
 def _rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenRow]:

@@ -15,7 +15,6 @@ from pollex.store.runs import differences as changed_parts
 from pollex.web import links
 from pollex.web.comparing import Pairs, differences, pairs_of, scatter
 from pollex.web.faults import Fault
-from pollex.web.forms import Form
 from pollex.web.lens import Lens
 from pollex.web.listing import SCORING, lens_for
 from pollex.web.model_beside import beside
@@ -32,44 +31,35 @@ MOST = 10_000
 """Conversations of a run that a page compares rubric by rubric; more take the command line."""
 
 
-class CompareForm(Form):
-    """The form of a comparison of two runs; the list of runs names them alike, as `run`."""
-
-    a: str = ""
-    b: str = ""
-    run: str = ""
-
-
-@page(links.COMPARE, "compare.html", CompareForm, here="Runs")
-def compare(site: Site, form: CompareForm, request: Request, as_json: bool) -> Data | Response:
+@page(links.COMPARE, "compare.html", here="Runs")
+def compare(site: Site, request: Request, as_json: bool, a: str = "", b: str = "", run: str = "") -> Data | Response:
     """Show two runs side by side."""
-    if form.run:
+    if run:
         return _of_ticked(site, request.query_params.getlist("run"))
     scoring = [run for run in site.runs() if run.command in SCORING]
-    if not (form.a and form.b) and not as_json:
-        return {"runs": scoring, "a": None, "b": None, "form": form}
-    a, b = site.run(form.a), site.run(form.b)
-    of_a, of_b = lens_for(site, a), lens_for(site, b)
-    sets = [site.set_of(run) for run in (a, b)]
+    if not (a and b) and not as_json:
+        return {"runs": scoring, "a": None, "b": None}
+    before, after = site.run(a), site.run(b)
+    of_a, of_b = lens_for(site, before), lens_for(site, after)
+    sets = [site.set_of(run) for run in (before, after)]
     pairs, figures = _compared(site, of_a, of_b, sets)
     if as_json:
         return _told(pairs, figures)
     thetas = [named.rubric_set.theta if named else None for named in sets]
     return {
         "runs": scoring,
-        "form": form,
-        "a": a,
-        "b": b,
+        "a": before,
+        "b": after,
         "pairs": pairs,
         "figures": figures,
-        "beside": beside(site, (a, b), (of_a, of_b), sets, pairs),
-        "comparison": by_one_set(site, (a, b), (of_a, of_b), sets),
+        "beside": beside(site, (before, after), (of_a, of_b), sets, pairs),
+        "comparison": by_one_set(site, (before, after), (of_a, of_b), sets),
         "one_scale": "NetSAT" in figures,
         "too_many": _alike(sets) and max(len(of_a), len(of_b)) > MOST,
         "drawing": scatter(pairs, (thetas[0], thetas[1])),
-        "differ": changed_parts(a.fingerprint, b.fingerprint),
-        "arguments": _arguments(a, b),
-        "counts": (counted(site, a), counted(site, b)),
+        "differ": changed_parts(before.fingerprint, after.fingerprint),
+        "arguments": _arguments(before, after),
+        "counts": (counted(site, before), counted(site, after)),
         "rubrics": diff_sets(sets[0].rubric_set, sets[1].rubric_set) if sets[0] and sets[1] else None,
         "flips": [
             (*pairs.ids[i], float(pairs.netsat[0][i]), float(pairs.netsat[1][i]), int(pairs.label[i]))

@@ -20,7 +20,6 @@ from pollex.web import drawings, links
 from pollex.web.explaining import Sums, explained, read
 from pollex.web.faults import NotThere
 from pollex.web.filters import FLAGS
-from pollex.web.forms import Form
 from pollex.web.listing import list_form, listing_of
 from pollex.web.pages.chosen import queues_with
 from pollex.web.queues import QUESTION
@@ -28,20 +27,10 @@ from pollex.web.site import NamedSet, Site
 from pollex.web.views import Data, page
 
 
-class ConversationForm(Form):
-    """The form of a conversation's page; `of` is the query of its list, `who` gives thumbs."""
-
-    run: str
-    id: str
-    of: str = ""
-    who: str = ""
-
-
-@page(links.CONVERSATION, "conversation.html", ConversationForm, here="Conversations")
-def conversation(site: Site, form: ConversationForm, as_json: bool) -> Data:
+@page(links.CONVERSATION, "conversation.html", here="Conversations")
+def conversation(site: Site, as_json: bool, run: Run, id_: str, of: str = "", who: str = "") -> Data:
     """Show a conversation beside the reasons for its score."""
-    run = site.run(form.run)
-    trace, rubrics, named, sums = looked_up(site, run, form.id)
+    trace, rubrics, named, sums = looked_up(site, run, id_)
     if as_json:
         return {
             "conversation": trace.conversation,
@@ -52,12 +41,11 @@ def conversation(site: Site, form: ConversationForm, as_json: bool) -> Data:
             | {"never": sums.never, "unanswered": sums.unanswered},
         }
     own = named.rubric_set if named else None
-    within, queues = queues_with(site, run, form.id)
-    before, behind = listing_of(site, list_form(form.of).model_copy(update={"run": run.id})).neighbors(form.id)
+    within, queues = queues_with(site, run, id_)
+    before, behind = listing_of(site, list_form(of).model_copy(update={"run": run.id})).neighbors(id_)
     score = trace.score
     return {
-        "run": run,
-        "form": form,
+        "who": who,
         "trace": trace,
         "flags": FLAGS,
         "turns": read(trace.conversation, trace.extraction, rubrics),
@@ -74,7 +62,6 @@ def conversation(site: Site, form: ConversationForm, as_json: bool) -> Data:
         "elsewhere": elsewhere(site, run, trace),
         "people": [one for one in opinions(site.store, QUESTION) if one.text_hash == trace.conversation.text_hash],
         "in_batches": not trace.steps and trace.score is not None,
-        "read_only": site.read_only,
         "within": within,
         "queues": queues,
     }

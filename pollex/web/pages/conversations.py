@@ -46,7 +46,7 @@ WHOSE: dict[Source, str] = {"log": "in the log", "person": "of people", "adjudic
 FROM_PEOPLE = "SELECT 1 FROM labels WHERE question = 'thumb' AND annotator <> '' LIMIT 1"
 
 
-@page(links.CONVERSATIONS, form=ListForm)
+@page(links.CONVERSATIONS)
 def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -> Data | Response:
     """Show a window of the list, or only its rows on request."""
     listing = listing_of(site, form)
@@ -92,7 +92,7 @@ class DownloadForm(ListForm):
     kind: Literal["csv", "jsonl", "parquet"] = "csv"
 
 
-@page("/api/conversations/file", form=DownloadForm)
+@page("/api/conversations/file")
 def download(site: Site, form: DownloadForm) -> Response:
     """Send all that a list has, row by row, in its order."""
     listing = listing_of(site, form)

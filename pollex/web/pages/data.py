@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
 from pollex.store.runs import Run
 from pollex.web import links
-from pollex.web.forms import Form
+from pollex.web.forms import Place, Window
 from pollex.web.listing import ListForm, listing_of
 from pollex.web.pages.runs import TimesForm, spans_kept
 from pollex.web.run_page import errors_of, times_of
@@ -24,17 +22,6 @@ class HistogramForm(ListForm):
     of: Literal["netsat", "probability", "entropy", "turns"] = "netsat"
 
 
-class SpansForm(Form):
-    """A window of a run's spans."""
-
-    name: str = ""
-    item: str = ""
-    sort: Literal["started", "ms", "name", "item"] = "started"
-    down: bool = False
-    at: int = Field(0, ge=0)
-    n: int = Field(100, ge=1, le=500)
-
-
 @page(f"{RUN}/tree")
 def tree(site: Site, run: Run) -> Data:
     """Return a run's spans added up by name, in milliseconds."""
@@ -43,7 +30,7 @@ def tree(site: Site, run: Run) -> Data:
     return {"nodes": [{name: getattr(node, name) for name in names} for node in times.nodes]}
 
 
-@page(f"{RUN}/strips", form=TimesForm)
+@page(f"{RUN}/strips")
 def strips(site: Site, form: TimesForm, run: Run) -> Data:
     """Return how many spans of each name were open at once, over a stretch of time."""
     low, high = (None if value is None else 1000 * value for value in (form.start, form.end))
@@ -58,20 +45,29 @@ def errors(site: Site, run: Run) -> Data:
     return {"errors": errors_of(site.store, run)}
 
 
-@page(f"{RUN}/spans", form=SpansForm)
-def spans(site: Site, form: SpansForm, run: Run) -> Data:
+@page(f"{RUN}/spans")
+def spans(
+    site: Site,
+    run: Run,
+    name: str = "",
+    item: str = "",
+    sort: Literal["started", "ms", "name", "item"] = "started",
+    down: bool = False,
+    at: Place = 0,
+    n: Window = 100,
+) -> Data:
     """Return a window of a run's spans."""
     where = "FROM spans WHERE run = ?1 AND ?2 IN ('', name) AND ?3 IN ('', item)"
-    given = [run.id, form.name, form.item]
-    order = f"{form.sort} {'DESC' if form.down else 'ASC'}, rowid"  # one of four names
+    given = [run.id, name, item]
+    order = f"{sort} {'DESC' if down else 'ASC'}, rowid"  # one of four names
     rows = site.store.rows(
         f"SELECT id, parent, name, kind, item, started, ms, error {where} ORDER BY {order} LIMIT ?4 OFFSET ?5",
-        [*given, form.n, form.at],
+        [*given, n, at],
     )
     return {"total": site.store.value(f"SELECT count(*) {where}", given), "spans": rows}
 
 
-@page("/api/conversations/histogram", form=HistogramForm)
+@page("/api/conversations/histogram")
 def histogram(site: Site, form: HistogramForm) -> Data:
     """Return counts of a figure in bins, among all rows and among those found."""
     found = listing_of(site, form).histogram(form.of)

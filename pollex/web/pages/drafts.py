@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from pydantic import ConfigDict, Field, ValidationError
-from starlette.concurrency import run_in_threadpool
+from pydantic import ConfigDict, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -23,25 +22,13 @@ from pollex.store.runs import Run
 from pollex.store.tables import now, packed, unpacked
 from pollex.web import frame, links
 from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Form
+from pollex.web.forms import Form, Place
 from pollex.web.listing import run_that_asked
 from pollex.web.refitting import cost_of, judges_of, laid_out
 from pollex.web.site import NamedSet, Site
 from pollex.web.views import Data, Done, page, post, sent
 
 NEW = "new"
-
-
-class BeginForm(Form):
-    """Which set a draft begins with."""
-
-    set: str
-
-
-class RefitForm(Form):
-    """Which model answers what no answer is kept of; a built-in judge needs none."""
-
-    judge: str = ""
 
 
 class DraftForm(Form):
@@ -53,12 +40,11 @@ class DraftForm(Form):
     version: int
 
 
-@post("/api/drafts", BeginForm)
-async def begin(site: Site, form: BeginForm) -> Done:
+@post("/api/drafts")
+def begin(site: Site, named: NamedSet) -> Done:
     """Begin a draft with a set as it is."""
-    named = await run_in_threadpool(site.set, form.set)
     row = _row(secrets.token_hex(4), 1, named, entries_of(named.rubric_set.rubrics, named.rubric_set.off))
-    await site.store.write([row])
+    site.store.keep([row])
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": 1}
 
 
@@ -159,39 +145,33 @@ def _edited(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
 NONE_ON = "no rubric is on"
 
 
-@post("/api/drafts/{draft}", DraftForm)
-async def keep(site: Site, form: DraftForm, draft_id: str, request: Request) -> Done | Response:
+@post("/api/drafts/{draft}")
+def keep(site: Site, form: DraftForm, draft_id: str, request: Request) -> Done | Response:
     """Keep a new version of a draft; what was typed over an older one comes back beside the newer."""
     given = form.model_extra or {}
-    async with site.turn:
-        row, entries, named = await run_in_threadpool(draft_of, site, draft_id)
+    with site.turn:
+        row, entries, named = draft_of(site, draft_id)
         if form.version != row.version:
             if frame.wants_json(request.scope):
                 return _newer(row, entries)
             new = " ".join(str(given.get(f"text-{NEW}", "")).split())
-            return await run_in_threadpool(_page, site, row, _typed(entries, given), named, entries, new)
+            return _page(site, row, _typed(entries, given), named, entries, new)
         kept = _row(row.id, row.version + 1, named, _edited(entries, given))
-        await site.store.write([kept])
+        site.store.keep([kept])
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version}
 
 
-class AgainForm(Form):
-    """An earlier version to take again."""
-
-    version: int = Field(ge=1)
-
-
-@post("/api/drafts/{draft}/again", AgainForm)
-async def take_again(site: Site, form: AgainForm, draft_id: str) -> Done:
+@post("/api/drafts/{draft}/again")
+def take_again(site: Site, draft_id: str, version: Place) -> Done:
     """Keep an earlier version of a draft as its newest: nothing is lost by it."""
-    async with site.turn:
-        row, _, named = await run_in_threadpool(draft_of, site, draft_id)
+    with site.turn:
+        row, _, named = draft_of(site, draft_id)
         sql = "SELECT payload FROM drafts WHERE id = ? AND version = ?"
-        payload = await run_in_threadpool(site.store.value, sql, [row.id, form.version])
+        payload = site.store.value(sql, [row.id, version])
         if payload is None:
-            raise NotThere(f"the draft has no version {form.version}", remedy="its page has those there are")
+            raise NotThere(f"the draft has no version {version}", remedy="its page has those there are")
         kept = DraftRow(row.id, row.version + 1, now(), named.id, named.name, payload)
-        await site.store.write([kept])
+        site.store.keep([kept])
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version}
 
 
@@ -206,22 +186,21 @@ def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
     return {"draft": row.id, "version": row.version, "set": row.base, "entries": told}
 
 
-@post("/api/drafts/{draft}/preview", DraftForm)
-async def look_ahead(site: Site, form: DraftForm, draft_id: str) -> Response:
+@post("/api/drafts/{draft}/preview")
+def look_ahead(site: Site, form: DraftForm, draft_id: str) -> Response:
     """Show what the words in the form would do, under the old θ; nothing is kept."""
-    row, entries, named = await run_in_threadpool(draft_of, site, draft_id)
+    row, entries, named = draft_of(site, draft_id)
     on = _applied(named, _edited(entries, form.model_extra or {}))[0]
-    run = await run_in_threadpool(run_that_asked, site, named)
+    run = run_that_asked(site, named)
     if run is None:
         raise NotThere("no run in this store has asked these rubrics", remedy="score with the set first")
     rng, own = np.random.default_rng(0), named.rubric_set
     judges, judge = judges_of(site, named), str((form.model_extra or {}).get("judge", ""))
     if not own.judge.built_in and changed_in(own, on) and judge not in judges:
-        plan = await run_in_threadpool(planned_preview, site.store, run.id, own, on, rng)
+        plan = planned_preview(site.store, run.id, own, on, rng)
         prices = {name: cost_of(one, plan["prompt_tokens"], plan["completion_tokens"]) for name, one in judges.items()}
         return frame.page("preview.html", found=None, plan=plan, judges=prices, named=named, draft=row)
-    work = lambda: complete(preview(site.store, run.id, own, on, rng, judges.get(judge)))  # noqa: E731
-    found = await run_in_threadpool(work)
+    found = complete(preview(site.store, run.id, own, on, rng, judges.get(judge)))
     return frame.page("preview.html", found=found, run=run, theta=own.theta)
 
 
@@ -239,15 +218,15 @@ def _applied(named: NamedSet, entries: Sequence[Entry]) -> tuple[tuple[ChosenRub
     return applied(entries, named.rubric_set.rubrics, named.rubric_set.off)
 
 
-@post("/api/drafts/{draft}/refit", RefitForm)
-async def refit(site: Site, form: RefitForm, draft_id: str) -> Done:
+@post("/api/drafts/{draft}/refit")
+def refit(site: Site, draft_id: str, judge: str = "") -> Done:
     """Fit a draft again on the conversations of the set's run: a command of its own."""
-    row, entries, named = await run_in_threadpool(draft_of, site, draft_id)
-    run = await run_in_threadpool(run_that_asked, site, named)
+    row, entries, named = draft_of(site, draft_id)
+    run = run_that_asked(site, named)
     if run is None:
         raise Fault("no run in this store has asked these rubrics", remedy="take the file home, and use `pollex refit`")
-    asking, keys = await run_in_threadpool(_asking, site, run, named, entries, form.judge)
-    folder, grouped = await run_in_threadpool(laid_out, site, run, row, _changed(named, entries))
+    asking, keys = _asking(site, run, named, entries, judge)
+    folder, grouped = laid_out(site, run, row, _changed(named, entries))
     arguments = ["refit", str(folder / "log.jsonl"), "--rubrics", str(folder / "draft.json")]
     arguments += ["--out", str(folder / "refitted.json"), "--store", str(site.store.folder), "--json", *asking]
     arguments += ["--group-field", "group"] if grouped else []

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from pydantic import ConfigDict, Field
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -20,7 +19,7 @@ from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now
 from pollex.web import links
 from pollex.web.chance import RANDOM, adopted
 from pollex.web.faults import Clash, Fault, NotThere
-from pollex.web.forms import Form
+from pollex.web.forms import Form, Name, Words
 from pollex.web.guests import guest_of, links_to, require_name
 from pollex.web.listing import SCORING, lens_for, scoring_run
 from pollex.web.questions import answers_on, of_rubrics, of_toml, packed_sheet, questions_of
@@ -28,34 +27,21 @@ from pollex.web.queues import KINDS, QUESTION, UNDONE, lease_of, left_of, next_l
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
 
-Name = Field(min_length=1, max_length=80)
 Thumb = Literal["up", "down"]
 
 
 class QueueForm(Form):
     """A new queue."""
 
-    name: str = Name
+    name: Name
     kind: Literal["telling", "unsure", "window", "differs", "random", "filter"] = "unsure"
     run: str = ""
     random_share: float = Field(0.2, ge=0, le=1)
     repeat_share: float = Field(0.05, ge=0, le=1)
     overlap: int = Field(1, ge=1, le=20)
-    filter: str = Field("", max_length=2000)
+    filter: Words = ""
     ask: Literal["thumb", "rubrics", "questionnaire", "llm-rubric"] = "thumb"
     questionnaire: str = ""
-
-
-class NextForm(Form):
-    """The form for the next conversation of a queue."""
-
-    who: str = Name
-
-
-class SheetForm(Form):
-    """The conversation at hand."""
-
-    lease: str = ""
 
 
 class LabelForm(Form):
@@ -65,10 +51,10 @@ class LabelForm(Form):
     BEGINNINGS = ("q-",)
 
     lease: str
-    who: str = Name
+    who: Name
     value: Thumb | None = None
     skip: str = Field("", max_length=500)
-    comment: str = Field("", max_length=2000)
+    comment: Words = ""
     shown_ms: float = Field(0, ge=0)
 
 
@@ -83,19 +69,19 @@ def queues(site: Site) -> Data:
     return {"queues": found, "kinds": KINDS, "runs": scored, "site_of": site}
 
 
-@post("/api/queues", QueueForm)
-async def make_queue(site: Site, form: QueueForm) -> Done:
+@post("/api/queues")
+def make_queue(site: Site, form: QueueForm) -> Done:
     """Make a queue of a run's conversations."""
-    run = await run_in_threadpool(scoring_run, site, form.run)
+    run = scoring_run(site, form.run)
     queue = QueueRow(
         id=secrets.token_hex(4),
         run=run.id,
         seed=secrets.randbits(32),
         time=now(),
-        sheet=packed_sheet(await run_in_threadpool(_asked, site, run, form)),
+        sheet=packed_sheet(_asked(site, run, form)),
         **form.model_dump(exclude={"run", "ask", "questionnaire"}),
     )
-    await site.store.write([queue])
+    site.store.keep([queue])
     return f"{links.LABEL}/{queue.id}", {"queue": queue.id}
 
 
@@ -112,29 +98,28 @@ def _asked(site: Site, run: Run, form: QueueForm) -> list[SheetQuestion]:
     return of_rubrics(named.rubric_set)
 
 
-@page(f"{links.LABEL}/{{queue}}", "sheet.html", SheetForm, here="Label")
-def sheet(site: Site, form: SheetForm, queue_id: str, request: Request) -> Data:
+@page(f"{links.LABEL}/{{queue}}", "sheet.html", here="Label")
+def sheet(site: Site, queue_id: str, request: Request, lease: str = "") -> Data:
     """Show the conversation at hand, and nothing that anybody or any model said of it."""
     queue = queue_of(site.store, queue_id)
     run = site.run(queue.run)
     left = left_of(site.store, queue, lens_for(site, run))
-    lease = lease_of(site.store, form.lease) if form.lease else None
-    if lease and lease.queue != queue.id:
+    found = lease_of(site.store, lease) if lease else None
+    if found and found.queue != queue.id:
         raise Clash("this lease is of another queue", remedy="ask for the next conversation")
-    found = next(conversations_of(site.store, run.id, ids=[lease.conversation]), None) if lease else None
-    turns = marked_turns(found.turns, {}) if found else []
+    shown = next(conversations_of(site.store, run.id, ids=[found.conversation]), None) if found else None
+    turns = marked_turns(shown.turns, {}) if shown else []
     return {
         "queue": queue,
         "words": KINDS[queue.kind][0],
         "left": left,
-        "lease": lease,
+        "lease": found,
         "questions": questions_of(queue.sheet),
         "turns": turns,
-        "answered": lease is not None and site.store.value("SELECT label FROM sheets WHERE lease = ?", [lease.id]),
-        "before": _before(site, queue, lease),
+        "answered": found is not None and site.store.value("SELECT label FROM sheets WHERE lease = ?", [found.id]),
+        "before": _before(site, queue, found),
         "guest": guest_of(request),
         "guests": links_to(site.store, f"{links.LABEL}/{queue.id}"),
-        "read_only": site.read_only,
     }
 
 
@@ -150,35 +135,33 @@ def _before(site: Site, queue: QueueRow, lease: LeaseRow | None) -> str | None:
     return found
 
 
-@post("/api/queues/{queue}/next", NextForm)
-async def give_next(site: Site, form: NextForm, queue_id: str, request: Request) -> Done:
+@post("/api/queues/{queue}/next")
+def give_next(site: Site, queue_id: str, request: Request, who: Name) -> Done:
     """Give an annotator the next conversation of a queue."""
-    require_name(request, form.who, queue_id)
-    queue = await run_in_threadpool(queue_of, site.store, queue_id)
-    return await _next(site, queue, form.who)
+    require_name(request, who, queue_id)
+    return _next(site, queue_of(site.store, queue_id), who)
 
 
-async def _next(site: Site, queue: QueueRow, who: str) -> Done:
-    async with site.turn:
-        lens = await run_in_threadpool(lambda: lens_for(site, site.run(queue.run)))
-        lease, passed = await run_in_threadpool(next_lease, site.store, queue, lens, who)
+def _next(site: Site, queue: QueueRow, who: str) -> Done:
+    with site.turn:
+        lease, passed = next_lease(site.store, queue, lens_for(site, site.run(queue.run)), who)
         rows: list[Row] = [*adopted(site.store, queue, passed)]
         if lease and not site.store.value("SELECT id FROM leases WHERE id = ?", [lease.id]):
             rows.append(lease)
         if rows:
-            await site.store.write(rows)
+            site.store.keep(rows)
     address = links.address(f"{links.LABEL}/{queue.id}", lease=lease.id if lease else None)
     return address, {"lease": lease and lease.id, "conversation": lease and lease.conversation}
 
 
-@post("/api/labels", LabelForm)
-async def keep(site: Site, form: LabelForm, request: Request) -> Done | Response:
+@post("/api/labels")
+def keep(site: Site, form: LabelForm, request: Request) -> Done | Response:
     """Keep an answer; it is on the disk before this answers."""
-    async with site.turn:
-        lease = await run_in_threadpool(lease_of, site.store, form.lease)
+    with site.turn:
+        lease = lease_of(site.store, form.lease)
         require_name(request, form.who, lease.queue)
         require_open(lease, form.who)
-        queue = await run_in_threadpool(queue_of, site.store, lease.queue)
+        queue = queue_of(site.store, lease.queue)
         given = site.store.rows(BEFORE, [lease.id])
         before = {row["question"]: row["id"] for row in given}
         drawn = RANDOM if RANDOM in {row["drawn"] for row in given} else lease.drawn
@@ -196,33 +179,31 @@ async def keep(site: Site, form: LabelForm, request: Request) -> Done | Response
             again = before.get(question, "")
             took = form.shown_ms or None, since(lease.time)
             rows += [label, SheetRow(label.id, lease.id, queue.id, skip, form.comment, again, *took)]
-        await site.store.write(rows)
+        site.store.keep(rows)
     if request.headers.get("content-type", "").startswith("application/json"):
         return JSONResponse({"ok": True, "label": label.id, "replaces": before.get(QUESTION)})
-    return await _next(site, queue, form.who)
+    return _next(site, queue, form.who)
 
 
-@post("/api/labels/{id}/undo", NextForm)
-async def undo(site: Site, form: NextForm, id_: str, request: Request) -> Done:
+@post("/api/labels/{id}/undo")
+def undo(site: Site, id_: str, request: Request, who: Name) -> Done:
     """Take a sheet's answers back; its conversation comes again while its lease lasts."""
-    async with site.turn:
-        found = await run_in_threadpool(site.store.value, "SELECT lease FROM sheets WHERE label = ?", [id_])
+    with site.turn:
+        found = site.store.value("SELECT lease FROM sheets WHERE label = ?", [id_])
         if not found:
             raise NotThere("no queue gave such a label", remedy="take back one that a queue's sheet kept")
-        lease = await run_in_threadpool(lease_of, site.store, found)
-        require_name(request, form.who, lease.queue)
-        require_open(lease, form.who)
-        run = (await run_in_threadpool(queue_of, site.store, lease.queue)).run
+        lease = lease_of(site.store, found)
+        require_name(request, who, lease.queue)
+        require_open(lease, who)
+        run = queue_of(site.store, lease.queue).run
         kept = {row["question"]: row["id"] for row in site.store.rows(BEFORE, [lease.id])}
         if id_ not in kept.values():
             raise Clash("this answer was changed since", remedy="take the newer one back")
         rows: list[Row] = []
         for question, before in kept.items():
-            label = LabelRow(
-                form.who, lease.text_hash, lease.conversation, run, question, packed(None), drawn=lease.drawn
-            )
+            label = LabelRow(who, lease.text_hash, lease.conversation, run, question, packed(None), drawn=lease.drawn)
             rows += [label, SheetRow(label.id, lease.id, lease.queue, UNDONE, replaces=before)]
-        await site.store.write(rows)
+        site.store.keep(rows)
     return links.address(f"{links.LABEL}/{lease.queue}", lease=lease.id), {"lease": lease.id}
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
 import numpy as np
-from pydantic import Field
 from starlette.responses import Response
 
 from pollex.graphs.context import Progress
@@ -27,7 +26,7 @@ from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import frame, links
 from pollex.web.faults import NothingYet, NotThere
-from pollex.web.forms import Form
+from pollex.web.forms import Name, Place, Short, Words
 from pollex.web.listing import run_that_asked
 from pollex.web.pages.runs import costs_of
 from pollex.web.pages.sets import rubric_of
@@ -39,29 +38,6 @@ if TYPE_CHECKING:
     from pollex.services.plan import CallPlan
 
 ON_A_PAGE = 20
-
-
-class RemedyForm(Form):
-    """What a remedy's page shows, and from which pair on."""
-
-    tab: Literal["pairs", "refused", "registered", "people"] = "pairs"
-    only: Literal["", "fell", "gained", "differ", "telling"] = ""
-    at: int = Field(0, ge=0)
-
-
-class WhoForm(Form):
-    """Who compares; the page asks for a name first."""
-
-    who: str = Field(default="", max_length=80)
-
-
-class PairForm(Form):
-    """Which reply helps more: the left or the right one, neither, or none that this person can tell."""
-
-    key: str
-    who: str = Field(min_length=1, max_length=80)
-    choice: Literal["1", "2", "0", "S"]
-    comment: str = Field(default="", max_length=2000)
 
 
 @page(links.REMEDIES, "remedy_list.html", here="Runs")
@@ -120,49 +96,57 @@ def pairs_in(site: Site, run: Run) -> ProvenPairs:
     return ProvenPairs([*known], *columns)
 
 
-@page(f"{links.REMEDIES}/{{run}}", "remedy.html", RemedyForm, here="Runs")
-def remedy(site: Site, run: Run, form: RemedyForm, as_json: bool) -> Data:
+@page(f"{links.REMEDIES}/{{run}}", "remedy.html", here="Runs")
+def remedy(
+    site: Site,
+    run: Run,
+    as_json: bool,
+    tab: Literal["pairs", "refused", "registered", "people"] = "pairs",
+    only: Literal["", "fell", "gained", "differ", "telling"] = "",
+    at: Place = 0,
+) -> Data:
     """Show what a change does, and under tabs pairs of replies, what was refused, what was registered, and people."""
     kept = site.once("remedied", run, lambda: step(site.store, run.id, COMMAND))
     if not kept:
         raise NotThere(f"{run.id} proved nothing, or not yet", remedy=f"{links.REMEDIES} has what there is")
     pairs = site.once("pairs", run, lambda: pairs_in(site, run))
-    rows = pairs.rows(form.only)
-    names = [pairs.names[n] for n in rows[form.at : form.at + ON_A_PAGE]]
+    rows = pairs.rows(only)
+    names = [pairs.names[n] for n in rows[at : at + ON_A_PAGE]]
     read = [pair for name in names for pair in facts_of(site.store, run.id, COMPARED, name)[name].values()]
     shown = [pair | {"new_first": crc32(packed(pair).encode()) % 2} for pair in read]  # arms stay hidden
-    told = {"form": form, "n": len(rows), "of": len(pairs.names), "shown": shown}
+    told = {"n": len(rows), "of": len(pairs.names), "shown": shown}
     if as_json:
         return told | {"remedy": kept}
     sql = "SELECT min(started) FROM spans WHERE run = ? AND name = 'prove'"
     told |= {"frozen": step(site.store, run.id, "registered"), "began": site.store.value(sql, [run.id])}
     said = Counter(who for by in chosen_of(site.store, run.id).values() for who in by)
-    about = {"run": run, "tab": form.tab, "remedy": sections(kept, ()), "size": ON_A_PAGE}
+    about = {"tab": tab, "remedy": sections(kept, ()), "size": ON_A_PAGE}
     return told | about | {"said": said, "asked": len(_sheet(site, run))}
 
 
-@page(f"{links.REMEDIES}/{{run}}/compare", "remedy_pairs.html", WhoForm, here="Label")
-def pairs(site: Site, run: Run, form: WhoForm) -> Data:
+@page(f"{links.REMEDIES}/{{run}}/compare", "remedy_pairs.html", here="Label")
+def pairs(site: Site, run: Run, who: Short = "") -> Data:
     """Show a person the next pair of replies that they haven't compared: no prompt, arm, rubric or judge."""
     sheet, said = _sheet(site, run), chosen_of(site.store, run.id)
     left = [
         one for one in sheet.values()
-        if form.who not in (by := said.get(one["key"], {})) and len(by) < people_for(one["key"])
+        if who not in (by := said.get(one["key"], {})) and len(by) < people_for(one["key"])
     ]  # fmt: skip
-    about = {"run": run, "who": form.who, "left": len(left), "of": len(sheet), "read_only": site.read_only}
-    return about | {"pair": left[0] if left and form.who else None}
+    return {"who": who, "left": len(left), "of": len(sheet), "pair": left[0] if left and who else None}
 
 
-@post("/api/remedies/{run}", PairForm)
-async def compare(site: Site, run: Run, form: PairForm) -> Done:
+@post("/api/remedies/{run}")
+def compare(
+    site: Site, run: Run, key: str, who: Name, choice: Literal["1", "2", "0", "S"], comment: Words = ""
+) -> Done:
     """Keep what a person chose; a comment stands beside it."""
-    pair = _sheet(site, run).get(form.key)
+    pair = _sheet(site, run).get(key)
     if pair is None:
         raise NotThere("there is no such pair", remedy="load the page again")
-    about = {"annotator": form.who, "text_hash": form.key, "conversation": pair["conversation"], "run": run.id}
-    label = LabelRow(**about, question=f"{COMPARED} {run.id}", value=packed(form.choice), drawn="random")
-    await site.store.write([label, SheetRow(label.id, comment=form.comment)])
-    return links.address(f"{links.REMEDIES}/{run.id}/compare", who=form.who), {"label": label.id}
+    about = {"annotator": who, "text_hash": key, "conversation": pair["conversation"], "run": run.id}
+    label = LabelRow(**about, question=f"{COMPARED} {run.id}", value=packed(choice), drawn="random")
+    site.store.keep([label, SheetRow(label.id, comment=comment)])
+    return links.address(f"{links.REMEDIES}/{run.id}/compare", who=who), {"label": label.id}
 
 
 CHANGE, MOST, PATIENCE = f"{links.SETS}/{{set}}/change/{{rubric}}", 5_000, 0.3
@@ -178,7 +162,7 @@ def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
     words = ["remedy", "run", *([logs] if isinstance(logs, str) else logs), "--rubrics"]
     words += [named.name if named.name in site.files else "rubrics.json", "--prompt", "system.md", "--target"]
     command = shlex.join(["pollex", *map(str, words), rubric.id, "--profiles", "profiles.toml"])
-    return {"named": named, "rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command}
+    return {"rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command}
 
 
 @page(f"{CHANGE}/live")

@@ -7,8 +7,6 @@ import secrets
 from dataclasses import replace
 from typing import Any
 
-from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from pollex.errors import PollexError
@@ -23,7 +21,7 @@ from pollex.store.runs import Run
 from pollex.store.tables import now, packed, unpacked
 from pollex.web import frame, links
 from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Form
+from pollex.web.forms import Words
 from pollex.web.pages.conversation import looked_up
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
@@ -32,49 +30,26 @@ OWN = ""
 """Name of the judge that the set has."""
 
 
-class ReplayForm(Form):
-    """The form of a repeated question's page."""
-
-    run: str
-    id: str
-    rubric: str = ""
-    replay: str = ""
-
-
-class AskForm(Form):
-    """The form to repeat a question: a reworded rubric, or another judge for all."""
-
-    run: str
-    id: str
-    rubric: str = ""
-    text: str = Field("", max_length=2000)
-    judge: str = OWN
-
-
-@page(links.REPLAY, "replay.html", ReplayForm, here="Conversations")
-def replay(site: Site, form: ReplayForm) -> Data:
+@page(links.REPLAY, "replay.html", here="Conversations")
+def replay(site: Site, run: Run, id_: str, rubric: str = "", replay: str = "") -> Data:
     """Show what can be asked again, and what came of it."""
-    run = site.run(form.run)
-    trace, _, named, _ = looked_up(site, run, form.id)
+    trace, _, named, _ = looked_up(site, run, id_)
     if named is None:
         raise NotThere("the rubric set of this run isn't here", remedy="name its file at the start", option="rubrics")
     found = named.rubric_set
-    rubric = next((one for one in found.rubrics if one.id == form.rubric), found.rubrics[0])
-    task = site.working.get(form.replay)
+    chosen = next((one for one in found.rubrics if one.id == rubric), found.rubrics[0])
+    task = site.working.get(replay)
     return {
-        "run": run,
-        "form": form,
         "own": found,
-        "rubric": rubric,
+        "rubric": chosen,
         "profiles": site.profiles,
         "plan": {name: _price(found, trace.conversation, options) for name, options in site.profiles.items()},
         "at_work": task is not None and not task.done(),
         "over": False,
-        "words": site.typed.get(form.replay) or rubric.text,
+        "words": site.typed.get(replay) or chosen.text,
         "fault": task.result() if task is not None and task.done() else "",
-        "shown": _shown(site, found, form.replay),
-        "earlier": _earlier(site, run, form.id),
-        "read_only": site.read_only,
+        "shown": _shown(site, found, replay),
+        "earlier": _earlier(site, run, id_),
     }
 
 
@@ -116,36 +91,35 @@ def _row(rubric: ChosenRubric | None, text: str, before: Any, after: Any) -> dic
     }
 
 
-@post("/api/replays", AskForm)
-async def ask(site: Site, form: AskForm) -> Done:
+@post("/api/replays")
+def ask(site: Site, run: Run, id_: str, rubric: str = "", text: Words = "", judge: str = OWN) -> Done:
     """Begin to ask again; the page tells when the answer has come."""
-    run = site.run(form.run)
-    _, _, named, _ = await run_in_threadpool(looked_up, site, run, form.id)
+    _, _, named, _ = looked_up(site, run, id_)
     if named is None:
         raise NotThere("the rubric set of this run isn't here", remedy="name its file at the start", option="rubrics")
-    if form.judge and form.judge not in site.profiles:
-        raise Fault(f"there is no judge {form.judge[:80]!r}", remedy="take one of those that the page names")
-    rubrics = [_worded(one, form) for one in named.rubric_set.rubrics]
-    if not form.judge and rubrics == [*named.rubric_set.rubrics]:
+    if judge and judge not in site.profiles:
+        raise Fault(f"there is no judge {judge[:80]!r}", remedy="take one of those that the page names")
+    rubrics = [_worded(one, rubric, text) for one in named.rubric_set.rubrics]
+    if not judge and rubrics == [*named.rubric_set.rubrics]:
         raise Fault("nothing is changed", remedy="change the words, or choose another judge")
-    id_ = secrets.token_hex(6)
-    site.typed[id_] = form.text
-    asking = _work(site, id_, run.id, form.id, named.rubric_set, rubrics, form.judge)
-    site.working[id_] = asyncio.create_task(asking)
-    address = links.address(links.REPLAY, run=run.id, id=form.id, rubric=form.rubric, replay=id_)
-    return address, {"replay": id_}
+    replay = secrets.token_hex(6)
+    site.typed[replay] = text
+    asking = (site, replay, run.id, id_, named.rubric_set, rubrics, judge)
+    site.working[replay] = site.at_work.submit(_work, *asking)
+    address = links.address(links.REPLAY, run=run.id, id=id_, rubric=rubric, replay=replay)
+    return address, {"replay": replay}
 
 
-def _worded(rubric: ChosenRubric, form: AskForm) -> ChosenRubric:
-    words = " ".join(form.text.split())
-    if not words or rubric.id != form.rubric or words == rubric.text:
+def _worded(rubric: ChosenRubric, reworded: str, text: str) -> ChosenRubric:
+    words = " ".join(text.split())
+    if not words or rubric.id != reworded or words == rubric.text:
         return rubric
     return judged_anew(
         rubric.model_copy(update={"text": words})
     )  # what the old words were judged by tells nothing here
 
 
-async def _work(
+def _work(
     site: Site,
     id_: str,
     run: str,
@@ -154,24 +128,23 @@ async def _work(
     rubrics: list[ChosenRubric],
     judge: str,
 ) -> str:
-    """Ask in a thread: embedding takes the processor; return what went wrong, or nothing."""
+    """Ask; return what went wrong, or nothing."""
     model = site.profiles.get(judge)
-    asking = ask_again(site.store, run, conversation, found, rubrics, model)
     try:
-        came = await asyncio.to_thread(asyncio.run, asking)
+        came = asyncio.run(ask_again(site.store, run, conversation, found, rubrics, model))
     except PollexError as error:
         error.where = judge or error.where  # people know the profile, and not its address
         error.remedy = error.remedy.replace("then resume", "then ask again")
         return str(error)
     if model is not None:  # a probe is paid, too
         site.profiles[judge] = replace(model, able=came.able)
-    await site.store.write([ReplayRow(id_, now(), run, conversation, packed(came.as_json()))])
+    site.store.keep([ReplayRow(id_, now(), run, conversation, packed(came.as_json()))])
     return ""
 
 
-@page(f"{links.REPLAY}/live", form=ReplayForm)
-def live(site: Site, form: ReplayForm) -> Response:
+@page(f"{links.REPLAY}/live")
+def live(site: Site, run: str, id_: str, replay: str = "", rubric: str = "") -> Response:  # noqa: ARG001 - the page's
     """Tell whether an answer has come."""
-    task = site.working.get(form.replay)
+    task = site.working.get(replay)
     over = task is None or task.done()
     return frame.page("replay_live.html", headers={"X-Pollex-Ended": "1" if over else ""}, over=over)

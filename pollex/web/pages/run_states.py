@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ConfigDict
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from pollex.errors import BadRubrics, PollexError
@@ -55,12 +54,6 @@ class NodeChange:
 
 def _counted(name: str, value: Any) -> str:
     return f"{name} {len(value)}" if isinstance(value, list | dict) else name
-
-
-class NodeForm(Form):
-    """The node whose state is asked for."""
-
-    node: str
 
 
 class PoolForm(Form):
@@ -133,25 +126,24 @@ def pool_waiting(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any
     return asyncio.run(waiting_pool(site.store, run))
 
 
-@page("/api/runs/{run}/state", form=NodeForm)
-def state(site: Site, form: NodeForm, run: Run) -> Response:
+@page("/api/runs/{run}/state")
+def state(site: Site, run: Run, node: str) -> Response:
     """Return the state after a node as JSON."""
     for change in changes_of(site, run):
-        if change.node == form.node:
+        if change.node == node:
             return JSONResponse(dict(change.state))
-    raise NotThere(f"the run has no state after {form.node}", remedy="its page names those it has")
+    raise NotThere(f"the run has no state after {node}", remedy="its page names those it has")
 
 
-@post("/api/runs/{run}/pool", PoolForm)
-async def edit_pool(site: Site, form: PoolForm, run_id: str) -> Done:
+@post("/api/runs/{run}/pool")
+def edit_pool(site: Site, form: PoolForm, run: Run) -> Done:
     """Take an edited pool, and carry on the run that waits with it, or a fork."""
-    run = await run_in_threadpool(site.run, run_id)
     try:
-        named = await run_in_threadpool(asyncio.run, _edited(site, run, form))
+        named = asyncio.run(_edited(site, run, form))
     except BadRubrics as wrong:
         place = f"{wrong.where}: " if wrong.where else ""
         raise Fault(f"the pool is not taken: {place}{wrong.what}", remedy=wrong.remedy) from wrong
-    child = go_on(site, await run_in_threadpool(site.run, named))
+    child = go_on(site, site.run(named))
     return links.run(named), {"run": named, "child": child and child.id}
 
 

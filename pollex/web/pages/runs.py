@@ -19,7 +19,7 @@ from pollex.store.tables import unpacked
 from pollex.web import frame, links
 from pollex.web.drawings import distribution
 from pollex.web.faults import NotThere
-from pollex.web.forms import Form
+from pollex.web.forms import Form, Place, Window
 from pollex.web.graph_drawing import drawing, strip
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import SCORING
@@ -36,11 +36,7 @@ GRAPHS = {"evaluate": "score", "label": "score"}
 """Command to the graph that it runs, where the names differ."""
 
 
-class RunsForm(Form):
-    """The form of the list of runs."""
-
-    command: str | None = None
-    status: str | None = None
+By = Literal["sent", "stage", "item", "ms", "outcome", "attempt", "in", "out", "cached", "cost"]
 
 
 class TimesForm(Form):
@@ -54,34 +50,16 @@ class TimesForm(Form):
         return times_of(spans, *(None if value is None else 1000 * value for value in (self.start, self.end)))
 
 
-class CallsForm(Form):
-    """A window of a run's calls."""
-
-    sort: Literal["sent", "stage", "item", "ms", "outcome", "attempt", "in", "out", "cached", "cost"] = "sent"
-    down: bool = False
-    at: int = Field(0, ge=0)
-    n: int = Field(100, ge=1, le=500)
-
-
-class CallForm(Form):
-    """The form of a call's page."""
-
-    key: str
-
-
-@page(links.RUNS, "runs.html", RunsForm, here="Runs")
-def runs(site: Site, form: RunsForm, as_json: bool) -> Data:
+@page(links.RUNS, "runs.html", here="Runs")
+def runs(site: Site, as_json: bool, command: str | None = None, status: str | None = None) -> Data:
     """List all runs; those that go on first, as cards."""
     every = [(run, site.status(run)) for run in site.runs()]
-    shown = [
-        (run, status) for run, status in every if form.command in (None, run.command) and form.status in (None, status)
-    ]
+    shown = [(run, now) for run, now in every if command in (None, run.command) and status in (None, now)]
     if as_json:
         return {"runs": [run.model_dump(mode="json") | {"status": status} for run, status in shown]}
     return {
         "runs": shown,
         "total": len(every),
-        "form": form,
         "scoring": SCORING,
         "commands": sorted({run.command for run, _ in every}),
         "statuses": sorted({status for _, status in every}),
@@ -168,7 +146,7 @@ SURE, LATELY, APART = 10.0, 30.0, 0.5
 """Seconds that have to be seen before anything is said of a pace, those that it is of, and between two looks."""
 
 
-@page(f"{links.RUNS}/{{run}}", "run.html", TimesForm, here="Runs")
+@page(f"{links.RUNS}/{{run}}", "run.html", here="Runs")
 def run_page(site: Site, form: TimesForm, run: Run, as_json: bool) -> Data:
     """Show a run: what it was started with, its graph, its times."""
     status = site.status(run)
@@ -178,7 +156,6 @@ def run_page(site: Site, form: TimesForm, run: Run, as_json: bool) -> Data:
     spans = spans_kept(site, run)
     times, grades, states = form.times(spans), grades_of(site, run), changes_of(site, run)
     return {
-        "run": run,
         "status": status,
         "times": times,
         "whole": form.start is None and form.end is None,
@@ -190,7 +167,6 @@ def run_page(site: Site, form: TimesForm, run: Run, as_json: bool) -> Data:
         "pool": pool_waiting(site, run, status),
         "child": site.children.last_of(links.run(run.id)),
         "new": NEW,
-        "read_only": site.read_only,
         "strip": strip,
         "bins": BINS,
         "errors": site.once("errors", run, lambda: errors_of(site.store, run))
@@ -238,7 +214,7 @@ def graph_live(site: Site, run: Run, request: Request) -> Response:
     return _drawn(site, run, request, TimesForm(), "graph_live.html")
 
 
-@page(f"{links.RUNS}/{{run}}/times", form=TimesForm)
+@page(f"{links.RUNS}/{{run}}/times")
 def times_live(site: Site, form: TimesForm, run: Run, request: Request) -> Response:
     """Return the strips of a run that goes on."""
     return _drawn(site, run, request, form, "times_live.html")
@@ -268,31 +244,29 @@ def live(site: Site, run: Run, request: Request, as_json: bool) -> Response:
     return frame.page("live.html", headers=headers, run=run, status=status, pulse=pulse, folder=site.store.folder)
 
 
-@page(f"{links.RUNS}/{{run}}/calls", "calls.html", CallsForm, here="Runs")
-def calls(site: Site, form: CallsForm, run: Run, as_json: bool) -> Data:
+@page(f"{links.RUNS}/{{run}}/calls", "calls.html", here="Runs", api=f"/api{links.RUNS}/{{run}}/calls")
+def calls(site: Site, run: Run, sort: By = "sent", down: bool = False, at: Place = 0, n: Window = 100) -> Data:
     """List a run's calls."""
     total = site.store.value("SELECT count(*) FROM calls WHERE run = ?", [run.id])
-    found = calls_of(site.store, run, form.sort, down=form.down, at=form.at, n=form.n)
-    told = {"total": total, "calls": found}
-    return told if as_json else told | {"run": run, "form": form}
+    found = calls_of(site.store, run, sort, down=down, at=at, n=n)
+    return {"total": total, "calls": found}
 
 
-@page(f"{links.RUNS}/{{run}}/call", "call.html", CallForm, here="Runs")
-def call(site: Site, form: CallForm, run: Run, as_json: bool) -> Data:
+@page(f"{links.RUNS}/{{run}}/call", "call.html", here="Runs")
+def call(site: Site, run: Run, as_json: bool, key: str) -> Data:
     """Show a call: the prompt message by message, every reply, and what asked it."""
     rows = site.store.rows(
         "SELECT *, (julianday(ended) - julianday(sent)) * 86400000.0 AS ms FROM calls WHERE key = ? ORDER BY attempt",
-        [form.key],
+        [key],
     )
     if not rows:
         raise NotThere("the store has no such call", remedy="the list of the run's calls has those there are")
-    replies, messages = [read_call(row, price_of(site.store, run)) for row in rows], request_of(site.store, form.key)
-    settings = settings_of(site.store, form.key)
+    replies, messages = [read_call(row, price_of(site.store, run)) for row in rows], request_of(site.store, key)
+    settings = settings_of(site.store, key)
     if as_json:
         return {"messages": messages, "settings": settings, "attempts": replies}
     return {
-        "run": run,
-        "key": form.key,
+        "key": key,
         "replies": replies,
         "asked": asked_by(site.store, run, replies[0]),
         "draw": distribution,

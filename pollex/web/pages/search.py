@@ -22,13 +22,13 @@ from pollex.web.site import Site
 from pollex.web.views import page
 
 
-@page("/api/conversations/search", form=ListForm)
-async def search(site: Site, form: ListForm, request: Request) -> Response:
+@page("/api/conversations/search")
+def search(site: Site, form: ListForm, request: Request) -> Response:
     """Send the first `n` hits a line each, and a line of progress a piece, until all is read or nobody listens."""
     if not form.q:
         raise Fault("there are no words to look for", remedy="give q=WORDS")
-    run = await run_in_threadpool(scoring_run, site, form.run)
-    lens = await run_in_threadpool(lambda: labeled(site, lens_for(site, run), form.source))
+    run = scoring_run(site, form.run)
+    lens = labeled(site, lens_for(site, run), form.source)
     return StreamingResponse(_lines(request, site, run, lens, form), media_type=links.NDJSON)
 
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from pollex.errors import BadCalibrator, WrongUse
@@ -26,36 +24,12 @@ from pollex.store.runs import Run
 from pollex.web import drawings, links
 from pollex.web.by_class import answers_by_class
 from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Form
+from pollex.web.forms import Name, Short, Words
 from pollex.web.listing import run_that_asked
 from pollex.web.site import NamedSet, Site
 from pollex.web.views import Data, Done, page, post, sent
 
 KINDS: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
-
-
-class RubricForm(Form):
-    """The form of a rubric's page."""
-
-    id: str
-
-
-class StateForm(Form):
-    """What a person says of a rubric."""
-
-    set: str
-    id: str
-    state: Said
-    release: str = Field("", max_length=80)
-    note: str = Field("", max_length=2000)
-    who: str = Field(min_length=1, max_length=80)
-
-
-class DiffForm(Form):
-    """The form of a comparison of two sets."""
-
-    a: str
-    b: str
 
 
 @dataclass(frozen=True)
@@ -99,9 +73,7 @@ def one_set(site: Site, named: NamedSet, as_json: bool) -> Data:
     return {
         "answered": answers_by_class(site, named, run) if run else None,
         "draw": drawings.by_class,
-        "read_only": site.read_only,
         "drafts": drafts_of(site, named.id),
-        "named": named,
         "kinds": kinds,
         "others": others,
         "in_store": in_store,
@@ -128,11 +100,11 @@ def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> Support:
     return Support(rubric, len({reason.conversation_id for reason in reasons}), tuple(quotes))
 
 
-@page(f"{links.SETS}/{{set}}/rubric", "rubric.html", RubricForm, here="Rubric sets")
-def one_rubric(site: Site, form: RubricForm, named: NamedSet, as_json: bool) -> Data:
+@page(f"{links.SETS}/{{set}}/rubric", "rubric.html", here="Rubric sets")
+def one_rubric(site: Site, named: NamedSet, as_json: bool, id_: str) -> Data:
     """Show where a rubric came from: reasons, quotes, turns, and what was merged into it."""
     found = named.rubric_set
-    rubric = rubric_of(found, form.id)
+    rubric = rubric_of(found, id_)
     told = {
         "rubric": rubric,
         "reasons": [reason for reason in found.reasons if reason.id in rubric.reason_ids],
@@ -142,7 +114,7 @@ def one_rubric(site: Site, form: RubricForm, named: NamedSet, as_json: bool) -> 
     if as_json:
         return told
     in_store = named.run in {run.id for run in site.runs()}
-    about: Data = {"named": named, "run": named.run if in_store else "", "read_only": site.read_only, "trend": trend}
+    about: Data = {"run": named.run if in_store else "", "trend": trend}
     return told | about | {"words": [(word, WORDS[word]) for word in get_args(Said)]}
 
 
@@ -160,16 +132,15 @@ def lives_in(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
 CHANGED = ("count(finished) FROM runs", "max(rowid) FROM facts")
 
 
-@post("/api/states", StateForm)
-async def state(site: Site, form: StateForm) -> Done:
+@post("/api/states")
+def state(site: Site, named: NamedSet, id_: str, state: Said, who: Name, release: Short = "", note: Words = "") -> Done:
     """Keep what a person says of a rubric."""
-    named = await run_in_threadpool(site.set, form.set)
-    rubric = rubric_of(named.rubric_set, form.id)
+    rubric = rubric_of(named.rubric_set, id_)
     try:
-        said = said_of(rubric.model_dump(), form.state, form.release, form.note, form.who)
+        said = said_of(rubric.model_dump(), state, release, note, who)
     except WrongUse as error:
         raise Fault(error.what, remedy="name the release of what is mended, and of nothing else") from None
-    await site.store.write([row_of(said)])
+    site.store.keep([row_of(said)])
     return links.rubric(named.id, rubric.id), {"state": str(said)}
 
 
@@ -200,9 +171,8 @@ def _packed(found: RubricSet) -> bytes:
         return whole.getvalue()
 
 
-@page(links.SET_DIFF, "set_diff.html", DiffForm, here="Rubric sets")
-def diff(site: Site, form: DiffForm, as_json: bool) -> Data:
+@page(links.SET_DIFF, "set_diff.html", here="Rubric sets")
+def diff(as_json: bool, a: NamedSet, b: NamedSet) -> Data:
     """Show what two sets differ in: words, order, figures."""
-    a, b = site.set(form.a), site.set(form.b)
     found = diff_sets(a.rubric_set, b.rubric_set)
-    return found.as_json() if as_json else {"a": a, "b": b, "changes": found.changes}
+    return found.as_json() if as_json else {"changes": found.changes}

@@ -13,7 +13,6 @@ from pollex.store.labels import opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.web import links
-from pollex.web.forms import Form
 from pollex.web.listing import lens_for, scoring_run
 from pollex.web.queues import QUESTION
 from pollex.web.site import Site
@@ -26,37 +25,27 @@ MOST = 5_000
 """Conversations that a page can wait for."""
 
 
-class ShareForm(Form):
-    """The run, and the field that cuts it."""
-
-    run: str = ""
-    by: str = ""
-
-
-@page(links.SHARE, "share.html", ShareForm, here="Label")
-def share(site: Site, form: ShareForm) -> Data:
+@page(links.SHARE, "share.html", here="Label")
+def share(site: Site, run: str = "", by: str = "") -> Data:
     """Show the share of all conversations, with intervals."""
     from pollex.reports.share import forest  # SciPy comes with both, and takes half a second
     from pollex.services.share import lines_of
 
-    run, found, why_not = scoring_run(site, form.run), None, ""
+    named, found, why_not = scoring_run(site, run), None, ""
     try:
         labels = site.store.value("SELECT max(rowid) FROM labels")
-        found = site.kept(
-            ("share", run.id, form.by, f"{run.finished} {labels}"), lambda: _estimated(site, run, form.by)
-        )
+        found = site.kept(("share", named.id, by, f"{named.finished} {labels}"), lambda: _estimated(site, named, by))
     except PollexError as error:
         why_not = str(error)
     shown, groups = lines_of(found) if found else ([], [])
     return {
-        "run": run,
-        "form": form,
+        "run": named,
         "found": found,
         "why_not": why_not,
         "lines": shown,
         "drawing": forest("Share of good conversations", shown),
         "groups": groups,
-        "groups_drawing": forest(f"Share of good conversations by {form.by}", groups) if groups else "",
+        "groups_drawing": forest(f"Share of good conversations by {by}", groups) if groups else "",
     }
 
 

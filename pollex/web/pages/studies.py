@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -17,7 +16,6 @@ from pollex.measures.grades import mean_grade
 from pollex.measures.intervals import Figure
 from pollex.web import frame, links
 from pollex.web.faults import NotThere
-from pollex.web.forms import Form
 from pollex.web.guests import invited, links_to, take_back
 from pollex.web.queues import queue_of
 from pollex.web.site import Site
@@ -25,29 +23,10 @@ from pollex.web.studies import Study, studies_of, study_of
 from pollex.web.talking import Side, Talk, talks_of
 from pollex.web.views import Data, Done, page, post, sent, table_lines
 
+Room = Literal["label", "talk"]
+Number = Annotated[int, Field(ge=0, le=500)]
+Names = Annotated[str, Field(max_length=8000)]
 ROOMS = {"label": links.LABEL, "talk": links.TALK}
-
-
-class GuestsForm(Form):
-    """New guests of a queue or study: their names, one a line, or how many."""
-
-    room: Literal["label", "talk"]
-    place: str
-    names: str = Field("", max_length=8000)
-    count: int = Field(0, ge=0, le=500)
-
-
-class PlaceForm(Form):
-    """A queue or study."""
-
-    room: Literal["label", "talk"]
-    place: str
-
-
-class ExportForm(Form):
-    """What to take along of a study."""
-
-    what: Literal["conversations", "judgments"] = "conversations"
 
 
 @dataclass(frozen=True)
@@ -109,26 +88,26 @@ def _mean(answers: Sequence[tuple[float | None, str] | None]) -> Figure:
     return mean_grade(values, np.random.default_rng(0))
 
 
-@post("/api/guests", GuestsForm)
-async def invite(site: Site, form: GuestsForm, request: Request) -> Response:
+@post("/api/guests")
+def invite(site: Site, request: Request, room: Room, place: str, names: Names = "", count: Number = 0) -> Response:
     """Make links for new guests; they are shown once."""
-    place = await run_in_threadpool(_page_of, site, form.room, form.place)
-    before = len(await run_in_threadpool(links_to, site.store, place))
-    names = [name.strip()[:80] for name in form.names.splitlines() if name.strip()]
-    names += [f"P{before + len(names) + i + 1}" for i in range(form.count)]
-    made = invited(place, names)
-    await site.store.write([row for row, _ in made])
+    shown = _page_of(site, room, place)
+    before = len(links_to(site.store, shown))
+    every = [name.strip()[:80] for name in names.splitlines() if name.strip()]
+    every += [f"P{before + len(every) + i + 1}" for i in range(count)]
+    made = invited(shown, every)
+    site.store.keep([row for row, _ in made])
     told = [(row.name, links.address(links.ENTER, token=token)) for row, token in made]
     if request.headers.get("content-type", "").startswith("application/json"):
         return JSONResponse({"ok": True, "links": [{"name": name, "link": link} for name, link in told]})
     base = f"{request.url.scheme}://{request.url.netloc}"
-    return frame.page("invited.html", site=site.id, here="", page=place, told=told, base=base)
+    return frame.page("invited.html", site=site.id, here="", page=shown, told=told, base=base)
 
 
-@page("/api/guests", form=PlaceForm)
-def guests(site: Site, form: PlaceForm) -> Data:
+@page("/api/guests")
+def guests(site: Site, room: Room, place: str) -> Data:
     """List the guests of a queue or study."""
-    return {"guests": links_to(site.store, _page_of(site, form.room, form.place))}
+    return {"guests": links_to(site.store, _page_of(site, room, place))}
 
 
 def _page_of(site: Site, room: str, place: str) -> str:
@@ -140,21 +119,21 @@ def _page_of(site: Site, room: str, place: str) -> str:
 
 
 @post("/api/guests/{guest}/revocation")
-async def revoke(site: Site, guest_id: str) -> Done:
+def revoke(site: Site, guest_id: str) -> Done:
     """Take a guest's link back."""
-    shown = await run_in_threadpool(site.store.value, "SELECT page FROM annotators WHERE id = ?", [guest_id])
+    shown = site.store.value("SELECT page FROM annotators WHERE id = ?", [guest_id])
     if shown is None:
         raise NotThere("there is no such link", remedy="the page has those there are")
-    await take_back(site.store, guest_id)
+    take_back(site.store, guest_id)
     return shown or links.LABEL, {"guest": guest_id}
 
 
-@page("/api/studies/{study}/export", form=ExportForm)
-def export(site: Site, form: ExportForm, study_id: str) -> Response:
+@page("/api/studies/{study}/export")
+def export(site: Site, study_id: str, what: Literal["conversations", "judgments"] = "conversations") -> Response:
     """Send a study's conversations as a log, or what participants answered as a table for `calibrate`."""
     study = study_of(site.store, study_id)
     talks = talks_of(site.store, study.id)
-    if form.what == "judgments":
+    if what == "judgments":
         return sent("judgments.csv", "text/csv", table_lines(judgments_of(study, talks)))
     return sent("conversations.jsonl", links.NDJSON, conversations_of(talks))
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -17,7 +16,7 @@ from pollex.store.desk import TalkAnswerRow
 from pollex.store.tables import Row, now, packed
 from pollex.web import frame, links
 from pollex.web.faults import Clash, Forbidden
-from pollex.web.forms import Form
+from pollex.web.forms import Form, Place
 from pollex.web.guests import Guest, guest_of
 from pollex.web.pages.studies import show_study
 from pollex.web.questions import answers_on
@@ -30,26 +29,10 @@ PIECES_SECONDS = 0.1
 """Between two pieces of a reply that is being written."""
 
 
+Message = Annotated[str, Field(min_length=1, max_length=8000)]
+Typed = Annotated[float, Field(ge=0)]
+"""Milliseconds, where a script counted them."""
 PAGE, WRITE = f"{links.TALK}/{{study}}", "/api/talks/{study}"
-
-
-class TurnForm(Form):
-    """A message of the participant.
-
-    Attributes:
-        ms: How long it was typed, where a script counted it.
-        edits: How often something was taken back.
-    """
-
-    text: str = Field(min_length=1, max_length=8000)
-    ms: float = Field(0, ge=0)
-    edits: int = Field(0, ge=0)
-
-
-class EndForm(Form):
-    """The end of talking, or of the session."""
-
-    why: Literal["talked", "left"]
 
 
 class SheetForm(Form):
@@ -79,7 +62,6 @@ def talk(site: Site, study_id: str, request: Request) -> Data | Response:
         "due": found.sheet(study) if found else None,
         "speaking": site.speaking.get(found.id, {}) if found else {},
         "over": False,
-        "read_only": site.read_only,
     }
 
 
@@ -92,10 +74,10 @@ def live(site: Site, study_id: str, request: Request) -> Response:
 
 
 @page(f"{PAGE}/stream")
-async def stream(site: Site, study_id: str, request: Request) -> Response:
+def stream(site: Site, study_id: str, request: Request) -> Response:
     """Send what the systems say while they say it, a line a piece, and a last line when all have answered."""
     guest = _participant(request)
-    found = next(iter(await run_in_threadpool(talks_of, site.store, study_id, guest.id)), None)
+    found = next(iter(talks_of(site.store, study_id, guest.id)), None)
     return StreamingResponse(_pieces(site, found.id if found else ""), media_type=links.NDJSON)
 
 
@@ -119,58 +101,58 @@ async def _pieces(site: Site, talk_id: str) -> AsyncIterator[str]:
 
 
 @post(f"{WRITE}/begin")
-async def start(site: Site, study_id: str, request: Request) -> Done:
+def start(site: Site, study_id: str, request: Request) -> Done:
     """Begin the session: the participant has agreed."""
-    study, guest = await _visited(site, study_id, request)
-    async with site.turn:
-        found = await begin(site.store, study, guest.id)
+    study, guest = _visited(site, study_id, request)
+    with site.turn:
+        found = begin(site.store, study, guest.id)
     return guest.page, {"talk": found.id}
 
 
-@post(f"{WRITE}/turns", TurnForm)
-async def turn(site: Site, form: TurnForm, study_id: str, request: Request) -> Done:
+@post(f"{WRITE}/turns")
+def turn(site: Site, study_id: str, request: Request, text: Message, ms: Typed = 0, edits: Place = 0) -> Done:
     """Keep a message, and ask the systems; the page tells when they have answered."""
-    study, guest = await _visited(site, study_id, request)
-    async with site.turn:
-        found = await _session(site, study, guest, "talk")
+    study, guest = _visited(site, study_id, request)
+    with site.turn:
+        found = _session(site, study, guest, "talk")
         sides = found.open(study)
         if max(side.said for side in sides) >= study.turns[1]:
             raise Clash("that were all messages", remedy="answer the questions")
-        await site.store.write(message(found, sides, form.text, form.ms, form.edits))
+        site.store.keep(message(found, sides, text, ms, edits))
         _ask(site, study, talks_of(site.store, study.id, guest.id)[0])
     return guest.page, {"talk": found.id}
 
 
 @post(f"{WRITE}/again")
-async def again(site: Site, study_id: str, request: Request) -> Done:
+def again(site: Site, study_id: str, request: Request) -> Done:
     """Ask the systems again that gave no reply."""
-    study, guest = await _visited(site, study_id, request)
-    async with site.turn:
-        found = await _session(site, study, guest, "failed")
+    study, guest = _visited(site, study_id, request)
+    with site.turn:
+        found = _session(site, study, guest, "failed")
         _ask(site, study, found)
     return guest.page, {"talk": found.id}
 
 
-@post(f"{WRITE}/end", EndForm)
-async def end(site: Site, form: EndForm, study_id: str, request: Request) -> Done:
+@post(f"{WRITE}/end")
+def end(site: Site, study_id: str, request: Request, why: Literal["talked", "left"]) -> Done:
     """End talking with a system, or the whole session."""
-    study, guest = await _visited(site, study_id, request)
-    async with site.turn:
-        phases: tuple[Phase, ...] = ("talk",) if form.why == TALKED else ("talk", "failed", "sheet")
-        found = await _session(site, study, guest, *phases)
+    study, guest = _visited(site, study_id, request)
+    with site.turn:
+        phases: tuple[Phase, ...] = ("talk",) if why == TALKED else ("talk", "failed", "sheet")
+        found = _session(site, study, guest, *phases)
         sides = found.open(study) or [*found.sides]
-        if form.why == TALKED and min(side.said for side in sides) < study.turns[0]:
+        if why == TALKED and min(side.said for side in sides) < study.turns[0]:
             raise Clash(f"send at least {study.turns[0]} messages", remedy="go on talking, or stop")
-        await site.store.write(ended(found, sides, form.why))
+        site.store.keep(ended(found, sides, why))
     return guest.page, {"talk": found.id}
 
 
-@post(f"{WRITE}/sheet", SheetForm)
-async def keep(site: Site, form: SheetForm, study_id: str, request: Request) -> Done:
+@post(f"{WRITE}/sheet")
+def keep(site: Site, form: SheetForm, study_id: str, request: Request) -> Done:
     """Keep the answers about one system; they are on the disk before this answers."""
-    study, guest = await _visited(site, study_id, request)
-    async with site.turn:
-        found = await _session(site, study, guest, "sheet")
+    study, guest = _visited(site, study_id, request)
+    with site.turn:
+        found = _session(site, study, guest, "sheet")
         due = found.sheet(study)
         if due is None or due.position != form.position:
             raise Clash("these answers are about another system", remedy="load the page again")
@@ -179,7 +161,7 @@ async def keep(site: Site, form: SheetForm, study_id: str, request: Request) -> 
             TalkAnswerRow(found.id, due.position, question, packed(value), skip, moment)
             for question, value, skip in given
         ]
-        await site.store.write(rows)
+        site.store.keep(rows)
     return guest.page, {"talk": found.id}
 
 
@@ -190,13 +172,13 @@ def _participant(request: Request) -> Guest:
     return guest
 
 
-async def _visited(site: Site, study: str, request: Request) -> tuple[Study, Guest]:
-    return await run_in_threadpool(study_of, site.store, study), _participant(request)
+def _visited(site: Site, study: str, request: Request) -> tuple[Study, Guest]:
+    return study_of(site.store, study), _participant(request)
 
 
-async def _session(site: Site, study: Study, guest: Guest, *phases: Phase) -> Talk:
+def _session(site: Site, study: Study, guest: Guest, *phases: Phase) -> Talk:
     """Return a participant's session. Raises Clash where it is not in one of these phases."""
-    found = next(iter(await run_in_threadpool(talks_of, site.store, study.id, guest.id)), None)
+    found = next(iter(talks_of(site.store, study.id, guest.id)), None)
     if found is None or _phase(site, study, found) not in phases:
         raise Clash("your session is somewhere else by now", remedy="load the page again")
     return found
@@ -214,5 +196,5 @@ def _ask(site: Site, study: Study, found: Talk) -> None:
     said = None if study.whole else site.speaking.setdefault(found.id, {})
     if said:
         said.clear()
-    asking = replies(site.store, study, found, found.open(study), site.profiles, site.budgets, said)
-    site.working[found.id] = asyncio.create_task(asking)
+    asking = (site.store, study, found, found.open(study), site.profiles, site.budgets, said)
+    site.working[found.id] = site.at_work.submit(replies, *asking)

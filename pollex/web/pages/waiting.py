@@ -8,9 +8,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import Field
-from starlette.concurrency import run_in_threadpool
-
 from pollex.agents.votes import persons_question
 from pollex.graphs.judge.state import Tallied
 from pollex.reports.transcript import marked_turns
@@ -21,29 +18,10 @@ from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
-from pollex.web.forms import Form
+from pollex.web.forms import Name, Short, Words
 from pollex.web.opinions import disputed
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
-
-
-class CaseForm(Form):
-    """The form of a case: annotator, case, and the last one answered."""
-
-    who: str = Field("", max_length=80)
-    case: str = ""
-    after: str = ""
-
-
-class GivenForm(Form):
-    """An answer; where people differ, one that `decides` ends that, for a reason."""
-
-    run: str
-    conversation: str
-    who: str = Field(min_length=1, max_length=80)
-    option: str
-    decides: bool = False
-    reason: str = Field("", max_length=2000)
 
 
 @page(links.WAITING, "waiting.html", here="Waiting")
@@ -83,37 +61,34 @@ def given(waiting: Tallied, said: Sequence[Opinion]) -> dict[str, str]:
     return {id_: value for id_, value in found.items() if id_ in open_ and id_ not in left}
 
 
-@page(f"{links.WAITING}/{{run}}", "case.html", CaseForm, here="Waiting")
-def case(site: Site, form: CaseForm, run_id: str, as_json: bool) -> Data:
+@page(f"{links.WAITING}/{{run}}", "case.html", here="Waiting")
+def case(site: Site, run: Run, as_json: bool, who: Short = "", case: str = "", after: str = "") -> Data:
     """Show a case with question and turns; the votes only after an answer."""
-    run, waiting = run_that_waits(site, run_id)
+    waiting = run_that_waits(site, run)
     said = said_of(site, run, waiting)
     question, options = waiting.task.question.text, [option.text for option in waiting.task.question.options]
     if as_json:
         told = {"question": question, "options": options, "cases": [*waiting.waiting]}
         return told | {"given": given(waiting, said)}
-    mine = {one.conversation: one.value for one in said if one.annotator == form.who and one.source == "person"}
+    mine = {one.conversation: one.value for one in said if one.annotator == who and one.source == "person"}
     left = [id_ for id_ in waiting.waiting if id_ not in mine]
-    at = form.case or (left[0] if form.who and left else "")
-    if form.case and form.case not in waiting.waiting:
+    at = case or (left[0] if who and left else "")
+    if case and case not in waiting.waiting:
         raise NotThere("the run does not wait for this conversation", remedy="its page has those that it waits for")
     found = next(conversations_of(site.store, run.id, ids=[at]), None) if at else None
     return {
-        "run": run,
         "waiting": waiting,
         "options": options,
-        "form": form,
         "case": found,
         "turns": marked_turns(found.turns, {}) if found else [],
         "left": len(left),
         "given": given(waiting, said),
         "differ": differ(said),
         "answers": [(chr(ord("A") + n % 26), one.value) for n, one in enumerate(differ(said).get(at, ()))],
-        "before": _votes(waiting, form.after) if form.after in mine else None,
-        "words": _words(site, run, waiting, form.after) if form.after in mine else [],
+        "before": _votes(waiting, after) if after in mine else None,
+        "words": _words(site, run, waiting, after) if after in mine else [],
         "states": {id_: _state(waiting, said, id_, value) for id_, value in mine.items()},
         "mine": mine,
-        "read_only": site.read_only,
     }
 
 
@@ -150,51 +125,52 @@ def _state(waiting: Tallied, said: Sequence[Opinion], id_: str, mine: str) -> st
     return "kept, and not taken up yet" if decided == mine else f"not taken up: it was decided as {decided}"
 
 
-def run_that_waits(site: Site, name: str) -> tuple[Run, Tallied]:
-    """Return a run by its id, and what it waits for. Raises NotThere where it waits for nobody."""
-    run = site.run(name)
+def run_that_waits(site: Site, run: Run) -> Tallied:
+    """Return what a run waits for. Raises NotThere where it waits for nobody."""
     waiting = waiting_in(site, run)
     if waiting is None:
         raise NotThere(f"{run.id} waits for nobody", remedy="runs of `pollex judge` that have ended may wait")
-    return run, waiting
+    return waiting
 
 
-@post("/api/given", GivenForm)
-async def give(site: Site, form: GivenForm) -> Done:
+@post("/api/given")
+def give(
+    site: Site, run: Run, conversation: str, who: Name, option: str, decides: bool = False, reason: Words = ""
+) -> Done:
     """Keep an answer; the run takes it up later."""
-    run, waiting = await run_in_threadpool(run_that_waits, site, form.run)
-    if form.option not in [option.text for option in waiting.task.question.options]:
-        raise Fault(f"{form.option[:80]!r} is no option of the question", remedy="choose one of those that are shown")
-    if form.conversation not in waiting.waiting:
+    waiting = run_that_waits(site, run)
+    if option not in [option.text for option in waiting.task.question.options]:
+        raise Fault(f"{option[:80]!r} is no option of the question", remedy="choose one of those that are shown")
+    if conversation not in waiting.waiting:
         raise Clash("the run does not wait for this conversation any more", remedy="go on with the next one")
-    about = await run_in_threadpool(lambda: next(conversations_of(site.store, run.id, ids=[form.conversation])))
-    said = await run_in_threadpool(said_of, site, run, waiting)
-    if form.decides and about.id not in differ(said):
+    about = next(conversations_of(site.store, run.id, ids=[conversation]))
+    said = said_of(site, run, waiting)
+    if decides and about.id not in differ(said):
         raise Clash("people don't differ on it, or somebody has decided", remedy="answer it as yourself")
-    if form.decides and not form.reason.strip():
+    if decides and not reason.strip():
         raise Fault("a decision takes a reason", remedy="say why, or answer it as yourself")
     label = LabelRow(
-        annotator=form.who,
+        annotator=who,
         text_hash=about.text_hash,
         conversation=about.id,
         run=run.id,
         question=persons_question(waiting.task.question).id,
-        value=packed(form.option),
-        source="adjudicated" if form.decides else "person",
+        value=packed(option),
+        source="adjudicated" if decides else "person",
         drawn="doubtful",
     )
     # The runs' words are shown to whoever has answered.
-    again = any((one.annotator, one.conversation) == (form.who, about.id) for one in said)
-    await site.store.write([label, SheetRow(label.id, comment=form.reason, saw=("votes",) if again else ())])
-    next_ = links.address(f"{links.WAITING}/{run.id}", who=form.who, after=about.id)
+    again = any((one.annotator, one.conversation) == (who, about.id) for one in said)
+    site.store.keep([label, SheetRow(label.id, comment=reason, saw=("votes",) if again else ())])
+    next_ = links.address(f"{links.WAITING}/{run.id}", who=who, after=about.id)
     return next_, {"label": label.id, "kept": True}
 
 
 @post("/api/waiting/{run}/resume")
-async def resume(site: Site, run_id: str) -> Done:
+def resume(site: Site, run: Run) -> Done:
     """Start the command that applies people's answers to a run."""
-    run, waiting = await run_in_threadpool(run_that_waits, site, run_id)
-    found = await run_in_threadpool(lambda: given(waiting, said_of(site, run, waiting)))
+    waiting = run_that_waits(site, run)
+    found = given(waiting, said_of(site, run, waiting))
     if not found:
         raise Fault("nobody has answered yet, or people differ", remedy="answer a case first")
     path = _written(site.store.folder, found)
