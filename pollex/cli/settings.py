@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from pollex.errors import Options
-from pollex.services.systems import SYSTEMS
+from pollex.services.options import SYSTEMS
 from pollex.usecases.use_case import Option
 
 VALUES = "pollex.settings"

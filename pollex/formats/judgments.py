@@ -11,8 +11,17 @@ from pollex.calibration.judgments import NOBODY, Judgments, codes_of
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.answer_tables import Records, place_of
-from pollex.formats.answers import AnswerTable
-from pollex.formats.columns import Fault, codes, fault, faults_of, first_of_each, groups_of, naturally, numbers
+from pollex.formats.answers import (
+    AnswerTable,
+    Fault,
+    codes,
+    fault,
+    faults_of,
+    first_of_each,
+    groups_of,
+    naturally,
+    numbers,
+)
 from pollex.measures.arrays import Bools, Floats, Ints
 
 MAIN_NAMES = ("q0", "overall")

@@ -12,8 +12,7 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText
 from pollex.formats.answer_tables import Records, Shape, Side, shape_of
-from pollex.formats.answers import AnswerTable, answer_table
-from pollex.formats.columns import Fault, faults_of
+from pollex.formats.answers import AnswerTable, Fault, answer_table, faults_of
 from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.json_rows import Row

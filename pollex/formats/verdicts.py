@@ -12,8 +12,9 @@ from pollex.conversations.conversation import Conversation, messages_of
 from pollex.errors import UNREADABLE, BadInput
 from pollex.graphs.judge.state import Tallied
 from pollex.rubrics.answers import Answer
+from pollex.store.resume import PORTION
 from pollex.store.store import Store
-from pollex.store.votes import PORTION, votes_of
+from pollex.store.votes import votes_of
 from pollex.text import parse_json
 
 COLUMNS = {

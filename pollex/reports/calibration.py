@@ -11,7 +11,7 @@ from pollex.calibration.leverage import Leverage
 from pollex.calibration.model_choice import Choice, Trial, names_of
 from pollex.calibration.response_curves import ResponseCurve
 from pollex.conversations.conversation import Turn
-from pollex.formats.columns import Fault
+from pollex.formats.answers import Fault
 from pollex.measures.distributions import Assessment
 from pollex.measures.intervals import FEWEST, Figure, Support
 from pollex.measures.reliability import Reliability

@@ -31,8 +31,7 @@ from pollex.services.labeled_sample import grouped
 from pollex.services.logs import logs_from
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.score import score
-from pollex.store.resume import conversations_of, find_run
-from pollex.store.scores import scores_of
+from pollex.store.resume import conversations_of, find_run, scores_of
 from pollex.store.store import Store
 
 Sample = tuple[list[Conversation], list[Score], frozenset[str]]

@@ -26,9 +26,8 @@ from pollex.services.plan import rehearsed
 from pollex.services.results import Shown, Usage, counted, used
 from pollex.services.runs import RunSettings, digest, kept_ids, running
 from pollex.services.workspace import Workspace, workspace
-from pollex.store.resume import answers_of, step
+from pollex.store.resume import PORTION, answers_of, step
 from pollex.store.rows import conversation_rows
-from pollex.store.scores import PORTION
 from pollex.store.store import Store
 from pollex.text import Line, Told, count
 

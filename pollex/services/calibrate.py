@@ -14,8 +14,7 @@ from pollex.calibration.models import model_named, name_of
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import JSON_NAME, load_each, save
 from pollex.errors import WrongUse
-from pollex.formats.answers import AnswerTable
-from pollex.formats.columns import Fault
+from pollex.formats.answers import AnswerTable, Fault
 from pollex.formats.files import find_files
 from pollex.formats.judgments import JudgmentTable
 from pollex.formats.predictions import Trusted, columns_of, rows_of_predictions

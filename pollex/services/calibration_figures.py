@@ -17,8 +17,7 @@ from pollex.calibration.models import NAMES, model_named, name_of
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.response_curves import response_curves
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.answers import AnswerTable
-from pollex.formats.columns import naturally
+from pollex.formats.answers import AnswerTable, naturally
 from pollex.formats.judgments import JudgmentTable
 from pollex.graphs.context import Progress
 from pollex.measures.agreement import Level, alpha

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from pollex.services.score import unedited
 from pollex.services.share import labeled_at_random
 from pollex.store.store import Store
 from pollex.text import Line, Rows, Told, notes_told
-
-if TYPE_CHECKING:
-    pass
 
 UNDERSTATED = (
     "Scores understate a difference in thumbs: of five points among thumbs, mean scores show about one and a half. "

@@ -42,8 +42,8 @@ from pollex.services.results import (
 )
 from pollex.services.score import scored_by, unedited
 from pollex.services.workspace import workspace
+from pollex.store.resume import scores_of
 from pollex.store.runs import Status
-from pollex.store.scores import scores_of
 from pollex.text import Told, notes_told
 
 SEEN = {"learned_from": "the rubrics were learned from", "fitted_to": "θ was fitted to"}

@@ -13,9 +13,8 @@ from pollex.graphs.run import carry_out
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
 from pollex.services.runs import RunSettings, kept_ids, running
-from pollex.store.resume import answers_of, conversations_of, step
+from pollex.store.resume import PORTION, answers_of, conversations_of, step
 from pollex.store.rows import conversation_rows
-from pollex.store.scores import PORTION
 from pollex.store.store import Store
 
 PROFILE = "profile"

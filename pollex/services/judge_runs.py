@@ -14,11 +14,11 @@ from pollex.graphs.judge.state import Tallied, tallied
 from pollex.graphs.run import carry_out
 from pollex.rubrics.answers import Question
 from pollex.services.runs import RunSettings, digest, kept_ids, running
-from pollex.store.resume import conversations_of, find_run
+from pollex.store.resume import PORTION, conversations_of, find_run
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.store.votes import PORTION, TASK, so_far, task_of, votes_of
+from pollex.store.votes import TASK, so_far, task_of, votes_of
 from pollex.text import count
 
 People = Callable[[Mapping[str, Any]], Mapping[str, str]]

@@ -14,7 +14,7 @@ from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load
 from pollex.errors import WrongUse
-from pollex.formats.columns import Fault
+from pollex.formats.answers import Fault
 from pollex.formats.files import find_files
 from pollex.formats.label_requests import FORMATS, Row, sheet_for, write_requests
 from pollex.formats.predictions import expected_of

@@ -23,8 +23,9 @@ from pollex.rubrics.answers import Answer
 from pollex.selection.consensus import Filtered, Point, filtered, first_runs, modes, points, sides
 from pollex.services.judge_runs import truth_of
 from pollex.store.labels import THUMB, VOLUNTARY, Opinion, opinions
+from pollex.store.resume import PORTION
 from pollex.store.store import Store
-from pollex.store.votes import PORTION, votes_of
+from pollex.store.votes import votes_of
 
 FEWEST = 5
 """Texts that two people must share before anything is said of how they agree."""

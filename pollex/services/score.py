@@ -46,7 +46,7 @@ from pollex.services.score_runs import score as run_graph
 from pollex.services.scorer import BatchScorer
 from pollex.services.telemetry import exporting
 from pollex.services.workspace import Workspace, workspace
-from pollex.store.scores import scores_of
+from pollex.store.resume import scores_of
 from pollex.text import Told, encoded
 
 FEWEST = 20

@@ -14,8 +14,8 @@ from pollex.graphs.run import carry_out
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score_columns import ScoreColumns
 from pollex.services.runs import RunSettings, digest, kept_ids, running
+from pollex.store.resume import PORTION, outcome_counts, scored_ids
 from pollex.store.rows import conversation_rows, rubric_rows
-from pollex.store.scores import PORTION, outcome_counts, scored_ids
 
 if TYPE_CHECKING:
     from pollex.graphs.score.graph import Whole

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.simulator import QUESTIONS, Scene, Simulator
-from pollex.agents.passages import Passages, passages_of
+from pollex.agents.llm.simulator import QUESTIONS, Passages, Scene, Simulator, passages_of
 from pollex.conversations.conversation import Conversation, messages_of
 from pollex.errors import WrongUse
 from pollex.formats.topics import read_documents, read_topics

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from pollex.agents.votes import Rule, Tally, Task, Verdict, Votes, persons_question, run_question, verdict
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
-from pollex.store.resume import answers_of, step
+from pollex.store.resume import PORTION, answers_of, step
 from pollex.store.store import Store
 
-PORTION = 500
 TASK = "task"
 """Name of the step that keeps what a run was asked to do."""
 

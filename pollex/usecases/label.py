@@ -57,9 +57,9 @@ class LabelNext(ByJudge, UseCase[Any]):
     out: Path | None = out_option("Output file: .jsonl or .csv.", metavar="FILE")
 
     def carry_out(self, crew: Crew) -> Any:
-        """See `services.draw`, `services.label` and `services.label_texts`."""
+        """See `services.label` and `services.label_texts`."""
         if self.purpose == "share":
-            return self.call("draw.draw_for_share", crew)
+            return self.call("label.draw_for_share", crew)
         self.require_one()
         if self.rubrics is not None:
             return self.call("label.next_conversations", crew)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.services.systems import SYSTEMS, require_model
+from pollex.services.options import SYSTEMS, require_model
 from pollex.usecases.families import AllLabels, Commented, Grouped, Reading, Writing, out_option
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pollex.agents.passages import Passages, passages_of
+from pollex.agents.llm.simulator import Passages, passages_of
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.topics import read_documents
 from pollex.gateway.capabilities import Capabilities

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_signal, event_source
 from pollex.agents.embedded.signals import SIGNALS, Party, Signal, words
-from pollex.agents.embedded.view import CUT, Floats, Indices, View
-from pollex.agents.embedded.words import Examples
+from pollex.agents.embedded.view import CUT, Examples, Floats, Indices, View
 from pollex.rubrics.records import JudgedBy
 from pollex.rubrics.rubric import DISTILLED, Quote, Rubric
 

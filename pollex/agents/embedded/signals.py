@@ -16,8 +16,7 @@ import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.rules import rows
-from pollex.agents.embedded.view import Floats, Indices, View
-from pollex.agents.embedded.words import likeness
+from pollex.agents.embedded.view import Floats, Indices, View, likeness
 from pollex.conversations.conversation import Conversation
 
 Party = Literal["user", "assistant", "both"]

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pollex.agents.llm.asker import Asker, turns_as_items
-from pollex.agents.llm.batched import Batched
-from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.judge import Batched, LlmJudge
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.reply_context import ReplyContext

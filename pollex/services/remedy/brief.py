@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pollex.agents.embedded.words import likeness, rarity, terms_of
+from pollex.agents.embedded.view import likeness, rarity, terms_of
 from pollex.conversations.logs import BadRow, Logs
 from pollex.conversations.reply_context import ReplyContext, in_order
 from pollex.formats.fields import ReadOptions

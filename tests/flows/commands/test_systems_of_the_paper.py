@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from small_runs import Learnt, Pollex
 
-from pollex.services.systems import SYSTEMS
+from pollex.services.options import SYSTEMS
 
 MODEL = ("--model", "m", "--base-url", "http://127.0.0.1:1/v1")
 TOLD = {

@@ -17,12 +17,11 @@ from pollex.calibration.thumbs import thumb_models
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
 from pollex.rubrics.answers import Answer, Unanswered
-from pollex.rubrics.arrays_file import place_of
 from pollex.rubrics.edits import edits_beside
 from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.learning.thumbs import grades_of, stored
 from pollex.rubrics.netsat import entropy_of
-from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.rubric_set import RubricSet, place_of
 from pollex.rubrics.score_columns import AnswerColumns
 from pollex.rubrics.thumb_model import ThumbModel, judges_wanted
 

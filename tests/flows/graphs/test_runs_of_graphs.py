@@ -39,9 +39,8 @@ from pollex.services import score_runs as score_run
 from pollex.services.pool_review import Fork, rows_of
 from pollex.services.roles import embedded_record, embedded_roles
 from pollex.services.runs import RunSettings
-from pollex.store.resume import find_run
+from pollex.store.resume import find_run, outcome_counts, scores_of
 from pollex.store.rows import AnswerCells, score_block
-from pollex.store.scores import outcome_counts, scores_of
 from pollex.store.store import Store
 from pollex.store.traces import conversation_trace, run_tree
 

@@ -11,7 +11,7 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.conversations.conversation import Conversation
 from pollex.measures.arrays import Floats
 from pollex.reports.calibration import PredictedScores
-from pollex.services.dashboard import predicted_of
+from pollex.services.calibration_report import predicted_of
 
 KIND = Scale("kind", (1.0, 2.0), ordinal=False, asked=False)
 ASKED = Questionnaire((Scale("clear", (1.0, 2.0, 3.0)), KIND), "clear")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pollex.agents.passages import LONGEST, Passage, Passages, passages_of
+from pollex.agents.llm.simulator import LONGEST, Passage, Passages, passages_of
 
 DOCUMENTS = {
     "returns.md": "Return a faulty kettle\nwithin thirty days.",

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from scripted import Scripted, asker
 
-from pollex.agents.llm.batched import Batched
 from pollex.agents.llm.extractor import LlmExtractor
-from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.judge import Batched, LlmJudge
 from pollex.errors import ResumeRefused
 from pollex.store.resume import resumable
 from pollex.store.store import Store

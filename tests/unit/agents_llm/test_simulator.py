@@ -8,8 +8,7 @@ import pytest
 from scripted import ABLE, SALT, Scripted
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.simulator import Dialogue, Persona, Scene, Simulator, Topic
-from pollex.agents.passages import Passages, passages_of
+from pollex.agents.llm.simulator import Dialogue, Passages, Persona, Scene, Simulator, Topic, passages_of
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.simulate.systems import systems
 from pollex.rubrics.answers import Unanswered

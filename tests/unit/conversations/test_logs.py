@@ -12,10 +12,10 @@ import pytest
 
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs
-from pollex.conversations.spill import MEMORY, SpilledList
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import Placed, Tally, logs_of, read_logs
+from pollex.formats.tally import MEMORY, SpilledList
 
 ROLES = ("user", "assistant")
 

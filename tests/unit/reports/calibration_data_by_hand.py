@@ -10,7 +10,7 @@ import numpy as np
 from pollex.calibration.leverage import Leverage
 from pollex.calibration.model_choice import Choice, Trial
 from pollex.conversations.conversation import Turn
-from pollex.formats.columns import Fault
+from pollex.formats.answers import Fault
 from pollex.measures.distributions import Assessment, Predictions, assess
 from pollex.measures.intervals import Figure, support
 from pollex.measures.reliability import reliability

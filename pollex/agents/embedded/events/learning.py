@@ -1,19 +1,222 @@
-"""Learn the events of a log from labelled conversations."""
+"""Learn the events of a log from labelled conversations.
+
+Choice of the events that become rubrics: significant, and different from one another.
+
+Fisher's exact test with the false discovery rate bounded (Benjamini and Hochberg 1995,
+doi:10.1111/j.2517-6161.1995.tb02031.x); a difference of one sign on both halves of the training conversations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.events.evidence import MOST, SURE, Evidence, evidence
 from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.reading import Event, EventRubric, Reading
+from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Reading
 from pollex.agents.embedded.events.segments import topic_table
-from pollex.agents.embedded.events.selection import Found, candidates, chosen
 from pollex.agents.embedded.events.topics import Topics
 from pollex.agents.embedded.events.wording import named_topics, sayable, sentence, told_of
+
+RATE = 0.2
+FEWEST, MOST_NEEDED, SHARE = 3, 6, 0.03
+MOST_ALIKE = 0.6
+REST = 6
+"""Conversations with the broader event alone that a comparison with it takes."""
+PER_PATTERN = 2
+NARROW, EXPECTED, ACTING = 0.75, 1.0, 0.4
+
+
+@dataclass(frozen=True)
+class Found:
+    """An event that tells the classes apart.
+
+    Attributes:
+        column: In the table of events.
+        side: +1 good, −1 bad.
+        p: Of Fisher's exact test, two-sided.
+        within_bound: Whether it stands within the bounded false discovery rate.
+        expected: False where the side isn't the pattern's.
+        both_halves: Whether the difference has one sign on both halves.
+    """
+
+    column: int
+    side: int
+    p: float
+    within_bound: bool
+    expected: bool
+    both_halves: bool
+
+
+def support(conversations: int) -> int:
+    """Return the number of conversations in which an event has to occur: 3 to 6."""
+    return max(FEWEST, min(MOST_NEEDED, round(SHARE * conversations)))
+
+
+def candidates(
+    events: Sequence[Event],
+    held: Bools,
+    on_topic: Bools,
+    up: Bools,
+    rng: np.random.Generator,
+    usable: Callable[[Event], bool],
+) -> list[Found]:
+    """List events that distinguish the classes, the most significant first.
+
+    Args:
+        held: Whether an event happened, [conversation, event].
+        on_topic: Whether a conversation is about a topic, [conversation, topic].
+        up: [conversation].
+        usable: Whether an event may become a rubric at all.
+    """
+    from scipy.stats import fisher_exact  # half a second; only learning needs it
+
+    half = stratified_half(up, rng)
+    broader = {
+        event.pattern: column for column, event in enumerate(events) if event.topic == ANYWHERE and not event.detail
+    }
+    least = support(len(up))
+    found = []
+    for column, event in enumerate(events):
+        h = held[:, column]
+        if min(h.sum(), (~h).sum()) < least or not usable(event):
+            continue
+        gap = up[h].mean() - up[~h].mean()
+        wider = broader.get(PATTERNS[event.pattern].within)
+        if gap == 0 or (event.topic != ANYWHERE and not tells_more(h, on_topic[:, event.topic], up, gap)):
+            continue
+        if wider is not None and not tells_more(h, held[:, wider], up, gap):
+            continue
+        side = 1 if gap > 0 else -1
+        table = [[int((rows & label).sum()) for label in (up, ~up)] for rows in (h, ~h)]
+        expected = PATTERNS[event.pattern].side in (0, side)
+        found.append((float(fisher_exact(table)[1]), column, side, expected, both_halves(h, up, half, side)))
+    found.sort()
+    bound = last_within(np.array([p for p, *_ in found]))
+    return [
+        Found(column, side, p, k < bound, expected, both) for k, (p, column, side, expected, both) in enumerate(found)
+    ]
+
+
+def tells_more(h: Bools, broader: Bools, up: Bools, gap: float) -> bool:
+    """Return whether an event distinguishes the classes beyond its broader case; each [conversation]."""
+    rest = broader & ~h
+    return int(rest.sum()) < REST or (up[h].mean() - up[rest].mean()) * gap > 0
+
+
+def stratified_half(up: Bools, rng: np.random.Generator) -> Bools:
+    """Half of the conversations of each class."""
+    half = np.zeros(len(up), dtype=bool)
+    for label in (True, False):
+        rows = rng.permutation(np.flatnonzero(up == label))
+        half[rows[: len(rows) // 2]] = True
+    return half
+
+
+def both_halves(h: Bools, up: Bools, half: Bools, side: int) -> bool:
+    """Return whether the difference has the sign of `side` on both halves."""
+    for part in (half, ~half):
+        with_, without = h & part, ~h & part
+        if not with_.any() or not without.any() or (up[with_].mean() - up[without].mean()) * side <= 0:
+            return False
+    return True
+
+
+def last_within(p: Floats) -> int:
+    """Count the sorted p values [event] within the false discovery rate."""
+    if not len(p):
+        return 0
+    within = np.flatnonzero(p <= RATE * np.arange(1, len(p) + 1) / len(p))
+    return int(within[-1]) + 1 if len(within) else 0
+
+
+def chosen(
+    events: Sequence[Event],
+    sure: Floats,
+    up: Bools,
+    found: Sequence[Found],
+    budget: tuple[int, int],
+    known: Sequence[Found] = (),
+) -> list[Found]:
+    """Add events one by one that most improve a logistic model, except near duplicates.
+
+    Args:
+        known: Chosen before: the model starts with them.
+        sure: [conversation, event], from 0 to 1.
+        budget: Good and bad ones at most.
+    """
+    left = {1: budget[0], -1: budget[1]}
+    out: list[Found] = []
+    per_pattern: Counter[str] = Counter()
+    waiting = [f for f in found if not any(twins(sure, f, one) for one in known)]
+    while waiting and any(left.values()):
+        model = [*known, *out]
+        p = fitted(sure[:, [f.column for f in model]], up, np.array([f.side for f in model], dtype=float))
+        gains = [gain(sure[:, f.column], up, p, f, events[f.column]) for f in waiting]
+        best = int(np.argmax(gains))
+        if gains[best] <= 0:
+            break
+        one = waiting.pop(best)
+        out.append(one)
+        left[one.side] -= 1
+        per_pattern[events[one.column].pattern] += 1
+        waiting = [
+            f
+            for f in waiting
+            if left[f.side] and per_pattern[events[f.column].pattern] < PER_PATTERN and not twins(sure, f, one)
+        ]
+    return out
+
+
+def twins(sure: Floats, a: Found, b: Found) -> bool:
+    """Return whether two events happen in the same conversations."""
+    x, y = sure[:, a.column], sure[:, b.column]
+    if not x.std() or not y.std():
+        return True
+    return abs(float(np.corrcoef(x, y)[0, 1])) > MOST_ALIKE
+
+
+def gain(x: Floats, up: Bools, p: Floats, found: Found, event: Event) -> float:
+    """Score the gain of adding an event [conversation]; actionable events get a bonus."""
+    w = p * (1 - p)
+    centered = x - (w @ x) / w.sum()
+    z = found.side * float(centered @ (up - p)) / float(np.sqrt((w * centered**2).sum() + 0.5))
+    pattern = PATTERNS[event.pattern]
+    worth = z * (NARROW if event.topic != ANYWHERE else 1.0) - 0.3
+    if worth <= 0:
+        return worth
+    return worth + EXPECTED * (pattern.side == found.side) + ACTING * (pattern.who == "assistant")
+
+
+def fitted(x: Floats, up: Bools, sides: Floats) -> Floats:
+    """Fit the probability of a thumb up [conversation], with weights shrunk toward the sides."""
+    w, b = weights(x, up, sides)
+    return np.asarray(1 / (1 + np.exp(-(x @ w + b))))
+
+
+def weights(x: Floats, up: Bools, sides: Floats, pull: float = 4.0, toward: float = 0.6) -> tuple[Floats, float]:
+    """Fit weights [event] and intercept of a penalized logistic model by Newton's method.
+
+    Weights are shrunk toward `toward` times the sides.
+    """
+    design = np.hstack([x, np.ones((len(x), 1))])
+    aim = np.append(toward * sides, 0.0)
+    penalty = np.diag(np.append(np.full(x.shape[1], pull), 1e-6))
+    theta = aim.copy()
+    for _ in range(25):
+        p = 1 / (1 + np.exp(-(design @ theta)))
+        slope = design.T @ (p - up) + penalty @ (theta - aim)
+        bend = (design * (p * (1 - p))[:, None]).T @ design + penalty
+        step = np.linalg.solve(bend, slope)
+        theta -= step
+        if np.abs(step).max() < 1e-8:
+            break
+    return theta[:-1], float(theta[-1])
+
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
