@@ -16,9 +16,6 @@ import numpy as np
 from pollex.calibration.candidates import BEST, NETWORK, PLAIN, START
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.model_choice import standard_error
-from pollex.calibration.models.network import CalibrationNetwork
-from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.models.weighted_sum import WeightedSum
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Bools, Floats, Ints
 
@@ -108,6 +105,10 @@ class ModelComparison:
 
 def thumb_models(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
     """Return what is compared, by name; users have intercepts, and nothing else, of their own."""
+    from pollex.calibration.models.network import CalibrationNetwork  # who scores needs one of them
+    from pollex.calibration.models.ordinal import OrdinalMixedEffects
+    from pollex.calibration.models.weighted_sum import WeightedSum
+
     signs = tuple(float(sign) for sign in signs)
     return {
         PLAIN: WeightedSum(signs, independence=1.0),
@@ -132,8 +133,7 @@ def compare_models(
     Args:
         folds: Together all rows.
         positive: Thumbs `[row]`.
-        judges: Who gave them `[row]`; None where nobody is known. A fold is predicted for somebody unknown, as a new
-            conversation is.
+        judges: Who gave them `[row]`; None: nobody is known. A fold is predicted for somebody unknown, as if new.
         progress: Told after each fold.
         together: What goes together, a user's conversations for example, bears one number `[row]`; None: each row is
             alone.

@@ -16,13 +16,13 @@ PAGE = ROOT / "docs" / "graphs.md"
 DRAWN = ROOT / "pollex" / "web" / "graphs.json"
 GRAPHS = {
     "learn": "graphs/learn/graph.py",
-    "score": "graphs/score/graph.py",
+    "score": "graphs/score.py",
     "refit": "graphs/learn/refit.py",
     "spur": "graphs/learn/spur.py",
     "judge": "graphs/judge/graph.py",
     "answer": "graphs/grade/answer.py",
     "grade": "graphs/grade/graph.py",
-    "ask": "graphs/questionnaire/graph.py",
+    "ask": "graphs/questionnaire.py",
     "simulate": "graphs/simulate/graph.py",
     "remedy": "graphs/remedy/graph.py",
 }

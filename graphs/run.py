@@ -60,7 +60,7 @@ GRAPHS = {
     "refit": "learn.refit",
     "answer": "grade.answer",
     "grade": "grade.graph",
-    "ask": "questionnaire.graph",
+    "ask": "questionnaire",
     "judge": "judge.graph",
     "remedy": "remedy.graph",
     "simulate": "simulate.graph",
@@ -70,7 +70,7 @@ GRAPHS = {
 
 def graph_of(run: Run) -> AnyGraph:
     """Build the graph of a run."""
-    named = "learn.spur" if run.fingerprint.get("method") == '"spur"' else GRAPHS.get(run.command, "score.graph")
+    named = "learn.spur" if run.fingerprint.get("method") == '"spur"' else GRAPHS.get(run.command, "score")
     graph: AnyGraph = import_module(f"pollex.graphs.{named}").build()
     return graph
 

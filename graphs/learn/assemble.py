@@ -11,7 +11,7 @@ import numpy as np
 
 from pollex.agents.embedded.comments import remarks_of
 from pollex.agents.embedded.events.language import language_of, needs_english
-from pollex.agents.embedded.events.segments import segments_of
+from pollex.agents.embedded.events.learning import segments_of
 from pollex.agents.embedded.evidence import judged_by, unexpected
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.signals import word_features

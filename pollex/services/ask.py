@@ -196,7 +196,7 @@ async def ask_all(
     Raises:
         ResumeRefused: The run to resume was started with other settings.
     """
-    from pollex.graphs.questionnaire.graph import AskContext, AskWork, build, source_of  # LangGraph takes a while
+    from pollex.graphs.questionnaire import AskContext, AskWork, build, source_of  # LangGraph takes a while
 
     kept = [one.model_dump(mode="json") for one in questions]
     fingerprint = {"data": data_fingerprint[:12], "questionnaire": digest(kept), "judge": judge.fingerprint}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from pollex.agents.embedded.events.learning import topic_table
 from pollex.agents.embedded.events.reading import marked, read
-from pollex.agents.embedded.events.segments import topic_table
 from pollex.agents.embedded.events.topics import learn_topics, plural
 from pollex.agents.embedded.signals import word_features
 from pollex.conversations.conversation import NO_PROMPT, Conversation, Label

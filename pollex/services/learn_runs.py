@@ -6,6 +6,7 @@ does not need. Runs of the other graphs do the same.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -35,8 +36,9 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.selection.policies import DEFAULT, POLICIES
 from pollex.services.pool_review import Fork, People, PoolWaits, forked, until_taken
-from pollex.services.runs import RunSettings, digest, fingerprint_of, keep_conversations, running, same_settings
+from pollex.services.runs import RunSettings, digest, kept_ids, running, same_settings
 from pollex.store.resume import answers_of, extractions_of, find_run, step
+from pollex.store.rows import conversation_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
@@ -291,3 +293,29 @@ def _judged(
     for id_, answers in answers_of(store, run).items():
         checked = chosen and id_ in training
         yield id_, [answer for answer in answers.values() if checked or not retryable(answer, retry_outcomes)]
+
+
+def keep_conversations(
+    store: Store, run: str, logs: Logs, training: Sequence[Conversation], held_out: Sequence[Conversation]
+) -> None:
+    """Store all conversations of the log with their side of the split, except those stored."""
+    known = kept_ids(store, run)
+    used = {c.id for c in (*training, *held_out)}
+    store.put(conversation_rows(run, [c for c in training if c.id not in known], side="train"))
+    store.put(conversation_rows(run, [c for c in held_out if c.id not in known], side="test"))
+    store.put(conversation_rows(run, [c for c in logs if c.id not in known | used]))
+
+
+def fingerprint_of(
+    logs: Logs, *, settings: LearnSettings, profile: DomainProfile, roles: Mapping[str, str]
+) -> dict[str, str]:
+    """Return everything a learning run's result depends on, as readable settings.
+
+    A refused resume shows which of them changed.
+    """
+    return {
+        "data": logs.fingerprint[:12],
+        **{name: json.dumps(value) for name, value in vars(settings).items()},
+        "domain": digest(profile.model_dump(mode="json")),
+        **{role: fingerprint[:12] for role, fingerprint in roles.items()},
+    }

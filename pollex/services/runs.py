@@ -12,15 +12,10 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
-from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import Logs
 from pollex.errors import Interrupted, PollexError, ResumeRefused
 from pollex.graphs.context import BATCH, GONE_ON, NullProgress, Progress
-from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import RETRYABLE, Outcome
-from pollex.rubrics.learning.settings import LearnSettings
 from pollex.store.resume import find_run, resumable, runs
-from pollex.store.rows import conversation_rows
 from pollex.store.runs import FINISHED, Run, differences
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
@@ -123,17 +118,6 @@ def _together(earlier: float | None, cost: float | None) -> float | None:
 
 FORMAT = "3"
 """Of states and of nodes' names: a checkpoint of another can't be gone on with."""
-
-
-def keep_conversations(
-    store: Store, run: str, logs: Logs, training: Sequence[Conversation], held_out: Sequence[Conversation]
-) -> None:
-    """Store all conversations of the log with their side of the split, except those stored."""
-    known = kept_ids(store, run)
-    used = {c.id for c in (*training, *held_out)}
-    store.put(conversation_rows(run, [c for c in training if c.id not in known], side="train"))
-    store.put(conversation_rows(run, [c for c in held_out if c.id not in known], side="test"))
-    store.put(conversation_rows(run, [c for c in logs if c.id not in known | used]))
 
 
 def kept_ids(store: Store, run: str) -> set[str]:
@@ -262,21 +246,6 @@ def resumable_run(store: Store, command: str, fingerprint: Mapping[str, str]) ->
     if last and last.status in FINISHED and last.fingerprint == dict(fingerprint):
         return last
     return resumable(store, command, fingerprint)
-
-
-def fingerprint_of(
-    logs: Logs, *, settings: LearnSettings, profile: DomainProfile, roles: Mapping[str, str]
-) -> dict[str, str]:
-    """Return everything a learning run's result depends on, as readable settings.
-
-    A refused resume shows which of them changed.
-    """
-    return {
-        "data": logs.fingerprint[:12],
-        **{name: json.dumps(value) for name, value in vars(settings).items()},
-        "domain": digest(profile.model_dump(mode="json")),
-        **{role: fingerprint[:12] for role, fingerprint in roles.items()},
-    }
 
 
 def digest(value: Any) -> str:

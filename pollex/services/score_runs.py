@@ -18,7 +18,7 @@ from pollex.store.resume import PORTION, outcome_counts, scored_ids
 from pollex.store.rows import conversation_rows, rubric_rows
 
 if TYPE_CHECKING:
-    from pollex.graphs.score.graph import Whole
+    from pollex.graphs.score import Whole
 
 
 async def score(
@@ -38,7 +38,7 @@ async def score(
         whole: What scores batches in one piece, for a judge that asks nobody.
         told: Told each batch's scores, in the order of the conversations; only with `whole`.
     """
-    from pollex.graphs.score.graph import ScoreContext, ScoreWork, build
+    from pollex.graphs.score import ScoreContext, ScoreWork, build
 
     fingerprint = {
         "data": data_fingerprint[:12],

@@ -21,10 +21,10 @@ from pollex.graphs.context import GONE_ON, Resources, held
 from pollex.graphs.grade.graph import build as build_grade
 from pollex.graphs.judge.graph import build as build_judge
 from pollex.graphs.learn.graph import build as build_learn
-from pollex.graphs.questionnaire.graph import build as build_ask
+from pollex.graphs.questionnaire import build as build_ask
 from pollex.graphs.remedy.graph import build as build_remedy
 from pollex.graphs.run import OUTSIDE
-from pollex.graphs.score.graph import build as build_score
+from pollex.graphs.score import build as build_score
 from pollex.graphs.simulate.graph import build as build_simulate
 from pollex.studio import use_cases
 

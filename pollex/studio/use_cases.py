@@ -12,9 +12,9 @@ from pollex.graphs.context import Context, NullProgress
 from pollex.graphs.grade.graph import GradeContext
 from pollex.graphs.judge.graph import JudgeContext
 from pollex.graphs.learn.state import LearnChoice
-from pollex.graphs.questionnaire.graph import AskContext
+from pollex.graphs.questionnaire import AskContext
 from pollex.graphs.remedy.graph import RemedyContext
-from pollex.graphs.score.graph import ScoreContext
+from pollex.graphs.score import ScoreContext
 from pollex.graphs.simulate.graph import SimulateContext
 from pollex.rubrics.learning.settings import LearnSettings, budget_of, held_out_share
 from pollex.services import ask as asking

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pollex.agents.embedded import NAME
-from pollex.agents.embedded.clues import Clue, Study
 from pollex.agents.embedded.comments import proof_of
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_quotes
@@ -19,8 +19,11 @@ from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.learning.material import Made
 from pollex.rubrics.rubric import Polarity, Reason, content_id
+
+if TYPE_CHECKING:
+    from pollex.agents.embedded.clues import Clue, Study
+    from pollex.rubrics.learning.material import Made
 
 VERSION = "4"
 MOST_REASONS = 3
@@ -53,7 +56,7 @@ class EmbeddedExtractor:
         if not positive.any() or positive.all():
             self.clues = []
             return
-        self.study = Study(labelled, self.embedder, self.seed)
+        self.study = self._study_of(labelled)
         self.clues = self.study.clues(positive, np.ones(len(labelled), dtype=bool))
 
     def anew(self, conversations: Sequence[Conversation], rows: Flags) -> Made:
@@ -64,13 +67,18 @@ class EmbeddedExtractor:
         """
         ordered = sorted(conversations, key=lambda c: (c.text_hash, c.id))
         if self.study is None or [c.id for c in self.study.conversations] != [c.id for c in ordered]:
-            self.study = Study(ordered, self.embedder, self.seed)
+            self.study = self._study_of(ordered)
         study, place = self.study, {c.id: n for n, c in enumerate(ordered)}
         order = np.array([place[c.id] for c in conversations], dtype=np.intp)
         mine = np.zeros(len(rows), dtype=bool)
         mine[order[rows]] = True
         made = study.made(positives(study.conversations), mine)
         return replace(made, answers=made.answers[order])
+
+    def _study_of(self, conversations: Sequence[Conversation]) -> Study:
+        from pollex.agents.embedded.clues import Study  # whoever judges needs none, nor the fifteen modules behind it
+
+        return Study(conversations, self.embedder, self.seed)
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
         """Extract the clues that are strongest here compared to conversations of the same label."""

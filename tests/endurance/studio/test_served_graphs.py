@@ -13,7 +13,7 @@ from small_runs import Learnt
 from pollex.errors import BadRubrics, PollexError
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.run import thread_of
-from pollex.graphs.score.graph import ScoreContext
+from pollex.graphs.score import ScoreContext
 from pollex.store.folder import VARIABLE
 from pollex.store.resume import find_run
 from pollex.store.store import Store

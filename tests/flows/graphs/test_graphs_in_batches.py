@@ -14,7 +14,7 @@ from plain_judges import PlainJudge, except_for, likert, raises
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused, ResumeRefused, StoreDamaged
-from pollex.graphs.questionnaire.graph import build
+from pollex.graphs.questionnaire import build
 from pollex.graphs.run import checkpointed, thread_of
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.services import runs

@@ -24,8 +24,8 @@ from pollex.formats.read_logs import logs_of, read_logs
 from pollex.graphs.context import GONE_ON, Resources, held
 from pollex.graphs.learn.graph import build
 from pollex.graphs.run import OUTSIDE, checkpointed, state_after, thread_of
-from pollex.graphs.score.graph import ScoreContext
-from pollex.graphs.score.graph import build as build_score
+from pollex.graphs.score import ScoreContext
+from pollex.graphs.score import build as build_score
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.learning.results import Learned

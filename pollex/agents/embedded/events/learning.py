@@ -1,4 +1,4 @@
-"""Learn the events of a log from labelled conversations.
+"""Learn the events of a log from labelled conversations, and which of its topics go better or worse than the rest.
 
 Choice of the events that become rubrics: significant, and different from one another.
 
@@ -16,11 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.events.evidence import MOST, SURE, Evidence, evidence
+from pollex.agents.embedded.events.language import ENGLISH, language_of
 from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Reading
-from pollex.agents.embedded.events.segments import topic_table
-from pollex.agents.embedded.events.topics import Topics
+from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Reading, marked, read
+from pollex.agents.embedded.events.topics import Topics, learn_topics, plural
 from pollex.agents.embedded.events.wording import named_topics, sayable, sentence, told_of
+from pollex.conversations.conversation import Conversation, Label
+from pollex.rubrics.records import Segment
+from pollex.rubrics.worth import share_of
 
 RATE = 0.2
 FEWEST, MOST_NEEDED, SHARE = 3, 6, 0.03
@@ -227,6 +230,8 @@ RATES = (4, 4)
 FILL = 0.15
 """Events beyond the bounded rate may fill the budget up to this p: they count, and are not headlined."""
 SURE_QUOTES = 2
+EXAMPLES, FEWEST_ABOUT = 3, 5
+"""Of conversations about a topic: those that are shown, and below how many nothing is said."""
 
 
 def fit(
@@ -277,3 +282,52 @@ def leads(event: Event, found: Found, quotes: Sequence[Evidence]) -> bool:
     sure = sum(one.sure >= SURE and one.named for one in quotes) >= SURE_QUOTES
     telling = found.expected and (found.within_bound or pattern.side != 0)
     return pattern.proven and sure and telling and not pattern.rate and found.both_halves
+
+
+def segments_of(training: Sequence[Conversation], told: Sequence[Conversation]) -> tuple[Segment, ...]:
+    """Compute segments of labeled conversations by learned topics; none if the log isn't in English."""
+    if not told or language_of(training) != ENGLISH:
+        return ()
+    topics = learn_topics([marked(conversation) for conversation in training])
+    up = np.array([conversation.label is Label.POSITIVE for conversation in told], dtype=bool)
+    return tuple(segments([read(conversation, topics) for conversation in told], topics, up))
+
+
+def segments(readings: Sequence[Reading], topics: Topics, up: Bools) -> list[Segment]:
+    """Rank topics by how much their share of thumbs down differs from the rest."""
+    found = []
+    about = topic_table(readings, len(topics.topics))
+    for index, topic in enumerate(topics.topics):
+        rows = about[:, index]
+        if rows.sum() < FEWEST_ABOUT:
+            continue
+        order = sorted(map(int, np.flatnonzero(rows)), key=lambda row: (up[row], row))
+        found.append(
+            Segment(
+                topic=plural(topic.name),
+                down=share_of(int((rows & ~up).sum()), int(rows.sum())),
+                rest=share_of(int((~rows & ~up).sum()), int((~rows).sum())),
+                examples=tuple(readings[row].conversation.id for row in order[:EXAMPLES]),
+            )
+        )
+    return sorted(found, key=lambda one: -unlikeness(one))
+
+
+def unlikeness(segment: Segment) -> float:
+    """Return z of the difference between a segment's share and the rest's; 0 if undefined."""
+    a, b = segment.down, segment.rest
+    if a.value is None or b.value is None:
+        return 0.0
+    pooled = (a.value * a.n + b.value * b.n) / (a.n + b.n)
+    spread = np.sqrt(max(pooled * (1 - pooled), 1e-9) * (1 / a.n + 1 / b.n))
+    return abs(float((a.value - b.value) / spread))
+
+
+def topic_table(readings: Sequence[Reading], count: int) -> Bools:
+    """Tabulate which conversations are about which topics, [conversation, topic]."""
+    table = np.zeros((len(readings), count), dtype=bool)
+    for row, reading in enumerate(readings):
+        for topic in set(reading.topics):
+            if topic >= 0:
+                table[row, topic] = True
+    return table

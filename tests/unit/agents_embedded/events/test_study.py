@@ -9,10 +9,9 @@ from planted_tools import tool_log
 
 from pollex.agents.embedded.clues import Study
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.learning import last_within, stratified_half, support
+from pollex.agents.embedded.events.learning import last_within, segments_of, stratified_half, support
 from pollex.agents.embedded.events.nouns import key_nouns
 from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, marked, read
-from pollex.agents.embedded.events.segments import segments_of
 from pollex.agents.embedded.events.topics import Topic, Topics, told_together
 from pollex.agents.embedded.events.wording import sentence, told_of
 from pollex.conversations.conversation import Conversation, Turn

@@ -1,1 +1,0 @@
-"""The graph that asks a model a questionnaire about each conversation."""
