@@ -1,6 +1,9 @@
-"""Names of what may give the probability of a thumb up; what they are stands in `thumbs`, which is slow to load."""
+"""Names and figures of what may give the probability of a thumb up; `thumbs`, which is slow to load, fits them."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 from pollex.errors import WrongUse
 
@@ -22,6 +25,44 @@ NAMES = (
     "ordinal mixed effects",
     NETWORK,
 )
+
+
+@dataclass(frozen=True)
+class CandidateScore:
+    """Cross-validated figures of a candidate, by rubrics chosen without the fold.
+
+    Attributes:
+        log_loss: Mean −log p of the given thumb, in nats.
+        behind: Its log-loss minus that of the best.
+        error: Standard error of `behind`, over independent blocks.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    name: str
+    log_loss: float
+    behind: float
+    error: float
+    n: int
+
+
+@dataclass(frozen=True)
+class LabelsPoint:
+    """What the network adds with so many labels.
+
+    Attributes:
+        labels: Of each fold's training part.
+        start: Log-loss of what it begins as, in nats.
+        network: Its own.
+        gain: How much lower.
+        error: Standard error of `gain`.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    labels: int
+    start: float
+    network: float
+    gain: float
+    error: float
 
 
 def candidate(name: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pollex.calibration.candidates import BEST, NETWORK, PLAIN, START
+from pollex.calibration.candidates import BEST, NETWORK, PLAIN, START, CandidateScore, LabelsPoint
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.model_choice import standard_error
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -47,42 +47,6 @@ class Fold:
     out: Bools
     signs: Sequence[float]
     answers: Floats
-
-
-@dataclass(frozen=True)
-class CandidateScore:
-    """Cross-validated figures of a candidate.
-
-    Attributes:
-        log_loss: Mean −log p of the given thumb, in nats.
-        behind: Its log-loss minus that of the best.
-        error: Standard error of `behind`, over independent blocks.
-    """
-
-    name: str
-    log_loss: float
-    behind: float
-    error: float
-    n: int
-
-
-@dataclass(frozen=True)
-class LabelsPoint:
-    """What the network adds with so many labels.
-
-    Attributes:
-        labels: Of each fold's training part.
-        start: Log-loss of what it begins as, in nats.
-        network: Its own.
-        gain: How much lower.
-        error: Standard error of `gain`.
-    """
-
-    labels: int
-    start: float
-    network: float
-    gain: float
-    error: float
 
 
 @dataclass(frozen=True, eq=False)

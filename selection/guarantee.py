@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,10 +46,11 @@ class Side:
             scores are right less often than P however strict the threshold is.
     """
 
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     threshold: float | None
     confident: int
     wrong: int
-    needed: int | None
+    needed: int | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ doi:10.1007/s10994-007-5018-6, for Newton's method with backtracking.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ HALVINGS = 30
 class Calibration:
     """`P(positive | score) = 1 / (1 + exp(−(intercept + slope·score)))`."""
 
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     slope: float
     intercept: float
 

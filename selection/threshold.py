@@ -6,6 +6,7 @@ Source: Biyani et al. 2024, on θ and on YieldRate.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ class Window:
         upper: Over it, Prec+ ≥ `precision`. None: no score is confidently positive.
     """
 
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     lower: float | None
     upper: float | None
     precision: float = PRECISION

@@ -16,16 +16,16 @@ from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import (
     AlphaRow,
     Baseline,
-    CalibrationRecord,
     Choice,
     ChosenRubric,
     DataRecord,
     DroppedRubric,
     JudgeRecord,
-    WindowRecord,
 )
 from pollex.rubrics.rubric import Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.selection.platt import Calibration
+from pollex.selection.threshold import Window
 
 Words = Callable[[str], str]
 
@@ -78,8 +78,8 @@ def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
         "domain": profile,
         "rubrics": rubrics,
         "theta": 0.5,
-        "window": WindowRecord(lower=-2.0, upper=3.0, precision=0.9),
-        "calibration": CalibrationRecord(slope=0.3, intercept=0.0),
+        "window": Window(lower=-2.0, upper=3.0, precision=0.9),
+        "calibration": Calibration(slope=0.3, intercept=0.0),
         "alpha": 0.3,
         "alphas": (
             AlphaRow(alpha=0.0, mean_auc=0.7, deviation=None, folds=1),

@@ -16,8 +16,6 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.netsat import NetSat
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.selection.platt import Calibration
-from pollex.selection.threshold import Window
 from pollex.services.event_loop import complete
 from pollex.store.resume import facts_of
 from pollex.store.rows import AnswerCells, conversation_rows, fact, rubric_rows
@@ -76,8 +74,8 @@ def scorer(found: RubricSet) -> NetSat:
     return NetSat(
         signs={rubric.id: 1 if rubric.polarity == "sat" else -1 for rubric in found.rubrics},
         theta=found.theta,
-        window=Window(**found.window.model_dump()),
-        calibration=Calibration(**found.calibration.model_dump()),
+        window=found.window,
+        calibration=found.calibration,
     )
 
 

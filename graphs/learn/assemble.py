@@ -59,12 +59,10 @@ from pollex.rubrics.learning.results import LabelledScore, labelled_scores
 from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.records import (
     AlphaRow,
-    CalibrationRecord,
     Choice,
     ChosenRubric,
     Family,
     JudgeRecord,
-    WindowRecord,
 )
 from pollex.rubrics.rubric import Reason, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
@@ -92,7 +90,6 @@ def assemble(
     taught, positive = Teaching.of(material, selection), positives(training)
     bounds, scores = taught.bounds(np.ones(len(taught.up), dtype=bool)), taught.own[: len(training)]
     theta, window = bounds.theta, bounds.window
-    calibration = fit_calibration(taught.honest, taught.up)
     unseen = unseen_of(material, fitted, taught, theta)
     measured, tested = unseen.conversations, unseen.netsat
     truth, rng, blocks = positives(measured), np.random.default_rng([settings.seed, 2]), block_ids(measured)
@@ -118,9 +115,9 @@ def assemble(
         domain=live.profile,
         rubrics=rubrics,
         theta=theta,
-        window=WindowRecord(lower=window.lower, upper=window.upper, precision=window.precision),
+        window=window,
         guaranteed=guarantee(bounds.promised, unseen),
-        calibration=CalibrationRecord(slope=calibration.slope, intercept=calibration.intercept),
+        calibration=fit_calibration(taught.honest, taught.up),
         policy=settings.policy,
         alpha=selection["alpha"],
         alphas=tuple(AlphaRow(**row) for row in selection["alphas"]),

@@ -43,10 +43,11 @@ from pollex.rubrics.learning.notes import NO_EVENTS, NOT_THE_MODELS
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.reach import MORE, Reach
-from pollex.rubrics.records import Baseline, WindowRecord
+from pollex.rubrics.records import Baseline
 from pollex.rubrics.rubric import is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import nothing_leads
+from pollex.selection.threshold import Window
 from pollex.store.folder import STORE, store_option
 
 CHANCE = 0.5
@@ -268,7 +269,7 @@ def _comparison(baseline: Baseline) -> str:
     return f"It is not clear whether the rubrics rank better than {baseline.name}: {by}."
 
 
-def window_in_words(window: WindowRecord) -> str:
+def window_in_words(window: Window) -> str:
     """Say in plain words what the uncertainty window promises."""
     precision = percent(window.precision)
     if window.lower is None and window.upper is None:

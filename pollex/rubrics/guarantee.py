@@ -18,22 +18,6 @@ from pollex.selection.threshold import Window
 from pollex.text import count
 
 
-class SideRecord(BaseModel):
-    """One side; see `selection.guarantee.Side`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    threshold: float | None
-    confident: int
-    wrong: int
-    needed: int | None = None
-
-    @classmethod
-    def of(cls, side: Side) -> Self:
-        """Make a record of a side."""
-        return cls(**vars(side))
-
-
 class GuaranteeRecord(BaseModel):
     """Both sides; see `selection.guarantee.GuaranteedWindow`.
 
@@ -48,8 +32,8 @@ class GuaranteeRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    lower: SideRecord
-    upper: SideRecord
+    lower: Side
+    upper: Side
     precision: float
     delta: float
     n: int
@@ -62,8 +46,8 @@ class GuaranteeRecord(BaseModel):
     def of(cls, found: GuaranteedWindow, outside: Bools, right: Bools, together: Ints) -> Self:
         """Make a record of a window, with what lies outside, and what is labeled right, of held-out conversations."""
         return cls(
-            lower=SideRecord.of(found.lower),
-            upper=SideRecord.of(found.upper),
+            lower=found.lower,
+            upper=found.upper,
             precision=found.precision,
             delta=found.delta,
             n=found.n,
@@ -118,7 +102,7 @@ def _sides(record: GuaranteeRecord) -> str:
     return f"{_side(record.upper, 'positive', 'over', record)}; {_side(record.lower, 'negative', 'at most', record)}"
 
 
-def _side(side: SideRecord, label: str, place: str, record: GuaranteeRecord) -> str:
+def _side(side: Side, label: str, place: str, record: GuaranteeRecord) -> str:
     if side.threshold is not None:
         return f"{label} {place} {side.threshold:.1f} ({count(side.confident, 'conversation')}, {side.wrong} wrong)"
     if side.needed is None:

@@ -6,11 +6,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
 
+from pollex.calibration.candidates import CandidateScore, LabelsPoint
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric import PERSON, Polarity, Quote, Rubric, content_id
+from pollex.selection.platt import Calibration
 from pollex.text import count
 
 
@@ -375,21 +377,6 @@ class SpreadRecord(Record):
     counts: tuple[int, ...]
 
 
-class WindowRecord(Record):
-    """The uncertainty window; see `selection.threshold.Window`."""
-
-    lower: float | None
-    upper: float | None
-    precision: float
-
-
-class CalibrationRecord(Record):
-    """P(positive | NetSAT); see `selection.platt.Calibration`."""
-
-    slope: float
-    intercept: float
-
-
 class TurnRecord(Record):
     """A probability after so many turns of the user, when the conversation goes on or not.
 
@@ -404,7 +391,7 @@ class TurnRecord(Record):
 
     turns: int
     n: int
-    calibration: CalibrationRecord
+    calibration: Calibration
     log_loss: Figure
     share_log_loss: Figure
     gain: Figure
@@ -413,22 +400,6 @@ class TurnRecord(Record):
     def helps(self) -> bool:
         """Whether the probabilities are better than the share alone, by more than chance."""
         return self.gain.low is not None and self.gain.low > 0
-
-
-class CandidateRow(Record):
-    """Cross-validated figures of a probability model, with rubrics chosen without the fold.
-
-    Attributes:
-        log_loss: Mean −log p of the given thumb, in nats.
-        behind: Its log-loss minus that of the best.
-        error: Standard error of `behind`.
-    """
-
-    name: str
-    log_loss: float
-    behind: float
-    error: float
-    n: int
 
 
 class ProbabilityFigures(Record):
@@ -490,16 +461,6 @@ class RatingRecord(Record):
         return next(iter(self.scales))
 
 
-class CurveRow(Record):
-    """What the network adds with so many labels; see `calibration.thumbs.LabelsPoint`."""
-
-    labels: int
-    start: float
-    network: float
-    gain: float
-    error: float
-
-
 class CalibratorRecord(Record):
     """The model of the probability; its arrays are in a file with the recorded hash.
 
@@ -518,14 +479,14 @@ class CalibratorRecord(Record):
 
     chosen: str
     why: str = ""
-    compared: tuple[CandidateRow, ...] = ()
+    compared: tuple[CandidateScore, ...] = ()
     labels: int
     training: ProbabilityFigures | None = None
     held_out: ProbabilityFigures | None = None
     rubrics: tuple[str, ...]
     facts: dict[str, Any]
     rating: RatingRecord | None = None
-    curve: tuple[CurveRow, ...] = ()
+    curve: tuple[LabelsPoint, ...] = ()
 
     @property
     def adds(self) -> str:

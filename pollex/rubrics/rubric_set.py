@@ -25,7 +25,6 @@ from pollex.rubrics.reach import Reach
 from pollex.rubrics.records import (
     AlphaRow,
     Baseline,
-    CalibrationRecord,
     CalibratorRecord,
     ChosenRubric,
     DataRecord,
@@ -36,7 +35,6 @@ from pollex.rubrics.records import (
     Segment,
     SpreadRecord,
     TurnRecord,
-    WindowRecord,
 )
 from pollex.rubrics.rubric import Reason, Rubric, content_id
 from pollex.rubrics.starter import StarterRecord
@@ -129,9 +127,9 @@ class RubricSet(Record):
     domain: DomainProfile
     rubrics: tuple[ChosenRubric, ...]
     theta: float
-    window: WindowRecord
+    window: Window
     guaranteed: GuaranteeRecord | None = None
-    calibration: CalibrationRecord
+    calibration: Calibration
     policy: str = "greedy"
     alpha: float | None
     alphas: tuple[AlphaRow, ...] = ()
@@ -364,7 +362,7 @@ class RubricSet(Record):
         """Raise BadRubrics if rubrics, θ and windows don't fit together any more."""
         if self.edited:
             raise BadRubrics("rubrics were edited after θ was fitted", where=where, remedy=AGAIN)
-        windows = {"window": Window(**self.window.model_dump())}
+        windows = {"window": self.window}
         if self.guaranteed:
             windows["guaranteed"] = self.guaranteed.window
         for name, window in windows.items():
@@ -382,8 +380,8 @@ class RubricSet(Record):
         return NetSat(
             signs={rubric.id: 1 if rubric.polarity == "sat" else -1 for rubric in self.rubrics},
             theta=self.theta,
-            window=Window(**self.window.model_dump()),
-            calibration=Calibration(**self.calibration.model_dump()),
+            window=self.window,
+            calibration=self.calibration,
             thumb_model=self.thumb_model,
             guaranteed=self.guaranteed and self.guaranteed.window,
             value=self.judge.options.value,

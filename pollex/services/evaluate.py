@@ -23,7 +23,6 @@ from pollex.rubrics.guarantee import guarantee_text
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
-from pollex.selection.threshold import Window
 from pollex.services.label_sources import labeled_logs
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
@@ -209,8 +208,7 @@ def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict
 def measure(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> Assessment:
     """Measure the conversations that have a score."""
     netsat, positive, blocks = scored_and_labelled(labelled, scores)
-    window = Window(**rubric_set.window.model_dump())
-    confident, rng = window.confident(netsat), np.random.default_rng(0)
+    confident, rng = rubric_set.window.confident(netsat), np.random.default_rng(0)
     return assess(netsat, positive, rubric_set.theta, confident, rng, together=blocks)
 
 

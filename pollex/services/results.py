@@ -236,7 +236,7 @@ def calibrator_json(rubrics: RubricSet) -> dict[str, Any] | None:
     return {
         "chosen": record.chosen,
         "why": record.why,
-        "compared": [row.model_dump() for row in record.compared],
+        "compared": [vars(row) for row in record.compared],
         "labels": record.labels,
         "calibrated": rubrics.support.enough,
         "labels_missing": rubrics.support.missing,

@@ -21,6 +21,7 @@ from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.learning.thumbs import graded_between
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.starter import StarterRecord, learned_with_prefix, prefixed, standard, with_prefix
+from pollex.selection.threshold import Window
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.score import score, unedited
 from pollex.store.resume import step
@@ -81,7 +82,7 @@ def as_set(record: StarterRecord, around: RubricSet) -> RubricSet:
     """Return the starter as a set of its own, to be scored with."""
     changes = {"rubrics": record.rubrics, "judge": record.judge, "theta": record.theta, "never": record.never}
     alone = {"calibrator": None, "guaranteed": None, "starter": None, "rubrics_digest": digest_of(record.rubrics)}
-    window = around.window.model_copy(update={"lower": None, "upper": None})
+    window = Window(None, None, around.window.precision)
     return around.model_copy(update=changes | alone | {"window": window})
 
 

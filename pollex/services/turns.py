@@ -23,7 +23,7 @@ from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import log_losses
 from pollex.measures.intervals import Measure, mean_of, measured
-from pollex.rubrics.records import CalibrationRecord, TurnRecord
+from pollex.rubrics.records import TurnRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.selection.platt import Calibration, fit_calibration
@@ -166,9 +166,7 @@ def measured_after(number: int, begun: Sequence[Conversation], scorer: BatchScor
         "gain": Measure(mean_of(constant - losses)),
     }
     found = measured(wanted, block_ids(known), np.random.default_rng(0))
-    whole = fit_calibration(netsat, positive)
-    record = CalibrationRecord(slope=whole.slope, intercept=whole.intercept)
-    return TurnRecord(turns=number, n=len(known), calibration=record, **found)
+    return TurnRecord(turns=number, n=len(known), calibration=fit_calibration(netsat, positive), **found)
 
 
 def cross_fitted(netsat: Floats, positive: Bools, known: Sequence[Conversation]) -> tuple[Floats, Floats]:
@@ -229,7 +227,7 @@ def after_turns(
 
 def curves_of(records: Iterable[TurnRecord]) -> dict[int, Calibration | None]:
     """Return the curve by number of turns; None where it doesn't help."""
-    return {one.turns: Calibration(**one.calibration.model_dump()) if one.helps else None for one in records}
+    return {one.turns: one.calibration if one.helps else None for one in records}
 
 
 def probability_after(number: int, netsat: float | None, curves: Mapping[int, Calibration | None]) -> float | None:

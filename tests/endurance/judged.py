@@ -12,9 +12,11 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.judge_settings import JudgeSettings
-from pollex.rubrics.records import CalibrationRecord, ChosenRubric, DataRecord, JudgeRecord, WindowRecord
+from pollex.rubrics.records import ChosenRubric, DataRecord, JudgeRecord
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.selection.platt import Calibration
+from pollex.selection.threshold import Window
 
 MODEL = "fake-model"
 
@@ -74,8 +76,8 @@ def rubric_set(place: str, *, sat: int = 10, dsat: int = 10, **options: Any) -> 
         domain=DomainProfile.neutral(),
         rubrics=rubrics,
         theta=0.0,
-        window=WindowRecord(lower=-5.0, upper=5.0, precision=0.9),
-        calibration=CalibrationRecord(slope=0.1, intercept=0.0),
+        window=Window(lower=-5.0, upper=5.0, precision=0.9),
+        calibration=Calibration(slope=0.1, intercept=0.0),
         alpha=1.0,
         judge=JudgeRecord(
             kind="llm",

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pollex.calibration.candidates import CandidateScore, LabelsPoint
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids, preferred
@@ -29,8 +30,6 @@ from pollex.rubrics.learning.weigh import member_of
 from pollex.rubrics.records import (
     Alone,
     CalibratorRecord,
-    CandidateRow,
-    CurveRow,
     DataRecord,
     GradeRow,
     JudgedBy,
@@ -316,8 +315,8 @@ def calibrator_record(
     record = CalibratorRecord(
         chosen=comparison["chosen"],
         why=comparison.get("why", ""),
-        curve=tuple(CurveRow(**row) for row in comparison.get("curve", ())),
-        compared=tuple(CandidateRow(**row) for row in comparison["compared"]),
+        curve=tuple(LabelsPoint(**row) for row in comparison.get("curve", ())),
+        compared=tuple(CandidateScore(**row) for row in comparison["compared"]),
         labels=len(training) + (0 if unseen.folds else len(held_out)),
         training=probability_figures(np.array(seen), positive, share, rng, block_ids(training)) if seen else None,
         held_out=probability_figures(unseen.probability, truth, share, rng, block_ids(held_out)) if held_out else None,

@@ -13,8 +13,9 @@ from small_runs import Learnt, Pollex
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.intervals import Figure
-from pollex.rubrics.records import CalibrationRecord, TurnRecord
+from pollex.rubrics.records import TurnRecord
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.selection.platt import Calibration
 from pollex.services.scorer import BatchScorer
 from pollex.services.turns import after_turns, beginning, cross_fitted, loss_of, user_turns
 
@@ -60,7 +61,7 @@ def test_cross_fitted_noise_is_no_better_than_the_share() -> None:
 
 def test_a_probability_that_does_not_help_is_not_given(learnt: Learnt) -> None:
     scorer = BatchScorer(RubricSet.load(learnt.rubrics))
-    curve, figure = CalibrationRecord(slope=0.1, intercept=0.0), Figure(0.5, 0.4, 0.6, n=50)
+    curve, figure = Calibration(slope=0.1, intercept=0.0), Figure(0.5, 0.4, 0.6, n=50)
     given = {"n": 50, "calibration": curve, "log_loss": figure, "share_log_loss": figure}
     helps, does_not = Figure(0.1, 0.05, 0.2, n=50), Figure(0.1, -0.05, 0.2, n=50)
     records = (TurnRecord(turns=1, gain=does_not, **given), TurnRecord(turns=2, gain=helps, **given))

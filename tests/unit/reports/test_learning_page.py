@@ -16,11 +16,13 @@ from pollex.measures.intervals import Figure
 from pollex.reports.learning import learning_page, written_by
 from pollex.reports.learning_data import MeanAnswer, Skipped
 from pollex.reports.numbers import SPACE
-from pollex.rubrics.guarantee import GuaranteeRecord, SideRecord
+from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.reach import CurvePoint, Reach
-from pollex.rubrics.records import AlphaRow, Baseline, ChosenRubric, JudgeRecord, WindowRecord
+from pollex.rubrics.records import AlphaRow, Baseline, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Quote, Reason
+from pollex.selection.guarantee import Side
+from pollex.selection.threshold import Window
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -307,13 +309,13 @@ def test_a_score_that_is_no_number_is_skipped_and_listed_once() -> None:
 @pytest.mark.parametrize("window", [(None, None), (-2.0, None), (None, 3.0)])
 def test_a_window_without_an_end_is_put_in_words(window: tuple[float | None, float | None]) -> None:
     lower, upper = window
-    words = Reader(page(window=WindowRecord(lower=lower, upper=upper, precision=0.9))).words
+    words = Reader(page(window=Window(lower=lower, upper=upper, precision=0.9))).words
     none = ["every score is uncertain", "none is confidently negative", "none is confidently positive"]
     assert none[0 if lower == upper else 1 if lower is None else 2] in words
 
 
 def test_both_windows_are_told_of_and_explained() -> None:
-    side = SideRecord(threshold=None, confident=0, wrong=0, needed=46)
+    side = Side(threshold=None, confident=0, wrong=0, needed=46)
     record = GuaranteeRecord(lower=side, upper=side, precision=0.9, delta=0.1, n=24)
     words = Reader(page(guaranteed=record)).words
     assert f"With a guarantee: labels on each side are right at least 90{SPACE}% of the time" in words
@@ -323,7 +325,7 @@ def test_both_windows_are_told_of_and_explained() -> None:
 def test_equal_scores_make_a_page() -> None:
     same = [LabelledScore(str(i), "training", i % 2 == 0, 2.0) for i in range(4)]
     same += [LabelledScore(f"h{i}", "held_out", i % 2 == 0, 2.0) for i in range(4)]
-    text = learning_page(rubric_set(theta=2.0, window=WindowRecord(lower=2.0, upper=2.0, precision=0.9)), same)
+    text = learning_page(rubric_set(theta=2.0, window=Window(lower=2.0, upper=2.0, precision=0.9)), same)
     assert "nan" not in re.sub("<style>.*?</style>", "", text, flags=re.DOTALL).lower()
 
 

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from rubric_set_by_hand import figure, rubric_set, scores
 
+from pollex.calibration.candidates import CandidateScore, LabelsPoint
 from pollex.measures.intervals import Figure
 from pollex.measures.reliability import bin_predictions
 from pollex.reports.learning import learning_page
 from pollex.reports.learning_charts import reliability
 from pollex.rubrics.learning.results import LabelledScore
-from pollex.rubrics.records import CalibratorRecord, CandidateRow, CurveRow, GradeRow, ProbabilityFigures, RatingRecord
+from pollex.rubrics.records import CalibratorRecord, GradeRow, ProbabilityFigures, RatingRecord
 from pollex.rubrics.rubric_set import RubricSet
 
 NONE = Figure(value=None, n=20, undefined="1 given thumbs had probability 0")
@@ -27,8 +28,8 @@ def truth(**changes: Any) -> ProbabilityFigures:
 
 def judged(labels: int = 60, **changes: Any) -> RubricSet:
     rows = (
-        CandidateRow(name="NetSAT", log_loss=0.601, behind=0.089, error=0.031, n=60),
-        CandidateRow(name="decorrelated NetSAT", log_loss=0.512, behind=0.0, error=0.0, n=60),
+        CandidateScore(name="NetSAT", log_loss=0.601, behind=0.089, error=0.031, n=60),
+        CandidateScore(name="decorrelated NetSAT", log_loss=0.512, behind=0.0, error=0.0, n=60),
     )
     whole: dict[str, Any] = {
         "chosen": "decorrelated NetSAT",
@@ -98,7 +99,7 @@ def test_it_says_why_a_model_was_taken_what_the_network_adds_and_how_good_rating
         compared=(row,), held_out=row, reliability=((1.5, 1.6, 30), (3.0, 2.5, 30)), facts={},
     )  # fmt: skip
     points = ((20, -0.01), (40, 0.02), (80, 0.03))
-    curve = tuple(CurveRow(labels=n, start=0.5, network=0.5 - gain, gain=gain, error=0.01) for n, gain in points)
+    curve = tuple(LabelsPoint(labels=n, start=0.5, network=0.5 - gain, gain=gain, error=0.01) for n, gain in points)
     said = section(judged(why="the network has the least log-loss", rating=rating, curve=curve), likely())
     assert "the network has the least log-loss" in said
     assert "0.030 ± 0.010 nats off the log-loss of decorrelated NetSAT; more than a standard error from 40" in said
@@ -109,7 +110,7 @@ def test_it_says_why_a_model_was_taken_what_the_network_adds_and_how_good_rating
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "</td>&amp;"])
 def test_names_are_shown_and_not_obeyed(name: str) -> None:
-    row = CandidateRow(name=name, log_loss=0.5, behind=0.0, error=0.0, n=60)
+    row = CandidateScore(name=name, log_loss=0.5, behind=0.0, error=0.0, n=60)
     said = section(judged(chosen=name, compared=(row,)), likely())
     assert name not in said
 
