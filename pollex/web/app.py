@@ -1,4 +1,4 @@
-"""The application: its routes, and what becomes of errors."""
+"""The application: its routes, what becomes of errors, and pages that have nothing to show yet."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from pollex.store.database import VERSION
 from pollex.web import frame, links
 from pollex.web.faults import NothingYet
 from pollex.web.guard import Door, Guard
-from pollex.web.nothing import nothing_yet
 from pollex.web.site import Site
 from pollex.web.views import every_route
 
@@ -98,3 +97,34 @@ def _unexpected(request: Request, error: Exception) -> Response:
     log.error("%s %s", number, request.scope["path"], exc_info=error)
     what = f"unexpected {type(error).__name__}"
     return frame.refusal(request.scope, 500, what, f"the server's output has more under {number}")
+
+
+WOULD = {
+    links.CONVERSATIONS: (
+        "Conversations",
+        "Here are the conversations of a run, each with its thumb and its score, to filter, search and read.",
+    ),
+    links.CALIBRATION: (
+        "How far the probabilities can be trusted",
+        "Here is how often a thumb up came where it was predicted: in bands, by group and by week.",
+    ),
+    links.SHARE: (
+        "How many of all conversations are good",
+        "Here is an estimate of the share of good conversations, from the labels of a few.",
+    ),
+    links.CHECK: (
+        "Has it become worse?",
+        "Here are conditions on new conversations beside a baseline, and whether they hold.",
+    ),
+}
+"""By address: the page's heading, and what would be there."""
+
+
+def nothing_yet(request: Request, error: Exception) -> Response:
+    """Answer for a page without anything to show; a program gets the error."""
+    assert isinstance(error, PollexError)
+    if request.url.path not in WOULD or frame.wants_json(request.scope):
+        return frame.failure(request.scope, error)
+    title, would = WOULD[request.url.path]
+    here = next((name for name, to, _ in frame.PAGES if to == request.url.path), "")
+    return frame.page("nothing.html", site="", here=here, title=title, would=would)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,9 +13,8 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Ints
 from pollex.store.store import Store
-from pollex.store.tables import LeaseRow, QueueRow, now
+from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now
 from pollex.web.calibrated import with_labels
-from pollex.web.chance import RANDOM
 from pollex.web.faults import Clash, NotThere
 from pollex.web.filters import all_of
 from pollex.web.information import INFORMATION, order_of
@@ -218,3 +217,27 @@ def _taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
         elif row["until"] > moment:
             about["out"].add(row["annotator"])
     return found
+
+
+RANDOM = "random"
+
+_LAST = """
+    SELECT b.annotator, b.text_hash, b.conversation, b.run, b.question, b.value, b.source, b.id, s.lease, s.skip,
+        s.comment, s.shown_ms, s.took_ms, max(s.rowid)
+    FROM leases AS l JOIN sheets AS s ON s.lease = l.id JOIN labels AS b ON b.id = s.label
+    WHERE l.queue = ? AND l.drawn <> 'repeat' GROUP BY l.id, b.question ORDER BY s.rowid
+"""
+COPIED = ("annotator", "text_hash", "conversation", "run", "question", "value", "source")
+
+
+def adopted(store: Store, queue: QueueRow, texts: Collection[str]) -> Iterator[Row]:
+    """Yield the last answers about texts of a queue once more, as those of conversations drawn at random.
+
+    Chance draws from all of a run. If it left out what was labeled for being doubtful, the rest would look surer than
+    the run is.
+    """
+    for row in store.rows(_LAST, [queue.id]) if texts else []:
+        if row["text_hash"] in texts:
+            label = LabelRow(**{name: row[name] for name in COPIED}, drawn=RANDOM)
+            told = row["skip"], row["comment"], row["id"], row["shown_ms"], row["took_ms"]
+            yield from (label, SheetRow(label.id, row["lease"], queue.id, *told))

@@ -1,9 +1,10 @@
-"""Statistics of a run from its spans: nodes, activity and errors."""
+"""Statistics of a run from its spans: nodes, activity and errors; its graph, and what it came to."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -12,10 +13,21 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
+from pollex.agents.votes import Rule, Task, diversity_entropy
+from pollex.formats.grade_summary import summary
 from pollex.measures.arrays import Floats
+from pollex.reports.grades import example, sections
+from pollex.reports.svg import element, svg
+from pollex.services.grade_runs import kept_gradings
+from pollex.services.judge_runs import work_of
+from pollex.services.precision import Precision, precision_of
+from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.store import Store
+from pollex.web.site import Site
+from pollex.web.words import duration
 
 BINS = 400
 PLACES = "SELECT min(rowid), max(rowid) FROM spans WHERE run = ?"
@@ -154,3 +166,162 @@ def drawn_graphs() -> dict[str, Any]:
 def outline(nodes: Sequence[Node]) -> dict[str, Node]:
     """Return nodes by name."""
     return {node.name: node for node in nodes}
+
+
+WIDE, HIGH, GAP, ROW = 128, 46, 36, 70
+SHORT = 26
+"""Characters of what a node changed that stand below it."""
+LONG = 960
+"""Pixels; longer drawings shrink to a page, but not below that."""
+Edges = Sequence[tuple[str, str, bool]]
+
+
+def layers(edges: Edges) -> dict[str, int]:
+    """Return each node's distance from the start, back edges left out."""
+    found = {"__start__": 0}
+    waiting = ["__start__"]
+    while waiting:
+        node = waiting.pop(0)
+        for source, target, _ in edges:
+            if source == node and target not in found:
+                found[target] = found[node] + 1
+                waiting.append(target)
+    return found
+
+
+def drawing(graph: Mapping[str, Any], ran: Mapping[str, Node], told: Mapping[str, str]) -> Markup:
+    """Draw a graph with what ran in it.
+
+    Args:
+        told: By node, what it changed in the state; such a node leads to its state.
+    """
+    edges = [(str(source), str(target), bool(chosen)) for source, target, chosen in graph["edges"]]
+    depth = layers(edges)
+    columns: dict[int, list[str]] = defaultdict(list)
+    for name in depth:
+        if not name.startswith("__"):
+            columns[depth[name]].append(name)
+    place = {
+        name: ((column - 1) * (WIDE + GAP) + 4, 8 + row * ROW)
+        for column, names in columns.items()
+        for row, name in enumerate(names)
+    }
+    height = max((y for _, y in place.values()), default=0) + HIGH + 44
+    width = max((x for x, _ in place.values()), default=0) + WIDE + 8
+    lines = [_edge(place[a], place[b], chosen, height) for a, b, chosen in edges if a in place and b in place]
+    boxes = [_box(name, *place[name], ran.get(name), told.get(name)) for name in place]
+    summary = f"The graph: {sum(name in ran for name in place)} of {len(place)} nodes ran; the table below lists them"
+    kind = "graph long" if width > LONG else "graph"
+    return svg(summary, lines, boxes, width=width, height=height, class_=kind, fixed=True)
+
+
+def _box(name: str, x: float, y: float, node: Node | None, told: str | None) -> Markup:
+    ran = told is not None or node is not None  # what only waits, or chooses, has no span
+    kind = "failed" if node is not None and node.errors else "ran" if ran else "unreached"
+    below = f"{node.n:,} × {duration(node.median)}" if node is not None else "ran" if ran else "not reached"
+    if node is not None and node.errors:
+        below += f", {node.errors} failed"
+    inside = [
+        element("rect", x=x, y=y, width=WIDE, height=HIGH, rx=5, class_=f"node {kind}"),
+        element("text", name, x=x + WIDE / 2, y=y + 19, text_anchor="middle", class_="node-name"),
+        element("text", below, x=x + WIDE / 2, y=y + 36, text_anchor="middle", class_="tick"),
+    ]
+    if told is not None:
+        short = told if len(told) <= SHORT else f"{told[: SHORT - 1]}…"
+        below = element("text", short, x=x + WIDE / 2, y=y + HIGH + 14, text_anchor="middle", class_="tick")
+        return element("a", [element("title", f"{name}: {told}"), *inside, below], href=f"#state-{name}")
+    return element("a", inside, href=f"#node-{name}") if node is not None else element("g", inside)
+
+
+def _edge(start: tuple[float, float], end: tuple[float, float], chosen: bool, height: float) -> Markup:
+    kind = "edge chosen" if chosen else "edge"
+    (x, y), (to, down) = start, end
+    if to > x:
+        a, b, middle = x + WIDE, y + HIGH / 2, (x + WIDE + to) / 2
+        way = f"M{a:.0f} {b:.0f}C{middle:.0f} {b:.0f} {middle:.0f} {down + HIGH / 2:.0f} {to:.0f} {down + HIGH / 2:.0f}"
+    else:
+        low = height - 8
+        out, back = x + WIDE / 2, to + WIDE / 2
+        way = f"M{out:.0f} {y + HIGH:.0f}C{out:.0f} {low:.0f} {back:.0f} {low:.0f} {back:.0f} {down + HIGH:.0f}"
+    return element("path", d=way, class_=kind)
+
+
+def strip(node: Node, bins: int) -> Markup:
+    """Draw how many spans of a node were open at once, over time."""
+    active = node.active
+    if not active.any():
+        return Markup("")
+    top = float(active.max())
+    points = " ".join(f"{i},{22 - 20 * n / top:.1f}" for i, n in enumerate(active.tolist()))
+    area = element("path", d=f"M0,22 L{points} L{bins - 1},22Z", class_="activity")
+    title = element("title", f"{node.name}: at most {top:,.0f} at once")
+    return element("svg", title, area, viewBox=f"0 0 {bins} 23", preserveAspectRatio="none", class_="strip", role="img")
+
+
+MOST = 60
+"""Kinds of votes that are listed."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Conversations with the same votes.
+
+    Attributes:
+        votes: Runs that chose each option.
+        entropy: None where no run answered.
+        rating: None for NONE.
+    """
+
+    votes: tuple[int, ...]
+    entropy: float | None
+    rating: str | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """A run of `judge`: votes by kind, those that agree most first, and how right they are."""
+
+    task: Task
+    rule: Rule
+    kinds: tuple[Kind, ...]
+    precision: Precision | None
+
+
+def ratings_of(site: Site, run: Run) -> Ratings | None:
+    """Return an ended run's ratings; None if it is no run of `judge`."""
+    if run.finished is None or run.command != "judge":
+        return None
+    return site.once("rated", run, lambda: _ratings(site, run))
+
+
+def _ratings(site: Site, run: Run) -> Ratings | None:
+    work = work_of(site.store, run)
+    if work is None:
+        return None
+    options = [option.text for option in work.task.question.options]
+    counts = Counter(tally.votes for tally in work.tallies.values() if tally.scorable)
+    kinds = []
+    for votes, n in counts.items():
+        chosen = work.rule.chosen(votes)
+        entropy = diversity_entropy(votes) if sum(votes) else None
+        kinds.append(Kind(votes, entropy, None if chosen is None else options[chosen], n))
+    ordered = sorted(kinds, key=lambda kind: (kind.entropy is None, kind.entropy or 0.0, -kind.n))
+    conversations = list(conversations_of(site.store, run.id))
+    precision = precision_of(site.store, run.id, work.task, work.rule, conversations)
+    return Ratings(work.task, work.rule, tuple(ordered[:MOST]), precision)
+
+
+def grades_of(site: Site, run: Run) -> dict[str, Any] | None:
+    """Return what the sections of a page on an ended run's grades show; None if it is no run of `grade`."""
+    if run.finished is None or run.command != "grade":
+        return None
+
+    def made() -> dict[str, Any] | None:
+        found = kept_gradings(site.store, run.id)
+        if found is None:
+            return None
+        profile, gradings = found
+        return sections(summary(profile, gradings), profile.pivot, example(profile, gradings))
+
+    return site.once("graded", run, made)

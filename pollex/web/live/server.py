@@ -20,8 +20,7 @@ from pollex.store.folder import STORE
 from pollex.usecases.serve import ServeStore
 from pollex.web.guard import is_loopback
 from pollex.web.live.app import application
-from pollex.web.live.figures import Figures
-from pollex.web.live.waiting_line import WaitingLine, opened
+from pollex.web.live.waiting_line import Figures, WaitingLine, opened
 from pollex.web.server import Server, listen
 
 TOKEN = "POLLEX_TOKEN"  # noqa: S105 - the name of a variable

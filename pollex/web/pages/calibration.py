@@ -1,8 +1,18 @@
-"""How far the probabilities of a run can be trusted."""
+"""How far the probabilities of a run can be trusted, and what a calibrator was fitted to."""
 
 from __future__ import annotations
 
-from pollex.web import links
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from starlette.responses import Response
+
+from pollex.errors import BadInput
+from pollex.graphs.context import Progress
+from pollex.reports.calibration import CalibrationData, on_page
+from pollex.store.store import Store
+from pollex.web import frame, links
 from pollex.web.calibrated import (
     FEWEST,
     SOURCES,
@@ -18,7 +28,8 @@ from pollex.web.calibrated import (
 )
 from pollex.web.fields import fields_of, learned_netsat, times_among, weeks
 from pollex.web.listing import SCORING, lens_for, scoring_run
-from pollex.web.site import Site
+from pollex.web.site import NamedSet, Site
+from pollex.web.soon import Soon
 from pollex.web.views import Data, page
 
 MOST_RUNS = 5
@@ -62,3 +73,85 @@ def calibration(site: Site, run: str = "", source: Source = "log", by: str = "",
         else [],
         "drift": site.kept(("drift", lens.version, *(one[1].version for one in others)), lambda: drift(lens, others)),
     }
+
+
+IN_RUN = "SELECT DISTINCT id FROM conversations WHERE id IN (SELECT unnest(?))"
+PATIENCE = 0.3
+"""Seconds that a page waits for figures before it says that they are being worked out."""
+
+
+@page(f"{links.CALIBRATION}/{{calibrator}}")
+def calibrator(site: Site, calibrator_id: str) -> Response:
+    """Show a calibrator that was named at the start, or that of a rubric set."""
+    soon = _soon(site, calibrator_id)
+    soon.wait(PATIENCE)
+    shown: Data = {"site": site.id, "here": "Calibration", "name": calibrator_id, "soon": soon}
+    if calibrator_id in site.calibrators:
+        parts = on_page(soon.value) if soon.value else {"data": None}
+        opens = opens_of(site, {text.id for one in soon.value.predicted for text in one.tail}) if soon.value else {}
+        return frame.page("calibrator.html", **shown, opens=opens, **parts)
+    named = _named(site, calibrator_id)
+    runs = {run.id for run in site.runs()}
+    labels = site.store.value("SELECT count(DISTINCT text_hash) FROM labels WHERE annotator <> ''")
+    return frame.page("set_calibrator.html", **shown, named=named, in_store=named.run in runs, labels=labels)
+
+
+def opens_of(site: Site, texts: set[str]) -> dict[str, str]:
+    """Return where texts are shown, of those that a run of this store has; the latest run first."""
+    wanted = sorted(texts)
+    found: dict[str, str] = {}
+    for run in site.runs():
+        rows = site.store.ask(run.id, IN_RUN, [wanted])
+        found = {row["id"]: links.conversation(run.id, row["id"]) for row in rows} | found
+    return found
+
+
+@page(f"{links.CALIBRATION}/{{calibrator}}/live")
+def live(site: Site, calibrator_id: str) -> Response:
+    """Return the part of the page that says what is being worked out."""
+    soon = _soon(site, calibrator_id)
+    return frame.page("soon.html", headers={"X-Pollex-Ended": "again" if soon.over else ""}, soon=soon)
+
+
+def _soon(site: Site, name: str) -> Soon:
+    if (folder := site.calibrators.get(name)) is not None:
+        return site.kept(("calibrator", name), lambda: Soon(partial(figures_of, folder)))
+    named = _named(site, name)
+    return site.kept(("calibrator", named.id), lambda: Soon(partial(_label_figures, site.store, named)))
+
+
+def _named(site: Site, name: str) -> NamedSet:
+    """Return a rubric set by its id, or by the run that made or used it."""
+    if name not in site.sets() and any(name in (run.id, run.id.rpartition("-")[0]) for run in site.runs()):
+        return site.set_of(site.run(name)) or site.set(name)
+    return site.set(name)
+
+
+def _label_figures(store: Store, named: NamedSet, progress: Progress) -> object:
+    from pollex.services.label_figures import label_figures  # scikit-learn comes with it, and takes a second to import
+
+    progress.start("fitting it to other labels", 1)
+    return label_figures(store, named.rubric_set, np.random.default_rng(0))
+
+
+def figures_of(folder: Path, progress: Progress) -> CalibrationData:
+    """Measure a calibrator on the tables that it was fitted to.
+
+    Raises:
+        BadInput: They are not known, or not there any more.
+    """
+    from pollex.services.calibration_report import measure_calibrator  # as above
+    from pollex.services.training_record import training_of
+
+    names = training_of(folder).files
+    if len(names) != 2:
+        remedy = "fit it again, or see `pollex calibrate report`"
+        raise BadInput("it doesn't say which tables it was fitted to", where=str(folder), remedy=remedy)
+    answers, judgments = (_found(Path(name), folder) for name in names)
+    return measure_calibrator(folder, answers, judgments, quick=True, progress=progress)[1]
+
+
+def _found(path: Path, folder: Path) -> str:
+    """Return where a table lies: as it was named, or beside the calibrator; else its name, for the error to tell."""
+    places = [path, folder.parent / path, folder.parent / path.name, folder / path.name]
+    return str(next((place for place in places if place.exists()), path))

@@ -13,11 +13,10 @@ from pollex.services.set_differences import diff_sets
 from pollex.store.runs import Run
 from pollex.store.runs import differences as changed_parts
 from pollex.web import links
-from pollex.web.comparing import Pairs, differences, pairs_of, scatter
+from pollex.web.comparing import Pairs, beside, differences, pairs_of, scatter
 from pollex.web.faults import Fault
 from pollex.web.lens import Lens
 from pollex.web.listing import SCORING, lens_for
-from pollex.web.model_beside import beside
 from pollex.web.pages.runs import counted
 from pollex.web.site import NamedSet, Site
 from pollex.web.views import Data, page

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import secrets
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,20 +14,22 @@ from pydantic import ConfigDict, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from pollex.conversations.conversation import messages_of
 from pollex.rubrics.edits import ENDING, Entry, applied, entries_of, toml_of
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import complete
 from pollex.services.kept_answers import Left, left_to_ask
+from pollex.services.options import ModelOptions
 from pollex.services.rejudging import changed_in, planned_preview, preview
 from pollex.store.desk import DraftRow
+from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.tables import now, packed, unpacked
 from pollex.web import frame, links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Form, Place
 from pollex.web.listing import run_that_asked
-from pollex.web.refitting import cost_of, judges_of, laid_out
 from pollex.web.site import NamedSet, Site
 from pollex.web.views import Data, Done, page, post, sent
 
@@ -263,3 +268,37 @@ def as_file(site: Site, draft_id: str) -> Response:
     """Send a draft as the file that people edit beside a set."""
     row, entries, _ = draft_of(site, draft_id)
     return sent(f"draft-{row.id}{ENDING}", "application/toml", toml_of(entries, row.name))
+
+
+THUMBS = {"positive": "up", "negative": "down"}
+
+
+def judges_of(site: Site, named: NamedSet) -> dict[str, ModelOptions]:
+    """Return the profiles of the model that answered a set's rubrics."""
+    return {name: one for name, one in site.profiles.items() if one.name == named.rubric_set.judge.name}
+
+
+def cost_of(options: ModelOptions, prompt: int, completion: int) -> float | None:
+    """Return what tokens cost; None where prices aren't known."""
+    price = options.limits.price
+    return price.cost(prompt, completion) if price else None
+
+
+def laid_out(site: Site, run: Run, row: DraftRow, changed: RubricSet) -> tuple[Path, bool]:
+    """Write a draft and a run's conversations, in their order, where a command can read them.
+
+    Returns:
+        The folder, and whether the conversations have groups.
+    """
+    grouped = False
+    folder = site.store.folder / "drafts" / f"{row.id}-{row.version}-{secrets.token_hex(2)}"
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / "draft.json").write_text(changed.to_json(), encoding="utf-8")
+    with os.fdopen(os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+        for one in conversations_of(site.store, run.id):
+            told: dict[str, Any] = {"id": one.id, "messages": messages_of(one), "group": one.group or one.id}
+            grouped |= one.group is not None
+            if one.label.value in THUMBS:
+                told["thumbs"] = THUMBS[one.label.value]
+            file.write(json.dumps(told) + "\n")
+    return folder, grouped

@@ -17,13 +17,24 @@ from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now, packed
 from pollex.web import links
-from pollex.web.chance import RANDOM, adopted
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Form, Name, Words
 from pollex.web.guests import guest_of, links_to, require_name
 from pollex.web.listing import SCORING, lens_for, scoring_run
 from pollex.web.questions import answers_on, of_rubrics, of_toml, packed_sheet, questions_of
-from pollex.web.queues import KINDS, QUESTION, UNDONE, lease_of, left_of, next_lease, queue_of, queues_of, require_open
+from pollex.web.queues import (
+    KINDS,
+    QUESTION,
+    RANDOM,
+    UNDONE,
+    adopted,
+    lease_of,
+    left_of,
+    next_lease,
+    queue_of,
+    queues_of,
+    require_open,
+)
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
 

@@ -1,4 +1,4 @@
-"""A run's states: what each node changed, the pool where it waits, and forks with another pool."""
+"""A run's states: what each node changed, the pool where it waits, forks with another pool, and commands."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pollex.errors import BadRubrics, PollexError
 from pollex.services.pool_review import Fork, forked, take_pool, waiting_pool
 from pollex.store.database import CHECKPOINTS
 from pollex.store.runs import Run
-from pollex.web import links
+from pollex.web import frame, links
 from pollex.web.children import Child
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Form
 from pollex.web.site import Site
-from pollex.web.views import Done, page, post
+from pollex.web.views import Data, Done, page, post
 from pollex.web.words import resumed
 
 LONGEST = 4000
@@ -168,3 +168,28 @@ async def _edited(site: Site, run: Run, form: PoolForm) -> str:
     if not form.rows:
         raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
     return (await forked(site.store, Fork(run.id, form.node, form.rows))).id
+
+
+@page(f"{links.CHILDREN}/{{child}}", "child.html")
+def shown(child: Child, as_json: bool) -> Data:
+    """Show a command."""
+    return state_of(child) if as_json else {}
+
+
+@page(f"{links.CHILDREN}/{{child}}/live")
+def live(child: Child) -> Response:
+    """Return the part of the page that tells how far the command is."""
+    ended = "again" if child.back == links.HOME else "1"
+    return frame.page("child_live.html", headers={"X-Pollex-Ended": ended if child.over else ""}, child=child)
+
+
+def state_of(found: Child) -> dict[str, object]:
+    """Return what is known of a command, as JSON values."""
+    return {"id": found.id, "state": found.state, "said": list(found.said), "told": found.told}
+
+
+@post("/api/children/{child}/stop")
+def stop(child: Child) -> Done:
+    """End a command; what it has done is kept."""
+    child.stop()
+    return f"{links.CHILDREN}/{child.id}", state_of(child)

@@ -20,13 +20,24 @@ from pollex.web import frame, links
 from pollex.web.drawings import distribution
 from pollex.web.faults import NotThere
 from pollex.web.forms import Form, Place, Window
-from pollex.web.graph_drawing import drawing, strip
 from pollex.web.likeness import unlike_of
-from pollex.web.listing import SCORING
+from pollex.web.listing import SCORING, ListForm, listing_of
 from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, settings_of, unsealed
 from pollex.web.pages.run_states import NEW, NodeChange, changes_of, pool_waiting
-from pollex.web.results import grades_of, ratings_of
-from pollex.web.run_page import BINS, Spans, Times, drawn_graphs, errors_of, outline, spans_of, times_of
+from pollex.web.run_page import (
+    BINS,
+    Spans,
+    Times,
+    drawing,
+    drawn_graphs,
+    errors_of,
+    grades_of,
+    outline,
+    ratings_of,
+    spans_of,
+    strip,
+    times_of,
+)
 from pollex.web.site import Site
 from pollex.web.views import Data, page
 
@@ -273,3 +284,65 @@ def call(site: Site, run: Run, as_json: bool, key: str) -> Data:
         "messages": [(role, unsealed(words)) for role, words in messages],
         "settings": settings,
     }
+
+
+RUN = f"/api{links.RUNS}/{{run}}"
+
+
+class HistogramForm(ListForm):
+    """A list, and the figure to count."""
+
+    of: Literal["netsat", "probability", "entropy", "turns"] = "netsat"
+
+
+@page(f"{RUN}/tree")
+def tree(site: Site, run: Run) -> Data:
+    """Return a run's spans added up by name, in milliseconds."""
+    times = times_of(spans_kept(site, run))
+    names = ("name", "kind", "n", "together", "median", "most", "errors")
+    return {"nodes": [{name: getattr(node, name) for name in names} for node in times.nodes]}
+
+
+@page(f"{RUN}/strips")
+def strips(site: Site, form: TimesForm, run: Run) -> Data:
+    """Return how many spans of each name were open at once, over a stretch of time."""
+    low, high = (None if value is None else 1000 * value for value in (form.start, form.end))
+    times = times_of(spans_kept(site, run), low, high)
+    active = {node.name: node.active.astype(int).tolist() for node in times.nodes}
+    return {"from": times.first / 1000, "to": times.last / 1000, "active": active}
+
+
+@page(f"{RUN}/errors")
+def errors(site: Site, run: Run) -> Data:
+    """Return a run's errors by text, the most frequent first."""
+    return {"errors": errors_of(site.store, run)}
+
+
+@page(f"{RUN}/spans")
+def spans(
+    site: Site,
+    run: Run,
+    name: str = "",
+    item: str = "",
+    sort: Literal["started", "ms", "name", "item"] = "started",
+    down: bool = False,
+    at: Place = 0,
+    n: Window = 100,
+) -> Data:
+    """Return a window of a run's spans."""
+    where = "FROM spans WHERE run = ?1 AND ?2 IN ('', name) AND ?3 IN ('', item)"
+    given = [run.id, name, item]
+    order = f"{sort} {'DESC' if down else 'ASC'}, rowid"  # one of four names
+    rows = site.store.rows(
+        f"SELECT id, parent, name, kind, item, started, ms, error {where} ORDER BY {order} LIMIT ?4 OFFSET ?5",
+        [*given, n, at],
+    )
+    return {"total": site.store.value(f"SELECT count(*) {where}", given), "spans": rows}
+
+
+@page("/api/conversations/histogram")
+def histogram(site: Site, form: HistogramForm) -> Data:
+    """Return counts of a figure in bins, among all rows and among those found."""
+    found = listing_of(site, form).histogram(form.of)
+    bins = {} if found is None else {name: values.tolist() for name, values in vars(found).items()}
+    return {"of": form.of, "bins": bins}

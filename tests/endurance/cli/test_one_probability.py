@@ -29,8 +29,7 @@ from pollex.services.share import probabilities
 from pollex.store.resume import answers_of
 from pollex.store.store import Store
 from pollex.web.live.app import application
-from pollex.web.live.figures import Figures
-from pollex.web.live.waiting_line import WaitingLine, opened
+from pollex.web.live.waiting_line import Figures, WaitingLine, opened
 
 BIKES = Path(__file__).parents[3] / "examples" / "bikes.jsonl"
 LEARNED_FROM = slice(160)

@@ -16,8 +16,7 @@ from small_runs import Learnt
 
 import pollex
 from pollex.web.live.app import application
-from pollex.web.live.figures import Figures
-from pollex.web.live.waiting_line import WaitingLine, opened
+from pollex.web.live.waiting_line import Figures, WaitingLine, opened
 
 TOKEN = "let me in"
 

@@ -26,7 +26,7 @@ from pollex.store.tables import LabelRow, packed
 from pollex.web import links
 from pollex.web.calibrated import with_labels
 from pollex.web.lens import lens_of
-from pollex.web.pages.calibrators import opens_of
+from pollex.web.pages.calibration import opens_of
 from pollex.web.site import Site, calibrators_in, read_sets
 
 

@@ -26,7 +26,7 @@ from pollex.web.app import application
 from pollex.web.frame import PAGES as BAR
 from pollex.web.frame import static_files
 from pollex.web.guard import Door
-from pollex.web.searching import search
+from pollex.web.listing import search
 from pollex.web.site import Site
 
 ID = "conversation 4"
