@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from averages import averaged
 from llm_rubric_methods import (
     BASELINE,
     CHOSEN,
@@ -28,7 +29,7 @@ from llm_rubric_runs import Done
 from permutation import Tested, compared_losses
 
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import Assessment, Predictions, assess, averaged, log_losses
+from pollex.measures.distributions import Assessment, Predictions, assess, log_losses
 from pollex.measures.intervals import Figure, Measure, measured
 from pollex.measures.intervals import mean_of as mean_over
 

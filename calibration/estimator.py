@@ -177,7 +177,6 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Return the probability of each answer `[row, option]`; judge −1 is unknown."""
 
     def _require_order(self, why: str) -> None:
-        """Refuse a main question whose options are classes."""
         if not self.questionnaire_.scale().ordinal:
             raise WrongUse(
                 f"the main question {self.questionnaire_.main!r} is not ordinal, and {why}",

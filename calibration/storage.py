@@ -72,7 +72,7 @@ def packed(
     """
     state = described(model)
     other = State({}, {}) if beside is None else described(beside, BESIDE)
-    each = {one.questionnaire_.main: described(one, _prefix(one)) for one in others}
+    each = {one.questionnaire_.main: described(one, QUESTION.format(one.questionnaire_.index())) for one in others}
     kept = state.arrays | other.arrays | {name: array for one in each.values() for name, array in one.arrays.items()}
     every = sorted(kept.items())
     arrays = bytes_of({name: np.array(value, order="C") for name, value in every})
@@ -107,10 +107,6 @@ def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator",
         what = f"it can't be restored from this file ({type(error).__name__}: {error})"
         raise BadCalibrator(what, where=where, remedy=REMEDY) from error
     return model
-
-
-def _prefix(model: JudgedEstimator) -> str:
-    return QUESTION.format(model.questionnaire_.index())
 
 
 def described(model: JudgedEstimator, prefix: str = "") -> State:

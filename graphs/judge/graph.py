@@ -50,16 +50,18 @@ class JudgeWork(BatchWork):
     """The resources of `judge`.
 
     Attributes:
+        ensemble: None where only people are asked.
         known: By conversation, runs answered in an earlier session.
     """
 
     shelf: ConversationIndex
-    ensemble: Ensemble
+    ensemble: Ensemble | None
     task: Task
     known: Mapping[str, Mapping[int, Votes]] = field(default_factory=dict)
 
     async def prepare(self, batch: Sequence[str]) -> None:
         """Have the ensemble prepare."""
+        assert self.ensemble is not None
         await self.ensemble.prepare([self.shelf[id_] for id_ in batch])
 
     def tallied(self) -> Tallied:
@@ -75,6 +77,7 @@ class JudgeWork(BatchWork):
 async def ask_runs(live: JudgeWork, id_: str) -> None:
     """Ask the ensemble's runs about each conversation of the batch."""
     conversation, ensemble = live.shelf[id_], live.ensemble
+    assert ensemble is not None
     async with live.semaphore, live.tracer.span("ask_runs", kind="role", item=id_) as span:
         (votes,) = await ensemble.votes(conversation, [live.task.question], live.known.get(id_))
         failed = [vote for vote in votes if isinstance(vote, Unanswered)]

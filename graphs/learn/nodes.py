@@ -72,7 +72,6 @@ def _so_far(total: int, left: int, outcomes: Iterable[str]) -> dict[str, Any]:
 
 
 def _reasons(live: LearnContext, side: Polarity) -> dict[str, Any]:
-    """Tell a side's reasons: how many, and the first ones with a quote."""
     found = live.reasons(side)
     first = [
         {"text": one.text, "quote": one.quotes[0].text if one.quotes else "", "conversation": one.conversation_id}

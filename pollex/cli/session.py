@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -25,7 +25,6 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from pollex.errors import Interrupted
 from pollex.text import DATA, Command, Line, Rows, Told, printable
 
 T = TypeVar("T")
@@ -49,11 +48,7 @@ NAMES = {
 
 
 class Bars:
-    """One bar a stage, on standard error.
-
-    Attributes:
-        stopped: Set when the user stopped the run: work that keeps the event loop busy ends where it reports here.
-    """
+    """One bar a stage, on standard error."""
 
     def __init__(self, console: Console) -> None:
         columns = (
@@ -65,7 +60,6 @@ class Bars:
         )
         self._bars = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
         self._tasks: dict[str, TaskID] = {}
-        self.stopped = False
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
         """Add a bar for a stage, or change its total."""
@@ -75,21 +69,8 @@ class Bars:
             self._tasks[stage] = self._bars.add_task(NAMES.get(stage, stage), total=total, completed=done)
 
     def advance(self, stage: str, by: int = 1) -> None:
-        """Advance a stage's bar.
-
-        Raises:
-            Interrupted: The user stopped the run.
-        """
-        if self.stopped:
-            raise Interrupted("interrupted; what was done is kept")
+        """Advance a stage's bar."""
         self._bars.advance(self._tasks[stage], by)
-
-    def over(self, stage: str, items: Iterable[T], total: int) -> Iterator[T]:
-        """Yield items and advance the stage's bar for each; raise as `advance` does."""
-        self.start(stage, total)
-        for item in items:
-            yield item
-            self.advance(stage)
 
     def note(self, text: str) -> None:
         """Print a line to the user, above the bars."""

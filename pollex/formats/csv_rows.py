@@ -92,7 +92,7 @@ def _cells(source: str, number: int, text: str, delimiter: str) -> list[str]:
     if '"' not in text:
         return text.split(delimiter)
     cells, start = [], 0
-    cell = _cell(delimiter)
+    cell = re.compile(rf'(?:"([^"]*(?:""[^"]*)*)"|([^"{delimiter}]*))({delimiter}|\Z)')
     while True:
         found = cell.match(text, start)
         if found is None:
@@ -103,10 +103,6 @@ def _cells(source: str, number: int, text: str, delimiter: str) -> list[str]:
         if found.end() == len(text) and not found.group(3):
             return cells
         start = found.end()
-
-
-def _cell(delimiter: str) -> re.Pattern[str]:
-    return re.compile(rf'(?:"([^"]*(?:""[^"]*)*)"|([^"{delimiter}]*))({delimiter}|\Z)')
 
 
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")

@@ -420,7 +420,7 @@ def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOption
     options = options or ReadOptions()
     named = [sources] if isinstance(sources, str | Path) else sources
     rows = (rows_of(source, options.encoding, options.max_turn_chars) for source in find_files(named))
-    return _logs(rows, options, _names(sources))
+    return _logs(rows, options, str(sources) if isinstance(sources, str | Path) else ", ".join(map(str, sources[:3])))
 
 
 def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
@@ -487,7 +487,3 @@ def _items(
         yield from Assembler(picker, options, joiner, strange).assemble(rows)
     if not joiner.is_empty:
         yield from joined(joiner, picker, options)
-
-
-def _names(sources: Sequence[str | Path] | str | Path) -> str:
-    return str(sources) if isinstance(sources, str | Path) else ", ".join(map(str, sources[:3]))

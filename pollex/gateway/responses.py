@@ -84,7 +84,7 @@ def _judge(call: Call, text: str, refusal: str, common: dict[str, Any]) -> Outco
         return Refused(detail=refusal, **common)
     if common["finish_reason"] == "content_filter":
         return Refused(detail="content filter", **common)
-    if common["finish_reason"] == "length" and not _asked_for_one_token(call):
+    if common["finish_reason"] == "length" and call.max_tokens != 1:
         return Truncated(detail="stopped at the token limit", **common)
     if common["finish_reason"] in {"error", "abort"}:
         return Malformed(detail=f"finish reason {common['finish_reason']}", **common)
@@ -93,11 +93,6 @@ def _judge(call: Call, text: str, refusal: str, common: dict[str, Any]) -> Outco
     if call.schema is not None and "{" not in text and _REFUSAL.match(text):
         return Refused(detail=text.strip()[:200], **common)
     return Completed(**common)
-
-
-def _asked_for_one_token(call: Call) -> bool:
-    """Return an answer of one token always ends at the limit."""
-    return call.max_tokens == 1
 
 
 def _text(message: Mapping[str, Any], call: Call) -> str:

@@ -103,7 +103,7 @@ def assess(
         smece_resamples: As `resamples`, for smECE, which is slow.
         smooth: False: without smECE, whose package alone takes seconds to load.
     """
-    quick = measured(_figures(predictions), predictions.text, rng, resamples)
+    quick = measured(figures_of(predictions), predictions.text, rng, resamples)
     texts = len(np.unique(predictions.text))
     if smooth:
         mean, each = smece(predictions.proba, predictions.answer, predictions.text, rng, smece_resamples)
@@ -188,43 +188,15 @@ def difference(
     Args:
         measure: `rmse`, `pearson`, `spearman`, `kendall`, `log_loss`, `brier` or `kappa`.
     """
-    one, other = (_figures(predictions)[measure] for predictions in (first, second))
+    one, other = (figures_of(predictions)[measure] for predictions in (first, second))
     figure = Measure(
         lambda weights: one.statistic(weights) - other.statistic(weights), one.undefined or other.undefined, one.empty
     )
     return measured({measure: figure}, first.text, rng, resamples)[measure]
 
 
-def averaged(
-    runs: Sequence[Predictions],
-    measures: Sequence[str],
-    rng: np.random.Generator | None = None,
-    resamples: int = RESAMPLES,
-) -> dict[str, Figure]:
-    """Average each measure over several predictions of the same judgments: splits, seeds.
-
-    The interval is that of the mean, with every run on the same resamples of texts. It says how far other texts would
-    move it; what splits and seeds do is another question.
-
-    Args:
-        runs: One at least.
-        measures: As in `difference`.
-    """
-    each = [_figures(run) for run in runs]
-    figures = {
-        name: Measure(
-            _mean([of[name].statistic for of in each]), next(filter(None, (of[name].undefined for of in each)), "")
-        )
-        for name in measures
-    }
-    return measured(figures, runs[0].text, rng, resamples)
-
-
-def _mean(statistics: Sequence[Statistic]) -> Statistic:
-    return lambda weights: np.mean([statistic(weights) for statistic in statistics], axis=0)
-
-
-def _figures(predictions: Predictions) -> dict[str, Measure]:
+def figures_of(predictions: Predictions) -> dict[str, Measure]:
+    """Return each measure as a statistic of weights, and why it is undefined."""
     expected, given = predictions.expected, predictions.given
     unordered = "" if predictions.ordinal else "its answers have no order"
     constant = unordered or _constant(expected, given)

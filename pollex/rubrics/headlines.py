@@ -82,7 +82,6 @@ def held_up(rubric: ChosenRubric) -> bool:
 
 
 def _first_of(rubric: ChosenRubric, known: dict[str, ChosenRubric]) -> str:
-    """Return the id that all twins of a rubric lead to."""
     while rubric.twin_of in known:
         rubric = known[rubric.twin_of]
     return rubric.id

@@ -92,7 +92,6 @@ class NetSat(BaseModel):
         return total
 
     def _decisions(self, fields: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-        """Return the decisions, and why they differ from the labels."""
         ups = [p >= self.decide_at for p in fields["probability"]]
         figures = zip(ups, fields["label"], fields["netsat"], fields["probability"], strict=True)
         return {

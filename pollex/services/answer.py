@@ -58,23 +58,6 @@ class Response:
     temperature: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnswerOptions:
-    """Options for asking the model under test.
-
-    Attributes:
-        profile: A bundled profile's name, or a file; its temperatures count. None: as the questions' language is.
-        system: System message before each question.
-        max_tokens: Maximum tokens of an answer; twice as many if it was truncated.
-        seed: Sent with every question.
-    """
-
-    profile: str | None = None
-    system: str = ""
-    max_tokens: int = 4096
-    seed: int = 0
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AnswerResult(Shown):
     """Answers of the model under test.
@@ -83,6 +66,8 @@ class AnswerResult(Shown):
         out: File of a row a question; None where none was written.
     """
 
+    fine = ("answered",)
+
     run: str
     model: str
     out: Path | None
@@ -90,15 +75,6 @@ class AnswerResult(Shown):
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
     usage: Usage | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row was read and every question answered."""
-        return not self.bad_rows and not self.outcomes.keys() - {"answered"}
-
-    @property
-    def headline(self) -> str:
-        return counted(self.outcomes)
 
     def records(self) -> Iterator[dict[str, Any]]:
         for response in self.responses:
@@ -121,8 +97,11 @@ class AnswerResult(Shown):
 
 def answer(
     questions: Sources,
-    options: AnswerOptions,
     *,
+    profile: str | None = None,
+    system: str = "",
+    max_tokens: int = 4096,
+    seed: int = 0,
     out: Path | None = None,
     reading: ReadOptions,
     run: RunOptions,
@@ -132,6 +111,10 @@ def answer(
     """Put questions to the model under test, one call a question.
 
     Args:
+        profile: A bundled profile's name, or a file; its temperatures count. None: as the questions' language is.
+        system: System message before each question.
+        max_tokens: Maximum tokens of an answer; twice as many if it was truncated.
+        seed: Sent with every question.
         out: Where a row a question is written.
 
     Raises:
@@ -140,24 +123,24 @@ def answer(
     """
     name = require_model(model, "no model to answer")
     if out is not None:
-        require_format(out, options.profile, *names_of(questions))
+        require_format(out, profile, *names_of(questions))
     cases = read_cases(names_of(questions), reading)
     note_cases(cases, progress)
-    profile = profile_for(options.profile, cases)
+
+    def respondent(asker: Asker) -> Respondent:
+        return Respondent(replace(asker, settings=asker.settings.but(max_tokens=max_tokens)), system)
+
+    grading = profile_for(profile, cases)
     if run.dry_run:
-        raise rehearsed(
-            model, run, options.seed, lambda plan: _ask_all(cases, profile, _respondent(plan.asker, options))
-        )
+        raise rehearsed(model, run, seed, lambda plan: _ask_all(cases, grading, respondent(plan.asker)))
     with workspace(run, progress) as opened:
-        arguments = {"questions": names_of(questions), "out": out and str(out), "profile": profile.language}
+        arguments = {"questions": names_of(questions), "out": out and str(out), "profile": grading.language}
         (asked, outcomes), usage = by_model(
             opened,
             model,
-            options.seed,
+            seed,
             arguments,
-            lambda asker, setting: respond(
-                cases, respondent=_respondent(asker, options), profile=profile, setting=setting
-            ),
+            lambda asker, setting: respond(cases, respondent=respondent(asker), profile=grading, setting=setting),
         )
         responses = tuple(responses_of(opened.store, asked, cases))
     result = AnswerResult(
@@ -172,11 +155,6 @@ def answer(
     if out is not None:
         write_rows(out, result.records(), COLUMNS)
     return result
-
-
-def _respondent(asker: Asker, options: AnswerOptions) -> Respondent:
-    settings = asker.settings.but(max_tokens=options.max_tokens)
-    return Respondent(replace(asker, settings=settings), options.system)
 
 
 async def _ask_all(cases: Cases, profile: ReferencingProfile, respondent: Respondent) -> None:

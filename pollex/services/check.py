@@ -135,11 +135,6 @@ class CheckResult(Result):
         shut = {"failed", "open"} if self.strict else {"failed"}
         return any(verdict.status in shut for verdict in self.verdicts)
 
-    @property
-    def complete(self) -> bool:
-        """Whether every conversation was scored."""
-        return not self.unscored
-
     def __repr__(self) -> str:
         """Return the verdicts in a line."""
         return f"<Check: {'; '.join(f'{one.condition}: {one.status}' for one in self.verdicts)}>"

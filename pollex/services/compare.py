@@ -125,11 +125,6 @@ class CompareResult(Shown):
     page: Path | None = None
 
     @property
-    def complete(self) -> bool:
-        """Whether every conversation was scored."""
-        return not self.unscored
-
-    @property
     def headline(self) -> str:
         return "; ".join(f"{one.second} − {one.first}: {one.probability.value:+.3f}" for one in self.comparisons)
 

@@ -94,11 +94,6 @@ class DistillResult(Shown):
             for one in self.fidelity
         ]
 
-    @property
-    def complete(self) -> bool:
-        """Return true: what can't be learned is told rubric by rubric."""
-        return True
-
     def told(self) -> Told:
         """Yield each rubric's fidelity, both sets beside each other, and what asking the model buys."""
         rows = [(one.id, one.text, one.correlation, one.by) for one in self.fidelity]

@@ -59,6 +59,8 @@ class Evaluation(Shown):
         seen: Number of conversations that the set was made from, by use; see `SEEN`.
     """
 
+    fine = ("scored",)
+
     run: str
     rubrics: RubricSet
     n: int
@@ -70,11 +72,6 @@ class Evaluation(Shown):
     bad_rows: tuple[BadRow, ...] = ()
     usage: Usage | None = None
     probability_auc: Figure | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row and conversation was scored."""
-        return not self.bad_rows and not self.outcomes.keys() - {"scored"}
 
     @property
     def warnings(self) -> list[str]:

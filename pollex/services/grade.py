@@ -44,25 +44,6 @@ SEED = 0
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, kw_only=True)
-class GradeOptions:
-    """Options for grading: rules, answers, and people's grades.
-
-    Attributes:
-        answers: File of answers; None where the questions have them in their field `answer`.
-        profile: Scale, rules and dimensions: a bundled profile's name, or a file; None: as the questions' language is.
-        plain: Whether a judge without references grades, too, to compare.
-        human: Files of people's grades, by id.
-        human_field: Field of people's grades, in those files, or else in the answers or questions.
-    """
-
-    answers: Path | None = None
-    profile: str | None = None
-    plain: bool = False
-    human: Sequence[str] = ()
-    human_field: str | None = None
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class GradeResult(Shown):
     """Grades of answers, with their means and distributions.
@@ -71,6 +52,7 @@ class GradeResult(Shown):
         out: File of a row a question; None where none was written; `page` likewise.
     """
 
+    fine = ("graded",)
     columns = ("id", "category", "type", "outcome", "overall", "plain", "human")
 
     run: str
@@ -84,15 +66,6 @@ class GradeResult(Shown):
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
     usage: Usage | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row was read and every answer graded on all dimensions."""
-        return not self.bad_rows and not self.outcomes.keys() - {"graded"}
-
-    @property
-    def headline(self) -> str:
-        return counted(self.outcomes)
 
     def records(self) -> Iterator[dict[str, Any]]:
         return grade_rows(self.profile, self.gradings, self.judge, self.value)
@@ -126,8 +99,12 @@ class GradeResult(Shown):
 
 def grade(
     questions: Sources,
-    options: GradeOptions,
     *,
+    answers: Path | None = None,
+    profile: str | None = None,
+    plain: bool = False,
+    human: Sequence[str] = (),
+    human_field: str | None = None,
     out: Path | None = None,
     page: Path | None = None,
     reading: ReadOptions,
@@ -138,6 +115,11 @@ def grade(
     """Grade answers against references, on the dimensions of each task's type and as a whole.
 
     Args:
+        answers: File of answers; None where the questions have them in their field `answer`.
+        profile: Scale, rules and dimensions: a bundled profile's name, or a file; None: as the questions' language is.
+        plain: Whether a judge without references grades, too, to compare.
+        human: Files of people's grades, by id.
+        human_field: Field of people's grades, in those files, or else in the answers or questions.
         out: Where a row a question is written.
         page: Where the page about the grades is written.
 
@@ -146,19 +128,22 @@ def grade(
         WrongUse: No model is named, or there are no answers to grade.
     """
     judge = require_model(model, "grading against references needs an LLM")
-    read_files = (options.answers, options.profile, *options.human, *names_of(questions))
+    read_files = (answers, profile, *human, *names_of(questions))
     if out is not None:
         require_format(out, *read_files)
     if page is not None:
         require_writable(page, *read_files)
     require_apart(out, page)
-    profile, cases = _read(questions, options, reading, progress)
+    cases = _read(names_of(questions), answers, human, human_field, reading)
+    rules = profile_for(profile, cases)
+    cases = usable_grades(cases, rules.lowest, rules.highest)
+    note_cases(cases, progress)
     if run.dry_run:
-        raise rehearsed(model, run, SEED, lambda plan: _ask_all(cases, profile, plan.asker, plain=options.plain))
+        raise rehearsed(model, run, SEED, lambda plan: _ask_all(cases, rules, plan.asker, plain=plain))
     with workspace(run, progress) as opened:
         if any(case.answered_by == judge for case in cases):
             progress.note(f"Note: {judge} grades answers of its own; judges tend to prefer these")
-        arguments = {"questions": names_of(questions), "out": out and str(out), "profile": profile.language}
+        arguments = {"questions": names_of(questions), "out": out and str(out), "profile": rules.language}
         (graded, outcomes), usage = by_model(
             opened,
             model,
@@ -166,21 +151,21 @@ def grade(
             arguments,
             lambda asker, setting: grade_cases(
                 cases,
-                profile=profile,
-                classifier=TaskClassifier(asker, profile),
-                judge=ReferenceJudge(asker, profile),
-                plain=PlainJudge(asker, profile) if options.plain else None,
+                profile=rules,
+                classifier=TaskClassifier(asker, rules),
+                judge=ReferenceJudge(asker, rules),
+                plain=PlainJudge(asker, rules) if plain else None,
                 setting=setting,
             ),
         )
-        gradings = tuple(gradings_of(opened.store, graded, profile, cases))
+        gradings = tuple(gradings_of(opened.store, graded, rules, cases))
     result = GradeResult(
         run=graded,
         judge=judge,
         out=out,
         page=page,
-        summary=summary(profile, gradings, model.settings.value),
-        profile=profile,
+        summary=summary(rules, gradings, model.settings.value),
+        profile=rules,
         value=model.settings.value,
         gradings=gradings,
         outcomes=outcomes,
@@ -190,8 +175,8 @@ def grade(
     if out is not None:
         write_rows(out, result.records(), COLUMNS)
     if page is not None:
-        shown = example(profile, gradings)
-        made = grades_page(result.summary, judge=judge, pivot=profile.pivot, run=graded, example=shown)
+        shown = example(rules, gradings)
+        made = grades_page(result.summary, judge=judge, pivot=rules.pivot, run=graded, example=shown)
         _write_page(page, made)
     return result
 
@@ -250,23 +235,19 @@ def by_model(
 
 
 def _read(
-    questions: Sources, options: GradeOptions, reading: ReadOptions, progress: Progress
-) -> tuple[ReferencingProfile, Cases]:
-    sources = names_of(questions)
-    field_ = None if options.human else options.human_field
-    cases = read_cases(sources, reading, None if options.answers else field_)
-    if options.answers is not None:
-        cases = with_answers(cases, [str(options.answers)], reading, field_)
-    if options.human:
-        cases = with_humans(cases, options.human, reading, options.human_field)
+    sources: list[str], answers: Path | None, human: Sequence[str], human_field: str | None, reading: ReadOptions
+) -> Cases:
+    field = None if human else human_field
+    cases = read_cases(sources, reading, None if answers else field)
+    if answers is not None:
+        cases = with_answers(cases, [str(answers)], reading, field)
+    if human:
+        cases = with_humans(cases, human, reading, human_field)
     if all(case.answer is None and not case.unanswered for case in cases):
         remedy = "fetch some: `pollex answer QUESTIONS --model M`, then name their file"
         what, where = "there are no answers to grade", ", ".join(sources)
         raise WrongUse(what, where=where, remedy=remedy, option={"answers": "answers.jsonl"})
-    profile = profile_for(options.profile, cases)
-    cases = usable_grades(cases, profile.lowest, profile.highest)
-    note_cases(cases, progress)
-    return profile, cases
+    return cases
 
 
 def _write_page(path: Path, page: str) -> None:

@@ -78,7 +78,6 @@ async def grade_cases(
 
 
 def _needs_type(profile: ReferencingProfile, case: Case) -> bool:
-    """Return whether a case can be graded, and no category tells its type."""
     return bool(case.answer is not None and case.reference) and not profile.type_of(case.category, case.subcategory)
 
 

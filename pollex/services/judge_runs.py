@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pollex.agents.ensemble import Ensemble, Recorded
+from pollex.agents.ensemble import Ensemble
 from pollex.agents.votes import Task, verdict
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
@@ -70,7 +70,6 @@ async def answered_by_people(store: Store, name: str, setting: RunSettings, peop
     if task is None:
         raise WrongUse(f"{run.id} is no run of `pollex judge`", remedy="`pollex runs` lists them")
     conversations = list(conversations_of(store, run.id))
-    ensemble = Ensemble(Recorded({}), rule=task.rule)
     tallies, _ = so_far(store, run.id, task, setting.retry_outcomes)
     if left := sum(c.id not in tallies for c in conversations):
         remedy = "go on with it first: the same command with LOGS and `--resume`"
@@ -78,7 +77,7 @@ async def answered_by_people(store: Store, name: str, setting: RunSettings, peop
             f"{count(left, 'conversation was', 'conversations were')} not asked about yet", where=run.id, remedy=remedy
         )
     async with running("judge", run.fingerprint, setting, run.roles, run) as again:
-        return await _judge(again, conversations, ensemble, task, setting, people, run.roles, finished=True)
+        return await _judge(again, conversations, None, task, setting, people, run.roles)
 
 
 def run_named(store: Store, name: str) -> Run:
@@ -94,18 +93,16 @@ def run_named(store: Store, name: str) -> Run:
 async def _judge(
     run: Run,
     conversations: Sequence[Conversation],
-    ensemble: Ensemble,
+    ensemble: Ensemble | None,
     task: Task,
     setting: RunSettings,
     people: People | None,
     roles: Sequence[str],
-    *,
-    finished: bool = False,
 ) -> Tallied:
     from pollex.graphs.judge.graph import JudgeContext, JudgeWork, build  # LangGraph takes a while
 
     store, shelf = setting.store, ConversationIndex(conversations)
-    tallies, partial = so_far(store, run.id, task, () if finished else setting.retry_outcomes)
+    tallies, partial = so_far(store, run.id, task, setting.retry_outcomes if ensemble else ())
     live = JudgeWork(
         **setting.of_run(run.id),
         stage="judge",

@@ -74,6 +74,8 @@ class NextConversations(Shown):
         unlabelled: Conversations without a label.
     """
 
+    fine = ("scored",)
+
     run: str
     rubrics: RubricSet
     rows: tuple[Row, ...]
@@ -82,11 +84,6 @@ class NextConversations(Shown):
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
     usage: Usage | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row and conversation was scored."""
-        return not self.bad_rows and not self.outcomes.keys() - {"scored"}
 
     @property
     def headline(self) -> str:
@@ -253,11 +250,6 @@ class DrawnConversations(Shown):
 
     def records(self) -> Iterable[dict[str, Any]]:
         return self.rows
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row was read."""
-        return not self.bad_rows
 
     def told(self) -> Told:
         """Yield what was drawn, and the interval that the labels will give."""

@@ -130,7 +130,6 @@ def precision_of(
 
 
 def _picks(store: Store, run: str, task: Task, ids: Sequence[str]) -> dict[str, list[int]]:
-    """Return the option that each run chose by conversation, −1 for none."""
     portions = (ids[start : start + PORTION] for start in range(0, len(ids), PORTION))
     return {
         id_: [vote.chosen if isinstance(vote, Answer) else -1 for vote in votes]

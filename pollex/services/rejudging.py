@@ -236,7 +236,6 @@ async def preview(
 
 
 def _drawn(store: Store, run: str, rng: np.random.Generator, most: int) -> list[Conversation]:
-    """Draw conversations of a run at random, in its order."""
     known = [row["id"] for row in store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")]
     ids = known if len(known) <= most else [known[i] for i in np.sort(rng.choice(len(known), most, replace=False))]
     return list(conversations_of(store, run, ids=ids))
@@ -332,7 +331,6 @@ def _detector(by: JudgedBy, up: Bools, values: Floats, rubric: ChosenRubric, rng
 
 
 def _above_half(over_chance: Figure) -> Figure:
-    """Convert an AUC above chance to the AUC itself."""
     value, low, high = (
         None if end is None else end + 0.5 for end in (over_chance.value, over_chance.low, over_chance.high)
     )

@@ -29,14 +29,18 @@ class Result(ABC):
 
     Attributes:
         json_fields: What `--json` prints of it, where that is fields alone.
+        fine: The `outcomes` with which nothing is missing; empty where outcomes don't tell.
     """
 
     json_fields: ClassVar[tuple[str, ...]] = ()
+    fine: ClassVar[tuple[str, ...]] = ()
 
     @property
     def complete(self) -> bool:
         """Whether every row and conversation was processed."""
-        return not any(fault.left_out for fault in getattr(self, "faults", ()))
+        left = any(getattr(self, name, None) for name in ("bad_rows", "unscored"))
+        missing = self.fine and getattr(self, "outcomes", {}).keys() - set(self.fine)
+        return not left and not missing and not any(fault.left_out for fault in getattr(self, "faults", ()))
 
     @abstractmethod
     def told(self, *given: Any, **asked: Any) -> Told:
@@ -62,9 +66,9 @@ class Shown(Result):
     columns: ClassVar[tuple[str, ...]] = ()
 
     @property
-    @abstractmethod
     def headline(self) -> str:
         """Return the result in a line."""
+        return counted(getattr(self, "outcomes"))  # noqa: B009
 
     @abstractmethod
     def records(self) -> Iterable[dict[str, Any]]:

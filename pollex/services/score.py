@@ -64,6 +64,7 @@ class ScoreResult(Shown):
         asked: Conversations that a model was asked about because their label was in doubt; None without a cascade.
     """
 
+    fine = ("scored",)
     columns = ("id", "decision", "probability", "netsat", "label", "confident", "outcome")
 
     run: str
@@ -77,15 +78,6 @@ class ScoreResult(Shown):
     asked: int | None = None
     page: Path | None = None
     drift: Stability | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row and conversation was scored."""
-        return not self.bad_rows and not self.outcomes.keys() - {"scored"}
-
-    @property
-    def headline(self) -> str:
-        return counted(self.outcomes)
 
     def records(self) -> Iterator[dict[str, Any]]:
         ids = [rubric.id for rubric in self.rubrics.rubrics]

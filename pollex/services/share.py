@@ -136,11 +136,6 @@ class ShareResult(Shown):
     bad_rows: tuple[BadRow, ...] = ()
 
     @property
-    def complete(self) -> bool:
-        """Whether every row was read."""
-        return not self.bad_rows
-
-    @property
     def headline(self) -> str:
         if not self.total.known:
             return "too few labels"

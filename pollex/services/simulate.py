@@ -108,6 +108,7 @@ class SimulateResult(Shown):
         out: File of a dialogue a row; None where none was written.
     """
 
+    fine = (SIMULATED,)
     columns = ("id", "system", "topic", "persona", "ended")
 
     run: str
@@ -116,15 +117,6 @@ class SimulateResult(Shown):
     dialogues: tuple[Conversation, ...]
     outcomes: dict[str, int]
     usage: Usage | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every dialogue was held and checked."""
-        return not self.outcomes.keys() - {SIMULATED}
-
-    @property
-    def headline(self) -> str:
-        return counted(self.outcomes)
 
     @property
     def failed(self) -> list[str]:

@@ -93,10 +93,6 @@ class JudgeResult(Shown):
         """Conversations by result: `rated`, `by a person`, and the reasons of NONE."""
         return dict(Counter("by a person" if one.person else reason_of(one) or "rated" for one in self.verdicts))
 
-    @property
-    def headline(self) -> str:
-        return counted(self.outcomes)
-
     def records(self) -> Iterator[dict[str, Any]]:
         return (verdict_row(one, self.judged.task) for one in self.verdicts)
 

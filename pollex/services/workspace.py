@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,13 +98,6 @@ class Workspace:
             if self.options.on_interrupt is None:
                 return complete(work)
             return asyncio.run(self._interruptible(work, self.options.on_interrupt))
-
-    def over(self, stage: str, items: Iterable[T], total: int) -> Iterator[T]:
-        """Yield the items, each a step of the stage."""
-        self.progress.start(stage, total)
-        for item in items:
-            yield item
-            self.progress.advance(stage)
 
     async def _interruptible(self, work: Coroutine[Any, Any, T], told: Callable[[], None]) -> T:
         task, loop, stopping = asyncio.ensure_future(work), asyncio.get_running_loop(), False

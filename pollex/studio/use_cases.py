@@ -59,8 +59,7 @@ def judge(given: JudgeContext) -> None:
 
 def grade(given: GradeContext) -> None:
     """Grade answers against references."""
-    options = grading.GradeOptions(profile=given.profile) if given.profile else grading.GradeOptions()
-    grading.grade(given.questions, options, reading=ReadOptions(), **common(given))
+    grading.grade(given.questions, profile=given.profile or None, reading=ReadOptions(), **common(given))
 
 
 def ask(given: AskContext) -> None:

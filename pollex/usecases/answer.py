@@ -32,7 +32,6 @@ class AnswerQuestions(Questions, UnderTest, UseCase["AnswerResult"]):
     """
 
     does, plans = "answer.answer", True
-    bundle = "services.answer.AnswerOptions"
     questions: tuple[str, ...] | Sources = opt(kw_only=False, place="argument", metavar="QUESTIONS…")
     out: Path | str | None = out_option("Output file: .jsonl, .csv or .parquet.", typed="answers.jsonl")
     profile: str | None = opt(

@@ -32,7 +32,6 @@ class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
     """
 
     does, plans = "grade.grade", True
-    bundle = "services.grade.GradeOptions"
     questions: tuple[str, ...] | Sources = opt(kw_only=False, place="argument", metavar="QUESTIONS…")
     answers: Path | str | None = opt(
         "File of answers to grade; default: field `answer` of QUESTIONS.", default=None, group="Data"

@@ -126,7 +126,6 @@ class Independent:
 
 
 def _shown(question: Question) -> list[str]:
-    """Return the options that a model is shown, with the one for what never came up as the last."""
     return [option.text for option in question.options] + [NEVER_CAME_UP] * question.may_never
 
 

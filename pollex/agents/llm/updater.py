@@ -77,7 +77,6 @@ class _Revising:
 
 
 def _joined(one: Rubric, other: Rubric) -> Rubric:
-    """Return `one` with the reasons and quotes of `other`."""
     reasons = tuple(dict.fromkeys((*one.reason_ids, *other.reason_ids)))
     quotes: tuple[Quote, ...] = tuple(dict.fromkeys((*one.quotes, *other.quotes)))
     return one.model_copy(update={"reason_ids": reasons, "quotes": quotes[:MAX_QUOTES]})

@@ -76,7 +76,6 @@ def likely(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _says_the_same(score: Score, path: str, value: object) -> bool:
-    """Return whether a score of the row was read from a column, or repeats it."""
     return not score.name or is_named(path, score.name) or score.value == value
 
 

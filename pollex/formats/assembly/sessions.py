@@ -265,7 +265,6 @@ def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
 
 
 def _begins(told: Core, asked: Core) -> bool:
-    """Return whether a question is repeated, perhaps with words after it."""
     return bool(told) and told[0][1].startswith(asked[-1][1])
 
 
@@ -304,7 +303,6 @@ def _chosen(choice: Sequence[Said], later: Sequence[Sequence[Said]], thread: _Th
 
 
 def _repeats(later: Sequence[Sequence[Said]]) -> bool:
-    """Return whether a later trace repeats the history, with earlier answers."""
     return any(role == "assistant" for trace in later for said in trace for role, _ in core(said.before))
 
 

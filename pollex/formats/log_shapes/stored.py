@@ -36,7 +36,7 @@ def read_oasst_message(fields: Fields) -> Iterator[Piece]:
     said = facts(lang=fields.get("lang"), quality=_oasst_quality(fields.get("labels")))
     parent, when = text(fields.get("parent_id")), moment(fields.get("created_date"))
     yield Message(tree, key, (turn,), when, parent, tree=True, facts=said, rank=rank)
-    ups, downs = (_oasst_count(fields.get("emojis"), name) for name in ("+1", "-1"))
+    ups, downs = (_oasst_number(_oasst_listed(fields.get("emojis"), "count").get(name)) for name in ("+1", "-1"))
     if turn.role == "assistant" and ups != downs:
         yield Score("message", key, ups > downs)
 
@@ -47,10 +47,6 @@ def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
         values = found.get(inner)
         return dict(zip(map(str, found["name"]), values if isinstance(values, list) else [], strict=False))
     return dict(found)
-
-
-def _oasst_count(emojis: object, name: str) -> float:
-    return _oasst_number(_oasst_listed(emojis, "count").get(name))
 
 
 def _oasst_number(value: object) -> float:

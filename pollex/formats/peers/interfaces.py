@@ -206,10 +206,6 @@ def _feedback_page(answer: Any) -> Page:
     return Page(rows_in(answer))
 
 
-def _each(path: str) -> Callable[[Any], Iterator[Ask]]:
-    return lambda requests: (Ask(path, body=request) for request in requests)
-
-
 LANGSMITH = Interface(
     name="langsmith",
     url=(("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT"), "https://api.smith.langchain.com"),
@@ -224,7 +220,7 @@ LANGSMITH = Interface(
             counted=True,
         ),
     ),
-    push=_each("/api/v1/feedback"),
+    push=lambda requests: (Ask("/api/v1/feedback", body=request) for request in requests),
     wants_project=True,
     named=_langsmith_project,
 )
@@ -340,7 +336,6 @@ def _traces(where: Where) -> Ask:
 
 
 def _traces_page(answer: Any) -> Page:
-    """Read traces as `Trace.to_json` writes them."""
     rows = rows_in(answer, "traces")
     return Page([{"info": row.get("trace_info"), "data": {"spans": row.get("spans") or []}} for row in rows])
 

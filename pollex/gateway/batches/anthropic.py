@@ -73,7 +73,7 @@ class AnthropicBatches:
         while True:
             page = await self._client.json("/messages/batches", limit="100", **after)
             for row in page["data"]:
-                if _time(row["created_at"]) < submission.intended - CLOCKS_DIFFER:
+                if datetime.fromisoformat(row["created_at"]).timestamp() < submission.intended - CLOCKS_DIFFER:
                     page["has_more"] = False
                 elif sum(row["request_counts"].values()) == submission.size:
                     if row["processing_status"] != "ended":
@@ -184,7 +184,3 @@ def completion_of(message: Mapping[str, Any]) -> dict[str, Any]:
         "choices": [choice],
         "usage": {**counted, "prompt_tokens_details": {"cached_tokens": cached}},
     }
-
-
-def _time(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()

@@ -90,11 +90,6 @@ class BriefResult(Shown):
     bad_rows: tuple[BadRow, ...] = ()
 
     @property
-    def complete(self) -> bool:
-        """Whether every row was read."""
-        return not self.bad_rows
-
-    @property
     def headline(self) -> str:
         return f"{count(len(self.targets), 'rubric')} that a prompt may change, in {self.n} conversations"
 

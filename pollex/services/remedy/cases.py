@@ -46,11 +46,6 @@ class CasesResult(Shown):
     bad_rows: tuple[BadRow, ...] = ()
 
     @property
-    def complete(self) -> bool:
-        """Whether every row was read."""
-        return not self.bad_rows
-
-    @property
     def headline(self) -> str:
         return f"{count(len(self.cases), 'case')} for {self.to}"
 

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from pollex.cli.session import Bars
 from pollex.errors import Interrupted
+from pollex.graphs.context import NullProgress
+from pollex.services.workspace import Stoppable
 
 READ = (
     "import sys; from pollex.formats.fields import ReadOptions; from pollex.services.logs import logs_from; "
@@ -46,15 +46,10 @@ def test_a_file_is_told_nothing_of_it(log: Path) -> None:
     assert b"Reading the log" not in shown.stderr
 
 
-def test_items_pass_a_bar_in_their_order() -> None:
-    with Bars(Console(quiet=True)) as bars:
-        assert list(bars.over("write", "abc", 3)) == ["a", "b", "c"]
-
-
-def test_items_end_where_the_user_stopped_the_run() -> None:
-    taken: list[str] = []
-    with Bars(Console(quiet=True)) as bars:
-        bars.stopped = True
-        with pytest.raises(Interrupted):
-            taken.extend(bars.over("write", "abc", 3))
-    assert taken == ["a"]
+def test_a_long_computation_ends_at_its_next_report_once_the_user_stopped_the_run() -> None:
+    progress = Stoppable(NullProgress())
+    progress.start("write", 3)
+    progress.advance("write")
+    progress.stopped = True
+    with pytest.raises(Interrupted):
+        progress.advance("write")

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded_runs import Recorded
 
-from pollex.agents.ensemble import Ensemble, Recorded
+from pollex.agents.ensemble import Ensemble
 from pollex.agents.votes import Rule, Task, asked
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.errors import Interrupted, ResumeRefused, WrongUse

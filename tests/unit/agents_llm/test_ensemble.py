@@ -10,9 +10,10 @@ from math import log
 from typing import Any
 
 import pytest
+from recorded_runs import Recorded
 from scripted import TALK
 
-from pollex.agents.ensemble import Ensemble, Recorded
+from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.sampling import point
 from pollex.agents.votes import Rule, diversity_entropy, mode, next_runs, settled, soonest, verdict
 from pollex.conversations.conversation import Conversation

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from averages import averaged
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
@@ -20,7 +21,6 @@ from pollex.measures.distributions import (
     Predictions,
     assess,
     assess_each,
-    averaged,
     briers,
     difference,
     log_losses,

@@ -1,0 +1,39 @@
+"""Figures averaged over several predictions of the same judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pollex.measures.distributions import Predictions, figures_of
+from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, measured
+
+
+def averaged(
+    runs: Sequence[Predictions],
+    measures: Sequence[str],
+    rng: np.random.Generator | None = None,
+    resamples: int = RESAMPLES,
+) -> dict[str, Figure]:
+    """Average each measure over several predictions of the same judgments: splits, seeds.
+
+    The interval is that of the mean, with every run on the same resamples of texts. It says how far other texts would
+    move it; what splits and seeds do is another question.
+
+    Args:
+        runs: One at least.
+        measures: As in `difference`.
+    """
+    each = [figures_of(run) for run in runs]
+    figures = {
+        name: Measure(
+            _mean([of[name].statistic for of in each]), next(filter(None, (of[name].undefined for of in each)), "")
+        )
+        for name in measures
+    }
+    return measured(figures, runs[0].text, rng, resamples)
+
+
+def _mean(statistics: Sequence[Statistic]) -> Statistic:
+    return lambda weights: np.mean([statistic(weights) for statistic in statistics], axis=0)
