@@ -41,7 +41,6 @@ from pollex.services.results import (
 )
 from pollex.services.score import scored_by, unedited
 from pollex.services.workspace import workspace
-from pollex.store.resume import scores_of
 from pollex.store.runs import Status
 from pollex.text import Told, notes_told
 
@@ -163,8 +162,8 @@ def evaluate(
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
         kept = Logs(conversations=tuple(labelled), fingerprint=read.fingerprint)
-        scored, usage = opened.run(scored_by(opened, kept, rubric_set, model, arguments, "evaluate"))
-        scores = [one for some in scores_of(opened.store, scored.run, rubric_set, labelled) for one in some]
+        scores = list[Score]()
+        scored, usage = scored_by(opened, kept, rubric_set, model, arguments, "evaluate", scores.extend)
         measured, counts = measure(rubric_set, labelled, scores), dict(scored.counts)
         found = {"outcomes": counts, "auc": measured.auc.value}
         status: Status = "partial" if counts.keys() - {"scored"} else "done"

@@ -34,7 +34,6 @@ from pollex.services.results import Shown, Usage, counted, rows_told, support_js
 from pollex.services.roles import embedder_for
 from pollex.services.score import scored_by, unedited
 from pollex.services.workspace import workspace
-from pollex.store.resume import scores_of
 from pollex.text import Told, count
 
 
@@ -137,9 +136,8 @@ def next_conversations(
         raise Planned(plan_scoring(asked.conversations, rubric_set, run, model))
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
-        scored, usage = opened.run(scored_by(opened, asked, rubric_set, model, arguments, "label"))
-        found = scores_of(opened.store, scored.run, rubric_set, asked.conversations, wanted)
-        scores = (one for some in found for one in some)
+        scores = list[Score]()
+        scored, usage = scored_by(opened, asked, rubric_set, model, arguments, "label", scores.extend, wanted)
         embedder = embedder_for(opened.store.folder, rubric_set.judge.options.embedding_model)
         embedder.watch(opened.progress)
         rows = picked_rows(candidates(asked.conversations, scores, wanted), embedder, count)

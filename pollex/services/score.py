@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -183,25 +182,17 @@ def score(
     ):
         opened.store.texts = not no_texts
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
-        # Where no model is asked a batch is scored in one piece; a starter's answers are kept beside.
-        whole = trace == "batch" and rubric_set.judge.built_in and rubric_set.starter is None
-        by = partial(ScoringPool.for_log, count=len(read), workers=workers) if whole else None
-        told = scores.take if whole and full is None else ignored
-        scored, usage = opened.run(
-            scored_by(opened, read, rubric_set, model, arguments, "score", by=by, told=told, judges=asked, costs=costs)
+        first, doubtful = list[Score](), None
+        told = scores.take if full is None else first.extend
+        scored, usage = scored_by(
+            opened, read, rubric_set, model, arguments, "score", told, asked, costs, workers=workers, trace=trace
         )
-        doubtful = None
-        if told is ignored:
-            found: Iterable[ScoreColumns] = scores_of(
-                opened.store, scored.run, rubric_set, read.conversations, asked, costs
+        if full is not None:
+            better, doubtful, usage = with_doubtful_asked(
+                opened, read, first, rubric_set, full, model, arguments, costs
             )
-            if full is not None:
-                found, doubtful, usage = with_doubtful_asked(
-                    opened, read, found, rubric_set, full, model, arguments, costs
-                )
-            for some in found:
-                scores.take(some)
-        elif len(read) >= FEWEST:
+            scores.take(better)
+        elif rubric_set.judge.built_in and len(read) >= FEWEST:
             progress.note(scores.cost(len(read)))
         if form is not None and out is not None:
             write_form(out, form, scores.each(), rubric_set, read, progress)
@@ -218,10 +209,6 @@ def score(
         usage=usage,
         asked=doubtful,
     )
-
-
-def ignored(_scores: ScoreColumns) -> None:
-    """Take no scores: they are read from the store."""
 
 
 class ScoreSinks:
@@ -301,27 +288,26 @@ def drift_from(learned: SpreadRecord, counts: Sequence[int]) -> Stability | None
 def with_doubtful_asked(
     opened: Workspace,
     read: Logs,
-    scores: Iterable[ScoreColumns],
+    first: Sequence[Score],
     rubrics: RubricSet,
     full: RubricSet,
     model: ModelOptions,
     arguments: dict[str, Any],
     costs: tuple[float, float],
-) -> tuple[Iterator[ScoreColumns], int, Usage | None]:
+) -> tuple[ScoreColumns, int, Usage | None]:
     """Score the conversations whose label is in doubt with the set that asks a model, too.
 
     Returns:
         The scores, the model's in place of the first; how many were in doubt; the model's usage.
     """
-    first = [one for some in scores for one in some]
     doubtful = [c for c, one in zip(read, first, strict=True) if one.confident is False]
     kept = Logs(conversations=tuple(doubtful), fingerprint=read.fingerprint)
-    again, usage = opened.run(scored_by(opened, kept, full, model, arguments, "score"))
-    second = (one for some in scores_of(opened.store, again.run, full, doubtful, costs=costs) for one in some)
+    second = list[Score]()
+    _, usage = scored_by(opened, kept, full, model, arguments, "score", second.extend, costs=costs)
     better = {score.conversation_id: score for score in second if score.netsat is not None}
     merged = [better.get(score.conversation_id, score) for score in first]
     ids = tuple(dict.fromkeys(rubric.id for one in (rubrics, full) for rubric in one.rubrics))
-    return iter([ScoreColumns.of(merged, ids)]), len(doubtful), usage
+    return ScoreColumns.of(merged, ids), len(doubtful), usage
 
 
 def write_form(
@@ -360,40 +346,49 @@ def unedited(rubrics: Path | RubricSet) -> RubricSet:
     return found
 
 
-async def scored_by(
+def scored_by(
     opened: Workspace,
     logs: Logs,
     rubric_set: RubricSet,
     model: ModelOptions,
     arguments: dict[str, Any],
     command: Literal["score", "evaluate", "label"],
-    *,
-    by: Callable[[BatchScorer], ScoringPool] | None = None,
-    told: Callable[[ScoreColumns], None] = ignored,
+    told: Callable[[ScoreColumns], None],
     judges: Sequence[str] = (),
     costs: tuple[float, float] = (1.0, 1.0),
+    *,
+    workers: int | None = None,
+    trace: Literal["batch", "each"] = "batch",
 ) -> tuple[Scored, Usage | None]:
     """Score conversations in a run of `command`, by the judge that the set has.
 
+    Where no model is asked, batches are scored in one piece; a starter's answers are kept beside.
+
     Args:
-        by: Makes what scores whole batches, for a set that asks no model; None: one conversation after the other.
-        told: Told the scores of each such batch, in the order of the conversations, for these judges and costs.
+        told: Told the scores in portions, in the order of the conversations, for these judges and costs.
+        workers: Processes that score batches, and `trace` the run's spans; see `score`.
     """
-    async with judging(model, rubric_set, opened.store) as staff:
-        opened.announce(staff)
-        pool = None
-        if by is not None:
-            scorer = BatchScorer(rubric_set, judges, costs, staff.embedder.model, staff.roles.judge)  # with its vectors
-            pool = by(scorer)
-        with pool or nullcontext():
-            scored = await run_graph(
-                logs.conversations,
-                rubric_set,
-                judge=staff.roles.judge,
-                data_fingerprint=logs.fingerprint,
-                setting=opened.setting(arguments, staff),
-                command=command,
-                whole=None if pool is None else pool.scores,
-                told=told,
-            )
-        return scored, Usage.of(staff)
+    whole = rubric_set.judge.built_in and rubric_set.starter is None and trace == "batch"
+
+    async def scored() -> tuple[Scored, Usage | None]:
+        async with judging(model, rubric_set, opened.store) as staff:
+            opened.announce(staff)
+            judge = staff.roles.judge
+            scorer = BatchScorer(rubric_set, judges, costs, staff.embedder.model, judge)  # with its vectors
+            with ScoringPool.for_log(scorer, len(logs), workers) if whole else nullcontext() as pool:
+                found = await run_graph(
+                    logs.conversations,
+                    rubric_set,
+                    judge=judge,
+                    data_fingerprint=logs.fingerprint,
+                    setting=opened.setting(arguments, staff),
+                    command=command,
+                    whole=None if pool is None else pool.scores,
+                    told=told,
+                )
+            return found, Usage.of(staff)
+
+    found, usage = opened.run(scored())
+    for some in () if whole else scores_of(opened.store, found.run, rubric_set, logs.conversations, judges, costs):
+        told(some)
+    return found, usage
