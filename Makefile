@@ -67,7 +67,7 @@ screens: $(installed)
 
 FOLDER ?= build/record
 record: $(installed)
-	$(python) docs/record.py $(FOLDER)
+	$(python) docs/record.py $(FOLDER) $(REMEDY)
 
 # Writes requirements.lock anew from what pyproject.toml asks for, in an environment of its own, with the hashes of all files
 # of each version; beside those of the registry that of the PyTorch at hand, which may be the build without CUDA.

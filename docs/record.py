@@ -1,6 +1,7 @@
 """Record the run of a large language model on the sample log, for `pollex demo --recorded`.
 
     python docs/record.py FOLDER      (`make record FOLDER=…`)
+    python docs/record.py FOLDER --remedy      the remedy of `pollex demo --remedy`, on the rubrics of that recording
 
 Prompts that the recording lacks are written to FOLDER/pending/KEY.json, with `key`, `messages` and the JSON schema of
 the reply; whoever can answer them writes FOLDER/replies/KEY.txt, the JSON object alone, and the run goes on. It may be
@@ -17,24 +18,35 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pollex.cli.demo import learned_and_scored
+from pollex.cli.demo import learned_and_scored, proposed
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply, Request
 from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, RecordedWire, asked, body_of
 from pollex.selection.policies import DEFAULT
 from pollex.services.options import ModelOptions
-from pollex.services.recorded import MANIFEST, PACKED, REPLIES, SCORES, Recording, result_in
+from pollex.services.recorded import (
+    MANIFEST,
+    PACKED,
+    REMEDIED,
+    REMEDY,
+    REPLIES,
+    SCORES,
+    Recording,
+    options_for,
+    result_in,
+)
 from pollex.services.roles import prompt_versions
 from pollex.store.folder import SIZE
 
 HERE = Path(__file__).parents[1] / "examples" / "recorded"
 MODEL = "recorded-llm"
+PATIENT = Limits(concurrency=1000, deadline=1e6)
 
 
 @dataclass(frozen=True)
@@ -72,11 +84,13 @@ class AskingWire(RecordedWire):
         pending = self._asked.folder / "pending" / f"{request.key}.json"
         reply = self._asked.folder / "replies" / f"{request.key}.txt"
         if not reply.exists():
-            put(pending, {"key": request.key, "messages": list(request.call.messages), "schema": request.call.schema})
+            asked = {"key": request.key, "messages": list(request.call.messages), "schema": request.call.schema or {}}
+            put(pending, asked)
         while not reply.exists():  # noqa: ASYNC110 - people write it
             await asyncio.sleep(0.5)
         pending.unlink(missing_ok=True)
-        text = json.dumps(json.loads(reply.read_text(encoding="utf-8")), ensure_ascii=False, separators=(",", ":"))
+        said = json.loads(reply.read_text(encoding="utf-8"))
+        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, separators=(",", ":"))
         return body_of(MODEL, text, request)
 
 
@@ -106,12 +120,8 @@ def record(folder: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     endpoint = AskedEndpoint(MODEL, file=HERE / REPLIES, folder=folder)
     recording.prepare(out / ".pollex")
-    limits = Limits(concurrency=1000, deadline=1e6)
-    learned_and_scored(out, ModelOptions(chat=endpoint, limits=limits), as_json=False, beside=recording)
-    every = {**endpoint.lines, **endpoint.given}.values()
-    lines = sorted(every, key=lambda line: (line["stage"], line["item"], line["key"]))
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    (HERE / REPLIES).write_bytes(gzip.compress(text.encode(), mtime=0))
+    learned_and_scored(out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False, beside=recording)
+    lines = kept({**endpoint.lines, **endpoint.given}, HERE / REPLIES)
     for old in result_in(HERE):
         old.unlink()
     for file in result_in(out):
@@ -119,6 +129,34 @@ def record(folder: Path) -> None:
     (HERE / PACKED).write_bytes(gzip.compress((out / SCORES).read_bytes(), mtime=0))
     about = json.loads((HERE / MANIFEST).read_text(encoding="utf-8"))
     put(HERE / MANIFEST, about | {"prompts": prompt_versions()} | usage(json.loads(line["body"]) for line in lines))
+
+
+def record_remedy(folder: Path, here: Path = HERE) -> None:
+    """Run the remedy on the rubrics recorded in `here` until every reply is there, and keep them with the result."""
+    folder = folder.absolute()
+    recording, out = Recording.at(here), Path("pollex-demo")
+    (folder / "replies").mkdir(parents=True, exist_ok=True)
+    os.chdir(folder)
+    shutil.rmtree(out, ignore_errors=True)
+    recording.prepare(out / ".pollex")
+    learned_and_scored(out, options_for(recording.endpoint()), as_json=False, beside=recording)
+    endpoint = AskedEndpoint(MODEL, file=here / REMEDY, folder=folder)
+    proposed(out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False)
+    lines = kept(endpoint.given, here / REMEDY)
+    for name in REMEDIED:
+        shutil.copyfile(out / name, here / name)
+    about = json.loads((here / MANIFEST).read_text(encoding="utf-8"))
+    about["prompts"] = dict(sorted((prompt_versions() | about["prompts"]).items()))
+    used = usage(json.loads(line["body"]) for line in lines)
+    put(here / MANIFEST, about | {"remedy": {"made": f"{date.today()}"} | used})
+
+
+def kept(given: Mapping[str, dict[str, Any]], path: Path) -> list[dict[str, Any]]:
+    """Write replies to a file in one order; return them."""
+    lines = sorted(given.values(), key=lambda line: (line["stage"], line["item"], line["key"]))
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    return lines
 
 
 def usage(bodies: Iterable[dict[str, Any]]) -> dict[str, int]:
@@ -131,4 +169,6 @@ def usage(bodies: Iterable[dict[str, Any]]) -> dict[str, int]:
 if __name__ == "__main__":
     wanted = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     wanted.add_argument("folder", type=Path, metavar="FOLDER")
-    record(wanted.parse_args().folder)
+    wanted.add_argument("--remedy", action="store_true")
+    given = wanted.parse_args()
+    (record_remedy if given.remedy else record)(given.folder)

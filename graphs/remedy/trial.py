@@ -20,12 +20,13 @@ from pollex.agents.assistant import (
     continued,
     messages_before,
 )
-from pollex.agents.llm.second_reader import ReplyJudge, SecondReader
+from pollex.agents.llm.second_reader import SecondReader
+from pollex.agents.roles import Judge
 from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import AnswersPending, PollexError
 from pollex.graphs.batches import BatchWork, at_once
 from pollex.measures.arrays import Floats
-from pollex.measures.proofs import OLD, Headroom, ProofArrays, ProofEnd
+from pollex.measures.proofs import FAILING, OLD, Headroom, ProofArrays, ProofEnd
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 REPLY = "reply"
@@ -86,7 +87,7 @@ class RemedyWork(BatchWork):
     """
 
     assistant: Assistant
-    judge: ReplyJudge
+    judge: Judge
     second: SecondReader | None
     tools: Mapping[str, Callable[..., Any]]
     make_trial: Callable[[str, Sequence[Any]], Trial]
@@ -199,7 +200,7 @@ def request_for(trial: Trial, place: Place, secret: bytes, seed: int) -> ReplyRe
 async def judged(live: RemedyWork, trial: Trial, context: ReplyContext, text: str) -> Sequence[Answer | Unanswered]:
     """Judge a reply in its conversation; the judge sees neither prompt nor arm."""
     try:
-        return await live.judge.judge_reply(context.with_reply(text), trial.questions)
+        return await live.judge.judge(context.with_reply(text), trial.questions)
     except PollexError:
         raise
     except Exception as error:
@@ -231,7 +232,7 @@ async def ask_second(live: RemedyWork, arm: int) -> None:
                 wins[n] = await second.wins(trial.contexts[n], old.text, new.text)
                 if np.isnan(wins[n]):
                     trial.missing.setdefault(arm, Counter())["comparing"] += 1
-                for side, one in enumerate((old, new)):
+                for side, one in enumerate((old, new) if trial.arrays.stratum[n] == FAILING else ()):
                     worded[n, side] = await second.reworded(trial.contexts[n].with_reply(one.text), value_of)
         live.progress.advance("compare")
 

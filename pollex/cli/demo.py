@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pollex.agents.assistant import assistant_of
 from pollex.cli import session as cli
+from pollex.examples.bicycle_shop import render
 from pollex.examples.planted_assistant import OFFER, PROMPT, answer
 from pollex.formats.fields import ReadOptions
 from pollex.gateway.recorded import NotRecorded
@@ -18,8 +19,8 @@ from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.learn import learn
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.recorded import BUILT_IN, RUBRICS, Recording, options_for, sets_in
-from pollex.services.remedy.assistants import AssistantOptions
+from pollex.services.recorded import BUILT_IN, REMEDY, RUBRICS, Recording, bundled, options_for, sets_in
+from pollex.services.remedy.assistants import ROLES, AssistantOptions
 from pollex.services.remedy.run import remedy
 from pollex.services.remedy.sample import RemedyOptions
 from pollex.services.score import score
@@ -34,18 +35,25 @@ PLANTED = (
     "and chance in place of a model, so the figures show how a proof goes, and nothing of any model."
 )
 TARGET = "event:fail_no_way"
+RECORDED: dict[str, Any] = {
+    "target": "ac17d8ed",
+    "accept": "all",
+    "candidates": 3,
+    "replies": 1,
+    "tried": 20,
+    "others": 20,
+}
+"""Of the recorded remedy: as few calls as tell anything."""
 
 
 def demo(asked: RunDemo) -> int:
     """Run it, say what to look at, and return the exit code."""
     out, as_json = asked.out, asked.as_json
-    code = (
-        replayed(Recording.bundled(), out, as_json)
-        if asked.recorded
-        else learned_and_scored(out, ModelOptions(), as_json)
-    )
-    if asked.remedy:
-        code = max(code, remedied(out, as_json))
+    if asked.recorded or (asked.remedy and (bundled() / REMEDY).exists()):
+        code = replayed(Recording.bundled(), out, as_json, remedy=asked.remedy)
+    else:
+        code = learned_and_scored(out, ModelOptions(), as_json)
+        code = max(code, planted(out, out, as_json)) if asked.remedy else code
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
     click.echo(f"  pollex trace last{store_option(out / '.pollex')}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
@@ -73,26 +81,42 @@ def learned_and_scored(
         return max(learned, cli.run(scoring, as_json=as_json))
 
 
-def remedied(out: Path, as_json: bool) -> int:
-    """Prove a change of a planted assistant's prompt on the sample log, and return the exit code."""
-    target = next(one for one in RubricSet.load(out / RUBRICS, arrays=False).rubrics if one.source == TARGET)
+def planted(out: Path, learned: Path, as_json: bool) -> int:
+    """Prove a change of a planted assistant's prompt on the sample log, and return the exit code.
+
+    Args:
+        learned: Folder of the rubric set.
+    """
+    target = next(one for one in RubricSet.load(learned / RUBRICS, arrays=False).rubrics if one.source == TARGET)
     for name, text in (("system.md", PROMPT), ("offer.md", PROMPT + OFFER)):
         (out / name).write_text(text, encoding="utf-8")
     click.echo(f"\n{PLANTED}\n", err=as_json)
     options = RemedyOptions(prompt=out / "system.md", target=target.id, edit=(out / "offer.md",))
-    run, assistant = (
-        RunOptions(out / ".pollex", on_interrupt=cli.announce_stop),
-        AssistantOptions(given=assistant_of(answer)),
+    return proved(
+        out, learned / RUBRICS, options, AssistantOptions(given=assistant_of(answer)), ModelOptions(), as_json
     )
+
+
+def proposed(out: Path, model: ModelOptions, as_json: bool) -> int:
+    """Have a model propose and prove changes of the prompt of its own, and return the exit code."""
+    click.echo("\nNow changes of the assistant's prompt, proposed and proved:\n", err=as_json)
     with as_file(files("pollex.examples")) as examples:
-        bound = partial(
-            remedy, str(examples / "bikes.jsonl"), out / RUBRICS, options, assistant, out=out / "remedy.json"
-        )
-        reading = ReadOptions(group_field="user_id")
-        return cli.run(partial(bound, reading=reading, run=run, model=ModelOptions()), as_json=as_json)
+        options = RemedyOptions(prompt=examples / "bikes_prompt.md", render=render, **RECORDED)
+        roles = AssistantOptions(models=dict.fromkeys(ROLES, model))
+        return proved(out, out / RUBRICS, options, roles, model, as_json)
 
 
-def replayed(recording: Recording, out: Path, as_json: bool) -> int:
+def proved(
+    out: Path, rubrics: Path, options: RemedyOptions, assistant: AssistantOptions, model: ModelOptions, as_json: bool
+) -> int:
+    """Prove changes on the sample log, and return the exit code."""
+    run, reading = RunOptions(out / ".pollex", on_interrupt=cli.announce_stop), ReadOptions(group_field="user_id")
+    with as_file(files("pollex.examples")) as examples:
+        bound = partial(remedy, str(examples / "bikes.jsonl"), rubrics, options, assistant, out=out / "remedy.json")
+        return cli.run(partial(bound, reading=reading, run=run, model=model), as_json=as_json)
+
+
+def replayed(recording: Recording, out: Path, as_json: bool, *, remedy: bool = False) -> int:
     """Replay a recorded run, with the built-in run beside it, and return the exit code.
 
     Where a prompt was changed since, the recorded result is shown as it was made.
@@ -108,7 +132,9 @@ def replayed(recording: Recording, out: Path, as_json: bool) -> int:
         if endpoint.composed:
             told = "judging replies are put together from answers to the same statements in other prompts"
             click.echo(f"\n{len(endpoint.composed):,} {told}; see examples/recorded.", err=as_json)
-        return code
+        if remedy and not recording.remedied:
+            return max(code, planted(out, out / BUILT_IN, as_json))
+        return max(code, proposed(out, options_for(recording.endpoint(REMEDY)), as_json)) if remedy else code
     except NotRecorded as error:
         prompts = ", ".join(recording.changed_prompts())
         why = f"these prompts were changed since: {prompts}" if prompts else str(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -20,8 +20,10 @@ from pollex.store.folder import keep_secret, make_private
 RUBRICS, BUILT_IN = "rubrics.json", "built-in"
 """In the folder of a replayed run: its rubric set, and the folder of the built-in run beside it."""
 
-MANIFEST, REPLIES = "manifest.json", "replies.jsonl.gz"
+MANIFEST, REPLIES, REMEDY = "manifest.json", "replies.jsonl.gz", "remedy.jsonl.gz"
+"""About it; replies to the prompts of learning and scoring, and to those of a remedy."""
 RESULT = ("rubrics.json", "rubrics.rubrics.toml", "rubrics-*.safetensors", "report.html", "scores.html")
+REMEDIED = ("remedy.json", "remedy.html")
 SCORES, PACKED = "scores.jsonl", "scores.jsonl.gz"
 """Files of the result as it was made; the scores are packed."""
 
@@ -66,11 +68,16 @@ class Recording:
     @classmethod
     def bundled(cls) -> Recording:
         """Read the recording that comes with the repository. Raises as `at` does."""
-        return cls.at(Path(str(files("pollex.examples"))).resolve() / "recorded")
+        return cls.at(bundled())
 
-    def endpoint(self) -> RecordedEndpoint:
+    def endpoint(self, replies: str = REPLIES) -> RecordedEndpoint:
         """Return the model, which answers from the recording."""
-        return RecordedEndpoint(self.model, file=self.folder / REPLIES)
+        return RecordedEndpoint(self.model, file=self.folder / replies)
+
+    @property
+    def remedied(self) -> bool:
+        """Whether a remedy was recorded, too."""
+        return (self.folder / REMEDY).exists()
 
     def prepare(self, store: Path) -> None:
         """Give a store the recording's secret.
@@ -91,9 +98,14 @@ class Recording:
     def restore(self, out: Path) -> None:
         """Copy the result as it was made."""
         out.mkdir(parents=True, exist_ok=True)
-        for file in result_in(self.folder):
+        for file in result_in(self.folder, (*RESULT, *REMEDIED)):
             shutil.copyfile(file, out / file.name)
         (out / SCORES).write_bytes(gzip.decompress((self.folder / PACKED).read_bytes()))
+
+
+def bundled() -> Path:
+    """Return the folder of the recording that comes with the repository."""
+    return Path(str(files("pollex.examples"))).resolve() / "recorded"
 
 
 def options_for(endpoint: RecordedEndpoint) -> ModelOptions:
@@ -106,6 +118,6 @@ def sets_in(out: Path) -> tuple[Path, ...]:
     return tuple(one for one in (out / RUBRICS, out / BUILT_IN / RUBRICS) if one.exists())
 
 
-def result_in(folder: Path) -> list[Path]:
+def result_in(folder: Path, patterns: Sequence[str] = RESULT) -> list[Path]:
     """Return the files of a result, but for its scores."""
-    return [file for pattern in RESULT for file in sorted(folder.glob(pattern))]
+    return [file for pattern in patterns for file in sorted(folder.glob(pattern))]

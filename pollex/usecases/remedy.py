@@ -105,10 +105,26 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     keep: tuple[str, ...] = opt("Pattern of lines that no edit may change; repeatable.", default=(), metavar="REGEX")
     any_prompt: bool = opt("Take conversations under another system prompt, too.", default=False, place="rare")
     margin: float = opt("Drop of a guardrail that is to be ruled out; 0.1 if not set.", default=0.1, place="setting")
-    candidates: int = opt("Proposals; 6 if not set.", default=6, place="setting", least=1, most=16)
+    candidates: int | None = opt(
+        "Proposals; 6 if not set, 1 where there is little to choose by.",
+        default=None,
+        place="setting",
+        least=1,
+        most=16,
+    )
     finalists: int = opt("Proposals that are proven; 1 if not set.", default=1, place="setting", least=1, most=4)
     back: int = opt(
         "Replies before the failure that are asked again; 0 if not set.", default=0, place="setting", least=0
+    )
+    replies: int | None = opt(
+        "Replies of each prompt to a context; 2 if not set, 3 to see whether it still fails, 1 to choose.",
+        default=None,
+        place="setting",
+        least=1,
+    )
+    tried: int = opt("Contexts of a kind before a proof; 60 if not set.", default=60, place="setting", least=20)
+    others: int = opt(
+        "Contexts of a proof where the target didn't fail; 100 if not set.", default=100, place="setting", least=2
     )
     seed: int = opt("Random seed of the contexts and replies; 0 if not set.", default=0, place="setting")
 

@@ -75,7 +75,8 @@ class Server(uvicorn.Server):
 
 def start_replay(site: Site, out: Path) -> None:
     """Start to replay the recorded run into a folder; its rubric sets are shown once it has ended."""
-    words, arguments = "Replaying the recorded run: about a minute", ("demo", "--recorded", "--json", "--out", str(out))
+    words = "Replaying the recorded run: about a minute"
+    arguments = ("demo", "--recorded", "--remedy", "--json", "--out", str(out))
     site.children.start(words, arguments, back=links.HOME, after=lambda: site.files.update(read_sets(sets_in(out))))
 
 

@@ -155,9 +155,12 @@ class Batched:
         alike: defaultdict[tuple[str, tuple[tuple[str, float], ...]], list[Question]] = defaultdict(list)
         for question in questions:
             options = tuple([(option.text, option.value) for option in question.options])  # quicker than their own hash
-            alike[question.rubric.polarity if question.rubric else "", options].append(question)
+            alike[self._side(question), options].append(question)
         size = self.asker.settings.batch
         return [group[i : i + size] for group in alike.values() for i in range(0, len(group), size)]
+
+    def _side(self, question: Question) -> str:
+        return question.rubric.polarity if question.rubric else ""
 
     async def _group(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
         """Answer one batch; ask once more for questions that the answer left out."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pollex.agents.llm.asker import Asker, turns_as_items
 from pollex.agents.llm.judge import Batched, LlmJudge
+from pollex.agents.mixed import MixedJudge
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.reply_context import ReplyContext
@@ -23,41 +24,41 @@ class OnReply(Batched):
         self.prompt = load("judge_reply")
         self.judge = f"{self.asker.name} {self.prompt.name}@{self.prompt.version}"
 
+    def _side(self, question: Question) -> str:  # noqa: ARG002
+        """Ask of both sides in one call: a reply is read once."""
+        return ""
+
 
 @dataclass(frozen=True)
-class ReplyJudge:
-    """A judge of the last reply of a conversation.
+class LastExchange(Judge):
+    """A built-in judge that is shown the turns from the user's last one on: it reads events wherever they stand."""
 
-    Attributes:
-        alone: Whether it is shown the last exchange alone: a built-in one reads events wherever they stand.
-    """
-
-    judge: Judge
-    alone: bool
+    judged_by: Judge
 
     @property
     def name(self) -> str:
         """See `Agent`."""
-        return self.judge.name
+        return self.judged_by.name
 
     @property
     def fingerprint(self) -> str:
         """See `Agent`."""
-        return f"last exchange, {self.judge.fingerprint}" if self.alone else self.judge.fingerprint
+        return f"last exchange, {self.judged_by.fingerprint}"
 
-    async def judge_reply(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
-        """Judge the last reply, in its conversation or by the turns from the user's last one on."""
-        if self.alone:
-            users = [place for place, turn in enumerate(conversation.turns) if turn.role == "user"]
-            conversation = Conversation(id=conversation.id, turns=conversation.turns[users[-1] :])
-        return await self.judge.judge(conversation, questions)
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+        """Judge the last exchange."""
+        users = [place for place, turn in enumerate(conversation.turns) if turn.role == "user"]
+        alone = Conversation(id=conversation.id, turns=conversation.turns[users[-1] :])
+        return await self.judged_by.judge(alone, questions)
 
 
-def reply_judge_of(judge: Judge) -> ReplyJudge:
-    """Return the judge of replies that goes with a set's judge."""
+def reply_judge_of(judge: Judge) -> Judge:
+    """Return the judge of the last reply of conversations that goes with a set's judge."""
     if isinstance(judge, LlmJudge):
-        return ReplyJudge(LlmJudge(judge.asker, OnReply(judge.asker)), alone=False)
-    return ReplyJudge(judge, alone=True)
+        return LlmJudge(judge.asker, OnReply(judge.asker))
+    if isinstance(judge, MixedJudge):
+        return MixedJudge(reply_judge_of(judge.model), reply_judge_of(judge.built_in))
+    return LastExchange(judge)
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class SecondReader:
         if not self.wordings:
             return []
         judge = reply_judge_of(LlmJudge(replace(self.asker)))
-        answers = await judge.judge_reply(conversation, self.wordings)
+        answers = await judge.judge(conversation, self.wordings)
         return [value_of(question, answer) for question, answer in zip(self.wordings, answers, strict=True)]
 
     async def new_facts(self, known: str, added: str) -> list[str]:

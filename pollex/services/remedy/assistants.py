@@ -25,11 +25,6 @@ class RoleTable(ModelTable):
     max_calls: int | None = None
     concurrency: int = 64
 
-    @property
-    def options(self) -> ModelOptions:
-        """The model with its endpoint and caps."""
-        return self.within(max_calls=self.max_calls, concurrency=self.concurrency)
-
 
 @dataclass(frozen=True, kw_only=True)
 class AssistantOptions:
@@ -37,12 +32,14 @@ class AssistantOptions:
 
     Attributes:
         tools: Functions of the user's in place of tools, for calls that the log doesn't have.
-        tables: By role: the assistant, where it is a model, the proposer, and the second judge.
+        models: By role: the assistant, where it is a model, the proposer, and the second judge.
+        temperature: Of the assistant; None: the model's own.
     """
 
     given: Assistant | None = None
     files: Path | None = None
-    tables: dict[str, RoleTable] = field(default_factory=dict)
+    models: Mapping[str, ModelOptions] = field(default_factory=dict)
+    temperature: float | None = None
     tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
@@ -57,12 +54,13 @@ def named_assistant(given: Any, profiles: str | Path | None) -> AssistantOptions
     if (given is None) == ("assistant" not in tables):
         remedy = "by [assistant] in a file of profiles, or by what answers"
         raise WrongUse("name the assistant once", remedy=remedy, option="assistant")
+    models = {role: one.within(max_calls=one.max_calls, concurrency=one.concurrency) for role, one in tables.items()}
     if given is None:
-        return AssistantOptions(tables=tables)
+        return AssistantOptions(models=models, temperature=tables["assistant"].temperature)
     if isinstance(given, Path) or (isinstance(given, str) and ":" not in given):
-        return AssistantOptions(files=Path(given), tables=tables)
+        return AssistantOptions(files=Path(given), models=models)
     if not isinstance(given, str):
-        return AssistantOptions(given=assistant_of(given), tables=tables)
+        return AssistantOptions(given=assistant_of(given), models=models)
     module, _, name = given.partition(":")
     folder = str(Path.cwd())
     sys.path.insert(0, folder)  # as `python -m` has it: the function stands in a file of the user's
@@ -75,4 +73,4 @@ def named_assistant(given: Any, profiles: str | Path | None) -> AssistantOptions
         raise WrongUse(f"{given!r:.60} can't be imported: {error}", remedy=remedy, option="assistant") from error
     finally:
         sys.path.remove(folder)
-    return AssistantOptions(given=assistant_of(found), tables=tables)
+    return AssistantOptions(given=assistant_of(found), models=models)

@@ -25,7 +25,7 @@ from pollex.store.store import Store
 
 SIDES: tuple[Polarity, ...] = ("dsat", "sat")
 SURVIVES = 0.6
-"""Share of its replies in which a built-in judge must find a target without what follows them."""
+"""Share of its replies whose evidence must end there, and in which a built-in judge finds it without what follows."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Held:
         holds: Conversations in which it holds.
         replies: Of these, the first assistant's turn that its evidence names; none where it tells of the user's turns.
         without: Replies in conversations that had the occasion, where it doesn't hold.
+        later: Of the replies, those after which the evidence goes on with turns of the user's.
     """
 
     rubric: ChosenRubric
@@ -44,6 +45,7 @@ class Held:
     holds: int
     replies: tuple[ReplyContext, ...]
     without: tuple[ReplyContext, ...] = ()
+    later: int = 0
 
 
 def held_in(rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path) -> dict[str, Held]:
@@ -98,10 +100,13 @@ def _held(rubric: ChosenRubric, said: Sequence[tuple[Conversation, Answer]]) -> 
     """Find where a rubric holds by its answers: the first reply that the evidence of each names."""
     known = [(one, answer, answer.value() > NEUTRAL) for one, answer in said if not answer.never_came_up]
     places: dict[bool, list[ReplyContext]] = {True: [], False: []}
+    later = 0
     for one, answer, holds in known:
         turn = next((n for n in sorted(answer.turns) if may_answer(one, n)), None)
-        places[holds] += [] if turn is None else [ReplyContext(one, turn)]
-    return Held(rubric, len(said), sum(holds for *_, holds in known), tuple(places[True]), tuple(places[False]))
+        if turn is not None:
+            places[holds].append(ReplyContext(one, turn))
+            later += holds and any(one.turns[n].role == "user" for n in answer.turns if n > turn)
+    return Held(rubric, len(said), sum(holds for *_, holds in known), tuple(places[True]), tuple(places[False]), later)
 
 
 def _with_occasions(found: Mapping[str, Held]) -> dict[str, Held]:
@@ -158,6 +163,8 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
         return parts[0]
     if not held.replies:
         return "it tells of the user's turns, which no reply shows: only whole dialogues or thumbs can"
+    if held.later > (1 - SURVIVES) * len(held.replies):
+        return "it tells of what the user says after the reply, which no reply shows"
     if rubric_set.judge.built_in and (share := survives(rubric_set, held)) < SURVIVES:
         return f"without what follows the reply the judge finds it in {share:.0%} only"
     return ""

@@ -12,7 +12,8 @@ from typing import Any
 from pollex.agents.assistant import Assistant, EndpointAssistant, FileAssistant
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.rewording import reworded
-from pollex.agents.llm.second_reader import ReplyJudge, SecondReader, reply_judge_of
+from pollex.agents.llm.second_reader import SecondReader, reply_judge_of
+from pollex.agents.roles import Judge
 from pollex.errors import AnswersPending
 from pollex.formats.write import draft_of
 from pollex.graphs.remedy.graph import REGISTERED, RemedyContext, build
@@ -47,7 +48,7 @@ class Team:
         askers, staffs: By role; `judging` is the judge's staff.
     """
 
-    judge: ReplyJudge
+    judge: Judge
     assistant: Assistant
     second: SecondReader | None
     askers: Mapping[str, Asker]
@@ -72,10 +73,10 @@ async def hired(found: Gathered, asked: AssistantOptions, model: ModelOptions, s
     async with AsyncExitStack() as stack:
         judging = await hire_judge(model, found.rubric_set, store)
         staffs, askers = {"judging": await stack.enter_async_context(dismissed(judging))}, dict[str, Asker]()
-        for role, table in asked.tables.items():
-            staff = await hire(table.options, DomainProfile.neutral(), store, found.seed)
+        for role, options in asked.models.items():
+            staff = await hire(options, DomainProfile.neutral(), store, found.seed)
             staffs[role] = await stack.enter_async_context(dismissed(staff))
-            askers[role] = asker_of(staff, table.options, store, found.seed)
+            askers[role] = asker_of(staff, options, store, found.seed)
         second = await second_reader(askers.get("second"), found.sample.target.rubric, found.rubric_set.judge.scale)
         judge = reply_judge_of(judging.roles.judge)
         yield Team(judge, assistant_among(asked, askers), second, askers, staffs, asked.tools)
@@ -87,9 +88,9 @@ def assistant_among(asked: AssistantOptions, askers: Mapping[str, Asker]) -> Ass
         return FileAssistant.of(asked.files)
     if asked.given is not None:
         return asked.given
-    table = asked.tables["assistant"]
-    written = table.price.written / table.price.read if table.price and table.price.read else 4.0
-    return EndpointAssistant(askers["assistant"], table.temperature, written)
+    price = asked.models["assistant"].limits.price
+    written = price.written / price.read if price and price.read else 4.0
+    return EndpointAssistant(askers["assistant"], asked.temperature, written)
 
 
 async def second_reader(asker: Asker | None, target: Rubric, scale: Any) -> SecondReader | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
@@ -11,6 +11,7 @@ from pollex.agents.assistant import EndpointAssistant
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.proposer import proposed
 from pollex.agents.llm.second_reader import SecondReader, reply_judge_of
+from pollex.conversations.reply_context import ReplyContext
 from pollex.graphs.remedy.trial import Trial, request_for, value_of
 from pollex.measures.looks import bounds_at_equal_steps
 from pollex.measures.paired_effects import smallest_effect
@@ -22,6 +23,7 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
 from pollex.services.remedy.assistants import AssistantOptions
 from pollex.services.remedy.edits import PromptEdit, naive_sentence, with_line
+from pollex.services.remedy.proposals import asked_for
 from pollex.services.remedy.sample import Gathered, RemedyOptions
 from pollex.services.remedy.trials import Trials
 
@@ -39,18 +41,19 @@ def planned(
     proof = len(sample.proof)
     notes = [
         f"{calls.replies} replies at most: a proof asks {proof} contexts, {sum(s == FAILING for _, s in sample.proof)} "
-        f"failing, of {sample.users} users, twice an arm; a look after each quarter may end it sooner.",
+        f"failing, of {sample.users} users, {calls.trials.replies('prove')} an arm; a look after each quarter may end "
+        "it sooner.",
         f"The smallest effect that it finds in 80 %: {smallest:.2f} of the scale. Where half of these replies fail "
         "again, an edit that mends half of that is worth about .10.",
         *sample.notes,
     ]
     tables = [(role, plan) for role, plan in calls.plans.items() if plan.planner.table.stages]
-    if "assistant" not in assistant.tables:
+    if "assistant" not in assistant.models:
         notes.append("The assistant is a function or files of yours: what it asks is its own affair.")
     if not tables:
         return CallPlan(models=(), price=None, notes=tuple(notes))
     (first, plan), *others = tables
-    asked = calls.judging if first == "judge" else assistant.tables[first].options
+    asked = calls.judging if first == "judge" else assistant.models[first]
     panel = tuple((role, one.planner.table) for role, one in others)
     counted = call_plan(asked, plan.planner.table, probed=first == "judge" and calls.known, panel=panel)
     return replace(counted, notes=(*counted.notes, *notes))
@@ -62,7 +65,7 @@ class _Calls:
     ) -> None:
         self.found, self.options, self.replies = found, options, 0
         record, neutral = found.rubric_set.judge, DomainProfile.neutral()
-        self.plans = {role: Plan.of(table.options, neutral, run, options.seed) for role, table in asked.tables.items()}
+        self.plans = {role: Plan.of(one, neutral, run, options.seed) for role, one in asked.models.items()}
         self.trials, self.known = Trials(found.sample, found.rubric_set, found.prompt, options), False
         self.judge = None
         if not record.built_in:
@@ -70,9 +73,8 @@ class _Calls:
             self.known = known is not None
             self.plans["judge"] = Plan.of(self.judging, found.rubric_set.domain, run, seed_of(record), known)
             self.judge = reply_judge_of(LlmJudge(self.plans["judge"].asker))
-        if "assistant" in asked.tables:
-            temperature = asked.tables["assistant"].temperature
-            self.speaker = EndpointAssistant(self.plans["assistant"].asker, temperature)
+        if "assistant" in asked.models:
+            self.speaker = EndpointAssistant(self.plans["assistant"].asker, asked.temperature)
 
     @contextmanager
     def at_most(self) -> Iterator[None]:
@@ -84,10 +86,9 @@ class _Calls:
 
     async def count(self) -> None:
         """Count all."""
-        if self.judge is not None:
-            for context, stratum in self.found.sample.proof:
-                if stratum != ANY:
-                    await self.judge.judge_reply(context.cut, self.trials.questions[:1])
+        for context, stratum in self.found.sample.proof:
+            if stratum != ANY:
+                await self.of_judging(context, self.trials.questions[:1])
         edits, own = list(self.found.edits), bool(self.found.edits)
         if not own:
             await self.of_trial(self.trials.make("headroom", ()))
@@ -109,12 +110,16 @@ class _Calls:
             self.replies += 1
             if "assistant" in self.plans:
                 await self.speaker.reply(request_for(trial, (n, arm, k), b"", self.options.seed))
-            if self.judge is not None:
-                await self.judge.judge_reply(trial.contexts[n].cut, trial.questions)
+            await self.of_judging(trial.contexts[n], trial.questions)
+
+    async def of_judging(self, context: ReplyContext, questions: Sequence[Question]) -> None:
+        """Count the judging of a reply by a model."""
+        if self.judge is not None:
+            await self.judge.judge(context.cut, [one for one in questions if one.rubric and not one.rubric.answered_by])
 
     async def of_proposals(self, number: int) -> None:
         """Count the calls of the proposer, and the checks of facts."""
-        for one in range(max(1, number - 2)):
+        for one in range(asked_for(number)):
             items = [{"line": n, "text": line} for n, line in enumerate(self.found.prompt.lines)]
             if "proposer" in self.plans:
                 await proposed(self.plans["proposer"].asker, items, one)
@@ -128,8 +133,8 @@ class _Calls:
         target, scale = self.found.sample.target.rubric, self.found.rubric_set.judge.scale
         reader = SecondReader(self.plans["second"].asker, [Question.about(target, scale)] * 2)
         for _ in range(len(proof.systems) - 1):
-            for context in proof.contexts:
+            for context, stratum in zip(proof.contexts, proof.arrays.stratum, strict=True):
                 for pair in (("a", "b"), ("b", "a")):
                     await reader.wins(context, *pair)  # the first order alone: nobody answers
-                for _side in range(2):
+                for _side in range(2 * (stratum == FAILING)):
                     await reader.reworded(context.cut, value_of)

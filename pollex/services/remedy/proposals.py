@@ -146,7 +146,7 @@ class Proposals:
         found = [PromptEdit("naive", self.prompt, with_line(self.prompt, naive_sentence(target)), "the plain opposite")]
         found = [] if self.most == 1 else found
         hunks: list[list[Hunk]] = []
-        for number, contexts in enumerate(self.clusters(1 if self.most == 1 else max(1, self.most - 2))):
+        for number, contexts in enumerate(self.clusters(asked_for(self.most))):
             asked = await proposed(self.asker, self.items(contexts, replies), number)
             name = f"proposal {number + 1}"
             if isinstance(asked, str):
@@ -154,7 +154,7 @@ class Proposals:
                 continue
             hunks.append(asked)
             found.append(self.edit_of(name, asked))
-        if self.most > 2 and len(hunks) > 1:
+        if self.most > 3 and len(hunks) > 1:
             found.append(self.edit_of("merged", [one[0] for one in hunks[:2]]))
         vetted: list[PromptEdit] = []
         for edit in found:
@@ -207,6 +207,11 @@ class Proposals:
             items += [{"exchange": number, "reply_now": text, "failed": bad} for text, bad in replies.get(one.id, ())]
         well = [one.text for one in self.rubric_set.rubrics if one.polarity == "sat" and one.id in self.shown]
         return items + [{"goes_well": text} for text in well[:SHOWN]]
+
+
+def asked_for(most: int) -> int:
+    """Return how many a model is asked for: beside the plain one, and one that is merged where there are many."""
+    return most - (most > 1) - (most > 3)
 
 
 def replies_now(trial: Any) -> dict[str, list[tuple[str, bool]]]:

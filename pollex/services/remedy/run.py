@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.llm.second_reader import ReplyJudge, SecondReader
+from pollex.agents.llm.second_reader import LastExchange, SecondReader
+from pollex.agents.roles import Judge
 from pollex.conversations.logs import Logs
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
@@ -70,7 +71,7 @@ def remedy(
     if out is not None:
         require_writable(out, *files_of(logs, rubrics, options.prompt, list(map(str, options.edit))))
     found = gathered(logs, rubrics, options, reading, run, progress)
-    if not options.edit and "proposer" not in assistant.tables:
+    if not options.edit and "proposer" not in assistant.models:
         raise WrongUse("nobody proposes", remedy="give [proposer] in the profiles, or a change", option="edit")
     if run.dry_run:
         raise Planned(planned(found, options, assistant, run, model))
@@ -147,7 +148,7 @@ async def _found(
         live, why = await desk.carried_out(opened.setting(arguments, team.paid))
         usage, usages = Usage.of(team.paid), team.usages
     kin = {family(one.name) for one in (team.assistant, team.second) if one}
-    own = not team.judge.alone and family(team.judge.name) in kin
+    own = not isinstance(team.judge, LastExchange) and family(team.judge.name) in kin
     sealed = frozenset(one.text for one in sample.guards if one.id in desk.trials.sealed)
     thumbs = partial(Thumbs(found.rubric_set, found.logs.conversations).of, options.seed)
     conclude = partial(concluded, live, sample, sealed, options, own=own, thumbs=thumbs)
@@ -168,9 +169,7 @@ async def _found(
     return replace(result, run=live.run)
 
 
-async def agreement(
-    judge: ReplyJudge, sample: RemedySample, question: Question
-) -> tuple[Figure | None, frozenset[str]]:
+async def agreement(judge: Judge, sample: RemedySample, question: Question) -> tuple[Figure | None, frozenset[str]]:
     """Measure whether a model answers of the logged reply alone as of the whole conversation; no reply is bought yet.
 
     A built-in judge answered both where the target was chosen; see `contexts.survives`.
@@ -181,10 +180,10 @@ async def agreement(
     Raises:
         WrongUse: It doesn't: what the rubric tells of isn't in the reply, or the judge can't see it there.
     """
-    if judge.alone:
+    if isinstance(judge, LastExchange):
         return None, frozenset()
     known = [(one, stratum) for one, stratum in sample.proof if stratum in (FAILING, FINE)]
-    found = await asyncio.gather(*(judge.judge_reply(context.cut, [question]) for context, _ in known))
+    found = await asyncio.gather(*(judge.judge(context.cut, [question]) for context, _ in known))
     failed = (sample.target.rubric.polarity == "dsat", sample.target.rubric.polarity != "dsat")
     pairs = [
         (float(failed[stratum]), float(not answer.never_came_up and answer.value(question.options) > NEUTRAL))

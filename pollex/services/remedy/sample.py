@@ -27,7 +27,7 @@ from pollex.text import count
 
 RemedyPart = Literal["propose", "select", "prove"]
 SHARES: tuple[tuple[RemedyPart, float], ...] = (("propose", 0.2), ("select", 0.3), ("prove", 0.5))
-FAILURES, OTHERS = 80, 100
+FAILURES = 80
 ENOUGH = 40
 """Contexts of new conversations from which on none is taken that the rubrics were learned from."""
 FEW_DATA = 120
@@ -43,7 +43,10 @@ class RemedyOptions:
         keep: Patterns of lines of the prompt that nobody may change.
         any_prompt: Whether conversations under another system prompt count, too.
         margin: Drop of a guardrail that is to be ruled out.
-        candidates, finalists: Proposals that are tried, and that are proven.
+        candidates: Proposals that are tried; None: 6, or 1 under `FEW_DATA`.
+        finalists: Proposals that are proven.
+        replies: Of each prompt to a context; None: see `trials.REPLIES`.
+        tried, others: Contexts of a kind before a proof, and those of a proof that didn't fail.
         accept: Names of the proposals to try, or `all`; None: a person is waited for.
         people: Pairs that people are asked to compare.
         render: Fills a prompt's template for a conversation; None: from its system turn or metadata.
@@ -56,11 +59,14 @@ class RemedyOptions:
     keep: tuple[str, ...] = ()
     any_prompt: bool = False
     margin: float = MARGIN
-    candidates: int = 6
+    candidates: int | None = None
     finalists: int = 1
     accept: str | None = None
     people: int = 0
     back: int = 0
+    replies: int | None = None
+    tried: int = 60
+    others: int = 100
     seed: int = 0
     render: Callable[[str, Conversation], str | None] | None = None
 
@@ -84,6 +90,7 @@ class RemedySample:
     shares: tuple[float, ...]
     learned: frozenset[str]
     unmatched: int
+    others: int = 100
     without: frozenset[str] = frozenset()
 
     def taken(self, parts: Collection[str], *most: int) -> list[tuple[ReplyContext, int]]:
@@ -107,7 +114,7 @@ class RemedySample:
     @property
     def proof(self) -> list[tuple[ReplyContext, int]]:
         """The contexts that prove."""
-        return self.taken(("prove",), FAILURES, OTHERS // 2, OTHERS // 2)
+        return self.taken(("prove",), FAILURES, self.others // 2, self.others // 2)
 
     @property
     def users(self) -> int:
@@ -121,6 +128,10 @@ class RemedySample:
         if self.unmatched:
             told = "the prompt doesn't make their system turn, or a value is missing"
             found.append(f"{count(self.unmatched, 'conversation')} left out: {told} (--any-prompt takes them)")
+        if "select" in self.parts.values() and (few := len(self.strata[FAILING])) < FEW_DATA:
+            found.append(
+                f"{few} failing contexts are few to choose among proposals: under {FEW_DATA} one is the default"
+            )
         if self.without:
             found.append(f"{count(len(self.without), 'context')} left out: the target's occasion never came up there")
         if known := sum(self.known(context) for context, _ in self.proof):
@@ -163,7 +174,7 @@ def sampled(
         for one in contexts
         if rendered_for(one, prompt, any_prompt=options.any_prompt, render=options.render) is None
     }
-    enough = len(strata[FAILING]) >= FEW_DATA
+    enough = len(strata[FAILING]) >= FEW_DATA if options.candidates is None else options.candidates > 1
     return RemedySample(
         target=target,
         guards=guards,
@@ -175,6 +186,7 @@ def sampled(
         shares=(*shares, max(0.0, 1 - sum(shares))),
         learned=learned,
         unmatched=len(unmatched),
+        others=options.others,
     )
 
 

@@ -21,10 +21,10 @@ from pollex.services.remedy.proposals import flattering, with_hint
 from pollex.services.remedy.sample import RemedyOptions, RemedySample, waves_of
 from pollex.services.runs import digest
 
-REPLIES = {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}
-"""Of each arm to a context."""
-TRIED, SELECTED, FEWEST_TRIED = 60, 40, 20
-"""Contexts of a kind that headroom takes, that a selection takes, and under which headroom says nothing."""
+CANDIDATES, REPLIES = 6, {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}
+"""Proposals, and replies of each arm to a context, where the user says nothing."""
+SELECTED, FEWEST_TRIED = 40, 20
+"""Contexts that a selection takes, and of a kind, under which headroom says nothing."""
 LEAKED = 10
 """Words of the system prompt in a row that are a leak."""
 
@@ -75,21 +75,21 @@ class Trials:
     @property
     def most(self) -> int:
         """Proposals that are asked for: one where there is too little for a selection."""
-        return self.options.candidates if "select" in self.sample.parts.values() else 1
+        return (self.options.candidates or CANDIDATES) if "select" in self.sample.parts.values() else 1
 
     def make(self, name: str, edits: Sequence[PromptEdit]) -> Trial:
         """Make a trial; see `REPLIES` for their names."""
-        target, sample = self.sample.target.rubric, self.sample
+        target, sample, tried = self.sample.target.rubric, self.sample, self.options.tried
         chosen: list[tuple[ReplyContext, int]] = []
         if name == "headroom":
-            chosen = sample.taken(("propose", "select"), TRIED, TRIED)
+            chosen = sample.taken(("propose", "select"), tried, tried)
             if min(sum(s == kind for _, s in chosen) for kind in (FAILING, FINE)) < FEWEST_TRIED:
                 chosen = []
         elif name == "prove" or self.options.edit:
-            chosen = sample.proof if name == "prove" else [one for one in sample.proof if one[1] == FAILING][:TRIED]
+            chosen = sample.proof if name == "prove" else [one for one in sample.proof if one[1] == FAILING][:tried]
         else:
             part: Any = "select" if "select" in sample.parts.values() else "propose"
-            chosen = sample.taken((part,), SELECTED if name == "select" else TRIED)
+            chosen = sample.taken((part,), min(SELECTED, tried) if name == "select" else tried)
         texts = {
             "headroom": [with_line(self.prompt, naive_sentence(target))],
             "flatter": [flattering(self.prompt, target)],
@@ -105,9 +105,13 @@ class Trials:
             ]
         whole = name in ("select", "prove")
         questions, checks = (self.questions, CHECKS) if whole else (self.questions[:1], {})
-        arrays = arrays_of(chosen, len(systems), REPLIES[name], [*(self.text_of(q) for q in questions), *checks])
+        arrays = arrays_of(chosen, len(systems), self.replies(name), [*(self.text_of(q) for q in questions), *checks])
         arrays.wave[:] = waves_of(chosen, {"prove": LOOKS, "select": 2}.get(name, 1))
         return Trial(name, contexts, systems, questions, list(checks.values()), arrays)
+
+    def replies(self, name: str) -> int:
+        """Return how many replies of each arm to a context a trial asks for."""
+        return self.options.replies or REPLIES[name]
 
     def text_of(self, question: Question) -> str:
         """Return the words of a question's rubric."""
@@ -132,7 +136,7 @@ class Trials:
             "prompts": [self.prompt.text, *(one.new.text for one in edits)],
             "margin": self.options.margin,
             "seed": self.options.seed,
-            "replies": REPLIES["prove"],
+            "replies": self.replies("prove"),
         }
         return frozen | {"proof": digest(frozen)}
 

@@ -8,6 +8,8 @@ import html
 import json
 import re
 import shutil
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,9 @@ from pollex.services.recorded import MANIFEST, PACKED, REPLIES, Recording
 from pollex.store.store import Store
 
 RECORDED = Path(__file__).parents[3] / "examples" / "recorded"
+sys.path.insert(0, str(RECORDED.parents[1] / "docs"))
+
+from record import put, record_remedy  # noqa: E402 - a script
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -29,7 +34,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def test_the_replay_is_the_recorded_result(pollex: Pollex, tmp_path: Path) -> None:
-    ended = pollex("demo", "--recorded", "--out", "with a model")
+    ended = pollex("demo", "--recorded", "--remedy", "--out", "with a model")
     assert ended.code == 0, ended.err
     found, kept = (RubricSet.load(folder / "rubrics.json") for folder in (tmp_path / "with a model", RECORDED))
     assert [one.text for one in found.rubrics] == [one.text for one in kept.rubrics]
@@ -41,6 +46,11 @@ def test_the_replay_is_the_recorded_result(pollex: Pollex, tmp_path: Path) -> No
         assert (mine["id"], mine["decision"], mine["outcome"]) == (theirs["id"], theirs["decision"], theirs["outcome"])
         assert mine["netsat"] == pytest.approx(theirs["netsat"], abs=1e-6)
     assert (tmp_path / "with a model" / "built-in" / "rubrics.json").exists()
+    remedied = json.loads((tmp_path / "with a model" / "remedy.json").read_text(encoding="utf-8"))
+    if Recording.bundled().remedied:
+        assert remedied == json.loads((RECORDED / "remedy.json").read_text(encoding="utf-8"))
+    else:
+        assert "This assistant is planted" in ended.err + ended.out
     beside = asyncio.run(pages_of(tmp_path / "with a model" / ".pollex"))
     assert "What the model adds, and what it costs" in beside
     assert f"{found.held_out.auc.value:.3f}" in beside
@@ -71,6 +81,58 @@ def test_where_a_prompt_has_no_reply_the_recorded_result_is_shown_as_it_was_made
     assert replayed(Recording.at(folder), tmp_path / "out", as_json=False) == 3
     assert "these prompts were changed since: judge_batch" in capsys.readouterr().err
     assert (tmp_path / "out" / "rubrics.json").read_bytes() == (RECORDED / "rubrics.json").read_bytes()
+
+
+class Reader(threading.Thread):
+    """Writes the replies that a recording waits for, by rules."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(daemon=True)
+        self.folder, self.ended = folder, threading.Event()
+
+    def run(self) -> None:
+        while not self.ended.wait(0.2):
+            for path in (self.folder / "pending").glob("[!.]*.json"):
+                reply = self.folder / "replies" / f"{path.stem}.txt"
+                if not reply.exists():
+                    put(reply, self.reply(json.loads(path.read_text(encoding="utf-8"))))
+
+    def reply(self, asked: dict[str, Any]) -> object:
+        names = asked["schema"].get("properties", {})
+        if not names:
+            mended = "no other time" in asked["messages"][0]["content"]
+            return "I couldn't book it. Would another time do?" if mended else "Sorry, I couldn't book that for you."
+        if "1" in names:
+            return {number: self.judged(asked, number) for number in names}
+        return {"better": "second" if "first" in str(asked["schema"]) else [], "facts": [], "hunks": []}
+
+    def judged(self, asked: dict[str, Any], number: str) -> dict[str, Any]:
+        """Find that what asks for another time isn't the failure; checks are answered by their truth."""
+        told, last = "".join(one["content"] for one in asked["messages"][1:-1]), asked["messages"][-1]["content"]
+        statement = next(line for line in last.splitlines() if line.startswith(f"{number}. "))
+        check = re.search(r'contains \\"(.*)\\"', statement)
+        offers = any(words in told for words in ("nother time", "different", "How about", "instead", "free slot"))
+        holds = (check[1] in told) if check else "USER turn" in statement or offers == ("not so" in statement)
+        return {"why": "so", "turns": [], "answer": "Strongly Agree" if holds else "Strongly Disagree"}
+
+
+@pytest.mark.nightly
+def test_a_remedy_that_was_recorded_is_replayed_and_no_reply_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here, folder = tmp_path / "recorded", tmp_path / "asked"
+    shutil.copytree(RECORDED, here, ignore=shutil.ignore_patterns("remedy.*"))
+    monkeypatch.chdir(tmp_path)
+    reader = Reader(folder)
+    reader.start()
+    record_remedy(folder, here)
+    reader.ended.set()
+    assert sum(1 for _ in (folder / "replies").iterdir()) > 200
+    kept = json.loads((here / "remedy.json").read_text(encoding="utf-8"))
+    assert kept["edits"]
+    capsys.readouterr()
+    assert replayed(Recording.at(here), tmp_path / "out", as_json=False, remedy=True) in (0, 4)
+    assert json.loads((tmp_path / "out" / "remedy.json").read_text(encoding="utf-8")) == kept
 
 
 def test_the_recording_is_of_this_repositorys_prompts_and_small() -> None:

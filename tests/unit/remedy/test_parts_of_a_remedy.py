@@ -1,11 +1,33 @@
-"""The three parts share no conversation, user or text."""
+"""Who proposes, selects and proves; what may be a target; who judges replies."""
 
 from __future__ import annotations
 
-import numpy as np
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
 
+import numpy as np
+from rubric_set_by_hand import rubric, rubric_set
+
+from pollex.agents.llm.second_reader import reply_judge_of
+from pollex.agents.mixed import MixedJudge
+from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.services.remedy.sample import parts_of
+from pollex.conversations.reply_context import ReplyContext
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.services.remedy.contexts import Held, why_no_target
+from pollex.services.remedy.prompt_text import PromptText
+from pollex.services.remedy.proposals import asked_for
+from pollex.services.remedy.sample import RemedyOptions, parts_of, sampled
+from pollex.services.remedy.trials import Trials
+
+RUBRIC = rubric(1, "dsat").model_copy(update={"id": "t", "text": "The assistant names no other time."})
+SET = rubric_set()
+
+
+def table(number: int) -> Conversation:
+    turns = (Turn(role="user", content=f"A table, {number}?"), Turn(role="assistant", content="Sorry, no."))
+    return Conversation(id=f"c{number}", turns=turns, group=f"u{number}")
 
 
 def conversation(name: str, text: str, group: str | None) -> Conversation:
@@ -54,3 +76,42 @@ def test_without_a_selection_its_share_proves() -> None:
     log = [conversation(f"c{i}", f"text {i}", None) for i in range(100)]
     parts = list(parts_of(log, select=False).values())
     assert (parts.count("propose"), parts.count("prove")) == (20, 80)
+
+
+def test_who_names_a_number_of_proposals_has_a_selection_of_few_failures_and_is_told_so() -> None:
+    log = [table(n) for n in range(50)]
+    target = Held(RUBRIC, 50, 50, tuple(ReplyContext(one, 1) for one in log))
+    known = (target, (), log, frozenset[str](), PromptText("x"))
+    few = sampled(*known, RemedyOptions(prompt=Path("x"), target="t"))
+    assert (Trials(few, SET, PromptText("x"), RemedyOptions(prompt=Path("x"), target="t")).most, few.notes) == (1, [])
+    named = RemedyOptions(prompt=Path("x"), target="t", candidates=3, replies=1, tried=20, others=10)
+    some = sampled(*known, named)
+    assert Trials(some, SET, PromptText("x"), named).most == 3
+    assert "50 failing contexts are few to choose among proposals" in some.notes[0]
+    assert [asked_for(most) for most in (1, 2, 3, 4, 6)] == [1, 1, 2, 2, 4]
+
+
+def test_a_rubric_whose_evidence_goes_on_after_the_reply_is_no_target_of_a_model_either() -> None:
+    replies = tuple(ReplyContext(table(n), 1) for n in range(10))
+    assert "after the reply" in why_no_target(SET, Held(RUBRIC, 10, 10, replies, later=9))
+    assert "after the reply" not in why_no_target(SET, Held(RUBRIC, 10, 10, replies, later=4))
+
+
+def test_a_pool_of_both_sides_is_judged_at_the_reply_by_both() -> None:
+    class Judging(Judge):
+        name = fingerprint = "judging"
+
+        def __init__(self) -> None:
+            self.seen: list[int] = []
+
+        async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+            self.seen.append(len(conversation.turns))
+            return [Unanswered(question_id=one.id, outcome="error", detail="") for one in questions]
+
+    own, others = Judging(), Judging()
+    judge = reply_judge_of(MixedJudge(others, own))
+    signed = RUBRIC.model_copy(update={"id": "s", "answered_by": "built-in"})
+    said = table(0)
+    longer = said.model_copy(update={"turns": (*said.turns, *said.turns)})
+    answers = asyncio.run(judge.judge(longer, [Question.about(RUBRIC, "occasion"), Question.about(signed, "occasion")]))
+    assert ([one.question_id for one in answers], own.seen, others.seen) == (["t", "s"], [2], [2])
