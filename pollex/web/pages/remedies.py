@@ -184,7 +184,7 @@ def plan_of(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     """Plan a proof at its usual settings, with the logged system turn as the prompt; nothing is asked."""
     from pollex.formats.fields import ReadOptions  # readers, SciPy and the roles of a model come with these
     from pollex.formats.read_logs import logs_of
-    from pollex.services.remedy.assistants import AssistantOptions, RoleTable
+    from pollex.services.remedy.assistants import AssistantOptions
     from pollex.services.remedy.plan import planned
     from pollex.services.remedy.run import gathered
     from pollex.services.remedy.sample import RemedyOptions
@@ -193,16 +193,19 @@ def plan_of(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     logs = logs_of([*islice(conversations_of(site.store, run.id), MOST)])
     said = (turn.content for one in logs.conversations for turn in one.turns if turn.role == "system")
     known, record = site.profiles.get("assistant"), named.rubric_set.judge
-    price = known.limits.price if known else None
-    prices = {"price_in": price.read, "price_out": price.written} if price else {}
-    table = RoleTable(model=(known and known.name) or "assistant", **prices)
     model = ModelOptions(base_url=record.options.place or None)
     with tempfile.TemporaryDirectory() as folder:
         options = RemedyOptions(prompt=Path(folder) / "system.md", target=target, any_prompt=True)
         options.prompt.write_text(next(said, "Help.").replace("{", "("), encoding="utf-8", errors="replace")
         kept = RunOptions(site.store.folder)
         found = gathered(logs, named.rubric_set, options, ReadOptions(), kept, progress)
-        return planned(found, options, AssistantOptions(tables={"assistant": table}), kept, model)
+        return planned(
+            found,
+            options,
+            AssistantOptions(models={"assistant": known or ModelOptions(model="assistant")}),
+            kept,
+            model,
+        )
 
 
 def _sheet(site: Site, run: Run) -> dict[str, dict[str, Any]]:
