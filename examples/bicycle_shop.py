@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-
-from pollex.conversations.conversation import Conversation
+from typing import Any
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 TIMES = ("8:30 am", "9 am", "10 am", "11:30 am", "1 pm", "2 pm", "3:30 pm", "4 pm", "5 pm", "6 pm")
@@ -17,12 +16,12 @@ REFUSED = re.compile(r"can't|couldn't|could not|unable|wasn't able")
 OTHERWISE = re.compile(r"another time|different (day|time)")
 
 
-def render(prompt: str, conversation: Conversation) -> str:
+def render(prompt: str, conversation: Any) -> str:
     """Fill the place `{{calendar}}` of a prompt."""
     return prompt.replace("{{calendar}}", calendar_of(conversation))
 
 
-def calendar_of(conversation: Conversation) -> str:
+def calendar_of(conversation: Any) -> str:
     """Write the free times by day: those that were booked or named; none where the assistant could only say no."""
     rng = random.Random(conversation.text_hash)
     free = {day: set(rng.sample(TIMES, 3)) for day in DAYS}
