@@ -21,10 +21,10 @@ from pollex.selection.pool import Budget, Pool
 
 @dataclass(frozen=True)
 class AlphaScore:
-    """Mean and standard deviation of held-out AUC for one α; None for one fold."""
+    """Mean and standard deviation of held-out AUC for one α; no deviation of one fold."""
 
     alpha: float
-    mean: float
+    mean_auc: float
     deviation: float | None
     folds: int
 
@@ -87,8 +87,10 @@ def choose_alpha(
     if not aucs:
         raise BadLabels("no fold has conversations of both labels", remedy="use fewer folds, or stratify them")
     table = tuple(_alpha_score(alpha, column) for alpha, column in zip(alphas, zip(*aucs, strict=True), strict=True))
-    best = max(score.mean for score in table)
-    row = min((row for row, score in enumerate(table) if score.mean >= best - RESOLUTION), key=lambda row: alphas[row])
+    best = max(score.mean_auc for score in table)
+    row = min(
+        (row for row, score in enumerate(table) if score.mean_auc >= best - RESOLUTION), key=lambda row: alphas[row]
+    )
     return AlphaChoice(alphas[row], table, held_out[row])
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from pollex.measures.arrays import Floats
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.worth import difference, doubt, speaks_against
+from pollex.selection.multi_split import correlations
 
 ALIKE = 0.7
 """Correlation of the answers on training conversations from which on two rubrics of a side are twins."""
@@ -101,9 +100,7 @@ def twins(rubrics: Sequence[Rubric], values: Floats) -> dict[str, str]:
         rubrics: In the order of choice.
         values: Terms of NetSAT on training conversations `[conversation, rubric]`.
     """
-    spread = values.std(axis=0)
-    standard = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    alike = standard.T @ standard / max(len(values), 1) >= ALIKE
+    alike = correlations(values) >= ALIKE
     leading = [i for i, rubric in enumerate(rubrics) if rubric.leads]
     found = {}
     for place, j in enumerate(leading):

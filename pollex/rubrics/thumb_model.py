@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # scikit-learn comes with it, and takes a second to import
 
 Floats = npt.NDArray[np.float64]
 
-FOLDS = 5
 DIGITS = 12
 """Of a probability: those after it depend on how many conversations are worked out at once."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from pollex.rubrics.learning.weigh import Candidates, Weighed, families_of
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import theta_c
-from pollex.selection.multi_split import ALPHA, halvings
+from pollex.selection.multi_split import ALPHA, correlations, halvings
 from pollex.selection.policies import select
 from pollex.selection.pool import Budget, Pool, Selection, in_order
 
@@ -98,9 +98,7 @@ def _without_twins(
 ) -> tuple[list[Rubric], dict[str, Any]]:
     """Remove rubrics answered like another or its opposite; keep the one with more reasons."""
     values, _ = material.table.matrix(conversations, rubrics)
-    spread = values.std(axis=0)
-    standard = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    alike = np.abs(standard.T @ standard) / max(len(values), 1) >= TWINS
+    alike = np.abs(correlations(values)) >= TWINS
     order = sorted(range(len(rubrics)), key=lambda i: (-len(rubrics[i].reason_ids), rubrics[i].id))
     kept: list[int] = []
     twins = {}
@@ -152,9 +150,9 @@ def choose(material: Material) -> dict[str, Any]:
     """Choose rubrics on training conversations; return the choice as JSON values."""
     material, told = count_never(material)
     pool, settings = candidates(material), material.settings
-    shares, p, families = None, None, {}
+    shares, p, families, every = None, None, {}, np.ones(len(pool.labels), dtype=bool)
     if material.by_evidence:
-        weighed, every = Weighed.of(pool, settings, material.family_of), np.ones(len(pool.labels), dtype=bool)
+        weighed = Weighed.of(pool, settings, material.family_of)
         fit = cross_fit(material, pool)
         alpha, table, notes = fit.alpha, fit.table, list(fit.notes)
         found, narrowed = weighed.weigh(every)
@@ -167,9 +165,7 @@ def choose(material: Material) -> dict[str, Any]:
         shares, p = found.chosen, dict(zip(pool.ids, found.p.tolist(), strict=True))
     else:
         alpha, table, held_out_scores, notes = cross_validated_alpha(material, pool)
-        rng = np.random.default_rng(settings.seed)
-        budget = both_lists(settings.budget, pool.kinds)
-        chosen = select(pool.values, pool.labels, pool.kinds, pool.ids, budget, alpha, rng, settings.policy)
+        chosen = chosen_by(material, pool, every, alpha, np.random.default_rng(settings.seed))
         shares = stable_shares(material, pool, alpha)
     notes += told
     if missing := int((~pool.answered).sum()):
@@ -190,22 +186,10 @@ def choose(material: Material) -> dict[str, Any]:
     }
 
 
-def chooser(
-    material: Material, pool: Candidates, selection: Mapping[str, Any]
-) -> Callable[[Bools, np.random.Generator], Ints]:
-    """Return the way in which a run chose, for choices by some conversations.
-
-    It takes which `[conversation]`, those beyond the pool's own apart, and gives columns.
-    """
-    settings, alpha = material.settings, selection["alpha"]
-    budget = both_lists(settings.budget, pool.kinds)
-
-    def chosen(rows: Bools, rng: np.random.Generator) -> Ints:
-        own = rows[: len(pool.labels)]
-        values, up = pool.values[own], pool.labels[own]
-        return select(values, up, pool.kinds, pool.ids, budget, alpha, rng, settings.policy).chosen
-
-    return chosen
+def chosen_by(material: Material, pool: Candidates, rows: Bools, alpha: float, rng: np.random.Generator) -> Selection:
+    """Choose from a pool by some of its conversations `[conversation]`, as a run does whose answers were paid for."""
+    settings, budget = material.settings, both_lists(material.settings.budget, pool.kinds)
+    return select(pool.values[rows], pool.labels[rows], pool.kinds, pool.ids, budget, alpha, rng, settings.policy)
 
 
 def cross_validated_alpha(
@@ -233,11 +217,7 @@ def cross_validated_alpha(
         grid,
         settings.seed,
     )
-    table = [
-        {"alpha": row.alpha, "mean_auc": row.mean, "deviation": row.deviation, "folds": row.folds}
-        for row in choice.table
-    ]
-    return choice.alpha, table, choice.held_out.tolist(), []
+    return choice.alpha, [vars(row) for row in choice.table], choice.held_out.tolist(), []
 
 
 def stable_shares(material: Material, pool: Candidates, alpha: float) -> Floats | None:
@@ -248,12 +228,11 @@ def stable_shares(material: Material, pool: Candidates, alpha: float) -> Floats 
     settings, taken = material.settings, np.zeros(len(pool.ids))
     if not settings.stability:
         return None
-    budget, rng = both_lists(settings.budget, pool.kinds), np.random.default_rng([settings.seed, 1])
+    rng = np.random.default_rng([settings.seed, 1])
     halves = halvings(pool.labels, block_ids(pool.conversations), rng)
     for half in halves:
-        values, up = pool.values[half], pool.labels[half]
-        if up.any() and not up.all():
-            taken[select(values, up, pool.kinds, pool.ids, budget, alpha, rng, settings.policy).chosen] += 1
+        if (up := pool.labels[half]).any() and not up.all():
+            taken[chosen_by(material, pool, half, alpha, rng).chosen] += 1
     return taken / len(halves)
 
 

@@ -12,13 +12,14 @@ import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
+from pollex.conversations.splits import folds
+from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats
-from pollex.rubrics.learning.choice import candidates, chooser
-from pollex.rubrics.learning.crossfit import cross_fit, held_out_folds, with_graded
+from pollex.rubrics.learning.choice import candidates, chosen_by
+from pollex.rubrics.learning.crossfit import FOLDS, cross_fit, held_out_folds, with_graded
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.thumbs import (
     compared,
-    folds_of,
     grades_compared,
     model_of,
     rating_of,
@@ -87,8 +88,7 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     if material.by_evidence:
         parts = [part.fold for part in cross_fit(material, pool).parts] or None
     else:
-        answers = material.table.probabilities(rows, pool.rubrics)
-        parts = folds_of(chooser(material, pool, selection), answers, pool.rubrics, rows, settings.seed)
+        parts = without_each_fold(material, pool, selection["alpha"], rows)
     if parts and material.starter is not None:
         parts = [with_starter(material, pool, selection, fold, rows) for fold in parts]
     advance, count = partial(material.progress.advance, "calibrate"), len(pool.conversations)
@@ -97,6 +97,26 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     grades = grades_compared(parts, rows, graded_fields(material), settings.seed)
     about["weights"] = weights_of(material, pool, selection)
     return stored(found, settings.probability) | {"grades": grades} | about
+
+
+def without_each_fold(
+    material: Material, pool: Candidates, alpha: float, rows: Sequence[Conversation]
+) -> list[Fold] | None:
+    """Deal folds, and choose rubrics without each by those with thumbs; None if there are too few conversations."""
+    from pollex.calibration.thumbs import Fold  # scikit-learn comes with it, and takes a second to import
+
+    seed, rubrics, parts = material.settings.seed, pool.rubrics, []
+    try:
+        dealt = folds(rows, FOLDS, seed)
+    except BadLabels:
+        return None
+    answers, signs = material.table.probabilities(rows, rubrics), signs_of(rubrics)
+    for number in range(FOLDS):
+        out, rng = dealt == number, np.random.default_rng([seed, 3, number])
+        chosen = chosen_by(material, pool, ~out[: len(pool.labels)], alpha, rng).chosen
+        places = sorted(chosen, key=lambda place: rubrics[place].id)
+        parts.append(Fold(out, signs[places].tolist(), answers[:, places]))
+    return parts
 
 
 def weights_of(

@@ -11,11 +11,10 @@ import numpy as np
 from pollex.calibration.candidates import BEST, NAMES, NETWORK, PLAIN, START, candidate
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import block_ids, folds, split
-from pollex.errors import BadLabels, WrongUse
-from pollex.measures.arrays import Bools, Ints
+from pollex.conversations.splits import block_ids, split
+from pollex.errors import WrongUse
 from pollex.rubrics.rubric import Rubric
-from pollex.rubrics.thumb_model import FOLDS, Floats, ThumbModel, judges_of
+from pollex.rubrics.thumb_model import Floats, ThumbModel, judges_of
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
@@ -32,7 +31,7 @@ def compared(
     """Compare models of the probability by cross-validation, with rubrics chosen without each fold.
 
     Args:
-        parts: See `folds_of`.
+        parts: See `comparison.without_each_fold`.
         probability: See `LearnSettings`.
         progress: Called after each fold.
     """
@@ -41,36 +40,6 @@ def compared(
     positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
     wanted = candidate(probability)
     return compare_models(parts, positive, judges_of(training), progress, block_ids(training), wanted)
-
-
-def folds_of(
-    choose: Callable[[Bools, np.random.Generator], Ints],
-    answers: Floats,
-    rubrics: Sequence[Rubric],
-    training: Sequence[Conversation],
-    seed: int,
-) -> list[Fold] | None:
-    """Deal folds, and choose rubrics without each; None if there are too few conversations.
-
-    Args:
-        choose: Columns of the pool by some conversations `[conversation]`.
-        training: Rubrics are chosen by those with thumbs.
-        answers: Probabilities `[conversation, rubric, option]`, of the whole pool.
-    """
-    from pollex.calibration.thumbs import Fold
-
-    labeled = np.array([c.label is not Label.NONE for c in training])
-    signs = signs_of(rubrics)
-    try:
-        dealt = folds(training, FOLDS, seed)
-    except BadLabels:
-        return None
-    parts = []
-    for number in range(FOLDS):
-        out, rng = dealt == number, np.random.default_rng([seed, 3, number])
-        places = sorted(choose(labeled & ~out, rng), key=lambda place: rubrics[place].id)
-        parts.append(Fold(out, signs[places].tolist(), answers[:, places]))
-    return parts
 
 
 def signs_of(rubrics: Sequence[Rubric]) -> Floats:
@@ -226,7 +195,7 @@ def grades_compared(
     """Compare models of the grades; None where the labels are none. See `RatingRecord`.
 
     Args:
-        parts: See `folds_of`; None where models can't be compared.
+        parts: See `comparison.without_each_fold`; None where models can't be compared.
         names: See `grades_of`.
     """
     from pollex.calibration.grades import compare_grades

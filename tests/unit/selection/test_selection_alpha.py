@@ -43,11 +43,11 @@ def test_every_alpha_is_measured_on_the_conversations_it_did_not_see() -> None:
             aucs.append(auc(held_out[out], positive[out]))
         assert score.alpha == alpha
         assert score.folds == 4
-        assert score.mean == pytest.approx(np.mean(aucs), abs=1e-12)
+        assert score.mean_auc == pytest.approx(np.mean(aucs), abs=1e-12)
         assert score.deviation == pytest.approx(np.std(aucs, ddof=1), abs=1e-12)
         if alpha == choice.alpha:
             assert choice.held_out == pytest.approx(held_out)
-    assert choice.alpha == max(choice.table, key=lambda score: score.mean).alpha
+    assert choice.alpha == max(choice.table, key=lambda score: score.mean_auc).alpha
 
 
 def test_a_fold_of_one_class_is_scored_but_left_out_of_the_mean() -> None:
