@@ -61,8 +61,8 @@ class JudgeWork(BatchWork):
 
     async def prepare(self, batch: Sequence[str]) -> None:
         """Have the ensemble prepare."""
-        assert self.ensemble is not None
-        await self.ensemble.prepare([self.shelf[id_] for id_ in batch])
+        if self.ensemble is not None:
+            await self.ensemble.prepare([self.shelf[id_] for id_ in batch])
 
     def tallied(self) -> Tallied:
         """Count the votes and people's answers that the store has, by the rule that they give."""
@@ -77,7 +77,7 @@ class JudgeWork(BatchWork):
 async def ask_runs(live: JudgeWork, id_: str) -> None:
     """Ask the ensemble's runs about each conversation of the batch."""
     conversation, ensemble = live.shelf[id_], live.ensemble
-    assert ensemble is not None
+    assert ensemble is not None, "where only people are asked, no conversation waits for a judge"
     async with live.semaphore, live.tracer.span("ask_runs", kind="role", item=id_) as span:
         (votes,) = await ensemble.votes(conversation, [live.task.question], live.known.get(id_))
         failed = [vote for vote in votes if isinstance(vote, Unanswered)]

@@ -14,12 +14,11 @@ from typing import Any
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.rater import EmbeddedRater
-from pollex.agents.ensemble import Ensemble
+from pollex.agents.ensemble import Ensemble, Repeatable
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.parsing import as_read
 from pollex.agents.llm.rater import LlmRater, Variant, calls_of
 from pollex.agents.votes import RUNS, Rule, Task, asked
-from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import UNREADABLE, BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
@@ -246,11 +245,24 @@ async def _judge(
     options: JudgeOptions,
     arguments: dict[str, Any],
 ) -> tuple[Tallied, list[Workers]]:
+    raters = list[Repeatable]()
     async with AsyncExitStack() as stack:
-        if options.members(model):
-            ensemble, staff = await _models(stack, opened, task, profile, model, options)
+        if members := options.members(model):
+            budget, together, told = Budget(model.limits), Round(), options.instructions_text()  # of the whole command
+            staff = []
+            for name in members:
+                one = model if model.chat else replace(model, model=name)
+                hired = workers(one, profile, opened.store, options.seed, budget, together)
+                staff.append(each := await stack.enter_async_context(hired))
+                assert isinstance(each.roles.judge, LlmJudge), "a model judges by its own role"
+                raters.append(LlmRater(each.roles.judge.asker, options.variant, told))
         else:
-            ensemble, staff = await _built_in(opened, logs.conversations, task, profile, model, options)
+            embedder = embedder_for(opened.store.folder, model.settings.embedding_model)
+            embedder.watch(opened.progress)
+            rater = EmbeddedRater(embedder)
+            await rater.fit(logs.conversations, [])
+            opened.progress.note(f"Note: {NOT_UNDERSTOOD}, {_learned_from(rater, task)}")
+            staff, raters = [embedded_workers(profile, embedder, options.seed)], [rater]
         for each in staff:
             opened.announce(each)
         setting = replace(
@@ -258,60 +270,15 @@ async def _judge(
             secrets=tuple(secret for each in staff for secret in each.secrets),
             traced=partial(_traced, staff),
         )
-        judged = await ask_and_rate(
+        ensemble = Ensemble(*raters, rule=task.rule, stop_early=options.stop_early)
+        return await ask_and_rate(
             logs.conversations, ensemble, task, data_fingerprint=logs.fingerprint, setting=setting
-        )
-        return judged, staff
+        ), staff
 
 
 def _traced(staff: Sequence[Workers], tracer: Tracer) -> None:
     for each in staff:
         each.traced(tracer)
-
-
-async def _models(
-    stack: AsyncExitStack,
-    opened: Workspace,
-    task: Task,
-    profile: DomainProfile,
-    model: ModelOptions,
-    options: JudgeOptions,
-) -> tuple[Ensemble, list[Workers]]:
-    budget, together = Budget(model.limits), Round()  # of the whole command, whoever is asked
-    staff = [
-        await stack.enter_async_context(
-            workers(
-                model if model.chat else replace(model, model=name),
-                profile,
-                opened.store,
-                options.seed,
-                budget,
-                together,
-            )
-        )
-        for name in options.members(model)
-    ]
-    judges = [each.roles.judge for each in staff]
-    told = options.instructions_text()
-    raters = [LlmRater(judge.asker, options.variant, told) for judge in judges if isinstance(judge, LlmJudge)]
-    return Ensemble(*raters, rule=task.rule, stop_early=options.stop_early), staff
-
-
-async def _built_in(
-    opened: Workspace,
-    conversations: Sequence[Conversation],
-    task: Task,
-    profile: DomainProfile,
-    model: ModelOptions,
-    options: JudgeOptions,
-) -> tuple[Ensemble, list[Workers]]:
-    embedder = embedder_for(opened.store.folder, model.settings.embedding_model)
-    embedder.watch(opened.progress)
-    rater = EmbeddedRater(embedder)
-    await rater.fit(conversations, [])
-    opened.progress.note(f"Note: {NOT_UNDERSTOOD}, {_learned_from(rater, task)}")
-    ensemble = Ensemble(rater, rule=task.rule, stop_early=options.stop_early)
-    return ensemble, [embedded_workers(profile, embedder, options.seed)]
 
 
 def _learned_from(rater: EmbeddedRater, task: Task) -> str:
