@@ -36,7 +36,7 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import scores_out
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import ScoreColumns
 from pollex.services.event_loop import few_collections
 from pollex.services.scorer import BatchScorer
 from pollex.store.rows import AnswerCells, conversation_rows, score_block

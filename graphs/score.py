@@ -18,7 +18,7 @@ from pollex.graphs.context import Context, ConversationIndex
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.netsat import NetSat
 from pollex.rubrics.rubric import Polarity
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import ScoreColumns
 from pollex.store.rows import conversation_rows, score_block
 
 Whole = Callable[[Sequence[Conversation]], Awaitable[ScoreColumns]]

@@ -26,8 +26,7 @@ from pollex.rubrics.learning.results import LabelledScore, Learned, figures_of, 
 from pollex.rubrics.pool_rows import edited_pool
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, with_reasons
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import Score
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import Score, ScoreColumns
 from pollex.store.rows import fact, rubric_rows, score_block
 from pollex.store.store import Store
 

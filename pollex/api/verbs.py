@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
-from pollex.api.functions import function, spread
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from html import escape
+from importlib import import_module
+from inspect import Signature, cleandoc, signature
+from time import monotonic
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar, cast, get_args, get_origin, overload
+
+from typing_extensions import get_original_bases
+
 from pollex.api.rubrics import RubricSet
+from pollex.graphs.context import NullProgress, Progress
+from pollex.services.options import RunOptions
+from pollex.services.results import Result
+from pollex.text import printable
 from pollex.usecases.answer import AnswerQuestions
 from pollex.usecases.ask import AskQuestionnaire
 from pollex.usecases.check import CheckRelease
@@ -21,6 +37,146 @@ from pollex.usecases.rubrics import DiffSets, StateOfRubric
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.share import EstimateShare
 from pollex.usecases.simulate import SimulateDialogues
+from pollex.usecases.use_case import Crew, Option, UseCase, options_of
+
+EVERY = 0.2
+"""Seconds between two drawings."""
+
+
+class NotebookProgress:
+    """One output of a cell that is drawn anew while the work goes on; it needs no widgets."""
+
+    def __init__(self) -> None:
+        self._stages: dict[str, list[int]] = {}
+        self._notes: list[str] = []
+        self._output: Any = None
+        self._drawn_at = 0.0
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        """Begin a stage, or give it a new total."""
+        self._stages[stage] = [done, total]
+        self._draw()
+
+    def advance(self, stage: str, by: int = 1) -> None:
+        """Move a stage's bar."""
+        self._stages[stage][0] += by
+        if monotonic() - self._drawn_at >= EVERY:
+            self._draw()
+
+    def note(self, text: str) -> None:
+        """Add a line."""
+        self._notes.append(printable(text, keep_lines=True))
+        self._draw()
+
+    def html(self) -> str:
+        """Return what the output shows."""
+        bars = "".join(
+            f"<div><progress value='{done}' max='{max(total, 1)}'></progress> {escape(stage)} {done}/{total}</div>"
+            for stage, (done, total) in self._stages.items()
+        )
+        return bars + "".join(f"<div>{escape(note)}</div>" for note in self._notes)
+
+    def _draw(self) -> None:
+        self._drawn_at = monotonic()
+        if self._output is not None:
+            self._output.update({"text/html": self.html(), "text/plain": "; ".join(self._notes)}, raw=True)
+
+    def __enter__(self) -> Self:
+        display = import_module("IPython.display").display  # every notebook has it; pollex needs it nowhere else
+        self._output = display({"text/plain": "pollex"}, raw=True, display_id=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._draw()
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R", bound=Result)
+
+
+@overload
+def function(kind: Callable[P, UseCase[R]]) -> Callable[P, R]: ...
+
+
+@overload
+def function(kind: Callable[P, UseCase[R]], then: Callable[[R], T]) -> Callable[P, T]: ...
+
+
+def function(kind: Callable[..., UseCase[R]], then: Callable[[R], Any] = lambda found: found) -> Callable[..., Any]:
+    """Make the function of a use case, with a true signature.
+
+    Args:
+        then: Makes what is returned of the result.
+    """
+    known = cast(type[UseCase[R]], kind)
+
+    def made(*args: Any, **given: Any) -> Any:
+        asked = kind(*args, **given)
+        with shown_progress(getattr(asked, "progress", None)) as progress:
+            return then(asked.carry_out(Crew(progress, RunOptions())))
+
+    made.__name__ = made.__qualname__ = known.verb.rpartition(" ")[2]
+    made.__doc__ = described(known)
+    made.__signature__ = signature_of(known)  # type: ignore[attr-defined]
+    return made
+
+
+def spread(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
+    """Make a function whose first argument is all that is given without a name."""
+    inner = function(kind)
+    first, *rest = signature(inner).parameters.values()
+
+    @wraps(inner)
+    def made(*several: Any, **given: Any) -> R:
+        return inner(several, **given)
+
+    made.__signature__ = Signature([first.replace(kind=first.VAR_POSITIONAL), *rest])  # type: ignore[attr-defined]
+    return made
+
+
+def signature_of(kind: type[UseCase[Any]]) -> Signature:
+    """Return the arguments of a use case, without those that only a terminal has."""
+    found = signature(kind).parameters
+    places = [one for one in found.values() if one.kind is not one.KEYWORD_ONLY]
+    named = [found[one.name] for one in own_first(kind) if found[one.name] not in places]
+    return Signature([*places, *named], return_annotation=result_of(kind))
+
+
+def result_of(kind: type[UseCase[Any]]) -> str:
+    """Return the name of what a use case comes to."""
+    (result,) = (get_args(base)[0] for base in get_original_bases(kind) if get_origin(base) is UseCase)
+    return getattr(result, "__forward_arg__", str(result))
+
+
+def own_first(kind: type[UseCase[Any]]) -> list[Option]:
+    """Return a use case's arguments, those of its families last."""
+    return sorted(
+        (one for one in options_of(kind) if one.door != "terminal"),
+        key=lambda one: one.name not in vars(kind).get("__annotations__", {}),
+    )
+
+
+def described(kind: type[UseCase[Any]]) -> str:
+    """Return the docstring of a function: what the use case is for, and what its arguments are."""
+    about = cleandoc(kind.__doc__ or "").partition("\n\b\n")[0].strip()
+    told = [f"    {one.name}: {one.help}" for one in own_first(kind) if one.help]
+    error = "    PollexError: Says what was wrong, where, and what to do."
+    return "\n".join([about, "", "Args:", *told, "", "Raises:", error])
+
+
+@contextmanager
+def shown_progress(progress: Progress | None) -> Iterator[Progress]:
+    """Yield where progress goes: as bars in a notebook, and elsewhere to what is given."""
+    if progress is not None or "ipykernel" not in sys.modules:
+        yield progress or NullProgress()
+        return
+
+    with NotebookProgress() as shown:
+        yield shown
+
 
 answer = function(AnswerQuestions)
 ask = function(AskQuestionnaire)

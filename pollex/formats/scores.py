@@ -12,8 +12,7 @@ from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
 from pollex.rubrics.netsat import value_of
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import Score
-from pollex.rubrics.score_columns import AnswerColumns, ScoreColumns
+from pollex.rubrics.score import AnswerColumns, Score, ScoreColumns
 from pollex.store.columns import Arrays, arrays_of
 
 ANSWER = {

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pollex.agents.embedded.cost import cost_of
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.evidence import evidence_of
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import NOT_RATED
 from pollex.measures.classification import Assessment
@@ -42,13 +43,31 @@ from pollex.rubrics.guarantee import in_words
 from pollex.rubrics.learning.notes import NO_EVENTS, NOT_THE_MODELS
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.lint import Mark
-from pollex.rubrics.reach import MORE, Reach
 from pollex.rubrics.records import Baseline
-from pollex.rubrics.rubric import is_built_in
+from pollex.rubrics.rubric import DISTILLED, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import nothing_leads
+from pollex.rubrics.worth import MORE, Reach, nothing_leads
 from pollex.selection.threshold import Window
 from pollex.store.folder import STORE, store_option
+
+TURNS = 25
+"""Turns of the conversation that costs are told for."""
+
+BASE, EACH, EVENTS, WORDS, VECTORS = 1.2, 0.03, 1.0, 0.2, 100.0
+"""Milliseconds of CPU: of any conversation (reading, writing, keeping), and of it for each rubric, for events, for each
+rubric that compares words, and for vectors of all turns. Measured by `benchmarks/scoring.py` on a slow core."""
+
+
+def cost_of(rubrics: Sequence[Rubric]) -> str:
+    """Say about what a conversation of 25 turns costs, and whether turns are embedded."""
+    own = [rubric for rubric in rubrics if rubric.answered_by != DISTILLED]
+    kinds = [rubric.source.partition(":")[0] for rubric in own]
+    vectors = any(evidence_of(rubric, Embedder()).vectors for rubric in own)
+    ms = BASE + EACH * len(rubrics) + WORDS * kinds.count("turns") + VECTORS * vectors
+    ms += EVENTS * any(kind in ("event", "rate") for kind in kinds)
+    embedded = "its turns embedded" if vectors else "no embedding"
+    return f"about {ms:.0f} ms of CPU a conversation of {TURNS} turns, {embedded}"
+
 
 CHANCE = 0.5
 ASSOCIATIONS = "These are associations with thumbs; they need not be causes."

@@ -20,7 +20,7 @@ from pollex.rubrics.netsat import value_of
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import ScoreColumns
 from pollex.rubrics.worth import share_of
 from pollex.selection.losses import EVAL_RANGE
 

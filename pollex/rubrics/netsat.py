@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from pollex.errors import WrongUse
 from pollex.measures.distributions import entropy
 from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
-from pollex.rubrics.score import Score
-from pollex.rubrics.score_columns import AnswerColumns, ScoreColumns
+from pollex.rubrics.score import AnswerColumns, Score, ScoreColumns
 from pollex.rubrics.thumb_model import Floats, ThumbModel
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window

@@ -21,7 +21,6 @@ from pollex.rubrics.answers import SCALES, Question
 from pollex.rubrics.edits import applied, edits_beside, entries_of, read_edits, toml_of
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.netsat import NetSat, decide_at
-from pollex.rubrics.reach import Reach
 from pollex.rubrics.records import (
     AlphaRow,
     Baseline,
@@ -39,6 +38,7 @@ from pollex.rubrics.records import (
 from pollex.rubrics.rubric import Reason, Rubric, content_id
 from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.thumb_model import ThumbModel
+from pollex.rubrics.worth import Reach
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
 from pollex.text import html_table, object_of, writable

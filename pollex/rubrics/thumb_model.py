@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse, spelled
 from pollex.rubrics.answers import LIKERT, Answer
-from pollex.rubrics.score_columns import AnswerColumns
+from pollex.rubrics.score import AnswerColumns
 
 if TYPE_CHECKING:  # scikit-learn comes with it, and takes a second to import
     from pollex.calibration.estimator import JudgedEstimator

@@ -8,11 +8,89 @@ from __future__ import annotations
 
 from math import ceil, hypot
 
-from pollex.measures.arrays import Bools
-from pollex.measures.intervals import Figure
-from pollex.measures.reliability import wilson
-from pollex.rubrics.records import SignalShare, Worth
+import numpy as np
+
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.distributions import log_losses
+from pollex.measures.intervals import Figure, Measure, mean_of, measured
+from pollex.measures.reliability import smece, wilson
+from pollex.rubrics.records import ProbabilityFigures, Record, SignalShare, Worth
 from pollex.rubrics.rubric import Polarity
+
+SMECE_RESAMPLES = 100
+"""A second."""
+
+
+def probability_figures(
+    probability: Floats,
+    positive: Bools,
+    share: float,
+    rng: np.random.Generator,
+    together: Ints,
+    *,
+    smooth: bool = False,
+) -> ProbabilityFigures:
+    """Measure how true probabilities are, beside the share of positives that training had.
+
+    Args:
+        probability: Of positive `[conversation]`.
+        positive: Labels `[conversation]`.
+        share: Of positive training conversations.
+        together: The block of each conversation; see `conversations.splits.block_ids`.
+        smooth: Whether to measure smECE, too: the package behind it takes seconds to import.
+    """
+    proba, thumb = np.stack([1 - probability, probability], axis=1), positive.astype(np.int64)
+    losses, constant = log_losses(proba, thumb), log_losses(np.full_like(proba, [1 - share, share]), thumb)
+    impossible = f"{n} given thumbs had probability 0" if (n := int(np.isinf(losses).sum())) else ""
+    wanted = {
+        "log_loss": Measure(mean_of(losses), impossible),
+        "brier": Measure(mean_of(np.square(probability - positive))),
+        "share_log_loss": Measure(mean_of(constant)),
+        "share_brier": Measure(mean_of(np.square(share - positive))),
+        "gain": Measure(mean_of(constant - losses), impossible),
+    }
+    found = measured(wanted, together, rng)
+    if smooth:
+        found["smece"] = smece(proba, thumb, together, rng, SMECE_RESAMPLES)[0]
+    return ProbabilityFigures(n=len(positive), **found)
+
+
+MORE = 20
+"""Labels whose worth is told."""
+
+
+class CurvePoint(Record):
+    """Mean AUC of rubrics that were chosen with so many labels."""
+
+    labels: int
+    auc: Figure
+
+
+class Reach(Record):
+    """How far a set reaches, on held-out conversations.
+
+    Attributes:
+        coverage: Share of thumbs down in which at least one headline rubric of dissatisfaction holds.
+        false_alarms: Likewise of thumbs up.
+        recall_up: Share of thumbs up that are decided to be good, by the probability.
+        recall_down: Share of thumbs down that are decided to be bad.
+        beside: The strongest plain method, by cross-validation on training conversations.
+        recovered: (AUC − ½) of the rubrics over that of the strongest plain method.
+        correlation: By side, mean correlation of its rubrics.
+        curve: AUC by number of labels; empty where it was not measured, and `more` says why.
+        more: What `MORE` labels more are worth in AUC.
+    """
+
+    coverage: Figure
+    false_alarms: Figure
+    recall_up: Figure
+    recall_down: Figure
+    beside: str
+    recovered: Figure
+    correlation: dict[Polarity, Figure]
+    curve: tuple[CurvePoint, ...] = ()
+    more: Figure
+
 
 FEW = 20
 """Conversations of one kind below which a difference that may be chance is put down to their number."""

@@ -16,8 +16,7 @@ from pollex.calibration.storage import JSON_NAME, load_each, save
 from pollex.errors import WrongUse
 from pollex.formats.answers import AnswerTable, Fault
 from pollex.formats.files import find_files
-from pollex.formats.judgments import JudgmentTable
-from pollex.formats.predictions import Trusted, columns_of, rows_of_predictions
+from pollex.formats.judgments import JudgmentTable, Trusted, columns_of, rows_of_predictions
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format, require_writable, write_rows
 from pollex.graphs.context import NullProgress, Progress

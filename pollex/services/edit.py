@@ -21,7 +21,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import complete
 from pollex.services.rejudging import preview
 from pollex.services.results import Result
-from pollex.services.rubrics_told import SCORES, SIDES, TURNED, figures_of, rubric_line
+from pollex.services.set_differences import SCORES, SIDES, TURNED, figures_of, rubric_line
 from pollex.store.store import Store
 from pollex.text import Line, Told
 

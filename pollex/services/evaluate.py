@@ -18,11 +18,11 @@ from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import Assessment, WindowAssessment, assess, assess_window, auc_of_scores
 from pollex.measures.intervals import Figure
-from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.guarantee import guarantee_text
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
+from pollex.rubrics.worth import probability_figures
 from pollex.services.label_sources import labeled_logs
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions

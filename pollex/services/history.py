@@ -18,8 +18,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import complete
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
-from pollex.store.originals import originals_of
-from pollex.store.resume import conversations_of, find_run, runs
+from pollex.store.resume import conversations_of, find_run, originals_of, runs
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.traces import Branch, ConversationTrace, conversation_trace, provenance, run_tree

@@ -16,8 +16,8 @@ from pollex.calibration.storage import load
 from pollex.errors import WrongUse
 from pollex.formats.answers import Fault
 from pollex.formats.files import find_files
+from pollex.formats.judgments import expected_of
 from pollex.formats.label_requests import FORMATS, Row, sheet_for, write_requests
-from pollex.formats.predictions import expected_of
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format
 from pollex.measures.arrays import Bools, Floats

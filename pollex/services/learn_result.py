@@ -34,7 +34,7 @@ from pollex.services.results import (
     usage_json,
     used,
 )
-from pollex.services.rubrics_told import rubrics_told
+from pollex.services.set_differences import rubrics_told
 from pollex.text import Line, Told, count, notes_told
 
 KEY_FIGURES = ("auc", "accuracy", "confident_accuracy")

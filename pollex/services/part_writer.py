@@ -19,7 +19,7 @@ from pollex.gateway.gateway import Gateway
 from pollex.gateway.ledger import LEASE, StoredCall
 from pollex.gateway.probe import probe
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import ScoreColumns
 from pollex.services.event_loop import complete
 from pollex.services.judging import confirmed, embeds_with, seed_of
 from pollex.services.mixed_roles import with_built_in_judge

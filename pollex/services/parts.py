@@ -24,7 +24,7 @@ from pollex.formats.places import Place
 from pollex.formats.scores import scores_out
 from pollex.formats.units import Unit
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import ScoreColumns
 from pollex.services.options import ModelOptions
 from pollex.services.runs import digest
 

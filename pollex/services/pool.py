@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import PollexError
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import ScoreColumns
 from pollex.services.event_loop import COLLECTED_AFTER
 from pollex.services.scorer import TOGETHER, BatchScorer
 

@@ -25,8 +25,7 @@ from pollex.reports.page import file_of
 from pollex.reports.scores import Tally, scores_page
 from pollex.rubrics.records import SpreadRecord
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import Score
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import Score, ScoreColumns
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.judging import judging
 from pollex.services.logs import Sources, files_of, logs_from, names_of

@@ -12,7 +12,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.graphs.context import ConversationIndex
 from pollex.graphs.run import carry_out
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import ScoreColumns
 from pollex.services.runs import RunSettings, digest, kept_ids, running
 from pollex.store.resume import PORTION, outcome_counts, scored_ids
 from pollex.store.rows import conversation_rows, rubric_rows

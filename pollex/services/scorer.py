@@ -33,8 +33,7 @@ from pollex.rubrics.judge_settings import DEFAULT_MODEL
 from pollex.rubrics.netsat import NetSat
 from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import Score
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import Score, ScoreColumns
 from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.event_loop import Background, complete
 from pollex.services.judging import embedded_judge, hire_judge

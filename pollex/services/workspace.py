@@ -19,7 +19,7 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.graphs.context import Progress
 from pollex.services.event_loop import complete, few_collections
 from pollex.services.options import RunOptions
-from pollex.store.originals import keep_originals
+from pollex.store.resume import keep_originals
 from pollex.store.store import Store
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 from pollex.gateway.batches.provider import Line, Submission
 from pollex.gateway.ledger import LEASE, StoredCall
 from pollex.store.database import Change
-from pollex.store.lease import OUT, Lease, is_held
+from pollex.store.runs import OUT, Lease, is_held
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import damaged, line_of, now, read_line

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,11 +16,11 @@ from pollex.errors import ResumeRefused, WrongUse
 from pollex.rubrics.answers import RETRYABLE, Answer, Outcome, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import ScoreColumns
 from pollex.store.rows import read_answer, read_conversation
 from pollex.store.runs import ALL_RUNS, FINISHED, Run, differences, read_runs
 from pollex.store.store import Store
-from pollex.store.tables import damaged, unpacked
+from pollex.store.tables import OriginalRow, damaged, unpacked
 
 
 def runs(store: Store) -> list[Run]:
@@ -195,3 +198,38 @@ def outcome_counts(store: Store, run: str, ids: Collection[str] | None = None) -
         [None if ids is None else list(ids)],
     )
     return {row["outcome"]: row["n"] for row in rows}
+
+
+def keep_originals(store: Store, originals: Mapping[tuple[str, str], Mapping[str, str]]) -> None:
+    """Keep what placeholders stand for, by conversation and text hash; what is kept already is not kept twice."""
+    from cryptography.fernet import Fernet  # only stores with placeholders need it
+
+    if not originals:
+        return
+    seal, known = Fernet(_key(store)), set(store.each("SELECT conversation, text_hash FROM originals"))
+    store.put(
+        OriginalRow(id_, text_hash, seal.encrypt(json.dumps(dict(found)).encode()).decode())
+        for (id_, text_hash), found in originals.items()
+        if (id_, text_hash) not in known
+    )
+
+
+def originals_of(store: Store, conversation: str) -> dict[str, str]:
+    """Return what the placeholders of a conversation stand for.
+
+    Raises:
+        StoreDamaged: The store's secret is another one than when it was kept.
+    """
+    from cryptography.fernet import Fernet, InvalidToken  # as above
+
+    found: dict[str, str] = {}
+    for row in store.rows("SELECT sealed FROM originals WHERE conversation = ? ORDER BY rowid", [conversation]):
+        try:
+            found |= json.loads(Fernet(_key(store)).decrypt(row["sealed"].encode()))
+        except InvalidToken:
+            raise damaged(str(store.folder), "what placeholders stand for was sealed with another secret") from None
+    return found
+
+
+def _key(store: Store) -> bytes:
+    return base64.urlsafe_b64encode(hashlib.sha256(b"pollex originals\0" + store.secret).digest())

@@ -13,7 +13,7 @@ from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric, content_id
-from pollex.rubrics.score_columns import AnswerColumns, ScoreColumns
+from pollex.rubrics.score import AnswerColumns, ScoreColumns
 from pollex.store.columns import RowBlock, arrays_of, block_of
 from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, Row, ScoreRow, TextRow, packed, unpacked
 from pollex.store.writer import SMALL, Cells

@@ -34,8 +34,7 @@ from pollex.errors import PollexError, StoreFull, WrongUse
 from pollex.store.columns import RUNS, TEXTS, Columns, Part, RowBlock
 from pollex.store.database import BACKUP, FILE, Change, Database
 from pollex.store.folder import STORE, keep_secret, make_private, write_failed
-from pollex.store.lease import Lease, Sender
-from pollex.store.runs import ALL_RUNS, Claim, Run, Status, changed
+from pollex.store.runs import ALL_RUNS, Claim, Lease, Run, Sender, Status, changed
 from pollex.store.tables import FactRow, Row, damaged, now, packed, without_texts
 from pollex.store.writer import Cells, Writer, queued
 from pollex.text import is_text

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pollex.errors import StoreFull
 from pollex.store.columns import KINDS, Columns, RowBlock, block_of
 from pollex.store.database import FILE, PATIENCE, WHILE_ASKED, Change, Database
-from pollex.store.lease import Lease
+from pollex.store.runs import Lease
 from pollex.store.tables import ColumnRow, Row, insert_into
 
 BATCH = 8 << 20

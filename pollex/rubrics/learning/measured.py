@@ -18,7 +18,6 @@ from pollex.measures.drift import counts_of, edges_of
 from pollex.measures.intervals import Figure
 from pollex.rubrics.alone import alone_of
 from pollex.rubrics.answers import SCALES
-from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.learning.choice import candidates
 from pollex.rubrics.learning.comparison import FittedThumbs
@@ -41,7 +40,7 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import Reason, Rubric
 from pollex.rubrics.thumb_model import Floats
-from pollex.rubrics.worth import share_of, signal_share, worth_of
+from pollex.rubrics.worth import probability_figures, share_of, signal_share, worth_of
 from pollex.selection.guarantee import GuaranteedWindow, guaranteed_window
 from pollex.selection.losses import theta_c
 from pollex.selection.multi_split import holm, one_each, one_sided

@@ -17,10 +17,9 @@ from pollex.rubrics.learning.crossfit import CrossFit, Part, cross_fit
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.measured import Unseen
 from pollex.rubrics.learning.weigh import Candidates, Weighed
-from pollex.rubrics.reach import MORE, CurvePoint, Reach
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
-from pollex.rubrics.worth import share_of
+from pollex.rubrics.worth import MORE, CurvePoint, Reach, share_of
 from pollex.selection.losses import theta_c
 
 SHARES = (0.25, 0.5, 0.75)

@@ -163,7 +163,7 @@ print(TARGETS["acme"].netsat)
 HELP, LENGTH = "pollex/usecases/length.py", LOAD.format(arguments=["length", "two.txt", "--half", "--json"])
 IN_PYTHON = """
 import inspect
-from pollex.api.functions import function
+from pollex.api.verbs import function
 from pollex.usecases.length import TellLength
 print(inspect.signature(function(TellLength)))
 """

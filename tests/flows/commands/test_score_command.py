@@ -20,8 +20,7 @@ from pollex.errors import StoreDamaged
 from pollex.formats.csv_rows import escape_formula, unescape_formula
 from pollex.formats.scores import scores_out
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import Score
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import Score, ScoreColumns
 from pollex.store.store import Store
 
 FORMULA = '=HYPERLINK("http://evil.example","x")'

@@ -12,7 +12,7 @@ from pollex.conversations.tools import ToolCall, ToolResult
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import rows
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import ScoreColumns
 from pollex.services.pool import packed_turns, unpacked_turns
 from pollex.services.scorer import BatchScorer
 

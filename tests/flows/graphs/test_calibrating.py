@@ -18,12 +18,12 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.edits import edits_beside
-from pollex.rubrics.figures import probability_figures
 from pollex.rubrics.learning.thumbs import grades_of, stored
 from pollex.rubrics.netsat import entropy_of
 from pollex.rubrics.rubric_set import RubricSet, place_of
-from pollex.rubrics.score_columns import AnswerColumns
+from pollex.rubrics.score import AnswerColumns
 from pollex.rubrics.thumb_model import ThumbModel, judges_wanted
+from pollex.rubrics.worth import probability_figures
 
 
 @pytest.fixture

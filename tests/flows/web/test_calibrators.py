@@ -18,7 +18,7 @@ from web_site import client_of, made_app, made_store
 from pollex.calibration.thumbs import fitted, probability_positive
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score_columns import AnswerColumns
+from pollex.rubrics.score import AnswerColumns
 from pollex.services.label_figures import label_figures
 from pollex.store.resume import answers_of, runs
 from pollex.store.store import Store

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pollex.agents.embedded.cost import cost_of
+from pollex.reports.learning import cost_of
 from pollex.rubrics.rubric import Rubric
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pollex.api.functions import NotebookProgress
+from pollex.api.verbs import NotebookProgress
 
 
 def test_a_notebook_shows_a_bar_a_stage_and_notes_as_text() -> None:

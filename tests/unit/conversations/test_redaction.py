@@ -14,7 +14,7 @@ from pollex.conversations.tools import ToolCall, ToolResult
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 from pollex.formats.references import read_cases
-from pollex.store.originals import keep_originals, originals_of
+from pollex.store.resume import keep_originals, originals_of
 from pollex.store.store import Store
 
 MAIL, PHONE, CARD = "anna.b@example.com", "(415) 555-2671", "4111 1111 1111 1111"

@@ -18,9 +18,9 @@ from pollex.reports.learning_data import MeanAnswer, Skipped
 from pollex.reports.numbers import SPACE
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.learning.results import LabelledScore
-from pollex.rubrics.reach import CurvePoint, Reach
 from pollex.rubrics.records import AlphaRow, Baseline, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Quote, Reason
+from pollex.rubrics.worth import CurvePoint, Reach
 from pollex.selection.guarantee import Side
 from pollex.selection.threshold import Window
 

@@ -10,8 +10,7 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.reports import scores as page_of_scores
 from pollex.reports.scores import Tally, scores_page
 from pollex.rubrics.answers import LIKERT, Answer
-from pollex.rubrics.score import Score
-from pollex.rubrics.score_columns import ScoreColumns
+from pollex.rubrics.score import Score, ScoreColumns
 
 RUBRICS = rubric_set(rubrics=(rubric(1, "sat"), rubric(2, "dsat")))
 

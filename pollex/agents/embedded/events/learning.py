@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded.events.evidence import MOST, SURE, Evidence, evidence
 from pollex.agents.embedded.events.language import ENGLISH, language_of
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Reading, marked, read
+from pollex.agents.embedded.events.signal import MOST, SURE, Evidence, evidence
 from pollex.agents.embedded.events.topics import Topics, learn_topics, plural
 from pollex.agents.embedded.events.wording import named_topics, sayable, sentence, told_of
 from pollex.conversations.conversation import Conversation, Label
