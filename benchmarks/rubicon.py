@@ -43,7 +43,7 @@ from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services import learn_runs as runs
 from pollex.services import runs as running
-from pollex.services.roles import embedded_record, embedded_roles
+from pollex.services.roles import embedded_workers
 from pollex.store.store import Store
 
 SHOWN = {
@@ -159,16 +159,9 @@ def learned(logs: Logs, profile: DomainProfile, settings: LearnSettings, embeddi
     start = time.perf_counter()
     embedder = Embedder(cache=embeddings)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
-        found = asyncio.run(
-            runs.learn(
-                logs,
-                roles=embedded_roles(profile, embedder),
-                judge_record=embedded_record(embedder),
-                profile=profile,
-                settings=settings,
-                setting=running.RunSettings.of(store),
-            )
-        )
+        staff = embedded_workers(profile, embedder)
+        asked = runs.Learning(logs=logs, profile=profile, settings=settings)
+        found = asyncio.run(runs.learn(asked, staff, running.RunSettings.of(store)))
     return found, Timing(time.perf_counter() - start, embedder.encoded)
 
 

@@ -151,14 +151,7 @@ async def learnt(
     settings = LearnSettings(budget=budget, method=how.method, policy=how.policy, seed=split, stability=False)
     async with dismissed(await hire(asked, profile, store, 0)) as staff:
         assert staff.gateway is not None, "all of these take a model"
-        learned = await runs.learn(
-            logs,
-            roles=staff.for_method(how.method),
-            judge_record=staff.record,
-            profile=profile,
-            settings=settings,
-            setting=staff.setting(store),
-            prompts=staff.prompts,
-            rubrics=read_rubrics(how.rubrics) if how.rubrics else (),
-        )
+        given = read_rubrics(how.rubrics) if how.rubrics else ()
+        learning = runs.Learning(logs=logs, profile=profile, settings=settings, rubrics=given)
+        learned = await runs.learn(learning, staff, staff.setting(store))
         return learned.rubric_set, staff.gateway.used.total

@@ -131,13 +131,11 @@ class FittedCalibrator(Shown):
         yield f"Wrote {self.out}. Measure it next: {next_command}"
 
     def as_json(self) -> dict[str, Any]:
-        return (
-            self.of("out", "model")
-            | {name: getattr(self.tables, name) for name in ("main", "texts", "labels", "judgments", "judges")}
-            | {"calibrated": self.support.enough, "missing_labels": self.support.missing}
-            | self.of("choice", "questions", "refused")
-            | faults_json(self.faults)
-        )
+        return self.of(
+            *("out", "model"),
+            *(f"{name}=tables.{name}" for name in ("main", "texts", "labels", "judgments", "judges")),
+            *("calibrated=support.enough", "missing_labels=support.missing", "choice", "questions", "refused"),
+        ) | faults_json(self.faults)
 
 
 @dataclass(frozen=True)

@@ -174,16 +174,14 @@ class CalibrationReport(Result):
         others = {
             m.title: {"figures": _figures(m.assessment), "behind": _measured(m.behind)} for m in data.compared[1:]
         }
-        return {
-            "out": str(self.out),
-            "model": data.title,
-            "main": data.main,
-            "texts": data.texts,
-            "labels": data.labels,
-            "judges": data.judges,
-            "calibrated": data.support.enough,
-            "missing_labels": data.support.missing,
-            "learned_from": data.learned_from,
+        return self.of(
+            *("out", "model=data.title", *(f"{name}=data.{name}" for name in ("main", "texts", "labels", "judges"))),
+            *(
+                "calibrated=data.support.enough",
+                "missing_labels=data.support.missing",
+                "learned_from=data.learned_from",
+            ),
+        ) | {
             "choice": None if data.choice is None else data.choice.facts(),
             "figures": _figures(data.own),
             "alpha": _measured(data.agreement),

@@ -44,7 +44,7 @@ from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import runs
 from pollex.store.rows import question_hash, read_answer
 from pollex.store.store import Store
-from pollex.text import Rows, Told, count, encoded
+from pollex.text import Rows, Told, count
 
 JUDGING = ("learn", "refit", "score", "evaluate", "label")
 FEWEST = 40
@@ -113,10 +113,8 @@ class DistillResult(Shown):
 
     def as_json(self) -> dict[str, Any]:
         return (
-            {"run": self.run, "rubrics": encoded(self.out)}
-            | self.of("n", "mean_correlation", "fidelity", "auc")
-            | {"auc_lost": encoded(self.lost)}
-            | self.of("log_loss", "cascade")
+            self.of("run", "rubrics=out", "n", "mean_correlation", "fidelity", "auc", "auc_lost=lost", "log_loss")
+            | self.of("cascade")
             | {"calls_a_conversation": {"before": self.calls[0], "now": self.calls[1]}}
             | self.of("usage")
         )

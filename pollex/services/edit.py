@@ -75,16 +75,11 @@ class EditedSet(Result):
             yield Line(f"Edited since θ was fitted; fit it again: {again}", "yellow")
 
     def as_json(self) -> dict[str, Any]:
-        rows = [
-            {"id": r.id, "text": r.text, "polarity": r.polarity, "on": on, "note": r.note, "edited": is_edited(r)}
-            for r, on in self.rows
-        ]
-        return {
-            "edits": str(self.edits),
-            "refit": self.rubrics.edited,
-            "changed": self.changed,
-            "judged": self.judged,
-            "rubrics": rows,
+        return self.of("edits", "refit=rubrics.edited", "changed", "judged") | {
+            "rubrics": [
+                {"id": r.id, "text": r.text, "polarity": r.polarity, "on": on, "note": r.note, "edited": is_edited(r)}
+                for r, on in self.rows
+            ]
         }
 
 

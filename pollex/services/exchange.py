@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadRubrics, WrongUse
@@ -33,6 +32,7 @@ class Exported(Result):
     notes: tuple[str, ...]
 
     complete = True
+    json_fields = ("to=target.name", "netsat=target.netsat", "files", "notes")
 
     def told(self) -> Told:
         """Yield the files, how the tool comes to NetSAT, and what it can't say."""
@@ -40,9 +40,6 @@ class Exported(Result):
             yield f"Wrote {path}"
         yield f"NetSAT in {self.target.name} ({self.target.version}): {self.target.netsat}"
         yield from notes_told(self.notes)
-
-    def as_json(self) -> dict[str, Any]:
-        return {"to": self.target.name, "netsat": self.target.netsat} | self.of("files", "notes")
 
 
 def export_texts(rubrics: RubricSet, to: str) -> Mapping[str, str]:

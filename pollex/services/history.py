@@ -144,16 +144,9 @@ class ConversationHistory(Result):
             yield Line(f"{name} stands for {original}", limit=LONGEST)
 
     def as_json(self) -> dict[str, Any]:
-        trace = self.trace
-        return {
-            "run": self.run,
-            "conversation": trace.conversation.model_dump(mode="json"),
-            "side": trace.side,
-            "steps": [vars(step) for step in trace.steps],
-            "extraction": None if trace.extraction is None else trace.extraction.model_dump(mode="json"),
-            "answers": {id_: answer.model_dump(mode="json") for id_, answer in trace.answers.items()},
-            "score": None if trace.score is None else vars(trace.score),
-        } | ({"originals": dict(self.originals)} if self.originals else {})
+        names = ("conversation", "side", "steps", "extraction", "answers", "score")
+        found = self.of("run", *(f"{name}=trace.{name}" for name in names))
+        return found | (self.of("originals") if self.originals else {})
 
 
 @dataclass(frozen=True)

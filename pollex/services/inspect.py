@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import islice
@@ -133,14 +133,7 @@ class Inspection(Shown):
             "labels": {label.value: self.logs.counts.get(label, 0) for label in Label},
             "spellings": {meant: self.spellings(meant) for meant in (*(label.value for label in Label), NEITHER)},
             "scores": [kind._asdict() for kind in account.scores],
-            "roles": self.roles,
-            "turns": asdict(self.turns),
-            "words": asdict(self.words),
-            "attached": self.attached,
-            "languages": self.languages,
-            "comments": self.comments,
-            "tools": self.tools,
-            "times": list(self.times),
+            **self.of("roles", "turns", "words", "attached", "languages", "comments", "tools", "times"),
             "group": self.group and {"field": self.group[0], "values": self.group[1]},
             "duplicates": {"identical": self.logs.duplicates, "same_text": self.same_text},
             "bad_rows": encoded(self.logs.bad_rows),

@@ -104,11 +104,8 @@ class NextConversations(Shown):
             yield f"Wrote {self.out}"
 
     def as_json(self) -> dict[str, Any]:
-        return (
-            {"next": list(self.rows), "run": self.run, "judge": self.rubrics.judge.name, "outcomes": self.outcomes}
-            | support_json(self.rubrics)
-            | self.of("usage")
-        )
+        about = ("next=rows", "run", "judge=rubrics.judge.name", "outcomes")
+        return self.of(*about) | support_json(self.rubrics) | self.of("usage")
 
 
 def next_conversations(
@@ -263,8 +260,7 @@ class DrawnConversations(Shown):
 
     def as_json(self) -> dict[str, Any]:
         shown = [{name: value for name, value in row.items() if name != LOGGED} for row in self.rows]
-        widths = {"half_width": dict(self.half_width), "share": self.share}
-        return {"next": shown, "population": self.population, "groups": dict(self.groups)} | widths
+        return {"next": shown} | self.of("population", "groups", "half_width", "share")
 
 
 def draw_for_share(

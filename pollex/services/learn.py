@@ -26,6 +26,7 @@ from pollex.services.judging import judging
 from pollex.services.kept_answers import judging_the_rest, kept_answers
 from pollex.services.label_sources import labeled_logs
 from pollex.services.learn_result import LearnResult, learned_result
+from pollex.services.learn_runs import Learning
 from pollex.services.learn_runs import learn as run_learning
 from pollex.services.learn_runs import refit as run_refit
 from pollex.services.logs import Sources, files_of, names_of, say_repeats
@@ -102,11 +103,10 @@ def learn(
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
         edited = pool_in(pool) if pool and pool.exists() and run.resume else None
-        asked = (lambda _pool: edited) if edited else people
+        more: dict[str, Any] = {"fork": fork, "review": review, "people": (lambda _pool: edited) if edited else people}
+        asked = Learning(logs=read, profile=profile, settings=settings, rubrics=given, starter=helper, **more)
         try:
-            learned, usage = opened.run(
-                _learn(opened, read, model, profile, settings, arguments, given, fork, review, asked, helper)
-            )
+            learned, usage = opened.run(_learn(opened, asked, model, arguments))
         except PoolWaits as waits:
             if pool:
                 written_pool(pool, waits.run, waits.pool)
@@ -131,40 +131,17 @@ def _pool_file(rubrics_from: str | Path | None, out: Path | None, run: RunOption
 
 
 async def _learn(
-    opened: Workspace,
-    logs: Logs,
-    model: ModelOptions,
-    profile: DomainProfile,
-    settings: LearnSettings,
-    arguments: dict[str, Any],
-    given: Sequence[Rubric],
-    fork: Fork | None,
-    review: bool,
-    people: People | None,
-    starter: Starter | None,
+    opened: Workspace, asked: Learning, model: ModelOptions, arguments: dict[str, Any]
 ) -> tuple[Learned, Usage | None]:
-    async with workers(model, profile, opened.store, settings.seed) as staff:
-        if not given and settings.method != "spur":
-            own = embedded_workers(profile, staff.embedder, settings.seed, model.settings.alike)
+    profile, seed = asked.profile, asked.settings.seed
+    async with workers(model, profile, opened.store, seed) as staff:
+        if not asked.rubrics and asked.settings.method != "spur":
+            own = embedded_workers(profile, staff.embedder, seed, model.settings.alike)
             staff = with_built_in(staff, own, model.settings.without)
         opened.announce(staff)
-        for line in ways_of_judging(given, staff):
+        for line in ways_of_judging(asked.rubrics, staff):
             opened.progress.note(line)
-        learned = await run_learning(
-            logs,
-            roles=staff.for_method(settings.method),
-            judge_record=staff.record,
-            profile=profile,
-            settings=settings,
-            setting=opened.setting(arguments, staff),
-            prompts=staff.prompts,
-            rubrics=given,
-            fork=fork,
-            review=review,
-            people=people,
-            starter=starter,
-        )
-        return learned, Usage.of(staff)
+        return await run_learning(asked, staff, opened.setting(arguments, staff)), Usage.of(staff)
 
 
 def refit(

@@ -121,28 +121,28 @@ class LearnResult(Shown):
 
     def as_json(self) -> dict[str, Any]:
         rubrics = self.rubrics
-        return {
-            "run": self.run,
-            "rubrics": self.out and str(self.out),
-            "report": self.report and str(self.report),
-            "roles": rubrics.roles,
-            "sat": sum(r.polarity == "sat" for r in rubrics.rubrics),
-            "dsat": sum(r.polarity == "dsat" for r in rubrics.rubrics),
-            "theta": rubrics.theta,
-            "window": [rubrics.window.lower, rubrics.window.upper],
-            "guaranteed_window": rubrics.guaranteed and rubrics.guaranteed.model_dump(),
-            "policy": rubrics.policy,
-            "alpha": rubrics.alpha,
-            "training": figures_json(rubrics.training),
-            "held_out": figures_json(rubrics.held_out) or None,
-            "probabilities": calibrator_json(rubrics),
-            "reach": rubrics.reach and rubrics.reach.model_dump(),
-            "found_nothing": rubrics.found_nothing and asdict(rubrics.found_nothing),
-            "never_came_up": {r.id: asdict(r.never_came_up) for r in rubrics.rubrics if r.never_came_up},
-            "marks": [asdict(mark) for mark in self.marks],
-            "notes": list(rubrics.notes),
-            "skipped": [{"where": s.where, "reason": s.reason} for s in self.skipped],
-        } | usage_json(self.usage)
+        return (
+            self.of("run", "rubrics=out", "report", "roles=rubrics.roles")
+            | {
+                "sat": sum(r.polarity == "sat" for r in rubrics.rubrics),
+                "dsat": sum(r.polarity == "dsat" for r in rubrics.rubrics),
+                "theta": rubrics.theta,
+                "window": [rubrics.window.lower, rubrics.window.upper],
+                "guaranteed_window": rubrics.guaranteed and rubrics.guaranteed.model_dump(),
+                "policy": rubrics.policy,
+                "alpha": rubrics.alpha,
+                "training": figures_json(rubrics.training),
+                "held_out": figures_json(rubrics.held_out) or None,
+                "probabilities": calibrator_json(rubrics),
+                "reach": rubrics.reach and rubrics.reach.model_dump(),
+                "found_nothing": rubrics.found_nothing and asdict(rubrics.found_nothing),
+                "never_came_up": {r.id: asdict(r.never_came_up) for r in rubrics.rubrics if r.never_came_up},
+                "marks": [asdict(mark) for mark in self.marks],
+                "notes": list(rubrics.notes),
+                "skipped": [{"where": s.where, "reason": s.reason} for s in self.skipped],
+            }
+            | usage_json(self.usage)
+        )
 
 
 def _details(rubrics: RubricSet) -> Told:

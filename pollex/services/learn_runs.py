@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.agents.embedded.events.signal import family_of
@@ -19,7 +19,6 @@ from pollex.agents.roles import Extraction, Judge, Roles
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
-from pollex.errors import WrongUse
 from pollex.graphs.learn.state import LearnChoice, LearnContext
 from pollex.graphs.run import carry_out
 from pollex.measures.arrays import Bools
@@ -36,6 +35,7 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.selection.policies import DEFAULT, POLICIES
 from pollex.services.pool_review import Fork, People, PoolWaits, forked, until_taken
+from pollex.services.roles import Workers
 from pollex.services.runs import RunSettings, digest, kept_ids, running, same_settings
 from pollex.store.resume import answers_of, extractions_of, find_run, step
 from pollex.store.rows import conversation_rows
@@ -46,29 +46,30 @@ if TYPE_CHECKING:
     from pollex.graphs.learn.graph import LearnGraph
 
 
-async def learn(
-    logs: Logs,
-    *,
-    roles: Roles,
-    judge_record: JudgeRecord,
-    profile: DomainProfile,
-    settings: LearnSettings,
-    setting: RunSettings,
-    prompts: Mapping[str, str] | None = None,
-    rubrics: Sequence[Rubric] = (),
-    fork: Fork | None = None,
-    review: bool = False,
-    people: People | None = None,
-    starter: Starter | None = None,
-) -> Learned:
-    """Learn a rubric set from labeled conversations.
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    """What is learned from, and how.
 
-    Args:
-        starter: A set that was learned elsewhere, with its answers: for the model of the probability.
+    Attributes:
+        rubrics: Written by hand: none are learned then, and all of these are judged and fitted.
         fork: A run whose extractions and pool are taken over; nothing before its node is done again.
         review: Whether the run waits for people at the pool; see `PoolWaits`.
         people: Given the pool, return it as it is to be; None where nobody can be asked now.
-        rubrics: Rubrics written by hand: none are learned then, and all of these are judged and fitted.
+        starter: A set that was learned elsewhere, with its answers: for the model of the probability.
+    """
+
+    logs: Logs
+    profile: DomainProfile
+    settings: LearnSettings
+    rubrics: Sequence[Rubric] = ()
+    fork: Fork | None = None
+    review: bool = False
+    people: People | None = None
+    starter: Starter | None = None
+
+
+async def learn(asked: Learning, staff: Workers, setting: RunSettings) -> Learned:
+    """Learn a rubric set from labeled conversations.
 
     Raises:
         PoolWaits: The run waits for people.
@@ -80,20 +81,14 @@ async def learn(
     from pollex.graphs.learn import refit as refit_graph
     from pollex.graphs.learn import spur as spur_graph
 
-    graph = learn_graph.build()
+    graph, settings = learn_graph.build(), asked.settings
+    roles = staff.for_method(settings.method)
     if settings.method == "spur":
         graph = spur_graph.build()
-        if roles.updater is None:
-            raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
-    if rubrics:
-        graph, settings = refit_graph.build(), keeping_all(settings, rubrics)
-        rubrics = [roles.judge.understood(rubric) for rubric in rubrics]
-    fingerprint = fingerprint_of(logs, settings=settings, profile=profile, roles=roles.fingerprints)
-    if rubrics:
-        fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
-    material = {"kept": tuple(rubrics), "starter": starter, "judge_record": judge_record}
-    context = {"profile": profile, "prompts": dict(prompts or {}), "review": review}
-    return await _learn("learn", graph, logs, settings, setting, fingerprint, roles, material, context, fork, people)
+    if asked.rubrics:
+        graph, settings = refit_graph.build(), keeping_all(settings, asked.rubrics)
+        asked = replace(asked, settings=settings, rubrics=[*map(roles.judge.understood, asked.rubrics)])
+    return await _learn("learn", graph, asked, roles, setting, staff.prompts, judge_record=staff.record)
 
 
 def keeping_all(settings: LearnSettings, rubrics: Sequence[Rubric]) -> LearnSettings:
@@ -125,19 +120,11 @@ async def refit(
         seed=settings.seed,
         minimum=settings.minimum,
     )
-    fixed = keeping_all(kept_settings, rubrics)
-    fingerprint = fingerprint_of(logs, settings=fixed, profile=rubric_set.domain, roles=roles.fingerprints)
-    fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in rubrics])
-    material = {
-        "kept": rubrics,
-        "starter": starter,
-        "judge_record": rubric_set.judge,
-        "learned_from": rubric_set.learned_from,
-        "model": rubric_set.calibrator.chosen if rubric_set.calibrator else None,
-    }
-    context = {"profile": rubric_set.domain, "prompts": dict(rubric_set.prompts)}
-    graph = refit_graph.build()
-    learned = await _learn("refit", graph, logs, fixed, setting, fingerprint, roles, material, context)
+    fixed, graph = keeping_all(kept_settings, rubrics), refit_graph.build()
+    again = Learning(logs=logs, profile=rubric_set.domain, settings=fixed, rubrics=rubrics, starter=starter)
+    before = {"judge_record": rubric_set.judge, "learned_from": rubric_set.learned_from}
+    model = rubric_set.calibrator.chosen if rubric_set.calibrator else None
+    learned = await _learn("refit", graph, again, roles, setting, rubric_set.prompts, **before, model=model)
     known = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
     return replace(learned, rubric_set=_refitted(rubric_set, learned, known))
 
@@ -189,43 +176,44 @@ def asked(rubric_set: RubricSet, judge: Judge) -> tuple[Rubric, ...]:
 async def _learn(
     command: Literal["learn", "refit"],
     graph: LearnGraph,
-    logs: Logs,
-    settings: LearnSettings,
-    setting: RunSettings,
-    fingerprint: dict[str, str],
+    asked: Learning,
     roles: Roles,
-    material: Mapping[str, Any],
-    context: Mapping[str, Any],
-    fork: Fork | None = None,
-    people: People | None = None,
+    setting: RunSettings,
+    prompts: Mapping[str, str],
+    **material: Any,
 ) -> Learned:
     """Carry a run out.
 
     Args:
         material: Other fields of `Material`.
-        context: Other fields of `LearnContext`.
     """
+    logs, settings = asked.logs, asked.settings
     check_learnable(logs, settings.minimum)
-    if (starter := material["starter"]) is not None:
-        fingerprint["starter"] = digest_of(starter.record.rubrics)
+    fingerprint = fingerprint_of(logs, settings=settings, profile=asked.profile, roles=roles.fingerprints)
+    if asked.rubrics:
+        fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in asked.rubrics])
+    if asked.starter is not None:
+        fingerprint["starter"] = digest_of(asked.starter.record.rubrics)
     sides = sides_of(logs, settings.test_fraction, settings.seed)
     judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
     workers = sorted(set(roles.names.values()))
-    begun = None if fork is None else await _begun(fork, setting, setting.whole(fingerprint))
+    begun = None if asked.fork is None else await _begun(asked.fork, setting, setting.whole(fingerprint))
     async with running(command, fingerprint, setting, workers, begun) as run:
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
         live = LearnContext(
             **setting.of_run(run.id),
             total=len(judged),
             workers=workers,
-            material=_material(run.id, logs, sides, settings, setting, make=anew_by(roles), **material),
+            material=_material(run.id, asked, sides, setting, make=anew_by(roles), **material),
             extractions=_extracted(setting.store, run.id, setting.retry_outcomes),
             roles=roles,
             by_id=judged,
             writing="update" if settings.method == "spur" else "summarize",
-            **context,
+            profile=asked.profile,
+            prompts=dict(prompts),
+            review=asked.review,
         )
-        about, answers = LearnChoice.of(setting.arguments), people and until_taken(people)
+        about, answers = LearnChoice.of(setting.arguments), asked.people and until_taken(asked.people)
         state = await carry_out(graph, live, about, after="calibrate", people=answers)
         if "__interrupt__" in state:
             raise PoolWaits(run.id, state["kept"])
@@ -233,24 +221,24 @@ async def _learn(
     return learned
 
 
-def _material(
-    run: str, logs: Logs, sides: Sides, settings: LearnSettings, setting: RunSettings, **given: Any
-) -> Material:
+def _material(run: str, asked: Learning, sides: Sides, setting: RunSettings, **given: Any) -> Material:
     """Return both sides of a log with the answers that the store has."""
     record: JudgeRecord = given["judge_record"]
     table = GivenAnswers(record.options.value, len(SCALES[record.scale]))
     for id_, answers in _judged(setting.store, run, {c.id for c in sides.judged_train}, setting.retry_outcomes):
         table.take(id_, answers)
     return Material(
-        logs=logs,
+        logs=asked.logs,
         training=sides.train,
         held_out=sides.test,
         graded_training=sides.graded_train,
         graded_held_out=sides.graded_test,
-        settings=settings,
+        settings=asked.settings,
         table=table,
         progress=setting.progress,
         family_of=family_of,
+        kept=tuple(asked.rubrics),
+        starter=asked.starter,
         **given,
     )
 

@@ -59,8 +59,7 @@ class LintResult(Result):
 
     def as_json(self) -> dict[str, Any]:
         marks = [asdict(mark) | {"text": self.texts[mark.id]} for mark in self.marks]
-        told = {"worded_by": self.worded_by, "unanswered": self.unanswered} if self.worded_by else {}
-        return {"rubrics": self.n, "marks": marks} | told
+        return {"rubrics": self.n, "marks": marks} | (self.of("worded_by", "unanswered") if self.worded_by else {})
 
 
 def lint_rubrics(

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pollex.gateway.budget import Price, StageUsage, UsageTable
@@ -51,8 +52,9 @@ class Result(ABC):
         return self.of(*self.json_fields)
 
     def of(self, *names: str) -> dict[str, Any]:
-        """Return fields as JSON values; of `usage` those that it adds to a result's own, none without a model."""
-        found = {name: encoded(getattr(self, name)) for name in names if name != "usage"}
+        """Return fields as JSON values, `name=path` those of another place; of `usage` what it adds, if anything."""
+        named = (name.partition("=") for name in names if name != "usage")
+        found = {name: encoded(attrgetter(path or name)(self)) for name, _, path in named}
         return found | (usage_json(getattr(self, "usage")) if "usage" in names else {})  # noqa: B009
 
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -36,7 +36,6 @@ from pollex.services.results import (
     Usage,
     counted,
     support_json,
-    usage_json,
     used,
 )
 from pollex.services.score_runs import Scored
@@ -45,7 +44,7 @@ from pollex.services.scorer import BatchScorer
 from pollex.services.telemetry import exporting
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import scores_of
-from pollex.text import Told, encoded
+from pollex.text import Told
 
 FEWEST = 20
 """Conversations below which drift is not looked for."""
@@ -100,12 +99,14 @@ class ScoreResult(Shown):
         yield f"Wrote {self.out}{page} ({self.rubrics.judge.name}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
-        about = {"run": self.run, "out": self.out and str(self.out), "judge": self.rubrics.judge.name}
-        read = {"outcomes": self.outcomes, "n": self.n, "bad_rows": encoded(self.bad_rows)}
-        read |= {} if self.asked is None else {"asked": self.asked}
-        unlike = {} if self.drift is None else {"drift": asdict(self.drift), "unlike": self.unlike}
-        calibrated = {"calibrated": False} if self.unlike else {}
-        return about | read | support_json(self.rubrics) | calibrated | unlike | usage_json(self.usage)
+        return (
+            self.of("run", "out", "judge=rubrics.judge.name", "outcomes", "n", "bad_rows")
+            | ({} if self.asked is None else self.of("asked"))
+            | support_json(self.rubrics)
+            | ({"calibrated": False} if self.unlike else {})
+            | ({} if self.drift is None else self.of("drift", "unlike"))
+            | self.of("usage")
+        )
 
     @property
     def unlike(self) -> bool:

@@ -106,17 +106,17 @@ class PartsResult(Shown):
         yield f"Wrote {self.out} ({parts}; {self.rubrics.judge.name})"
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "out": self.out,
-            "judge": self.rubrics.judge.name,
-            "n": self.n,
-            "outcomes": self.outcomes,
-            "parts": len(self.parts),
-            "there_before": self.there,
-            "calls": sum(part.calls for part in self.parts),
-            "lost": [{"source": unit.shown, "why": why} for unit, why in self.lost],
-            "bad_rows": encoded(self.bad_rows),
-        } | support_json(self.rubrics)
+        return (
+            self.of("out", "judge=rubrics.judge.name", "n", "outcomes")
+            | {
+                "parts": len(self.parts),
+                "there_before": self.there,
+                "calls": sum(part.calls for part in self.parts),
+                "lost": [{"source": unit.shown, "why": why} for unit, why in self.lost],
+                "bad_rows": encoded(self.bad_rows),
+            }
+            | support_json(self.rubrics)
+        )
 
 
 def score_parts(

@@ -35,7 +35,7 @@ from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown
 from pollex.services.score import score, unedited
-from pollex.text import Rows, Told, encoded, notes_told
+from pollex.text import Rows, Told, notes_told
 
 NO_SCORE = 0.5
 """Probability of a conversation without a score: it tells nothing."""
@@ -127,6 +127,7 @@ class ShareResult(Shown):
     """
 
     columns = ("group", "of", "value", "low", "high", "n", "method")
+    json_fields = ("all=total", "groups", "by", "notes", "page")
 
     total: Estimates
     groups: tuple[Estimates, ...]
@@ -172,9 +173,6 @@ class ShareResult(Shown):
         yield from notes_told(self.notes)
         if self.page:
             yield f"Wrote {self.page}"
-
-    def as_json(self) -> dict[str, Any]:
-        return {"all": encoded(self.total)} | self.of("groups", "by", "notes", "page")
 
 
 def share(

@@ -112,11 +112,10 @@ class BriefResult(Shown):
             yield f"Wrote {self.out}"
 
     def as_json(self) -> dict[str, Any]:
-        untestable = {rubric.id: why for rubric, why in self.untestable}
         return self.of("out", "judge", "n", "bad_rows") | {
             "proposed": 0,
             "targets": self.records(),
-            "untestable": untestable,
+            "untestable": {rubric.id: why for rubric, why in self.untestable},
         }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,6 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.faults import Fault
-from pollex.web.forms import Form
 from pollex.web.listing import SCORING, lens_for, scoring_run
 from pollex.web.pages.compare import MOST, by_one_set
 from pollex.web.site import NamedSet, Site
@@ -20,24 +20,6 @@ if TYPE_CHECKING:
     from pollex.services.check import CheckResult
 
 LIMIT = 0.03
-
-
-class CheckForm(Form):
-    """Two runs and conditions, separated by semicolons; `what` and `limit` are a condition in two fields."""
-
-    run: str = ""
-    against: str = ""
-    fail_if: str = ""
-    what: str = "mean(p) drops by"
-    limit: float | None = None
-    again: bool = False
-    strict: bool = False
-
-    @property
-    def conditions(self) -> list[str]:
-        """Conditions as text; none before the form was sent."""
-        chosen = [] if self.limit is None else [f"{self.what} {self.limit:g}"]
-        return [*filter(None, map(str.strip, self.fail_if.split(";"))), *chosen]
 
 
 @dataclass(frozen=True)
@@ -55,25 +37,39 @@ class Checked:
 
 
 @page(links.CHECK, "check.html", here="Runs")
-def check(site: Site, form: CheckForm, as_json: bool) -> Data:
-    """Let people choose a baseline and a condition; show whether it fails, passes or is open."""
+def check(
+    site: Site,
+    as_json: bool,
+    run: str = "",
+    against: str = "",
+    fail_if: str = "",
+    what: str = "mean(p) drops by",
+    limit: float | None = None,
+    again: bool = False,
+    strict: bool = False,
+) -> Data:
+    """Let people choose a baseline and a condition; show whether it fails, passes or is open.
+
+    Args:
+        fail_if: Conditions, separated by semicolons; `what` and `limit` are one in two fields.
+    """
+    conditions = [*filter(None, map(str.strip, fail_if.split(";"))), *([] if limit is None else [f"{what} {limit:g}"])]
     if as_json:
-        found = checked(site, form, site.run(form.run), site.run(form.against))
+        found = checked(site, site.run(run), site.run(against), conditions, again=again, strict=strict)
         return found.result.as_json() | {"unscored": found.unscored}
-    run = scoring_run(site, form.run)
-    named = site.set_of(run)
-    baselines = _baselines(site, run, named)
-    against = site.run(form.against) if form.against else None
+    of, baseline = scoring_run(site, run), site.run(against) if against else None
+    named = site.set_of(of)
     return {
-        "form": form,
         "runs": [one for one in site.runs() if one.command in SCORING],
-        "run": run,
+        "run": of,
         "named": named,
-        "baselines": baselines,
-        "against": against,
+        "baselines": _baselines(site, of, named),
+        "against": baseline,
         "choices": choices_of(named.rubric_set) if named else {},
-        "limit": LIMIT if form.limit is None else form.limit,
-        "checked": checked(site, form, run, against) if against and form.conditions else None,
+        "limit": LIMIT if limit is None else limit,
+        "checked": checked(site, of, baseline, conditions, again=again, strict=strict)
+        if baseline and conditions
+        else None,
     }
 
 
@@ -95,7 +91,7 @@ def choices_of(found: RubricSet) -> dict[str, str]:
     return plain | rubrics
 
 
-def checked(site: Site, form: CheckForm, run: Run, against: Run) -> Checked:
+def checked(site: Site, run: Run, against: Run, conditions: Sequence[str], *, again: bool, strict: bool) -> Checked:
     """Check a run against another.
 
     Raises:
@@ -109,9 +105,9 @@ def checked(site: Site, form: CheckForm, run: Run, against: Run) -> Checked:
     if found is None or sets[0] is None:
         what = f"one rubric set must have scored both runs, up to {MOST:,} conversations each"
         raise Fault(what, remedy="`pollex check` scores what is not scored, and takes as many as there are")
-    rubric_set, options = sets[0].rubric_set, {"again": form.again, "strict": form.strict}
+    rubric_set, options = sets[0].rubric_set, {"again": again, "strict": strict}
     try:
-        result = check_runs(site.store, run.id, against.id, rubric_set, form.conditions, found=found, **options)
+        result = check_runs(site.store, run.id, against.id, rubric_set, conditions, found=found, **options)
     except WrongUse as error:
         raise Fault(error.what, remedy=error.advice) from error
     seen = 0 if not rubric_set.reasons else sum(side == "train" for side in lenses[0].sides)

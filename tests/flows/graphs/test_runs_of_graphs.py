@@ -37,7 +37,7 @@ from pollex.services import learn_runs as runs
 from pollex.services import score_runs as results
 from pollex.services import score_runs as score_run
 from pollex.services.pool_review import Fork, rows_of
-from pollex.services.roles import embedded_record, embedded_roles
+from pollex.services.roles import Workers, embedded_record, embedded_roles
 from pollex.services.runs import RunSettings
 from pollex.store.resume import find_run, outcome_counts, scores_of
 from pollex.store.rows import AnswerCells, score_block
@@ -95,15 +95,10 @@ def staff(embedder: Embedder, judge: Judge | None = None, extractor: Extractor |
 
 
 async def learn(logs: Logs, roles: Roles, kept: Store, record: JudgeRecord, **setting: Any) -> Learned:
-    return await runs.learn(
-        logs,
-        roles=roles,
-        judge_record=record,
-        profile=DomainProfile.neutral(),
-        settings=setting.pop("settings", QUICK),
-        fork=setting.pop("fork", None),
-        setting=RunSettings.of(kept, secrets=(SECRET,), **setting),
-    )
+    about = {"settings": setting.pop("settings", QUICK), "fork": setting.pop("fork", None)}
+    asked = runs.Learning(logs=logs, profile=DomainProfile.neutral(), **about)
+    workers = Workers(roles=roles, record=record, embedder=Embedder())
+    return await runs.learn(asked, workers, RunSettings.of(kept, secrets=(SECRET,), **setting))
 
 
 async def score(logs: Logs, rubrics: RubricSet, judge: Judge, kept: Store, **setting: Any) -> results.Scored:

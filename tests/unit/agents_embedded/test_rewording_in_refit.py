@@ -24,6 +24,7 @@ from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services import learn_runs as runs
 from pollex.services import runs as running
+from pollex.services.roles import Workers
 from pollex.store.store import Store
 
 SETTINGS = LearnSettings(budget=(3, 3), stability=False)
@@ -51,15 +52,9 @@ def written_log(folder: Path) -> Logs:
 
 def learned(logs: Logs, embedder: Embedder, store: Store) -> RubricSet:
     record = JudgeRecord(kind="embedded", name="built-in (no LLM)", fingerprint="")
-    run = runs.learn(
-        logs,
-        roles=roles(embedder),
-        judge_record=record,
-        profile=DomainProfile.neutral(),
-        settings=SETTINGS,
-        setting=running.RunSettings.of(store),
-    )
-    return asyncio.run(run).rubric_set
+    asked = runs.Learning(logs=logs, profile=DomainProfile.neutral(), settings=SETTINGS)
+    staff = Workers(roles=roles(embedder), record=record, embedder=embedder)
+    return asyncio.run(runs.learn(asked, staff, running.RunSettings.of(store))).rubric_set
 
 
 def refitted(logs: Logs, rubrics: RubricSet, embedder: Embedder, store: Store) -> RubricSet:
