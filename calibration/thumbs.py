@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -139,15 +140,10 @@ def _with_fewer(folds: Sequence[Fold], positive: Bools, blocks: Ints, share: flo
         rows = np.random.default_rng(number).permutation(np.flatnonzero(~fold.out))
         sides = (rows[positive[rows]], rows[~positive[rows]])
         some = np.sort(np.concatenate([side[: max(1, round(share * len(side)))] for side in sides]))
-        questions = questionnaire([str(place) for place in range(len(fold.signs))], fold.answers.shape[2])
         counts.append(len(some))
         for name, loss in losses.items():
-            model = thumb_models(fold.signs)[name]
-            if name == NETWORK:
-                model.set_params(seeds=5, strengths=(20.0, 80.0))
-            model.fit(
-                flat(fold.answers[some]), positive[some].astype(np.float64), None, questions, blocks[some].tolist()
-            )
+            smaller = {"seeds": 5, "strengths": (20.0, 80.0)} if name == NETWORK else {}
+            model = fitted(name, fold.answers[some], fold.signs, positive[some], groups=blocks[some], changes=smaller)
             p = probability_positive(model, fold.answers[fold.out])
             loss[fold.out] = -np.log(np.where(positive[fold.out], p, 1 - p))
     return _point(round(float(np.mean(counts))), losses, blocks)
@@ -190,6 +186,7 @@ def fitted(
     judges: Judges = None,
     rubrics: Sequence[str] | None = None,
     groups: Ints | None = None,
+    changes: Mapping[str, Any] | None = None,
 ) -> JudgedEstimator:
     """Return a candidate, fitted.
 
@@ -200,9 +197,11 @@ def fitted(
         judges: Who gave them `[row]`.
         rubrics: Ids of the rubrics, for its questionnaire; None: numbers.
         groups: What goes together in a candidate's own cross-validation `[row]`; None: each row is alone.
+        changes: Parameters of its own.
     """
     questions = questionnaire(rubrics or [str(number) for number in range(len(signs))], answers.shape[2])
-    return thumb_models(signs)[name].fit(
+    model: JudgedEstimator = thumb_models(signs)[name].set_params(**changes or {})
+    return model.fit(
         flat(answers), positive.astype(np.float64), judges, questions, None if groups is None else groups.tolist()
     )
 

@@ -18,10 +18,8 @@ from pollex.agents.embedded.signals import word_features
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import positives
-from pollex.conversations.splits import block_ids, folds
-from pollex.errors import BadLabels
+from pollex.conversations.splits import block_ids
 from pollex.graphs.learn.state import LearnContext
-from pollex.measures.arrays import Ints
 from pollex.measures.classification import assess
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Question, Unanswered
@@ -29,7 +27,7 @@ from pollex.rubrics.headlines import twins
 from pollex.rubrics.learning.baselines import Plain
 from pollex.rubrics.learning.choice import candidates
 from pollex.rubrics.learning.comparison import FittedThumbs
-from pollex.rubrics.learning.crossfit import FOLDS
+from pollex.rubrics.learning.crossfit import dealt
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.measured import (
     Teaching,
@@ -105,7 +103,14 @@ def assemble(
     ]
     calibrator, arrays = calibrator_record(material, fitted, comparison, training, unseen)
     features, crossfitted = word_features(training if unseen.folds else [*training, *measured]), unseen.folds > 0
-    plain = Plain(training, positive, measured, features, dealt(material, training), crossfitted=crossfitted)
+    plain = Plain(
+        training,
+        positive,
+        measured,
+        features,
+        dealt(material, [*training, *material.graded_training]),
+        crossfitted=crossfitted,
+    )
     rubric_set = RubricSet(
         pollex=version("pollex"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -174,14 +179,6 @@ def chosen_rubrics(
         )
         for r in chosen
     )
-
-
-def dealt(material: Material, training: Sequence[Conversation]) -> Ints | None:
-    """Return the fold of each training conversation; None where there are too few."""
-    try:
-        return folds([*training, *material.graded_training], FOLDS, material.settings.seed)[: len(training)]
-    except BadLabels:
-        return None
 
 
 def judge_record(live: LearnContext, chosen: Sequence[Rubric]) -> JudgeRecord:

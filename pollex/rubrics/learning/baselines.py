@@ -35,7 +35,7 @@ class Plain:
     Args:
         measured: What was held out, or training conversations that are measured by folds.
         features: See `word_features`, of training and held-out conversations.
-        fold: Of each training conversation `[conversation]`; None where there are too few.
+        fold: Of each training conversation, and of others behind them `[conversation]`; None where there are too few.
         crossfitted: Whether figures are by folds.
     """
 
@@ -63,7 +63,7 @@ class Plain:
             SIGNALS: lambda out: by_signals(known[~out], known[out], positive[~out])[1],
         }
         self.strongest, reached = WORDS, -1.0
-        outs = [] if fold is None else [fold == number for number in np.unique(fold)]
+        outs = [] if fold is None else [fold[: len(training)] == number for number in np.unique(fold)]
         for name, way in ways.items() if outs else ():
             found = np.zeros(len(training))
             for out in outs:

@@ -12,11 +12,9 @@ import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
-from pollex.conversations.splits import folds
-from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.learning.choice import candidates, chosen_by
-from pollex.rubrics.learning.crossfit import FOLDS, cross_fit, held_out_folds, with_graded
+from pollex.rubrics.learning.crossfit import FOLDS, cross_fit, dealt, held_out_folds, with_graded
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.thumbs import (
     compared,
@@ -53,9 +51,9 @@ class FittedThumbs:
         """Fit the models that `compare` chose, and once more without each fold of what was held out."""
         pool, seen = candidates(material), comparison["held_out"]
         likely, grades = dict[str, float](), dict[str, Floats]()
-        taught, (held_out, dealt) = with_graded(material, pool), held_out_folds(material)
-        for number in np.unique(dealt):
-            known, out = (list(compress(held_out, rows)) for rows in (dealt != number, dealt == number))
+        taught, (held_out, fold) = with_graded(material, pool), held_out_folds(material)
+        for number in np.unique(fold):
+            known, out = (list(compress(held_out, rows)) for rows in (fold != number, fold == number))
             part, ids = _fitted(material, comparison, [*taught, *known]), [one.id for one in out]
             likely |= zip(ids, part.probability(material.answers(out)).tolist(), strict=True)
             grades |= zip(ids, part.grades(material.answers(out)), strict=True) if part.rating else ()
@@ -105,14 +103,12 @@ def without_each_fold(
     """Deal folds, and choose rubrics without each by those with thumbs; None if there are too few conversations."""
     from pollex.calibration.thumbs import Fold  # scikit-learn comes with it, and takes a second to import
 
-    seed, rubrics, parts = material.settings.seed, pool.rubrics, []
-    try:
-        dealt = folds(rows, FOLDS, seed)
-    except BadLabels:
+    rubrics, parts = pool.rubrics, []
+    if (fold := dealt(material, rows)) is None:
         return None
     answers, signs = material.table.probabilities(rows, rubrics), signs_of(rubrics)
     for number in range(FOLDS):
-        out, rng = dealt == number, np.random.default_rng([seed, 3, number])
+        out, rng = fold == number, np.random.default_rng([material.settings.seed, 3, number])
         chosen = chosen_by(material, pool, ~out[: len(pool.labels)], alpha, rng).chosen
         places = sorted(chosen, key=lambda place: rubrics[place].id)
         parts.append(Fold(out, signs[places].tolist(), answers[:, places]))

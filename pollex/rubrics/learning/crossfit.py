@@ -149,10 +149,16 @@ def held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
     What is fitted for a fold sees all of the others, and all that taught. Where there are too few, all are one fold.
     """
     found = material.table.answered((*material.held_out, *material.graded_held_out), material.chosen)
+    fold = dealt(material, found)
+    return found, np.zeros(len(found), dtype=np.int64) if fold is None else fold
+
+
+def dealt(material: Material, conversations: Sequence[Conversation]) -> Ints | None:
+    """Return the fold of each conversation; None where there are too few."""
     try:
-        return found, folds(found, FOLDS, material.settings.seed)
+        return folds(conversations, FOLDS, material.settings.seed)
     except BadLabels:
-        return found, np.zeros(len(found), dtype=np.int64)
+        return None
 
 
 def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
