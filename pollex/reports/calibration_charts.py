@@ -10,8 +10,8 @@ from markupsafe import Markup
 from pollex.calibration.response_curves import ResponseCurve
 from pollex.measures.reliability import Reliability
 from pollex.reports.calibration import LearningPoint, PredictedScores
-from pollex.reports.learning_charts import SHARES, bin_mark
-from pollex.reports.numbers import count, number
+from pollex.reports.learning_charts import bin_mark
+from pollex.reports.numbers import SHARES, count, number
 from pollex.reports.svg import Frame, disc, group, svg, ticks
 
 THIN = 0.2

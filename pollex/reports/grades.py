@@ -13,8 +13,7 @@ from pollex.formats.grade_summary import ALL, HUMAN, RULES, Summary
 from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure
 from pollex.prompts.grading.profile import COMPARISON, EXPLANATION, OVERALL, ReferencingProfile
-from pollex.reports.learning_charts import SHARES
-from pollex.reports.numbers import count, known, listed, number
+from pollex.reports.numbers import SHARES, count, known, listed, number
 from pollex.reports.page import render
 from pollex.reports.svg import Frame, svg
 from pollex.rubrics.answers import Answer

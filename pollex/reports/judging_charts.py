@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from pollex.reports.learning_charts import SHARES
-from pollex.reports.numbers import known
+from pollex.reports.numbers import SHARES, known
 from pollex.reports.svg import Frame, disc, svg
 from pollex.selection.consensus import Point
 

@@ -14,13 +14,11 @@ from markupsafe import Markup
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.reliability import Bin
 from pollex.reports.learning_data import Scores
-from pollex.reports.numbers import count, known, number, percent
+from pollex.reports.numbers import SHARES, count, known, number, percent
 from pollex.reports.svg import Frame, diamond, disc, element, group, nice_step, svg, text
 from pollex.rubrics.records import RatingRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.losses import precision_plot
-
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 MARKS = (("positive", disc), ("negative", diamond))
 

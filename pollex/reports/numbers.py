@@ -9,6 +9,8 @@ from typing import Protocol, TypeGuard
 MINUS = "\N{MINUS SIGN}"
 SPACE = "\N{NO-BREAK SPACE}"
 LEVEL = f"95{SPACE}% interval"
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Marks of an axis of shares."""
 
 
 class Estimate(Protocol):

@@ -25,11 +25,14 @@ from starlette.routing import Route
 
 from pollex.formats.csv_rows import escape_formula
 from pollex.store.runs import Run
+from pollex.store.tables import QueueRow
 from pollex.text import encoded
 from pollex.web import frame, pages
 from pollex.web.children import Child
 from pollex.web.forms import Form, answered, body, query, site_of
+from pollex.web.queues import queue_of
 from pollex.web.site import NamedSet, Site
+from pollex.web.studies import Study, study_of
 
 Data = dict[str, Any]
 """What a template is filled with, or JSON."""
@@ -98,6 +101,8 @@ FINDERS: Mapping[object, Callable[[Site, str], object]] = {
     Run: Site.run,
     NamedSet: Site.set,
     Child: lambda site, id_: site.children.find(id_),
+    QueueRow: lambda site, id_: queue_of(site.store, id_),
+    Study: lambda site, id_: study_of(site.store, id_),
 }
 OTHERS = {"site", "form", "request", "as_json"}
 

@@ -110,9 +110,8 @@ def _asked(site: Site, run: Run, form: QueueForm) -> list[SheetQuestion]:
 
 
 @page(f"{links.LABEL}/{{queue}}", "sheet.html", here="Label")
-def sheet(site: Site, queue_id: str, request: Request, lease: str = "") -> Data:
+def sheet(site: Site, queue: QueueRow, request: Request, lease: str = "") -> Data:
     """Show the conversation at hand, and nothing that anybody or any model said of it."""
-    queue = queue_of(site.store, queue_id)
     run = site.run(queue.run)
     left = left_of(site.store, queue, lens_for(site, run))
     found = lease_of(site.store, lease) if lease else None
@@ -121,7 +120,6 @@ def sheet(site: Site, queue_id: str, request: Request, lease: str = "") -> Data:
     shown = next(conversations_of(site.store, run.id, ids=[found.conversation]), None) if found else None
     turns = marked_turns(shown.turns, {}) if shown else []
     return {
-        "queue": queue,
         "words": KINDS[queue.kind][0],
         "left": left,
         "lease": found,
@@ -147,10 +145,10 @@ def _before(site: Site, queue: QueueRow, lease: LeaseRow | None) -> str | None:
 
 
 @post("/api/queues/{queue}/next")
-def give_next(site: Site, queue_id: str, request: Request, who: Name) -> Done:
+def give_next(site: Site, queue: QueueRow, request: Request, who: Name) -> Done:
     """Give an annotator the next conversation of a queue."""
-    require_name(request, who, queue_id)
-    return _next(site, queue_of(site.store, queue_id), who)
+    require_name(request, who, queue.id)
+    return _next(site, queue, who)
 
 
 def _next(site: Site, queue: QueueRow, who: str) -> Done:

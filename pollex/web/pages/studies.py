@@ -129,9 +129,8 @@ def revoke(site: Site, guest_id: str) -> Done:
 
 
 @page("/api/studies/{study}/export")
-def export(site: Site, study_id: str, what: Literal["conversations", "judgments"] = "conversations") -> Response:
+def export(site: Site, study: Study, what: Literal["conversations", "judgments"] = "conversations") -> Response:
     """Send a study's conversations as a log, or what participants answered as a table for `calibrate`."""
-    study = study_of(site.store, study_id)
     talks = talks_of(site.store, study.id)
     if what == "judgments":
         return sent("judgments.csv", "text/csv", table_lines(judgments_of(study, talks)))

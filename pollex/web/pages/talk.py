@@ -21,7 +21,7 @@ from pollex.web.guests import Guest, guest_of
 from pollex.web.pages.studies import show_study
 from pollex.web.questions import answers_on
 from pollex.web.site import Site
-from pollex.web.studies import Study, study_of
+from pollex.web.studies import Study
 from pollex.web.talking import TALKED, Phase, Talk, begin, ended, message, replies, talks_of
 from pollex.web.views import Data, Done, page, post
 
@@ -45,17 +45,15 @@ class SheetForm(Form):
 
 
 @page(PAGE, "talk.html")
-def talk(site: Site, study_id: str, request: Request) -> Data | Response:
+def talk(site: Site, study: Study, request: Request) -> Data | Response:
     """Show a participant their session, and anybody else how the study goes."""
     guest = guest_of(request)
-    study = study_of(site.store, study_id)
     if guest is None:
         return show_study(site, study)
     found = next(iter(talks_of(site.store, study.id, guest.id)), None)
     phase = _phase(site, study, found) if found else "welcome"
     return {
         "guest": guest,
-        "study": study,
         "talk": found,
         "phase": phase,
         "open": found.open(study) if found else [],
@@ -66,18 +64,18 @@ def talk(site: Site, study_id: str, request: Request) -> Data | Response:
 
 
 @page(f"{PAGE}/live")
-def live(site: Site, study_id: str, request: Request) -> Response:
+def live(site: Site, study: Study, request: Request) -> Response:
     """Tell whether the replies have come."""
-    study, guest = study_of(site.store, study_id), _participant(request)
+    guest = _participant(request)
     over = all(_phase(site, study, one) != "wait" for one in talks_of(site.store, study.id, guest.id))
     return frame.page("talk_live.html", headers={"X-Pollex-Ended": "again" if over else ""}, over=over)
 
 
 @page(f"{PAGE}/stream")
-def stream(site: Site, study_id: str, request: Request) -> Response:
+def stream(site: Site, study: Study, request: Request) -> Response:
     """Send what the systems say while they say it, a line a piece, and a last line when all have answered."""
     guest = _participant(request)
-    found = next(iter(talks_of(site.store, study_id, guest.id)), None)
+    found = next(iter(talks_of(site.store, study.id, guest.id)), None)
     return StreamingResponse(_pieces(site, found.id if found else ""), media_type=links.NDJSON)
 
 
@@ -101,18 +99,18 @@ async def _pieces(site: Site, talk_id: str) -> AsyncIterator[str]:
 
 
 @post(f"{WRITE}/begin")
-def start(site: Site, study_id: str, request: Request) -> Done:
+def start(site: Site, study: Study, request: Request) -> Done:
     """Begin the session: the participant has agreed."""
-    study, guest = _visited(site, study_id, request)
+    guest = _participant(request)
     with site.turn:
         found = begin(site.store, study, guest.id)
     return guest.page, {"talk": found.id}
 
 
 @post(f"{WRITE}/turns")
-def turn(site: Site, study_id: str, request: Request, text: Message, ms: Typed = 0, edits: Place = 0) -> Done:
+def turn(site: Site, study: Study, request: Request, text: Message, ms: Typed = 0, edits: Place = 0) -> Done:
     """Keep a message, and ask the systems; the page tells when they have answered."""
-    study, guest = _visited(site, study_id, request)
+    guest = _participant(request)
     with site.turn:
         found = _session(site, study, guest, "talk")
         sides = found.open(study)
@@ -124,9 +122,9 @@ def turn(site: Site, study_id: str, request: Request, text: Message, ms: Typed =
 
 
 @post(f"{WRITE}/again")
-def again(site: Site, study_id: str, request: Request) -> Done:
+def again(site: Site, study: Study, request: Request) -> Done:
     """Ask the systems again that gave no reply."""
-    study, guest = _visited(site, study_id, request)
+    guest = _participant(request)
     with site.turn:
         found = _session(site, study, guest, "failed")
         _ask(site, study, found)
@@ -134,9 +132,9 @@ def again(site: Site, study_id: str, request: Request) -> Done:
 
 
 @post(f"{WRITE}/end")
-def end(site: Site, study_id: str, request: Request, why: Literal["talked", "left"]) -> Done:
+def end(site: Site, study: Study, request: Request, why: Literal["talked", "left"]) -> Done:
     """End talking with a system, or the whole session."""
-    study, guest = _visited(site, study_id, request)
+    guest = _participant(request)
     with site.turn:
         phases: tuple[Phase, ...] = ("talk",) if why == TALKED else ("talk", "failed", "sheet")
         found = _session(site, study, guest, *phases)
@@ -148,9 +146,9 @@ def end(site: Site, study_id: str, request: Request, why: Literal["talked", "lef
 
 
 @post(f"{WRITE}/sheet")
-def keep(site: Site, form: SheetForm, study_id: str, request: Request) -> Done:
+def keep(site: Site, form: SheetForm, study: Study, request: Request) -> Done:
     """Keep the answers about one system; they are on the disk before this answers."""
-    study, guest = _visited(site, study_id, request)
+    guest = _participant(request)
     with site.turn:
         found = _session(site, study, guest, "sheet")
         due = found.sheet(study)
@@ -170,10 +168,6 @@ def _participant(request: Request) -> Guest:
     if guest is None:
         raise Forbidden("only participants talk", remedy="make a link for one on the study's page")
     return guest
-
-
-def _visited(site: Site, study: str, request: Request) -> tuple[Study, Guest]:
-    return study_of(site.store, study), _participant(request)
 
 
 def _session(site: Site, study: Study, guest: Guest, *phases: Phase) -> Talk:
