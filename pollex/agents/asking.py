@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
@@ -29,15 +28,22 @@ async def ask_sides(
 
 
 async def answered(
-    judge: Judge, conversation: Conversation, questions: Sequence[Question], secrets: Collection[str] = ()
+    judge: Judge,
+    conversation: Conversation,
+    questions: Sequence[Question],
+    secrets: Collection[str] = (),
+    *,
+    trusted: bool = False,
 ) -> list[Answer | Unanswered]:
-    """Return one answer for each question; invalid answers and exceptions become failures."""
+    """Return one answer for each question; invalid answers, but a trusted judge's, and exceptions become failures."""
     try:
         answers = await judge.judge(conversation, questions)
     except PollexError:
         raise
     except Exception as error:
         return [unanswered(judge, question, detail_of(error, secrets)) for question in questions]
+    if trusted:
+        return list(answers)
     if wrong := foreign_types(answers):
         return [unanswered(judge, question, f"Malformed: {wrong} in place of answers") for question in questions]
     if len(answers) != len(questions) or any(
@@ -67,22 +73,10 @@ def is_distribution(answer: Answer, question: Question) -> bool:
 
     NetSAT divides by the mass, so it must be positive.
     """
-    if answer.never_came_up and not question.may_never:
-        return False
-    return _fits(tuple(answer.probabilities), answer.chosen, len(question.options))
-
-
-@lru_cache(maxsize=8192)
-def _fits(probabilities: tuple[float, ...], chosen: int, options: int) -> bool:
-    """Remembered, since most answers of the built-in judge are the same."""
-    if chosen == len(probabilities):  # it never came up
-        return chosen == options and sum(probabilities) == 0
-    return (
-        len(probabilities) == options
-        and 0 <= chosen < options
-        and 0 < sum(probabilities) <= 1 + ROUNDING  # which a NaN or infinity isn't
-        and min(probabilities) >= 0
-    )
+    p, options = answer.probabilities, len(question.options)
+    if len(p) != options or answer.never_came_up:
+        return question.may_never and len(p) == options and sum(p) == 0
+    return 0 <= answer.chosen < options and 0 < sum(p) <= 1 + ROUNDING and min(p) >= 0  # which a NaN or infinity isn't
 
 
 def unanswered(judge: Judge, question: Question, detail: str) -> Unanswered:

@@ -84,7 +84,7 @@ def _tables(
     found = _columns(scores, rubrics, judges, other)
     about, sql = arrays_of(plain, list(zip(*(map(encodable, found[name]) for name in plain), strict=True)))
     answers = _answer_rows(scores.answers, rubrics, other)
-    made = [tuple(encodable(one.get(name)) for name in ANSWER) for one in answers]
+    made = [tuple(map(encodable, map(one.get, ANSWER))) for one in answers]
     different, every = listed(ANSWER, made)
     about |= {f"_{place}": column + 1 for place, column in enumerate(scores.answers.index.T)}
     index = ", ".join(f"r._{place}" for place in range(scores.answers.index.shape[1]))

@@ -135,7 +135,7 @@ class AnswerColumns:
         return type(self)(self.rubrics, [self.different[place] for place in kept.tolist()], index)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)  # `asyncio.run` makes the repr of what it returns, twice
 class ScoreColumns(Sequence[Score]):
     """Scores of several conversations; one by one they are `Score`s.
 

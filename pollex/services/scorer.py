@@ -117,13 +117,13 @@ class BatchScorer:
         return self.netsat.columns(ids, answers, self.judges if judges is None else judges)
 
     async def _read(self, conversations: Sequence[Conversation]) -> list[list[Answer | Unanswered]]:
-        found = list[list[Answer | Unanswered]]()
+        found, ours = list[list[Answer | Unanswered]](), isinstance(self.judge, EmbeddedJudge)
         for start in range(0, len(conversations), TOGETHER):
             some = conversations[start : start + TOGETHER]
             if start:
                 await asyncio.sleep(0)  # an interrupt is heard
             await self.judge.prepare(some)
-            found += [await answered(self.judge, one, self._questions) for one in some]
+            found += [await answered(self.judge, one, self._questions, trusted=ours) for one in some]
         return found
 
     async def _asked(self, conversations: Sequence[Conversation]) -> list[list[Answer | Unanswered]]:

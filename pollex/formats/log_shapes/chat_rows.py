@@ -70,7 +70,7 @@ def _value(message: Mapping[str, object]) -> object:
 
 
 def _given(message: Mapping[str, object]) -> Mapping[str, object]:
-    places = (message, inside(message.get("metadata")))
+    places = [place for place in (message, inside(message.get("metadata"))) if not LABELS.isdisjoint(place)]
     found = next((place[name] for place in places for name in THUMBS if place.get(name) is not None), None)
     return found if isinstance(found, Mapping) else {"value": found}
 

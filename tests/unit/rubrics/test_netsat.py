@@ -61,6 +61,10 @@ def test_the_order_in_which_answers_came_changes_no_digit() -> None:
     assert {tuple(one.question_id for one in score.answers) for score in scores} == {("s1", "s2", "d1")}
 
 
+def test_scores_of_a_batch_are_not_written_out_where_an_event_loop_shows_its_task() -> None:
+    assert len(repr(NETSAT.score_all({str(n): ANSWERS for n in range(100)}))) < 200
+
+
 def test_theta_itself_is_negative() -> None:
     at_theta = NETSAT.model_copy(update={"theta": 4.5}).score("c", ANSWERS)
     assert at_theta.label == "negative"
