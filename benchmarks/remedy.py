@@ -280,7 +280,7 @@ def hostile() -> Iterator[Line]:
     vetting = Vetting.of(log)
     edits = [PromptEdit("obedient", prompt, with_line(prompt, text)) for text in PAYLOADS]
     yield "payloads in accepted edits", float(sum(not vetting.refusal(one, []) for one in edits)), 0.0, 0.0
-    pairs = [{"context": text, "told": "", "old": text, "new": text} for text in PAYLOADS]
+    pairs = [{"context": text, "change": 0.0, "old": text, "new": text} for text in PAYLOADS]
     kept: dict[str, Any] = {"edits": [], "candidates": [], "headroom": None, "ended": PAYLOADS[2], "notes": PAYLOADS}
     kept |= {"target": {"text": PAYLOADS[2], "polarity": "dsat"}, "missing": {}, "flatterer": {"said": ""}}
     kept |= {"assistant": "", "judge": "", "second": None, "registered": "", "proof": 1}

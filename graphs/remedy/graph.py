@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,31 +14,61 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from pollex.errors import LimitReached
-from pollex.graphs.batches import BatchState, finish
+from pollex.graphs.batches import BatchState
+from pollex.graphs.batches import finish as recorded
 from pollex.graphs.context import Context, resources
-from pollex.graphs.remedy.trial import RemedyWork, ask_second, ask_trial, empty, expect_written
-from pollex.measures.looks import BETTER, LOOKS, NOTHING, WORSE
+from pollex.graphs.remedy.trial import RemedyWork, ask_second, ask_trial, expect_written
+from pollex.measures.looks import BETTER, GOING, LOOKS, NOTHING, WORSE
+from pollex.measures.proofs import OLD, UNTRIED, ProofEnd
 
-REGISTERED = "registered"
+REGISTERED, SHOWN = "registered", ("name", "purpose", "diff")
 LEAST = 0.05
 """Of all users, more than the last look saw: with fewer, a cap of calls or cost ends a run without a verdict."""
 OUTCOMES = {BETTER: "above zero", WORSE: "below zero", NOTHING: "no difference"}
 
 
 class RemedyState(BatchState, total=False):
-    """Where a remedy is.
+    """Where a remedy is, and what each node found; replies are in the store.
 
     Attributes:
+        split: Contexts by who may see them and by what they are.
+        headroom: Whether replies still fail, and whether a prompt mends that; see `measures.proofs.Headroom`.
+        candidates: Changes: purpose, diff, the whole text, and why one is refused.
+        tried: Names of those that were accepted.
+        scores: What a selection goes by, by wave and name.
+        edits: Names of the changes that are still in it, in the order of their arms.
+        flatterer: What a prompt came to that only has replies claim to do well.
         look: Looks that were taken.
-        edits: Names of the changes that are still in it.
-        ended: Outcome of each proven change by name; see `measures.looks`.
+        looks: By look and name: the effect on the target, with the interval of that look.
+        ended: Of each proven change by name, a `measures.proofs.ProofEnd`.
+        cut: Fraction of users at which a cap of calls or cost ended the proof; 0 if none did.
+        pairs: By name, how often a reader without rubrics prefers the new reply.
+        choices: What people chose, by pair.
+        verdicts: Of each proven change, the best first.
         why: Why it ended before a proof; empty if it didn't.
     """
 
-    look: int
+    split: dict[str, dict[str, int]]
+    headroom: dict[str, Any] | None
+    candidates: list[dict[str, str]]
+    tried: list[str]
+    scores: list[dict[str, float]]
     edits: list[str]
-    ended: dict[str, int]
+    flatterer: dict[str, Any]
+    look: int
+    looks: list[dict[str, Any]]
+    ended: dict[str, list[Any]]
+    cut: float
+    pairs: dict[str, dict[str, Any]]
+    choices: dict[str, str]
+    verdicts: list[dict[str, Any]]
     why: str
+
+
+BEGUN: RemedyState = {
+    "headroom": None, "candidates": [], "tried": [], "edits": [], "flatterer": UNTRIED, "look": 0, "looks": [],
+    "ended": {}, "cut": 0.0, "pairs": {}, "choices": {}, "verdicts": [], "why": "",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,70 +86,76 @@ class RemedyContext(Context):
     people: int = 0
 
 
+def proven_in(state: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the changes that are still in it, in the order of their arms."""
+    named = {one["name"]: one for one in state["candidates"]}
+    return [named[name] for name in state["edits"]]
+
+
+def texts_of(state: Mapping[str, Any]) -> list[str]:
+    """Return their prompts."""
+    return [one["text"] for one in proven_in(state)]
+
+
+def ended_of(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
+    """Return how each proof ended, by arm."""
+    return {state["edits"].index(name) + 1: ProofEnd(*end) for name, end in state["ended"].items()}
+
+
 async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Begin with the changes that the user gave, or with none."""
     live = await resources(runtime, RemedyWork)
-    live.proven[:] = live.edits
+    begun: RemedyState = {**BEGUN, "run": live.run, "split": live.split}
     if live.edits:  # where people write the replies, they find all of them at once
-        await expect_written(live, live.make_trial("flatter", ()), live.make_trial("prove", live.edits))
-    return {"run": live.run, "edits": [one.name for one in live.edits], "look": 0, "ended": {}, "why": ""}
+        begun |= {"candidates": list(live.edits), "edits": [one["name"] for one in live.edits]}
+        await expect_written(live, live.make_trial("flatter", ()), live.make_trial("prove", texts_of(begun)))
+    return begun
 
 
 async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Ask again where replies failed and where they went well: under the old prompt, a plain one, and with hints."""
     live = await resources(runtime, RemedyWork)
-    trial = live.make_trial("headroom", ())
+    trial = live.trials["headroom"] = live.make_trial("headroom", ())
     with live.tracer.span("reproduce", kind="node"):
-        if trial.contexts:  # else there are too few to tell
-            await ask_trial(live, trial)
-            live.headroom[:] = [trial.arrays.headroom()]
-        else:
-            live.trials["headroom"] = trial
-    return {"why": live.headroom[0].ended if live.headroom else ""}
+        if not trial.contexts:  # too few to tell
+            return {}
+        await ask_trial(live, trial)
+        found = trial.arrays.headroom()
+    return {"headroom": asdict(found), "why": found.ended}
 
 
 async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Have changes proposed, and vet them."""
     live = await resources(runtime, RemedyWork)
     with live.tracer.span("propose", kind="node") as span:
-        live.candidates[:] = await live.propose(live.trials["headroom"])
-        good = [one.name for one in live.candidates if not one.refused]
+        found = await live.propose(live.trials["headroom"])
+        good = [one["name"] for one in found if not one["refused"]]
         span.outputs(good)
-    return {"edits": good, "why": "" if good else "no proposal was fit to be tried"}
+    return {"candidates": found, "edits": good, "why": "" if good else "no proposal was fit to be tried"}
 
 
-async def accept(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+async def accept(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Wait for a person to accept proposals: resumed with the names of those to try, or with `all`."""
-    live = await resources(runtime, RemedyWork)
-    good = {one.name: one for one in live.candidates if one.name in state["edits"]}
-    asked = {"edits": [{"name": name, "purpose": one.purpose, "diff": one.diff} for name, one in good.items()]}
-    given: Any = interrupt(asked)
-    kept = list(good) if given == "all" else [name for name in good if name in given]
-    return {"edits": kept, "why": "" if kept else "no proposal was accepted"}
+    given: Any = interrupt({"edits": [{name: one[name] for name in SHOWN} for one in proven_in(state)]})
+    kept = state["edits"] if given == "all" else [name for name in state["edits"] if name in given]
+    return {"edits": kept, "tried": kept, "why": "" if kept else "no proposal was accepted"}
 
 
 async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Try all on half of the contexts, the better half of them on the rest; keep the best."""
     live = await resources(runtime, RemedyWork)
-    edits = [one for one in live.candidates if one.name in state["edits"]]
-    if len(edits) > live.finalists:
-        with live.tracer.span("select", kind="node") as span:
-            trial = live.make_trial("select", edits)
-            half = np.flatnonzero(trial.arrays.wave == 0).tolist()
-            rest = np.flatnonzero(trial.arrays.wave == 1).tolist()
-            await ask_trial(live, trial, half)
-            better = best_of(trial.arrays, range(1, len(edits) + 1), 0, max(live.finalists, len(edits) // 2))
-            await ask_trial(live, trial, rest, [0, *better])
-            chosen = best_of(trial.arrays, better, 1, live.finalists)
-            edits = [edits[arm - 1] for arm in chosen]
-            span.outputs(one.name for one in edits)
-    live.proven[:] = edits
-    return {"edits": [one.name for one in edits]}
-
-
-def best_of(arrays: Any, arms: Sequence[int], look: int, most: int) -> list[int]:
-    """Return the arms that score best, in order."""
-    return sorted(sorted(arms, key=lambda arm: -arrays.score(look, arm))[:most])
+    names = state["edits"]
+    if len(names) <= live.finalists:
+        return {}
+    with live.tracer.span("select", kind="node") as span:
+        arms, scores = [*range(1, len(names) + 1)], list[dict[str, float]]()
+        trial = live.make_trial("select", texts_of(state))
+        for wave, most in enumerate((max(live.finalists, len(names) // 2), live.finalists)):
+            await ask_trial(live, trial, np.flatnonzero(trial.arrays.wave == wave).tolist(), [OLD, *arms])
+            scores.append({names[arm - 1]: trial.arrays.score(wave, arm) for arm in arms})
+            arms = sorted(sorted(arms), key=lambda arm: -scores[-1][names[arm - 1]])[:most]
+        span.outputs(chosen := [names[arm - 1] for arm in arms])
+    return {"edits": chosen, "scores": scores}
 
 
 async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
@@ -126,85 +164,91 @@ async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
     trial = live.make_trial("flatter", ())
     with live.tracer.span("flatter", kind="node"):
         await ask_trial(live, trial)
-    return {"asked": {"flatter": len(trial.contexts)}}
+    return {"asked": {"flatter": len(trial.contexts)}, "flatterer": trial.arrays.flattered()}
 
 
-async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Write down what is asked, in which order, and how it is decided, before the first reply is asked for."""
     live = await resources(runtime, RemedyWork)
-    trial = live.trials["prove"] = live.make_trial("prove", live.proven)
-    await live.store.write_step(live.run, REGISTERED, dict(live.frozen(trial, live.proven)))
+    trial = live.trials["prove"] = live.make_trial("prove", texts_of(state))
+    await live.store.write_step(live.run, REGISTERED, dict(live.frozen(trial, texts_of(state))))
     return {"total": len(trial.contexts)}
 
 
 async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Ask for and judge the replies of a wave, both arms in turn."""
-    live = await resources(runtime, RemedyWork)
+    live, cut = await resources(runtime, RemedyWork), 0.0
     trial = live.trials["prove"]
     mine = np.flatnonzero(trial.arrays.wave == state["look"]).tolist()
     ids = [trial.contexts[n].conversation.id for n in mine]
-    arms = [arm for arm in range(len(trial.systems)) if arm not in live.ended]
+    arms = [arm for arm in range(len(trial.systems)) if arm not in ended_of(state)]
     with live.tracer.span("prove", kind="node", inputs=ids):
         try:
             await ask_trial(live, trial, mine, arms)
         except LimitReached:
-            live.cut[:] = [trial.cut(arms, state["look"])]
-            if live.cut[0] < state["look"] / LOOKS + LEAST:  # nothing new to look at
+            cut = trial.cut(arms, state["look"])
+            if cut < state["look"] / LOOKS + LEAST:  # nothing new to look at
                 raise
-            await live.store.write_step(live.run, REGISTERED, dict(live.frozen(trial, live.proven)))
-    return {"batch": ids, "asked": {"prove": len(mine)}}
+            await live.store.write_step(live.run, REGISTERED, dict(live.frozen(trial, texts_of(state))))
+    return {"batch": ids, "asked": {"prove": len(mine)}, "cut": cut}
 
 
 async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Look at what came in, and decide whether to go on."""
     live = await resources(runtime, RemedyWork)
-    trial = live.trials["prove"]
+    trial, at, names = live.trials["prove"], state["look"], state["edits"]
     with live.tracer.span("look", kind="node") as span:
-        alpha = live.level(live.frozen(trial, live.proven))
-        live.ended.update(trial.arrays.looked(state["look"], alpha, live.ended, *live.cut))
-        ended = {live.proven[arm - 1].name: one.outcome for arm, one in live.ended.items()}
-        span.outputs([f"look {state['look'] + 1} of {LOOKS}: {name} {OUTCOMES[one]}" for name, one in ended.items()])
-    return {"look": state["look"] + 1, "ended": ended, "outcomes": dict(live.outcomes)}
+        alpha = live.level(live.frozen(trial, texts_of(state)))
+        ended = trial.arrays.looked(at, alpha, ended_of(state), state["cut"])
+        going = ProofEnd(GOING, at, alpha, state["cut"])
+        effects = [trial.arrays.primary(arm, ended.get(arm, going)).effect for arm in range(1, len(names) + 1)]
+        told = {names[arm - 1]: OUTCOMES[end.outcome] for arm, end in sorted(ended.items())}
+        span.outputs([f"look {at + 1} of {LOOKS}: {name} {one}" for name, one in told.items()])
+    seen = dict(zip(names, map(asdict, effects), strict=True))
+    ends = {names[arm - 1]: list(end) for arm, end in ended.items()}
+    return {"look": at + 1, "looks": [*state["looks"], seen], "ended": ends, "outcomes": dict(live.outcomes)}
 
 
-async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Have a second judge compare the replies without rubrics, and judge them by other words."""
     live = await resources(runtime, RemedyWork)
+    found = dict[str, dict[str, Any]]()
     with live.tracer.span("compare", kind="node"):
-        for arm, one in live.ended.items():
+        for arm, one in ended_of(state).items():
             if one.outcome == BETTER and live.second is not None:
-                n = len(live.trials["prove"].contexts)
-                live.wins[arm], live.worded[arm] = empty(n), empty(n, 2, len(live.second.wordings))
-                await ask_second(live, arm)
+                found[state["edits"][arm - 1]] = await ask_second(live, live.second, arm)
         await live.store.settle()
-    return {"asked": {"compare": len(live.wins)}}
+    return {"asked": {"compare": len(found)}, "pairs": found}
 
 
-async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Wait for people to compare pairs, where that was asked for: resumed with their choices by pair."""
-    live = await resources(runtime, RemedyWork)
-    better = [arm for arm, one in live.ended.items() if one.outcome == BETTER]
+    live, chosen = await resources(runtime, RemedyWork), dict[str, str]()
+    better = [arm for arm, one in ended_of(state).items() if one.outcome == BETTER]
     if better and (pairs := live.sheet(live.trials["prove"], better[0])):
-        live.opinions.update(interrupt({"pairs": pairs}))
-    return {"asked": {"people": len(live.opinions)}}
+        chosen = interrupt({"pairs": pairs})
+    return {"asked": {"people": len(chosen)}, "choices": chosen}
+
+
+async def finish(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Conclude on each change that was proven, and record what the run came to."""
+    live = await resources(runtime, RemedyWork)
+    verdicts = await asyncio.to_thread(live.conclude, live, state) if state["ended"] else []
+    return {**await recorded(state, runtime), "verdicts": verdicts}
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
     graph = StateGraph(RemedyState, context_schema=RemedyContext)
-    for node in (gather, reproduce, propose, accept, select, flatter, freeze, prove, look, compare, people, finish):
+    proof = (flatter, freeze, prove, look), (compare, people, finish)
+    for node in (gather, reproduce, propose, accept, select, *proof[0], *proof[1]):
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "gather")
-    for before, after, instead in (
-        ("gather", "reproduce", "flatter"),
-        ("reproduce", "propose", "finish"),
-        ("propose", "accept", "finish"),
-        ("accept", "select", "finish"),
-    ):
+    for before, after in pairwise(("gather", "reproduce", "propose", "accept", "select")):
+        instead = "flatter" if before == "gather" else "finish"
         graph.add_conditional_edges(before, route(after, instead), [after, instead])
-    for before, after in (("select", "flatter"), ("flatter", "freeze"), ("freeze", "prove"), ("prove", "look"),
-                          ("compare", "people"), ("people", "finish")):  # fmt: skip
-        graph.add_edge(before, after)
+    for first, then in (*pairwise((select, *proof[0])), *pairwise(proof[1])):
+        graph.add_edge(first.__name__, then.__name__)
     graph.add_conditional_edges("look", goes_on, ["prove", "compare"])
     graph.add_edge("finish", END)
     return graph
@@ -212,11 +256,7 @@ def build() -> StateGraph[Any, Any, Any, Any]:
 
 def route(after: str, instead: str) -> Any:
     """Return what chooses the next node: what ended is finished, what the user gave is proven at once."""
-
-    def chosen(state: RemedyState) -> str:
-        return instead if state["why"] or (instead == "flatter" and state["edits"]) else after
-
-    return chosen
+    return lambda state: instead if state["why"] or (instead == "flatter" and state["edits"]) else after
 
 
 def goes_on(state: RemedyState) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,7 @@ from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import AnswersPending, PollexError
 from pollex.graphs.batches import BatchWork, at_once
 from pollex.measures.arrays import Floats
-from pollex.measures.proofs import FAILING, OLD, Headroom, ProofArrays, ProofEnd
+from pollex.measures.proofs import FAILING, OLD, ProofArrays
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 REPLY = "reply"
@@ -44,6 +44,7 @@ class Trial:
         checks: What is checked of a reply without a judge, after the questions.
         texts: Replies or why there is none, as they come.
         missing: Replies and judgings that are missing, by arm and kind.
+        wins, worded: By arm, what a second judge says of pairs `[context]`, by other words `[context, side, words]`.
     """
 
     name: str
@@ -55,6 +56,8 @@ class Trial:
     texts: dict[Place, AssistantReply | NoReply] = field(default_factory=dict)
     answers: dict[Place, Sequence[Answer | Unanswered]] = field(default_factory=dict)
     missing: dict[int, Counter[str]] = field(default_factory=dict)
+    wins: dict[int, Floats] = field(default_factory=dict)
+    worded: dict[int, Floats] = field(default_factory=dict)
 
     def places(self, where: Sequence[int], arms: Sequence[int]) -> list[Place]:
         """Return what is asked in some contexts, the arms in turn."""
@@ -75,39 +78,34 @@ class RemedyWork(BatchWork):
 
     Attributes:
         tools: Functions by the names of tools whose calls the log lacks.
-        make_trial: Makes a trial of a name and changes of the prompt.
+        make_trial: Makes a trial of a name and changed prompts.
         propose: Returns changes that are worth a try, and those that were refused, with the reason.
         edits: Changes that the user gave; empty: they are proposed.
-        frozen: All that may not change once a proof's first reply is asked for, of its finalists.
+        split: See `RemedyState`.
+        frozen: All that may not change once a proof's first reply is asked for, of the prompts that are proven.
         level: The level of a proof, by what was frozen and what was proven before.
         sheet: Pairs of replies that people are to compare, of a trial and an arm; empty: nobody is asked.
+        conclude: Returns the verdicts, the best first.
         kept: Replies of an earlier session of the run, by key and conversation.
-        cut: Fraction of users at which a cap of calls or cost ended the proof; empty if none did.
-        trials, ended: What came of it.
+        trials: Replies and answers as arrays, at hand while the process lives: the store and the ledger have them.
     """
 
     assistant: Assistant
     judge: Judge
     second: SecondReader | None
     tools: Mapping[str, Callable[..., Any]]
-    make_trial: Callable[[str, Sequence[Any]], Trial]
-    propose: Callable[[Trial], Any]
-    edits: Sequence[Any]
-    frozen: Callable[[Trial, Sequence[Any]], Mapping[str, Any]]
+    make_trial: Callable[[str, Sequence[str]], Trial]
+    propose: Callable[[Trial], Awaitable[list[dict[str, str]]]]
+    edits: Sequence[dict[str, str]]
+    split: dict[str, dict[str, int]]
+    frozen: Callable[[Trial, Sequence[str]], Mapping[str, Any]]
     level: Callable[[Mapping[str, Any]], float]
     finalists: int
     sheet: Callable[[Trial, int], Sequence[Mapping[str, Any]]]
+    conclude: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]]
     seed: int
     kept: dict[str, dict[str, Mapping[str, Any]]]
     trials: dict[str, Trial] = field(default_factory=dict)
-    candidates: list[Any] = field(default_factory=list)
-    proven: list[Any] = field(default_factory=list)
-    ended: dict[int, ProofEnd] = field(default_factory=dict)
-    cut: list[float] = field(default_factory=list)
-    headroom: list[Headroom] = field(default_factory=list)
-    wins: dict[int, Floats] = field(default_factory=dict)
-    worded: dict[int, Floats] = field(default_factory=dict)
-    opinions: dict[str, str] = field(default_factory=dict)
 
 
 async def ask_trial(
@@ -219,11 +217,12 @@ def value_of(question: Question, answer: Answer | Unanswered) -> float:
     return held if good else 1 - held
 
 
-async def ask_second(live: RemedyWork, arm: int) -> None:
-    """Have the second judge compare both replies to each context, and judge them by the target in other words."""
-    trial, second = live.trials["prove"], live.second
-    assert second is not None, "asked for"
-    wins, worded = live.wins[arm], live.worded[arm]
+async def ask_second(live: RemedyWork, second: SecondReader, arm: int) -> dict[str, Any]:
+    """Have the second judge compare both replies to each context, and judge them by other words; return its share."""
+    trial = live.trials["prove"]
+    n = len(trial.contexts)
+    wins = trial.wins[arm] = np.full(n, np.nan)
+    worded = trial.worded[arm] = np.full((n, 2, len(second.wordings)), np.nan)
 
     async def compare(n: int) -> None:
         old, new = trial.texts.get((n, OLD, 0)), trial.texts.get((n, arm, 0))
@@ -236,10 +235,6 @@ async def ask_second(live: RemedyWork, arm: int) -> None:
                     worded[n, side] = await second.reworded(trial.contexts[n].with_reply(one.text), value_of)
         live.progress.advance("compare")
 
-    live.progress.start("compare", len(trial.contexts))
-    await at_once(compare(n) for n in range(len(trial.contexts)))
-
-
-def empty(*shape: int) -> Floats:
-    """Return an array in which nothing is known."""
-    return np.full(shape, np.nan)
+    live.progress.start("compare", n)
+    await at_once(compare(one) for one in range(n))
+    return trial.arrays.preferred(wins)

@@ -81,7 +81,7 @@ def effect(values: Floats, bound: float = NORMAL, n: int = 0) -> PairedEffect:
         level = float(2 * norm.sf(bound))
         low, high = (flipped_end(values, flips, level, side) for side in (-1, 1))
         return PairedEffect(mean, low, high, flipped_z(values, flips), n, users)
-    half = float(t.isf(norm.sf(bound), users - 1)) * float(values.std(ddof=1)) / np.sqrt(users)
+    half = float(t.isf(norm.sf(bound), users - 1) * values.std(ddof=1) / np.sqrt(users))
     return PairedEffect(mean, mean - half, mean + half, float(z_of(values)), n, users)
 
 

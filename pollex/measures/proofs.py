@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from pollex.measures.paired_effects import (
     LONGEST,
     MARGIN,
     NORMAL,
+    ONE_SIDED,
     PairedEffect,
     by_length,
     called_worse,
@@ -29,6 +30,7 @@ from pollex.measures.paired_effects import (
     smallest_effect,
     upper_bound,
     upper_bound_of_difference,
+    z_of,
 )
 
 FAILING, FINE, ANY = 0, 1, 2
@@ -37,7 +39,7 @@ OLD, NAIVE, CEILING = 0, 1, 2
 """Arms: the first is the old prompt; the others' are those of headroom."""
 ROOM = 0.08
 """Of the scale: less than this is not worth a proof."""
-FEWEST_USERS = 2
+FEWEST_USERS, UNTRIED = 2, {"found": False, "said": "not tried: too few replies", "n": 0}
 Verdict = Literal["judged better", "not cleared", "no difference found", "worse", "better, people agree",
                   "people prefer the old one"]  # fmt: skip
 GuardrailState = Literal["worse", "cleared", "open"]
@@ -233,6 +235,28 @@ class ProofArrays:
         target, *guards = (self.users_of(difference[:, q]) for q in range(len(self.names)))
         drops = [max(0.0, -float(upper_bound(one))) for one in guards if len(one) >= FEWEST_USERS]
         return (float(target.mean()) if len(target) else -1.0) - 2 * sum(drops)
+
+    def flattered(self) -> dict[str, Any]:
+        """Tell whether the judge believes replies that only claim to do well."""
+        values = self.users_of(self.differences(0)[:, 0], FAILING)
+        if len(values) < FEWEST_USERS:
+            return UNTRIED | {"n": len(values)}
+        fooled = float(z_of(values)) > ONE_SIDED
+        said = "this judge can be talked into this rubric: only people or thumbs can prove it" if fooled else ""
+        return {"found": fooled, "said": said, **asdict(effect(values))}
+
+    def preferred(self, wins: Floats) -> dict[str, Any]:
+        """Return the share of pairs in which a reader without rubrics prefers the new reply.
+
+        Args:
+            wins: 1, ½ or 0; NaN: no answer `[context]`.
+        """
+        values = self.users_of(wins - 0.5)
+        if len(values) < FEWEST_USERS:
+            return {"value": None, "low": None, "high": None, "n": len(values), "against": False}
+        one = effect(values, n=int((~np.isnan(wins)).sum()))
+        share = {"value": one.value + 0.5, "low": max(0.0, one.low + 0.5), "high": min(1.0, one.high + 0.5), "n": one.n}
+        return share | {"against": float(z_of(values)) < -ONE_SIDED}
 
     def headroom(self) -> Headroom:
         """Tell whether a change is worth looking for; see `Headroom`."""

@@ -56,7 +56,7 @@ class Session:
             self._ready.set_exception(error)
 
     async def _wait(self, live: Resources) -> dict[str, Any]:
-        """Hold the run's resources until its graph has ended; return its last update."""
+        """Hold the run's resources until its graph has ended; return its last state."""
         self._ended = asyncio.get_running_loop().create_future()
         with held(self._thread, live):
             self._ready.set_result(asyncio.get_running_loop())
@@ -76,10 +76,10 @@ class Session:
         )
         return found
 
-    async def end(self, update: dict[str, Any]) -> None:
+    async def end(self, state: dict[str, Any]) -> None:
         """Let the use case go on to its end."""
         assert self._ended is not None, "a node ran"
-        self._ended.get_loop().call_soon_threadsafe(self._ended.set_result, update)
+        self._ended.get_loop().call_soon_threadsafe(self._ended.set_result, state)
         await asyncio.to_thread(self._work.join)
 
 
@@ -104,7 +104,7 @@ def _in_session(step: str, node: Callable[..., Any], schema: Any, use_case: Call
             del _sessions[thread]  # the next try begins anew
         update = await session.carry_out(node, state, runtime)
         if step in LAST:
-            await _sessions.pop(thread).end(update)
+            await _sessions.pop(thread).end({**state, **update})
         return update
 
     carried_out.__name__, carried_out.__doc__ = step, node.__doc__

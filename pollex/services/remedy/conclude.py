@@ -4,40 +4,48 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from pollex.graphs.remedy.graph import ended_of, proven_in
 from pollex.graphs.remedy.trial import RemedyWork, Trial
-from pollex.measures.paired_effects import ONE_SIDED, effect, z_of
+from pollex.measures.paired_effects import effect
 from pollex.measures.proofs import FAILING, FEWEST_USERS, Primary, ProofArrays, verdict_of
 from pollex.services.remedy.people import people_say
 from pollex.services.remedy.result import RANKS, ProvenEdit
-from pollex.services.remedy.sample import RemedyOptions, RemedySample
+from pollex.services.remedy.sample import STRATA, RemedyOptions, RemedySample
 
 MOST_DIVERGED = 0.1
 AGREE, AGAINST, OWN = RANKS[0], RANKS[5], RANKS[2]
 
 
 def concluded(
-    live: RemedyWork, sample: RemedySample, sealed: frozenset[str], options: RemedyOptions, *, own: bool, thumbs: Any
-) -> list[ProvenEdit]:
-    """Conclude on each change that was proven, the best first.
+    sample: RemedySample,
+    sealed: frozenset[str],
+    options: RemedyOptions,
+    thumbs: Any,
+    live: RemedyWork,
+    state: Mapping[str, Any],
+    *,
+    own: bool,
+) -> list[dict[str, Any]]:
+    """Conclude on each change that was proven, the best first; return the fields of each `ProvenEdit`.
 
     Args:
         sealed: Names of the guardrails that the proposer didn't see.
-        own: Whether judges and assistant are of one family.
         thumbs: Returns the effect on thumbs of an arm, or the reason why there is none.
+        own: Whether judges and assistant are of one family.
     """
     trial, found = live.trials["prove"], []
-    believes = flattered(live)
-    for arm, ended in sorted(live.ended.items()):
-        edit, arrays = live.proven[arm - 1], trial.arrays
+    believes, arrays = state["flatterer"], trial.arrays
+    for arm, ended in sorted(ended_of(state).items()):
+        edit = proven_in(state)[arm - 1]
         primary, guards = arrays.primary(arm, ended), arrays.guardrails(ended.look, arm, options.margin)
         said = [*diverged(live, arm), *([believes["said"]] if believes["found"] else [])]
-        pair, wording = pair_of(live, arm), wording_of(live, arm, primary)
+        pair, wording = state["pairs"].get(edit["name"]), wording_of(live, arm, primary)
         if pair and pair["high"] is not None and pair["against"]:
             said.append("the rubrics like it, a reader without rubrics doesn't")
         if wording and any(not one["holds"] for one in wording):
@@ -47,19 +55,19 @@ def concluded(
             said.append("guardrails that the proposer saw rise more than sealed ones")
         verdict, against = verdict_of(primary, guards, said)
         people, level, named = None, "R", str(verdict)
-        if live.opinions:
+        if state["choices"]:
             more = (options.people, options.seed, live.store.secret)
-            people = people_say(trial, arm, live.wins.get(arm), live.opinions, *more)
+            people = people_say(trial, arm, trial.wins.get(arm), state["choices"], *more)
             if people["value"] is not None and people["high"] < 0.5:
                 named, level = AGAINST, "P"
             elif people["value"] is not None and people["low"] > 0.5 and verdict == "judged better":
                 named, level = AGREE, "P"
         found.append(
             ProvenEdit(
-                name=edit.name,
-                diff=edit.diff,
-                prompt=edit.new.text,
-                purpose=edit.purpose,
+                name=edit["name"],
+                diff=edit["diff"],
+                prompt=edit["text"],
+                purpose=edit["purpose"],
                 verdict=OWN if named == "judged better" and own else named,
                 level=level,
                 against=against,
@@ -73,19 +81,7 @@ def concluded(
                 shown_over_sealed=over,
             )
         )
-    return sorted(found, key=lambda one: RANKS.index(one.verdict))
-
-
-def flattered(live: RemedyWork) -> dict[str, Any]:
-    """Tell whether the judge believes replies that only claim to do well."""
-    trial = live.trials.get("flatter")
-    values = np.zeros(0) if trial is None else trial.arrays.users_of(trial.arrays.differences(0)[:, 0], FAILING)
-    if len(values) < FEWEST_USERS:
-        return {"found": False, "said": "not tried: too few replies", "n": len(values)}
-    one = effect(values)
-    fooled = float(z_of(values)) > ONE_SIDED
-    said = "this judge can be talked into this rubric: only people or thumbs can prove it" if fooled else ""
-    return {"found": fooled, "said": said, **asdict(one)}
+    return [asdict(one) for one in sorted(found, key=lambda one: RANKS.index(one.verdict))]
 
 
 def diverged(live: RemedyWork, arm: int) -> list[str]:
@@ -98,23 +94,12 @@ def diverged(live: RemedyWork, arm: int) -> list[str]:
     return found
 
 
-def pair_of(live: RemedyWork, arm: int) -> dict[str, Any] | None:
-    """Return the share of pairs in which a reader without rubrics prefers the new reply; None where nobody read."""
-    if (wins := live.wins.get(arm)) is None:
-        return None
-    values = live.trials["prove"].arrays.users_of(wins - 0.5)
-    if len(values) < FEWEST_USERS:
-        return {"value": None, "low": None, "high": None, "n": len(values), "against": False}
-    one = effect(values, n=int((~np.isnan(wins)).sum()))
-    share = {"value": one.value + 0.5, "low": max(0.0, one.low + 0.5), "high": min(1.0, one.high + 0.5), "n": one.n}
-    return share | {"against": float(z_of(values)) < -ONE_SIDED}
-
-
 def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, Any]] | None:
     """Return the effect by other words of the target, and by its mirror; None where nobody was asked."""
-    if (worded := live.worded.get(arm)) is None or live.second is None:
+    trial = live.trials["prove"]
+    if (worded := trial.worded.get(arm)) is None or live.second is None:
         return None
-    arrays, found = live.trials["prove"].arrays, []
+    arrays, found = trial.arrays, []
     for number, question in enumerate(live.second.wordings):
         values = arrays.users_of(worded[:, 1, number] - worded[:, 0, number], FAILING)
         mean = float(values.mean()) if len(values) else None
@@ -140,38 +125,45 @@ def family(name: str) -> str:
     return (re.match(r"[a-z]+", name.casefold().rpartition("/")[2]) or [name])[0]
 
 
-def arms_of(live: RemedyWork, trial: str) -> list[str]:
+def arms_of(state: Mapping[str, Any], trial: str) -> list[str]:
     """Return the names of a trial's arms."""
-    proven = ["new"] if len(live.proven) == 1 else [one.name for one in live.proven]
-    tried = [one.name for one in live.candidates if not one.refused]
-    arms = {"prove": proven, "headroom": ["naive", "ceiling"], "flatter": ["flatterer"], "select": tried}
+    proven = ["new"] if len(state["edits"]) == 1 else state["edits"]
+    arms = {
+        "prove": proven,
+        "headroom": ["naive", "ceiling"],
+        "flatter": ["flatterer"],
+        "select": state.get("tried", []),
+    }
     return ["old", *arms[trial]]
 
 
-def record_of(live: RemedyWork, sample: RemedySample) -> dict[str, Any]:
+def record_of(live: RemedyWork, state: Mapping[str, Any], sample: RemedySample) -> dict[str, Any]:
     """Return what a run was about and came to, but for the verdicts."""
     target = sample.target.rubric
-    strata = {name: sum(s == n for _, s in sample.proof) for n, name in enumerate(("failing", "fine", "any"))}
+    strata = {name: sum(s == n for _, s in sample.proof) for n, name in enumerate(STRATA)}
     learned = sum(sample.known(one) for one, _ in sample.proof)
     shown = ("name", "purpose", "diff", "refused")
     return {
         "target": {"id": target.id, "text": target.text, "polarity": target.polarity},
-        "headroom": asdict(live.headroom[0]) if live.headroom else None,
+        "headroom": state["headroom"],
         "candidates": [
-            {name: getattr(one, name) for name in shown} | {"proven": one in live.proven} for one in live.candidates
+            {name: one[name] for name in shown} | {"proven": bool(state["looks"]) and one["name"] in state["edits"]}
+            for one in ([] if live.edits else state["candidates"])
         ],
-        "flatterer": flattered(live),
+        "flatterer": state["flatterer"],
         "contexts": strata | {"users": sample.users, "learned_from": learned},
         "left_out_by_prompt": sample.unmatched,
-        "missing": by_arm(live, lambda trial, n: dict(sorted(trial.missing.get(n, {}).items()))),
-        "per_reply": by_arm(live, lambda trial, n: sizes_of(trial.arrays, n)),
+        "missing": by_arm(live, state, lambda trial, n: dict(sorted(trial.missing.get(n, {}).items()))),
+        "per_reply": by_arm(live, state, lambda trial, n: sizes_of(trial.arrays, n)),
     }
 
 
-def by_arm(live: RemedyWork, told: Callable[[Trial, int], dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def by_arm(
+    live: RemedyWork, state: Mapping[str, Any], told: Callable[[Trial, int], dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
     """Return something of each arm of the proof by its name; empty where there was none."""
     trial = live.trials.get("prove")
-    return {} if trial is None else {name: told(trial, arm) for arm, name in enumerate(arms_of(live, "prove"))}
+    return {} if trial is None else {name: told(trial, arm) for arm, name in enumerate(arms_of(state, "prove"))}
 
 
 def sizes_of(arrays: ProofArrays, arm: int) -> dict[str, float]:

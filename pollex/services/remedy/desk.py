@@ -27,7 +27,6 @@ from pollex.services.grade import asker_of
 from pollex.services.judging import hire_judge
 from pollex.services.options import ModelOptions
 from pollex.services.remedy.assistants import AssistantOptions
-from pollex.services.remedy.edits import PromptEdit
 from pollex.services.remedy.people import CHOICES, read_choices, sheet_of, write_sheet
 from pollex.services.remedy.proposals import Proposals, Vetting, replies_now
 from pollex.services.remedy.result import COMMAND, SHEET
@@ -129,8 +128,8 @@ class RemedyDesk:
         """Where people find pairs, and write what they choose."""
         return Path(f"{self.out.with_suffix('')}-people" if self.out else "people")
 
-    async def carried_out(self, setting: RunSettings) -> tuple[RemedyWork, str]:
-        """Carry a run out; return its resources, with all that came of it, and why it ended before a proof.
+    async def carried_out(self, setting: RunSettings, conclude: Any) -> tuple[RemedyWork, dict[str, Any]]:
+        """Carry a run out; return its resources, with replies and answers, and its state.
 
         Raises:
             AnswersPending: Replies are to be written into a file first, or people are asked.
@@ -142,7 +141,7 @@ class RemedyDesk:
             "prompt": self.found.prompt.text,
             "edit": [e.new.text for e in edits],
         }
-        waves = self.trials.make("prove", edits).arrays.wave.tolist()
+        waves = self.trials.make("prove", [one.new.text for one in edits]).arrays.wave.tolist()
         registered = digest([begun, team.assistant.name, waves, team.second and team.second.name])
         fingerprint = {"registered": registered, "judge": team.judge.fingerprint}
         async with running(COMMAND, fingerprint, setting, [team.judge.name]) as run:
@@ -159,11 +158,13 @@ class RemedyDesk:
                 tools=team.tools,
                 make_trial=self.trials.make,
                 propose=self.propose,
-                edits=edits,
+                edits=[one.kept for one in edits],
+                split=self.found.sample.split,
                 frozen=self.trials.frozen,
                 level=lambda frozen: alpha_of(self.times_proved(frozen)),
                 finalists=options.finalists,
                 sheet=lambda trial, arm: sheet_of(trial, arm, options.people, options.seed, self.store.secret),
+                conclude=conclude,
                 seed=options.seed,
             )
             state = await carry_out(
@@ -171,15 +172,15 @@ class RemedyDesk:
             )
             if asked := state.get("__interrupt__"):
                 await self.waits(run.id, asked[0].value)
-        return live, state.get("why", "") or (live.headroom[0].ended if live.headroom else "")
+        return live, state
 
-    async def propose(self, tried: Any) -> list[PromptEdit]:
+    async def propose(self, tried: Any) -> list[dict[str, str]]:
         """Have changes proposed and vetted."""
         found, team = self.found, self.team
         shown = frozenset(one.id for one in found.sample.guards) - self.trials.sealed
         vetting, embedder = Vetting.of(found.logs.conversations), team.staffs["judging"].embedder
         known = (team.askers["proposer"], team.second, found.prompt, found.rubric_set, found.sample, shown, vetting)
-        return await Proposals(*known, embedder, self.trials.most).of(replies_now(tried))
+        return [one.kept for one in await Proposals(*known, embedder, self.trials.most).of(replies_now(tried))]
 
     def answers(self, run: str, wanted: Mapping[str, Any]) -> Any:
         """Return what people answered to an interrupt; nothing to wait."""

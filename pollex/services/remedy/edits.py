@@ -38,6 +38,17 @@ class PromptEdit:
         return "\n".join([*lines, ""])
 
     @property
+    def kept(self) -> dict[str, str]:
+        """Its fields and the diff, as JSON values."""
+        return {
+            "name": self.name,
+            "purpose": self.purpose,
+            "diff": self.diff,
+            "text": self.new.text,
+            "refused": self.refused,
+        }
+
+    @property
     def added(self) -> str:
         """The lines that it adds."""
         found = difflib.ndiff(self.old.lines, self.new.lines)

@@ -22,7 +22,7 @@ from pollex.services.judging import confirmed, seed_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
 from pollex.services.remedy.assistants import AssistantOptions
-from pollex.services.remedy.edits import PromptEdit, naive_sentence, with_line
+from pollex.services.remedy.edits import naive_sentence, with_line
 from pollex.services.remedy.proposals import asked_for
 from pollex.services.remedy.sample import Gathered, RemedyOptions
 from pollex.services.remedy.trials import Trials
@@ -89,16 +89,16 @@ class _Calls:
         for context, stratum in self.found.sample.proof:
             if stratum != ANY:
                 await self.of_judging(context, self.trials.questions[:1])
-        edits, own = list(self.found.edits), bool(self.found.edits)
+        edits, own = [one.new.text for one in self.found.edits], bool(self.found.edits)
         if not own:
-            await self.of_trial(self.trials.make("headroom", ()))
+            await self.of_trial(self.trials.make("headroom"))
             longer = with_line(self.found.prompt, naive_sentence(self.found.sample.target.rubric))
-            edits = [PromptEdit(str(n), self.found.prompt, longer) for n in range(self.trials.most)]
+            edits = [longer.text] * self.trials.most
             await self.of_proposals(len(edits))
         with self.at_most():
             if not own and len(edits) > 1:
                 await self.of_trial(self.trials.make("select", edits))
-            await self.of_trial(self.trials.make("flatter", ()))
+            await self.of_trial(self.trials.make("flatter"))
             proof = self.trials.make("prove", edits if own else edits[: self.options.finalists])
             await self.of_trial(proof)
             if "second" in self.plans:

@@ -15,9 +15,9 @@ import numpy as np
 from pollex.agents.assistant import AssistantReply, NoReply
 from pollex.conversations.reply_context import ReplyContext
 from pollex.formats.write import draft_of, write_rows
-from pollex.measures.arrays import Floats
 from pollex.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
+from pollex.services.remedy.sample import STRATA
 from pollex.services.results import Shown, Usage, usage_json
 from pollex.store.store import Store
 from pollex.store.tables import unpacked
@@ -35,7 +35,6 @@ COLUMNS |= {"said": "VARCHAR", "reader": "DOUBLE"}
 COMPARED, SHEET, SAID = "pair", "pairs", 3
 """The kind of fact that a pair of replies is, which also begins the question that people's choices of a run are kept
 under; the step that has what they compare; and turns that are shown before the replies."""
-STRATA = ("failing", "fine", "any")
 RANKS = ("better, people agree", "judged better", "judged better, by its own family", "no difference found",
          "not cleared", "people prefer the old one", "worse")  # fmt: skip
 """Verdicts, the best first."""
@@ -230,17 +229,13 @@ def said_before(context: ReplyContext) -> list[str]:
     return [f"{turn.role}: {turn.content}" for turn in context.before[-SAID:]]
 
 
-def rows_of(trial: Trial, arms: list[str], wins: Mapping[int, Floats]) -> list[dict[str, Any]]:
-    """Return a row a reply of a trial.
-
-    Args:
-        wins: What a reader without rubrics prefers, by arm `[context]`: 1 the new reply, 0 the old one, else ½.
-    """
+def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
+    """Return a row a reply of a trial."""
     rows = []
     for (n, arm, k), found in sorted(trial.texts.items()):
         context, here = trial.contexts[n], trial.arrays.values[n, arm, k]
         reply, answers = found if isinstance(found, AssistantReply) else None, trial.answers.get((n, arm, k), ())
-        read = wins[arm][n] if trial.name == "prove" and k == 0 and arm in wins else np.nan
+        read = trial.wins[arm][n] if k == 0 and arm in trial.wins else np.nan
         values = {name: None if np.isnan(v) else float(v) for name, v in zip(trial.arrays.names, here, strict=True)}
         rows.append({
             "trial": trial.name,

@@ -32,7 +32,7 @@ from pollex.services.remedy.contexts import held_in, target_of, targets
 from pollex.services.remedy.edits import read_edit
 from pollex.services.remedy.plan import planned
 from pollex.services.remedy.prompt_text import PromptText
-from pollex.services.remedy.result import COMMAND, COMPARED, RemedyResult, rows_of, write_result
+from pollex.services.remedy.result import COMMAND, COMPARED, ProvenEdit, RemedyResult, rows_of, write_result
 from pollex.services.remedy.sample import Gathered, RemedyOptions, RemedySample, sampled
 from pollex.services.results import Usage
 from pollex.services.runs import digest
@@ -133,6 +133,7 @@ async def _found(
     arguments: dict[str, Any],
     out: Path | None,
 ) -> RemedyResult:
+    from pollex.graphs.remedy.graph import texts_of
     from pollex.services.remedy.conclude import arms_of, concluded, family, record_of  # LangGraph takes a while
     from pollex.services.remedy.desk import RemedyDesk, hired
     from pollex.services.remedy.thumbs import Thumbs
@@ -145,23 +146,24 @@ async def _found(
         sample = replace(sample, without=without)
         require_enough(sample)
         desk = RemedyDesk(replace(found, sample=sample), options, team, store, out)
-        live, why = await desk.carried_out(opened.setting(arguments, team.paid))
+        kin = {family(one.name) for one in (team.assistant, team.second) if one}
+        own = not isinstance(team.judge, LastExchange) and family(team.judge.name) in kin
+        sealed = frozenset(one.text for one in sample.guards if one.id in desk.trials.sealed)
+        thumbs = partial(Thumbs(found.rubric_set, found.logs.conversations).of, options.seed)
+        conclude = partial(concluded, sample, sealed, options, thumbs, own=own)
+        live, state = await desk.carried_out(opened.setting(arguments, team.paid), conclude)
         usage, usages = Usage.of(team.paid), team.usages
-    kin = {family(one.name) for one in (team.assistant, team.second) if one}
-    own = not isinstance(team.judge, LastExchange) and family(team.judge.name) in kin
-    sealed = frozenset(one.text for one in sample.guards if one.id in desk.trials.sealed)
-    thumbs = partial(Thumbs(found.rubric_set, found.logs.conversations).of, options.seed)
-    conclude = partial(concluded, live, sample, sealed, options, own=own, thumbs=thumbs)
-    edits = await asyncio.to_thread(conclude) if live.ended else []
-    frozen = desk.trials.frozen(live.trials["prove"], live.proven) if live.ended else {}
+    edits = [ProvenEdit(**one) for one in state["verdicts"]]
+    frozen = desk.trials.frozen(live.trials["prove"], texts_of(state)) if edits else {}
     times = desk.times_proved(frozen) if frozen else 0
     notes = notes_on(team.judge.name, team.assistant.name, times, kappa, team.second, own=own)
-    about: dict[str, Any] = {"registered": digest(frozen) if frozen else None, "proof": times, "ended": why}
+    about: dict[str, Any] = {"registered": digest(frozen) if frozen else None, "proof": times, "ended": state["why"]}
     about |= {"assistant": team.assistant.name, "judge": team.judge.name, "second": team.second and team.second.name}
-    notes += [f"a cap of calls or cost ended the proof at {one:.0%} of the users; no more is asked" for one in live.cut]
+    if cut := state["cut"]:
+        notes.append(f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked")
     about |= {"notes": [*notes, *sample.notes], "bad_rows": encoded(found.logs.bad_rows)}
-    rows = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(live, trial.name), live.wins)]
-    record = about | record_of(live, sample)
+    rows = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))]
+    record = about | record_of(live, state, sample)
     result = RemedyResult(edits=tuple(edits), record=record, replies=tuple(rows), usage=usage, usages=usages)
     await store.write_step(live.run, COMMAND, result.kept())
     pairs = enumerate({one["conversation"]: one} for one in result.compared)  # so each can be forgotten

@@ -27,7 +27,7 @@ from pollex.text import count
 
 RemedyPart = Literal["propose", "select", "prove"]
 SHARES: tuple[tuple[RemedyPart, float], ...] = (("propose", 0.2), ("select", 0.3), ("prove", 0.5))
-FAILURES = 80
+FAILURES, STRATA = 80, ("failing", "fine", "any")
 ENOUGH = 40
 """Contexts of new conversations from which on none is taken that the rubrics were learned from."""
 FEW_DATA = 120
@@ -110,6 +110,12 @@ class RemedySample:
     def known(self, context: ReplyContext) -> bool:
         """Tell whether the rubrics were learned from its conversation."""
         return context.conversation.text_hash[:16] in self.learned
+
+    @property
+    def split(self) -> dict[str, dict[str, int]]:
+        """How many contexts there are by part and stratum."""
+        parts = {s: [self.parts.get(one.conversation.id, "prove") for one in all_] for s, all_ in self.strata.items()}
+        return {part: {name: parts[s].count(part) for s, name in enumerate(STRATA)} for part, _ in SHARES}
 
     @property
     def proof(self) -> list[tuple[ReplyContext, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from pollex.measures.proofs import FAILING, FINE, ProofArrays
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.inspect import language_of_text
-from pollex.services.remedy.edits import PromptEdit, naive_sentence, with_line
+from pollex.services.remedy.edits import naive_sentence, with_line
 from pollex.services.remedy.prompt_text import PLACE, PromptText, rendered_for
 from pollex.services.remedy.proposals import flattering, with_hint
 from pollex.services.remedy.sample import RemedyOptions, RemedySample, waves_of
@@ -77,7 +77,7 @@ class Trials:
         """Proposals that are asked for: one where there is too little for a selection."""
         return (self.options.candidates or CANDIDATES) if "select" in self.sample.parts.values() else 1
 
-    def make(self, name: str, edits: Sequence[PromptEdit]) -> Trial:
+    def make(self, name: str, changed: Sequence[str] = ()) -> Trial:
         """Make a trial; see `REPLIES` for their names."""
         target, sample, tried = self.sample.target.rubric, self.sample, self.options.tried
         chosen: list[tuple[ReplyContext, int]] = []
@@ -94,7 +94,7 @@ class Trials:
             "headroom": [with_line(self.prompt, naive_sentence(target))],
             "flatter": [flattering(self.prompt, target)],
         }
-        prompts = texts.get(name, [one.new for one in edits])
+        prompts = texts.get(name, [replace(self.prompt, text=one) for one in changed])
         contexts = [context for context, _ in chosen]
         systems = [[self.rendered(one, context) for context in contexts] for one in (self.prompt, *prompts)]
         if name == "headroom":
@@ -125,7 +125,7 @@ class Trials:
         assert found is not None, "others were left out"
         return found
 
-    def frozen(self, trial: Trial, edits: Sequence[PromptEdit]) -> dict[str, Any]:
+    def frozen(self, trial: Trial, changed: Sequence[str]) -> dict[str, Any]:
         """Return all that may not change once the first reply of a proof is asked for."""
         frozen: dict[str, Any] = {
             "target": self.sample.target.rubric.id,
@@ -133,7 +133,7 @@ class Trials:
             "contexts": [[one.conversation.id, one.turn] for one in trial.contexts],
             "waves": trial.arrays.wave.tolist(),
             "questions": list(trial.arrays.names),
-            "prompts": [self.prompt.text, *(one.new.text for one in edits)],
+            "prompts": [self.prompt.text, *changed],
             "margin": self.options.margin,
             "seed": self.options.seed,
             "replies": self.replies("prove"),

@@ -107,7 +107,7 @@ def test_nothing_is_proposed_where_no_prompt_mends_it(remedying: Run, tmp_path: 
 
 
 def test_proposals_are_vetted_wait_for_a_person_and_the_one_that_helps_is_proven(
-    remedying: Run, tmp_path: Path, server: ProtocolServer
+    remedying: Run, pollex: Pollex, tmp_path: Path, server: ProtocolServer
 ) -> None:
     waits = remedying()
     assert waits.code == 75, waits.err
@@ -128,6 +128,7 @@ def test_proposals_are_vetted_wait_for_a_person_and_the_one_that_helps_is_proven
     assert found["edits"][0]["verdict"] == "not cleared"  # the second judge sees no difference in other words
     assert "it depends on the wording of the target" in found["edits"][0]["against"]
     assert server.counts()["received"] > before
+    states_are_told(pollex, found["run"], found)
     bodies = sqlite3.connect(tmp_path / ".pollex" / "store.sqlite").execute("SELECT body FROM requests").fetchall()
     judging = [str(body) for (body,) in bodies if "Which reply helps" in str(body) or "Judge the last" in str(body)]
     assert judging
@@ -136,6 +137,28 @@ def test_proposals_are_vetted_wait_for_a_person_and_the_one_that_helps_is_proven
     assert proposing
     assert not [body for body in proposing if "Strongly" in body or "Judge" in body]
     assert FAILS.split(",")[0] in proposing[0]
+
+
+def states_are_told(pollex: Pollex, run: str, found: dict[str, Any]) -> None:
+    """Each node's state holds what it found, and no reply."""
+    names = ("gather", "reproduce", "propose", "select", "flatter", "look", "compare", "finish")
+    states = {name: pollex("trace", run, "--state", name, "--json").last for name in names}
+    assert states["gather"]["split"]["prove"]["failing"] >= 30
+    assert states["gather"]["headroom"] is None
+    assert states["reproduce"]["headroom"] == found["headroom"]
+    told = [{name: one[name] for name in ("name", "diff", "refused")} for one in states["propose"]["candidates"]]
+    assert told == [{name: one[name] for name in ("name", "diff", "refused")} for one in found["candidates"]]
+    (first, last), (chosen,) = states["select"]["scores"], states["select"]["edits"]
+    assert (max(last, key=last.__getitem__), chosen in first) == (chosen, True)
+    assert states["flatter"]["flatterer"] == found["flatterer"]
+    look = states["look"]["looks"][-1][chosen]
+    effect = found["edits"][0]["primary"]["effect"]
+    assert {name: look[name] for name in ("value", "low", "high", "n")} == {
+        name: effect[name] for name in ("value", "low", "high", "n")
+    }
+    assert states["compare"]["pairs"][chosen] == found["edits"][0]["pair"]
+    assert [one["verdict"] for one in states["finish"]["verdicts"]] == [found["verdict"]]
+    assert "wasn't able" not in json.dumps(states)
 
 
 def test_people_decide_blind_and_a_judge_alone_never_says_better(remedying: Run, tmp_path: Path) -> None:
