@@ -272,9 +272,8 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
             continue
         row = Row(*item.place, {})
         try:
-            for one in labeller.label(item):
-                picked = Picked(one.id, one.label, one.judge, one.group, one.metadata)
-                made = _conversation(one.turns, picked, one.feedback, options, row)
+            for turns, picked, feedback in labeller.label(item):
+                made = _conversation(turns, picked, feedback, options, row)
                 yield Placed(joiner.with_signals(made, item.place), *item.place)
         except BadInput as error:
             yield _bad(row, BadInput(f"{item.id!r:.60}: {error.what}", remedy=error.advice))

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pollex.conversations.conversation import BOUNDS, Feedback, Label, Turn
+from pollex.conversations.conversation import BOUNDS, Feedback, Label
 from pollex.errors import BadInput, spelled
 from pollex.formats.assembly.joiner import Joined
-from pollex.formats.assembly.pieces import Score
+from pollex.formats.assembly.pieces import Score, Turns
 from pollex.formats.assembly.thumbs import Hung, agreed, label_of
-from pollex.formats.fields import ReadOptions, look_up, unread
+from pollex.formats.fields import Picked, ReadOptions, look_up, unread
 from pollex.formats.labels import Verdicts, left_note
 from pollex.formats.tally import Voted
 from pollex.text import count
@@ -22,20 +22,7 @@ AFTER = 2
 """Turns after a thumbed answer from which on the note counts its conversation."""
 
 
-class Labelled:
-    """A conversation's parts, as `Conversation` takes them."""
-
-    def __init__(
-        self,
-        id_: str,
-        turns: tuple[Turn, ...],
-        label: Label,
-        metadata: dict[str, Any],
-        feedback: tuple[Feedback, ...],
-    ) -> None:
-        self.id, self.turns, self.label, self.metadata, self.feedback = id_, turns, label, metadata, feedback
-        self.judge: str | None = None
-        self.group: str | None = None
+Labelled = tuple[Turns, Picked, tuple[Feedback, ...]]
 
 
 class Labeller:
@@ -124,17 +111,13 @@ class Labeller:
         places = sorted({thumb.place for thumb in thumbs if thumb.place is not None})
         for place in places:
             here = [thumb for thumb in thumbs if thumb.place == place]
-            turns = joined.built.turns[: place + 1]
-            one = self._labelled(joined, f"{joined.id}#{here[0].score.id}", turns, agreed(here, "last"), here)
-            one.group = one.group or joined.id
-            yield one
+            turns, label = joined.built.turns[: place + 1], agreed(here, "last")
+            yield self._labelled(joined, f"{joined.id}#{here[0].score.id}", turns, label, here, joined.id)
         if whole := [thumb for thumb in thumbs if thumb.place is None]:
-            one = self._labelled(joined, joined.id, joined.built.turns, agreed(whole, "last"), whole)
-            one.group = one.group or joined.id
-            yield one
+            yield self._labelled(joined, joined.id, joined.built.turns, agreed(whole, "last"), whole, joined.id)
 
     def _labelled(
-        self, joined: Joined, id_: str, turns: tuple[Turn, ...], label: Label, thumbs: Sequence[Hung]
+        self, joined: Joined, id_: str, turns: Turns, label: Label, thumbs: Sequence[Hung], group: str | None = None
     ) -> Labelled:
         facts, options = joined.built.facts, self._options
         self._counts["cut"] += bool(facts.get("answer_cut"))
@@ -143,20 +126,18 @@ class Labeller:
         told = [_record(thumb) for thumb in thumbs if thumb.score.value is not None]
         beside = {"thumbs": told, "errors": list(joined.built.errors)}
         metadata = {**facts, **{name: value for name, value in beside.items() if value}}
-        one = Labelled(id_, turns, label, metadata, feedback_of(thumbs))
         if label is Label.NONE and options.label_field and not joined.scores:
-            one.label = self._verdicts.label(self._named(metadata, options.label_field))
+            label = self._verdicts.label(self._named(metadata, options.label_field))
         people = list(dict.fromkeys(thumb.score.person for thumb in thumbs if thumb.score.person))
         user = facts.get("user")
-        one.judge = ", ".join(people) or (user if thumbs and isinstance(user, str) else None)
+        judge = ", ".join(people) or (user if thumbs and isinstance(user, str) else None)
         if options.judge_field:
-            one.judge = _text(self._named(metadata, options.judge_field))
-        if options.group_field:
-            one.group = _text(self._named(metadata, options.group_field))
-        one.group = one.group or next((text for name in ALIKE if (text := _text(facts.get(name)))), None)
-        if options.id_field and (named := _text(self._named(metadata, options.id_field))):
-            one.id = named + id_.removeprefix(joined.id)
-        return one
+            judge = _text(self._named(metadata, options.judge_field))
+        named = _text(self._named(metadata, options.group_field)) if options.group_field else None
+        alike = next((text for name in ALIKE if (text := _text(facts.get(name)))), None)
+        if options.id_field and (own := _text(self._named(metadata, options.id_field))):
+            id_ = own + id_.removeprefix(joined.id)
+        return turns, Picked(id_, label, judge, named or alike or group, metadata), feedback_of(thumbs)
 
     def _named(self, metadata: dict[str, Any], name: str) -> Any:
         value = look_up(metadata, name)
