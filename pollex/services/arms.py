@@ -15,14 +15,7 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.drift import (
-    Stability,
-    counts_of,
-    expected_log_loss,
-    share_unlike,
-    stability,
-    stability_of_counts,
-)
+from pollex.measures.drift import Stability, counts_of, expected_log_loss, share_unlike, stability, stability_of_counts
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 from pollex.rubrics.rubric_set import RubricSet

@@ -15,9 +15,10 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import RANDOM, GivenLabel, labels_in, read_labels
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
-from pollex.measures.drift import DRIFTED, Stability, conversations_for_difference, mean_differences, moved
+from pollex.measures.drift import DRIFTED, Stability
 from pollex.measures.intervals import Figure
 from pollex.measures.share import FEWEST, Labeled, Share, difference_at_random, labels_for_difference
+from pollex.measures.two_samples import conversations_for_difference, mean_differences, moved
 from pollex.reports.share import compare_page
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.arms import Arm, Watch, arm_of_run, arms_of, units_of, watch

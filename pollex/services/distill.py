@@ -13,7 +13,6 @@ import numpy as np
 
 from pollex.agents.distilled.judge import Lessons, LocalJudge, Taught
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.mixed import MixedJudge
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
@@ -241,16 +240,11 @@ async def _staff(
     local = LocalJudge(embedder, {}, lessons)
     if any(not rubric.answered_by for rubric in kept):
         staff = await stack.enter_async_context(judging(model, rubric_set, opened.store))
-        inner = staff.roles.judge.model if isinstance(staff.roles.judge, MixedJudge) else staff.roles.judge
-        staff.roles = replace(staff.roles, judge=MixedJudge(inner, local))
-        options = staff.record.options.but(embedding_model=embedder.model)
-        staff.record = staff.record.model_copy(update={"options": options})
-        return staff
+        return replace(staff, embedder=embedder).judging_beside(local)
     staff = embedded_workers(rubric_set.domain, embedder)
-    staff.roles = replace(staff.roles, judge=local)
     options = JudgeSettings(embedding_model=embedder.model, scale=record.scale)
-    staff.record = JudgeRecord(kind=DISTILLED, name=f"distilled from {record.name}", fingerprint="", options=options)
-    return staff
+    own = JudgeRecord(kind=DISTILLED, name=f"distilled from {record.name}", fingerprint="", options=options)
+    return replace(staff, roles=replace(staff.roles, judge=local), record=own)
 
 
 def _compared(

@@ -87,13 +87,11 @@ async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store)
     """
     record = rubric_set.judge
     if not record.built_in:
-        from pollex.services.mixed_roles import with_built_in_judge  # what sets with a model alone need
-
         hired = await hire(confirmed(options, record), rubric_set.domain, store, seed_of(record))
         hired.notes += changed(record, hired.capabilities)
         if any(rubric.answered_by for rubric in rubric_set.rubrics):
             hired.embedder = embedder_for(store.folder, embeds_with(record, options.settings.embedding_model))
-        return with_built_in_judge(hired, rubric_set.rubrics, record.learned)
+        return hired.leaving(rubric_set.rubrics, record.learned)
     embedder = embedder_for(store.folder, embedding_confirmed(options, record))
     staff = embedded_workers(rubric_set.domain, embedder)
     staff.roles = replace(staff.roles, judge=build(rubric_set.asked_judge, embedder, rubric_set.rubrics))

@@ -21,12 +21,10 @@ from pollex.formats.write import require_format
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import entropy
-from pollex.measures.share import FEWEST, expected_half_width
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.rubrics.thumb_model import judges_wanted
-from pollex.services.labeled_sample import grouped
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_scoring
@@ -279,6 +277,9 @@ def draw_for_share(
     Every conversation without a label at random has the same chance, those with a thumb, too: to leave these out would
     make the sample one of people who don't vote.
     """
+    from pollex.measures.share import FEWEST, expected_half_width  # SciPy comes with it, and takes half a second
+    from pollex.services.labeled_sample import grouped
+
     questions = sheet_for(questionnaire, out)
     if out is not None:
         require_format(out, *files_of(logs), formats=FORMATS)

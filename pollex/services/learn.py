@@ -30,13 +30,12 @@ from pollex.services.learn_runs import Learning
 from pollex.services.learn_runs import learn as run_learning
 from pollex.services.learn_runs import refit as run_refit
 from pollex.services.logs import Sources, files_of, names_of, say_repeats
-from pollex.services.mixed_roles import with_built_in, with_built_in_judge
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.places import require_not_edited, require_places
 from pollex.services.plan import Planned, plan_learning, plan_scoring
 from pollex.services.pool_review import ENDING, Fork, People, PoolWaits, pool_in, rows_of, written_pool
 from pollex.services.results import Usage
-from pollex.services.roles import Workers, embedded_workers, workers
+from pollex.services.roles import Workers, embedded_roles, workers
 from pollex.services.starter import FEWEST, consulted, measured, starter_of
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.store import Store
@@ -136,8 +135,8 @@ async def _learn(
     profile, seed = asked.profile, asked.settings.seed
     async with workers(model, profile, opened.store, seed) as staff:
         if not asked.rubrics and asked.settings.method != "spur":
-            own = embedded_workers(profile, staff.embedder, seed, model.settings.alike)
-            staff = with_built_in(staff, own, model.settings.without)
+            own = embedded_roles(profile, staff.embedder, seed, model.settings.alike)
+            staff = staff.beside_built_in(own, model.settings.without)
         opened.announce(staff)
         for line in ways_of_judging(asked.rubrics, staff):
             opened.progress.note(line)
@@ -224,7 +223,7 @@ async def _refit(
         hired = workers(model, rubric_set.domain, opened.store, settings.seed)
     async with hired as staff:
         if model.name is not None and answers is None:
-            staff = with_built_in_judge(staff, rubric_set.rubrics, {})
+            staff = staff.leaving(rubric_set.rubrics, {})
         opened.announce(staff)
         for line in ways_of_judging([one for one in rubric_set.rubrics if not one.written], staff):
             opened.progress.note(line)

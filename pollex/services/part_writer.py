@@ -4,73 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING
 
 from pollex.conversations.conversation import Conversation
 from pollex.formats.places import Place
 from pollex.formats.units import Unit
-from pollex.gateway.budget import Budget
-from pollex.gateway.capabilities import Capabilities
-from pollex.gateway.gateway import Gateway
-from pollex.gateway.ledger import LEASE, StoredCall
-from pollex.gateway.probe import probe
-from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
-from pollex.services.event_loop import complete
-from pollex.services.judging import confirmed, embeds_with, seed_of
-from pollex.services.mixed_roles import with_built_in_judge
-from pollex.services.options import ModelOptions
-from pollex.services.parts import LEDGER, Job, Part, beside, conversations_of, parquet_of
-from pollex.services.roles import embedder_for, llm_workers
+from pollex.services.parts import Job, Part, beside, conversations_of, parquet_of
 from pollex.services.scorer import BatchScorer
-
-
-def model_of(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions, Capabilities]:
-    """Confirm the set's model, and probe it.
-
-    Raises:
-        WrongUse: Another judge was asked for, or the set's endpoint wasn't confirmed.
-        ModelRefused: The endpoint refuses every call.
-        ModelUnavailable: It can't be reached.
-    """
-    options = confirmed(options, rubrics.judge)
-    return options, complete(probe(options.endpoint(), max_wait=options.limits.max_wait))
-
-
-def scores_by_model(
-    job: Job, unit: str, conversations: Sequence[Conversation], budget: Budget | None
-) -> tuple[ScoreColumns, int]:
-    """Score conversations by the set's model; return scores, and how many calls were sent.
-
-    Args:
-        unit: Names the ledger segment.
-        budget: Shared with other workers.
-    """
-    ledger = SegmentLedger(Place.at(job.out) / LEDGER, unit)
-    try:
-        return complete(_scored(job, conversations, ledger, budget)), ledger.calls
-    finally:
-        ledger.close()
-
-
-async def _scored(
-    job: Job, conversations: Sequence[Conversation], ledger: SegmentLedger, budget: Budget | None
-) -> ScoreColumns:
-    assert job.capabilities is not None, "a model is asked for"
-    record, limits = job.rubrics.judge, job.model.limits
-    async with Gateway(job.model.endpoint(), ledger, limits, window=job.capabilities.window, budget=budget) as gateway:
-        embedder = embedder_for(None, embeds_with(record, job.model.settings.embedding_model))
-        staff = llm_workers(
-            job.model, job.rubrics.domain, job.salt, embedder, gateway, job.capabilities, seed_of(record)
-        )
-        judge = with_built_in_judge(staff, job.rubrics.rubrics, record.learned).roles.judge
-        scorer = BatchScorer(job.rubrics, job.judges, job.costs, judge=judge, at_once=2 * limits.concurrency)
-        return await scorer.batch(conversations)
-
 
 if TYPE_CHECKING:
     from pollex.gateway.budget import Budget
@@ -111,110 +55,9 @@ class PartWriter:
 
     def _scored(self, unit: Unit, conversations: Sequence[Conversation]) -> tuple[list[ScoreColumns], int]:
         if self._job.capabilities is not None:
+            from pollex.services.units_by_model import scores_by_model  # the client behind it takes a second to import
+
             scores, calls = scores_by_model(self._job, self._job.key_of(unit), conversations, self._budget)
             return [scores], calls
         starts = range(0, len(conversations), BATCH)
         return [self._scorer.scores(conversations[start : start + BATCH]) for start in starts], 0
-
-
-class Folder(Protocol):
-    """Where files of another file system lie; see `formats.places.Place`."""
-
-    @property
-    def local(self) -> bool:
-        """Whether it is a disk of this machine."""
-
-    @property
-    def path(self) -> str:
-        """The path on its file system."""
-
-    def __truediv__(self, name: str) -> Folder: ...
-
-    def exists(self) -> bool:
-        """Tell whether a file is there."""
-
-    def read(self) -> bytes:
-        """Return the file's content."""
-
-    def write(self, content: bytes) -> None:
-        """Put a file there, whole or not at all."""
-
-    def names(self) -> list[str]:
-        """Return the names of the files in the folder."""
-
-    def make_folder(self) -> None:
-        """Make the folder."""
-
-
-class SegmentLedger:
-    """Fulfils `gateway.ledger.Ledger`: a reply is on the disk before anybody reads it.
-
-    On a disk the segment is one file that is appended to; object stores can't append, and have one object a reply.
-
-    Attributes:
-        calls: Replies that were recorded here.
-
-    Args:
-        folder: Where segments lie.
-        unit: The unit's key, which names the segment.
-    """
-
-    def __init__(self, folder: Folder, unit: str) -> None:
-        self._folder, self._unit = folder, unit
-        self._known: dict[str, StoredCall] = {}
-        self._file: BinaryIO | None = None
-        self.calls = 0
-        for content in self._kept():
-            for line in content.splitlines():
-                self._take_up(line)
-
-    async def lookup(self, key: str) -> StoredCall | None:
-        """Return the last record of `key`, None when there is none."""
-        return self._known.get(key)
-
-    async def intend(self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE) -> bool:  # noqa: ARG002
-        """Keep nothing: a unit has one worker, and a call that it didn't record when it died is sent again."""
-        return True
-
-    async def is_out(self, key: str) -> bool:  # noqa: ARG002
-        """See `Ledger`."""
-        return False
-
-    async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
-        """Append what came back."""
-        line = json.dumps({"key": key, "outcome": {**outcome, "attempt": attempt}, "raw": raw}, ensure_ascii=False)
-        self._append(key, f"{line}\n".encode("utf-8", "replace"))
-        self._known[key] = StoredCall(key, {**outcome, "attempt": attempt}, raw)
-        self.calls += 1
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _kept(self) -> list[bytes]:
-        if self._folder.local:
-            file = self._folder / f"{self._unit}.jsonl"
-            return [file.read()] if file.exists() else []
-        segment = self._folder / self._unit
-        return [(segment / name).read() for name in segment.names()]
-
-    def _take_up(self, line: bytes) -> None:
-        try:
-            values = json.loads(line)
-        except ValueError:  # cut when its worker was killed: that reply is asked for again
-            return
-        self._known[values["key"]] = StoredCall(values["key"], values["outcome"], values["raw"])
-
-    def _append(self, key: str, line: bytes) -> None:
-        if not self._folder.local:
-            (self._folder / self._unit / f"{len(self._known):08}-{key[:16]}.json").write(line)
-            return
-        if self._file is None:
-            self._folder.make_folder()
-            self._file = (Path(self._folder.path) / f"{self._unit}.jsonl").open("ab")
-            if self._file.tell():
-                self._file.write(b"\n")  # ends a line that was cut
-        self._file.write(line)
-        self._file.flush()

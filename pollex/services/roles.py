@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.extractor import EmbeddedExtractor
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.summarizer import EmbeddedSummarizer
-from pollex.agents.roles import Roles
+from pollex.agents.roles import Judge, Roles
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Budget
 from pollex.graphs.context import BATCH
@@ -22,6 +22,7 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import DOMAIN_SCALES, RETRYABLE, Outcome
 from pollex.rubrics.judge_settings import DEFAULT_MODEL, JudgeSettings
 from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
+from pollex.rubrics.rubric import BUILT_IN, Rubric
 from pollex.services.options import ModelOptions
 from pollex.services.runs import RunSettings
 
@@ -134,6 +135,37 @@ class Workers:
 
         assert isinstance(self.roles.judge, LlmJudge), "who has a gateway judges by it"
         return replace(self.roles, updater=LlmUpdater(self.roles.judge.asker))
+
+    def beside_built_in(self, built_in: Roles, without: frozenset[str]) -> Workers:
+        """Return workers whose pool is of both sides; these where no model works or the user wants that."""
+        from pollex.agents.mixed import mixed  # what works with a model alone needs
+
+        return self if self.gateway is None or BUILT_IN in without else self._with(mixed(self.roles, built_in))
+
+    def leaving(self, rubrics: Iterable[Rubric], learned: Mapping[str, Any]) -> Workers:
+        """Return workers whose judge leaves a set's built-in and distilled rubrics to judges without a model.
+
+        Args:
+            learned: By rubric, what these judges learned.
+        """
+        from pollex.agents.distilled.judge import LocalJudge
+
+        own = {rubric.id for rubric in rubrics if rubric.answered_by}
+        if self.gateway is None or not own:
+            return self
+        known = {id_: what for id_, what in learned.items() if id_ in own}
+        return self.judging_beside(LocalJudge(self.embedder, known))
+
+    def judging_beside(self, local: Judge) -> Workers:
+        """Return workers whose model judges what `local` doesn't."""
+        from pollex.agents.mixed import MixedJudge
+
+        judge = self.roles.judge.model if isinstance(self.roles.judge, MixedJudge) else self.roles.judge
+        return self._with(replace(self.roles, judge=MixedJudge(judge, local)))
+
+    def _with(self, roles: Roles) -> Workers:
+        options = self.record.options.but(embedding_model=self.embedder.model)
+        return replace(self, roles=roles, record=self.record.model_copy(update={"options": options}))
 
     @property
     def display_name(self) -> str:

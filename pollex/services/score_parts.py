@@ -185,7 +185,7 @@ def _job(
     folder.remove_drafts()
     if rubrics.judge.built_in:
         return Job(rubrics=rubrics, out=out, reading=reading, judges=judges, costs=costs)
-    from pollex.services.part_writer import model_of  # the client behind it takes a second to import
+    from pollex.services.units_by_model import model_of  # the client behind it takes a second to import
 
     model, capabilities = model_of(model, rubrics)
     return Job(
