@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,7 @@ def with_guarantee(learnt: Learnt, path: Path, upper: float | None) -> Path:
     """The rubric set as if so narrow a window could be promised; None: as if it had been learnt without folds."""
     found = RubricSet.load(learnt.rubrics)
     assert found.guaranteed is not None
-    side = found.guaranteed.upper.model_copy(update={"threshold": upper})
+    side = replace(found.guaranteed.upper, threshold=upper)
     promised = None if upper is None else found.guaranteed.model_copy(update={"upper": side})
     found.model_copy(update={"guaranteed": promised}).save(path)
     return path
