@@ -30,7 +30,6 @@ from pollex.agents.embedded.signals import word_features
 from pollex.conversations.conversation import Label
 from pollex.conversations.splits import split
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.crossfitted import crossfitted
 from pollex.measures.share import (
     Labeled,
     adjusted_share,
@@ -40,6 +39,7 @@ from pollex.measures.share import (
     share_at_random,
     wilson_share,
 )
+from pollex.services.labeled_sample import crossfitted
 
 REST = 4_000
 VOTERS, SEEN = 200, 2_000

@@ -249,11 +249,9 @@ EVALUATION = "gen_ai.evaluation.result"
 DETAILS = "gen_ai.client.inference.operation.details"
 
 
-def _key(fields: Mapping[str, Any], camel: str) -> Any:
-    """Return a field in the spelling of protobuf's JSON or of Python."""
-    if camel in fields:
-        return fields[camel]
-    return fields.get(re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), camel))
+def field_of(fields: Mapping[str, Any], camel: str) -> Any:
+    """Return a field in camel case, or as Python and blob storage spell it."""
+    return fields[camel] if camel in fields else fields.get(_snake(camel))
 
 
 def hexadecimal(id_: object) -> str | None:
@@ -299,7 +297,7 @@ def attributes_of(listed: object) -> dict[str, Any]:
 def _inside(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
     level: list[Mapping[str, Any]] = [fields]
     for name in names:
-        level = [one for outer in level for one in objects(_key(outer, name))]
+        level = [one for outer in level for one in objects(field_of(outer, name))]
     yield from level
 
 
@@ -311,16 +309,16 @@ def read_otlp(fields: Fields) -> Iterator[Piece]:
 
 
 def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[Piece]:
-    trace, span = hexadecimal(_key(fields, "traceId")), hexadecimal(_key(fields, "spanId"))
+    trace, span = hexadecimal(field_of(fields, "traceId")), hexadecimal(field_of(fields, "spanId"))
     if not trace or not span:
         return
     status = fields.get("status")
     status = status if isinstance(status, Mapping) else {}
     error = str(status.get("message") or "failed") if status.get("code") in _FAILED else ""
     have = attributes_of(fields.get("attributes"))
-    begun = _key(fields, "startTimeUnixNano")
+    begun = field_of(fields, "startTimeUnixNano")
     _require_here(have)
-    call = call_of(Span(trace, span, hexadecimal(_key(fields, "parentSpanId")), begun, have, error))
+    call = call_of(Span(trace, span, hexadecimal(field_of(fields, "parentSpanId")), begun, have, error))
     yield call._replace(beside={**have, **_of_events(fields)})
     yield from events_in(fields, trace, span, begun)
 
@@ -334,7 +332,7 @@ def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:
 def events_in(fields: Mapping[str, Any], trace: str, span: str, begun: object) -> Iterator[Piece]:
     """Yield the words and scores of a span's events."""
     for event in objects(fields.get("events")):
-        when = _key(event, "timeUnixNano") or event.get("timestamp") or begun
+        when = field_of(event, "timeUnixNano") or event.get("timestamp") or begun
         yield from _event(str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, when)
 
 
@@ -347,9 +345,9 @@ def _require_here(have: Mapping[str, Any]) -> None:
 
 def _record(fields: Mapping[str, Any]) -> Iterator[Piece]:
     have = attributes_of(fields.get("attributes"))
-    name = str(_key(fields, "eventName") or have.get("event.name") or "")
-    trace, span = hexadecimal(_key(fields, "traceId")) or "", hexadecimal(_key(fields, "spanId")) or ""
-    when = _key(fields, "timeUnixNano") or _key(fields, "observedTimeUnixNano")
+    name = str(field_of(fields, "eventName") or have.get("event.name") or "")
+    trace, span = hexadecimal(field_of(fields, "traceId")) or "", hexadecimal(field_of(fields, "spanId")) or ""
+    when = field_of(fields, "timeUnixNano") or field_of(fields, "observedTimeUnixNano")
     yield from _event(name, trace, span, have, value_of(fields.get("body")), when)
 
 

@@ -20,7 +20,7 @@ from pollex.formats.log_shapes.payloads import (
     opened,
     sides,
 )
-from pollex.formats.log_shapes.spans import silent_kind
+from pollex.formats.log_shapes.spans import field_of, silent_kind
 from pollex.text import printable
 
 _LANGFUSE_FIELDS = frozenset(
@@ -35,18 +35,11 @@ _LANGFUSE_FIELDS = frozenset(
 )
 
 
-def _langfuse_field(fields: Fields, camel: str) -> Any:
-    """Return the value under a name in the spelling of pages or of blob storage."""
-    if camel in fields:
-        return fields[camel]
-    return fields.get("".join(f"_{c.lower()}" if c.isupper() else c for c in camel))
-
-
 def read_langfuse_trace(fields: Fields) -> Iterator[Piece]:
     """Yield a trace with its input and output, nested observations, and scores."""
     trace = required(fields, "id")
-    session = text(_langfuse_field(fields, "sessionId"))
-    yield _langfuse_call(fields, trace, f"{trace}/trace", None, session, _langfuse_field(fields, "timestamp"))
+    session = text(field_of(fields, "sessionId"))
+    yield _langfuse_call(fields, trace, f"{trace}/trace", None, session, field_of(fields, "timestamp"))
     for observation in objects(fields.get("observations")):
         yield from read_langfuse_observation({"traceId": trace, **observation})
     yield from _langfuse_scores(fields, trace)
@@ -73,8 +66,8 @@ def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[Score]:
 
 def read_langfuse_observation(fields: Fields) -> Iterator[Piece]:
     trace = required(fields, "traceId", "trace_id")
-    parent = text(_langfuse_field(fields, "parentObservationId"))
-    session, begun = text(_langfuse_field(fields, "sessionId")), _langfuse_field(fields, "startTime")
+    parent = text(field_of(fields, "parentObservationId"))
+    session, begun = text(field_of(fields, "sessionId")), field_of(fields, "startTime")
     yield _langfuse_call(fields, trace, required(fields, "id"), parent, session, begun)
     if not parent:
         yield from _langfuse_scores({k: v for k, v in fields.items() if k != "scores"}, trace)
@@ -84,10 +77,10 @@ def _langfuse_call(
     fields: Fields, trace: str, span: str, parent: str | None, session: str | None, begun: object
 ) -> Call:
     kind = str(fields.get("type") or "")
-    failed = str(_langfuse_field(fields, "statusMessage") or "failed") if fields.get("level") == "ERROR" else ""
+    failed = str(field_of(fields, "statusMessage") or "failed") if fields.get("level") == "ERROR" else ""
     said = facts(
-        user=text(_langfuse_field(fields, "userId")),
-        model=_langfuse_field(fields, "providedModelName") or fields.get("model"),
+        user=text(field_of(fields, "userId")),
+        model=field_of(fields, "providedModelName") or fields.get("model"),
     )
     return Call(
         *(trace, span, parent, session, moment(begun)),
@@ -101,14 +94,14 @@ def _langfuse_call(
 def read_langfuse_score(fields: Fields) -> Iterator[Score]:
     """Yield a score; for categories the label counts, not the number."""
     subject = fields.get("subject")
-    kind, value = str(_langfuse_field(fields, "dataType") or ""), fields.get("value")
+    kind, value = str(field_of(fields, "dataType") or ""), fields.get("value")
     if kind == "CATEGORICAL":
-        value = _langfuse_field(fields, "stringValue") or (value if isinstance(value, str) else None)
+        value = field_of(fields, "stringValue") or (value if isinstance(value, str) else None)
     subject = subject if isinstance(subject, Mapping) else {}
     targets = {
-        "span": text(_langfuse_field(fields, "observationId")) or _subject_of_kind(subject, "observation"),
-        "trace": text(_langfuse_field(fields, "traceId")) or _subject_of_kind(subject, "trace"),
-        "conversation": text(_langfuse_field(fields, "sessionId")) or _subject_of_kind(subject, "session"),
+        "span": text(field_of(fields, "observationId")) or _subject_of_kind(subject, "observation"),
+        "trace": text(field_of(fields, "traceId")) or _subject_of_kind(subject, "trace"),
+        "conversation": text(field_of(fields, "sessionId")) or _subject_of_kind(subject, "session"),
     }
     found = [(target, id_) for target, id_ in targets.items() if id_]
     if value in (None, "") or not found:
@@ -117,7 +110,7 @@ def read_langfuse_score(fields: Fields) -> Iterator[Score]:
     yield Score(
         *(target, id_, value, str(fields.get("name") or ""), str(fields.get("source") or "")),  # type: ignore[arg-type]
         comment=fields.get("comment"),
-        person=text(_langfuse_field(fields, "authorUserId")) or text(_langfuse_field(fields, "authorUserName")),
+        person=text(field_of(fields, "authorUserId")) or text(field_of(fields, "authorUserName")),
         at=moment(fields.get("timestamp")),
         key=text(fields.get("id")),
         around=tuple(found[1:]),  # type: ignore[arg-type]

@@ -14,15 +14,17 @@ from scripted import ABLE, LISTING, Scripted, asker
 from sealed import unseal
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.questionnaire import is_text, padded, schema_of
 from pollex.agents.llm.reference_judge import (
     PlainJudge,
     ReferenceJudge,
     TaskClassifier,
     evidence_question,
+    is_text,
+    padded,
     plain_question,
     plain_questions,
     rule_questions,
+    schema_of,
     type_question,
 )
 from pollex.conversations.references import Case, Evidence

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scripted import ABLE, LISTING, SALT, TALK, Scripted, asker, questions
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.attention_checks import canary, straight_lined
+from pollex.agents.llm.judge import canary, straight_lined
 from pollex.agents.llm.parsing import object_in
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused, WrongUse

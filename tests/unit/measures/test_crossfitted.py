@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pollex.measures.crossfitted import crossfitted
 from pollex.measures.share import Labeled, share_at_random
+from pollex.services.labeled_sample import crossfitted
 
 
 def noise(n: int, width: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

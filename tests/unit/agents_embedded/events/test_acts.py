@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 from pollex.agents.embedded.events import patterns
-from pollex.agents.embedded.events.acts import ACTS
+from pollex.agents.embedded.events.language import ACTS
 from pollex.agents.embedded.events.reading import marked
 from pollex.conversations.conversation import Conversation, Turn
 

@@ -10,8 +10,8 @@ from planted_german import german_log
 
 from pollex.agents.embedded.clues import Study
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.acts import ACTS
 from pollex.agents.embedded.events.language import (
+    ACTS,
     ENGLISH,
     acts_for,
     language_of,
