@@ -161,6 +161,11 @@ class GraphAssistant:
         """The graph's name."""
         return f"graph {self.graph.get_name()}"
 
+    @property
+    def acts(self) -> list[str]:
+        """Names of its nodes that carry out tools."""
+        return [name for name, one in self.graph.nodes.items() if type(one.bound).__name__ == "ToolNode"]
+
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Run it; its last message is the reply."""
         given = {"messages": [dict(one) for one in request.messages]}
@@ -171,7 +176,10 @@ class GraphAssistant:
         except Exception as error:
             return NoReply("error", f"{type(error).__name__}: {error}"[:300])
         last = state["messages"][-1] if state.get("messages") else None
-        return reply_of(getattr(last, "content", last))
+        called = [ToolCall(name=one["name"], arguments=json.dumps(one["args"]), id=one["id"])
+                  for one in getattr(last, "tool_calls", ())]  # fmt: skip
+        text = getattr(last, "content", last)
+        return AssistantReply(str(text), tuple(called)) if called else reply_of(text)
 
 
 def reply_of(found: Any) -> AssistantReply | NoReply:

@@ -13,6 +13,7 @@ import numpy as np
 from pollex.agents.llm.second_reader import LastExchange, SecondReader
 from pollex.agents.roles import Judge
 from pollex.conversations.logs import Logs
+from pollex.conversations.redaction import found_in
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_writable
@@ -73,6 +74,7 @@ def remedy(
     found = gathered(logs, rubrics, options, reading, run, progress)
     if not options.edit and "proposer" not in assistant.models:
         raise WrongUse("nobody proposes", remedy="give [proposer] in the profiles, or a change", option="edit")
+    require_no_harm(found.sample, options, assistant.given)
     if run.dry_run:
         raise Planned(planned(found, options, assistant, run, model))
     with workspace(run, progress, found.logs) as opened:
@@ -124,6 +126,21 @@ def require_enough(sample: RemedySample) -> None:
         raise BadLabels(what, where=sample.target.rubric.id, remedy=remedy_)
 
 
+def require_no_harm(sample: RemedySample, options: RemedyOptions, given: Any) -> None:
+    """Raise WrongUse where tools would act for real that nobody let act, or on personal data."""
+    if not options.live_tools:
+        if acts := getattr(given, "acts", ()):
+            what = f"the graph carries out tools itself ({', '.join(acts)}), and recorded turns would make them act"
+            remedy_ = "end it at its calls: they get the logged results; or let them act"
+            raise WrongUse(what, remedy=remedy_, option={"live_tools": None})
+        return
+    every = {one.conversation.id: one for contexts in sample.strata.values() for one in contexts}
+    hurt = [id_ for id_, one in every.items() if any(found_in(turn.content) for turn in one.before)]
+    if hurt and not options.yes:
+        what = f"{len(hurt)} conversations hold personal data, and tools would act on it"
+        raise WrongUse(what, where=hurt[0], remedy="read the log with --redact, or", option={"yes": None})
+
+
 async def _found(
     opened: Workspace,
     found: Gathered,
@@ -161,6 +178,7 @@ async def _found(
     about |= {"assistant": team.assistant.name, "judge": team.judge.name, "second": team.second and team.second.name}
     if cut := state["cut"]:
         notes.append(f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked")
+    notes += ["tools of the assistant acted for real (--live-tools)"] if options.live_tools else []
     about |= {"notes": [*notes, *sample.notes], "bad_rows": encoded(found.logs.bad_rows)}
     rows = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))]
     record = about | record_of(live, state, sample)

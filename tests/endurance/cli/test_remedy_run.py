@@ -23,11 +23,19 @@ from small_runs import Pollex
 from web_site import client_of, made_app
 
 import pollex as api
-from pollex.agents.assistant import AssistantReply, CallableAssistant, NoReply, ReplyRequest, continued
+from pollex.agents.assistant import (
+    AssistantReply,
+    CallableAssistant,
+    NoReply,
+    ReplyRequest,
+    assistant_of,
+    continued,
+)
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext
 from pollex.conversations.tools import ToolCall
+from pollex.errors import WrongUse
 from pollex.rubrics.answers import NEVER_CAME_UP
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import ChosenRubric, JudgeRecord
@@ -346,6 +354,55 @@ def test_a_compiled_graph_is_an_assistant_in_python(proving: Run, tmp_path: Path
     assert found.record["assistant"] == "graph shop"
     assert len(found.to_frame()) == 1 + len(found.edits[0].guardrails)
     assert set(found.pairs()["arm"]) == {"old", "new", "flatterer"}
+
+
+def test_tools_of_a_graph_act_only_where_that_is_said_and_not_on_personal_data(proving: Run, tmp_path: Path) -> None:
+    from langchain_core.messages import AIMessage
+    from langgraph.graph import START, MessagesState, StateGraph
+    from langgraph.prebuilt import ToolNode
+
+    def order(dish: str) -> str:
+        """Order a dish."""
+        return f"{dish} is ordered"
+
+    def speak(state: MessagesState) -> dict[str, list[AIMessage]]:
+        return {"messages": [AIMessage("I've booked a table for Friday at 6 pm. It costs $40.")]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("speak", speak)
+    graph.add_node("tools", ToolNode([order]))
+    graph.add_edge(START, "speak")
+    shop = graph.compile(name="shop")
+    with pytest.raises(WrongUse, match=r"carries out tools itself \(tools\)"):
+        proved_in(tmp_path, assistant=shop)
+    assert proved_in(tmp_path, assistant=shop, live_tools=True).record["notes"][-1].startswith("tools of the assistant")
+    rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    rows[0]["messages"][0]["content"] += " My mail is ann@example.org."
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(WrongUse, match="1 conversations hold personal data"):
+        proved_in(tmp_path, assistant=shop, live_tools=True)
+    assert proved_in(tmp_path, assistant=shop, live_tools=True, yes=True).edits
+
+
+async def test_a_graph_that_ends_at_its_calls_gets_the_logged_results() -> None:
+    from langchain_core.messages import AIMessage
+    from langgraph.graph import START, MessagesState, StateGraph
+
+    def speak(state: MessagesState) -> dict[str, list[AIMessage]]:
+        told = [one.content for one in state["messages"] if one.type == "tool"]
+        call = {"name": "find", "args": {"day": "Friday"}, "id": "b"}
+        return {"messages": [AIMessage(f"It is {told[0]}.") if told else AIMessage("", tool_calls=[call])]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("speak", speak)
+    graph.add_edge(START, "speak")
+    call = ToolCall(name="find", arguments='{"day": "Friday"}', id="a")
+    turns = (Turn(role="user", content="A table?"), Turn(role="assistant", content="", calls=(call,)),
+             Turn(role="tool", content="full"), Turn(role="assistant", content="Sorry."))  # fmt: skip
+    request = ReplyRequest(key="k", item="c", system="", messages=[{"role": "user", "content": "A table?"}], seed=0)
+    context = ReplyContext(Conversation(id="c", turns=turns), 1)
+    found = await continued(assistant_of(graph.compile()), request, context)
+    assert found == AssistantReply("It is full.")
 
 
 async def test_calls_of_tools_get_what_was_logged_and_any_other_ends_as_diverged() -> None:
