@@ -138,7 +138,7 @@ def require_no_harm(sample: RemedySample, options: RemedyOptions, given: Any) ->
     hurt = [id_ for id_, one in every.items() if any(found_in(turn.content) for turn in one.before)]
     if hurt and not options.yes:
         what = f"{len(hurt)} conversations hold personal data, and tools would act on it"
-        raise WrongUse(what, where=hurt[0], remedy="read the log with --redact, or", option={"yes": None})
+        raise WrongUse(what, where=hurt[0], remedy="read the log redacted, or let them all the same", option={"yes": None})
 
 
 async def _found(
@@ -178,7 +178,7 @@ async def _found(
     about |= {"assistant": team.assistant.name, "judge": team.judge.name, "second": team.second and team.second.name}
     if cut := state["cut"]:
         notes.append(f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked")
-    notes += ["tools of the assistant acted for real (--live-tools)"] if options.live_tools else []
+    notes += ["tools of the assistant acted for real"] if options.live_tools else []
     about |= {"notes": [*notes, *sample.notes], "bad_rows": encoded(found.logs.bad_rows)}
     rows = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))]
     record = about | record_of(live, state, sample)
