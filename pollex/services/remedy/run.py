@@ -138,7 +138,9 @@ def require_no_harm(sample: RemedySample, options: RemedyOptions, given: Any) ->
     hurt = [id_ for id_, one in every.items() if any(found_in(turn.content) for turn in one.before)]
     if hurt and not options.yes:
         what = f"{len(hurt)} conversations hold personal data, and tools would act on it"
-        raise WrongUse(what, where=hurt[0], remedy="read the log redacted, or let them all the same", option={"yes": None})
+        raise WrongUse(
+            what, where=hurt[0], remedy="read the log redacted, or let them all the same", option={"yes": None}
+        )
 
 
 async def _found(
