@@ -104,8 +104,11 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     out: Path | str | None = opt("Where the result is written (.json).", default=None, typed=Path("remedy.json"))
     keep: tuple[str, ...] = opt("Pattern of lines that no edit may change; repeatable.", default=(), metavar="REGEX")
     any_prompt: bool = opt("Take conversations under another system prompt, too.", default=False, place="rare")
-    live_tools: bool = opt("Let tools act that the assistant has itself.", default=False, place="rare")
-    yes: bool = opt("With --live-tools: though the log holds personal data.", default=False, place="rare")
+    live_tools: Literal["no", "yes", "personal"] = opt(
+        "Whether tools that a graph carries out itself may act: no, yes, or personal, on personal data, too.",
+        default="no",
+        place="setting",
+    )
     margin: float = opt("Drop of a guardrail that is to be ruled out; 0.1 if not set.", default=0.1, place="setting")
     candidates: int | None = opt(
         "Proposals; 6 if not set, 1 where there is little to choose by.",

@@ -128,18 +128,21 @@ def require_enough(sample: RemedySample) -> None:
 
 def require_no_harm(sample: RemedySample, options: RemedyOptions, given: Any) -> None:
     """Raise WrongUse where tools would act for real that nobody let act, or on personal data."""
-    if not options.live_tools:
+    if options.live_tools == "no":
         if acts := getattr(given, "acts", ()):
             what = f"the graph carries out tools itself ({', '.join(acts)}), and recorded turns would make them act"
             remedy_ = "end it at its calls: they get the logged results; or let them act"
-            raise WrongUse(what, remedy=remedy_, option={"live_tools": None})
+            raise WrongUse(what, remedy=remedy_, option={"live_tools": "yes"})
         return
     every = {one.conversation.id: one for contexts in sample.strata.values() for one in contexts}
     hurt = [id_ for id_, one in every.items() if any(found_in(turn.content) for turn in one.before)]
-    if hurt and not options.yes:
+    if hurt and options.live_tools != "personal":
         what = f"{len(hurt)} conversations hold personal data, and tools would act on it"
         raise WrongUse(
-            what, where=hurt[0], remedy="read the log redacted, or let them all the same", option={"yes": None}
+            what,
+            where=hurt[0],
+            remedy="read the log redacted, or let them all the same",
+            option={"live_tools": "personal"},
         )
 
 
@@ -180,7 +183,7 @@ async def _found(
     about |= {"assistant": team.assistant.name, "judge": team.judge.name, "second": team.second and team.second.name}
     if cut := state["cut"]:
         notes.append(f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked")
-    notes += ["tools of the assistant acted for real"] if options.live_tools else []
+    notes += ["tools of the assistant acted for real"] if options.live_tools != "no" else []
     about |= {"notes": [*notes, *sample.notes], "bad_rows": encoded(found.logs.bad_rows)}
     rows = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))]
     record = about | record_of(live, state, sample)

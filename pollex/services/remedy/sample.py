@@ -50,7 +50,7 @@ class RemedyOptions:
         accept: Names of the proposals to try, or `all`; None: a person is waited for.
         people: Pairs that people are asked to compare.
         render: Fills a prompt's template for a conversation; None: from its system turn or metadata.
-        live_tools, yes: Whether tools that the assistant has itself may act, and on personal data, too.
+        live_tools: Whether tools of the assistant itself may act: `no`, `yes`, or `personal`, on personal data, too.
         back: Turns of the assistant before the one where a failure shows.
     """
 
@@ -64,8 +64,7 @@ class RemedyOptions:
     finalists: int = 1
     accept: str | None = None
     people: int = 0
-    live_tools: bool = False
-    yes: bool = False
+    live_tools: str = "no"
     back: int = 0
     replies: int | None = None
     tried: int = 60

@@ -375,13 +375,15 @@ def test_tools_of_a_graph_act_only_where_that_is_said_and_not_on_personal_data(p
     shop = graph.compile(name="shop")
     with pytest.raises(WrongUse, match=r"carries out tools itself \(tools\)"):
         proved_in(tmp_path, assistant=shop)
-    assert proved_in(tmp_path, assistant=shop, live_tools=True).record["notes"][-1].startswith("tools of the assistant")
+    assert (
+        proved_in(tmp_path, assistant=shop, live_tools="yes").record["notes"][-1].startswith("tools of the assistant")
+    )
     rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     rows[0]["messages"][0]["content"] += " My mail is ann@example.org."
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(WrongUse, match="1 conversations hold personal data"):
-        proved_in(tmp_path, assistant=shop, live_tools=True)
-    assert proved_in(tmp_path, assistant=shop, live_tools=True, yes=True).edits
+        proved_in(tmp_path, assistant=shop, live_tools="yes")
+    assert proved_in(tmp_path, assistant=shop, live_tools="personal").edits
 
 
 async def test_a_graph_that_ends_at_its_calls_gets_the_logged_results() -> None:
