@@ -17,9 +17,8 @@ from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now
 from pollex.web.calibrated import with_labels
 from pollex.web.faults import Clash, NotThere
 from pollex.web.filters import all_of
-from pollex.web.information import INFORMATION, order_of
 from pollex.web.lens import Lens
-from pollex.web.listing import list_form, masks_of
+from pollex.web.listing import INFORMATION, list_form, masks_of, order_of
 
 QUESTION = "thumb"
 LEASE = timedelta(minutes=15)

@@ -26,8 +26,8 @@ from pollex.services.precision import Precision, precision_of
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.store import Store
+from pollex.web.frame import duration
 from pollex.web.site import Site
-from pollex.web.words import duration
 
 BINS = 400
 PLACES = "SELECT min(rowid), max(rowid) FROM spans WHERE run = ?"

@@ -1,22 +1,33 @@
-"""Studies: which systems people talk to, in which order, on what, and what they are asked then."""
+"""Studies: which systems people talk to, in which order, on what, what they are asked then; and sessions of them."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import re
+import secrets
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from pollex.errors import UNREADABLE, BadInput
+from pollex.agents.llm.asker import Asker, ModelClient
+from pollex.agents.llm.simulator import Dialogue, Persona, Scene, Simulator, Topic
+from pollex.conversations.conversation import Turn
+from pollex.errors import UNREADABLE, BadInput, PollexError
 from pollex.formats.questionnaires import LARGEST, SheetQuestion, bundled
+from pollex.gateway.budget import Budget
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import Unanswered
 from pollex.services.options import ModelOptions
-from pollex.store.desk import StudyRow
+from pollex.store.desk import StudyRow, TalkEndRow, TalkRow, TalkTurnRow
 from pollex.store.store import Store
-from pollex.store.tables import now
+from pollex.store.tables import now, unpacked
 from pollex.text import parse_toml
 from pollex.web.faults import Fault, NotThere
 from pollex.web.profiles import Speaker
@@ -188,3 +199,254 @@ def study_of(store: Store, study_id: str) -> Study:
     if found is None:
         raise NotThere("there is no such study", remedy="name its file at the start", option="study")
     return Study.model_validate_json(found)
+
+
+NAMES_A_MODEL = re.compile(
+    r"\b(?:(?:chat)?gpt|openai|claude|anthropic|gemini|bard|llama|mistral|mixtral|qwen|deepseek|grok|cohere|copilot)\b",
+    re.IGNORECASE,
+)
+"""A reply that names a model may tell participants which system it is; its session is marked."""
+
+Phase = Literal["talk", "wait", "failed", "sheet", "done", "left"]
+
+LEFT, TALKED = "left", "talked"
+MAX_TOKENS = 4096
+MANY = 1_000_000
+"""More sessions than a study has."""
+
+
+@dataclass
+class Side:
+    """One system of a session: what was said, and what was answered about it.
+
+    Attributes:
+        position: Place in the session; the participant knows the system by it.
+        system: Name of its profile.
+        turns: Kept turns of both, in order.
+        fault: Why the last message has no reply; empty while none failed.
+        failed: How many times there was none.
+        answers: Value and reason by question.
+    """
+
+    position: int
+    system: str
+    turns: list[dict[str, Any]] = field(default_factory=list)
+    fault: str = ""
+    failed: int = 0
+    talked: bool = False
+    marked: bool = False
+    answers: dict[str, tuple[float | None, str]] = field(default_factory=dict)
+
+    @property
+    def said(self) -> int:
+        """How many messages the participant sent."""
+        return sum(turn["role"] == "user" for turn in self.turns)
+
+    @property
+    def owed(self) -> bool:
+        """Whether the last message has no reply yet."""
+        return bool(self.turns) and self.turns[-1]["role"] == "user"
+
+    @property
+    def name(self) -> str:
+        """What the participant knows it as."""
+        return f"System {chr(ord('A') + self.position)}"
+
+    @property
+    def sources(self) -> list[dict[str, Any]]:
+        """What its replies quote, with turn and document."""
+        return [source for turn in self.turns for source in turn["sources"]]
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """What the system is sent."""
+        return [{"role": turn["role"], "content": turn["text"]} for turn in self.turns]
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A session with everything that was said in it."""
+
+    id: str
+    study: str
+    number: int
+    annotator: str
+    topic: str
+    time: str
+    sides: tuple[Side, ...]
+    left: bool = False
+
+    def open(self, study: Study) -> list[Side]:
+        """Return the sides that are talked to now; none while a sheet is due, or at the end."""
+        if self.left:
+            return []
+        due = next((side for side in self.sides if not side.answers), None)
+        sides = [*self.sides] if study.design == "side-by-side" else [due] if due else []
+        # After the last message its reply is still to come, and to be read: the participant ends it.
+        return [] if any(side.talked for side in sides) else sides
+
+    def sheet(self, study: Study) -> Side | None:
+        """Return the side that a sheet is due for."""
+        if self.left or self.open(study):
+            return None
+        return next((side for side in self.sides if not side.answers), None)
+
+    @property
+    def done(self) -> bool:
+        """Whether every sheet is answered."""
+        return all(side.answers for side in self.sides)
+
+    @property
+    def marked(self) -> bool:
+        """Whether a reply names a model."""
+        return any(side.marked for side in self.sides)
+
+    def phase(self, study: Study, *, at_work: bool) -> Phase:
+        """Return what the participant has before them."""
+        if self.done or self.left:
+            return "done" if self.done else "left"
+        sides = self.open(study)
+        if not sides:
+            return "sheet"
+        if any(side.owed for side in sides):
+            return "wait" if at_work else "failed"
+        return "talk"
+
+
+SESSIONS = "SELECT * FROM talks WHERE study = ?1 AND (?2 = '' OR annotator = ?2) ORDER BY number"
+OF_SESSIONS = (
+    "SELECT t.* FROM talks AS s JOIN {table} AS t ON t.talk = s.id "
+    "WHERE s.study = ?1 AND (?2 = '' OR s.annotator = ?2) ORDER BY t.rowid"
+)
+
+
+def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
+    """Return the sessions of a study, or of one participant, in the order in which they began."""
+    given = [study, annotator]
+    rows = store.rows(SESSIONS, given)
+    sides = {row["id"]: tuple(Side(i, name) for i, name in enumerate(unpacked(row["systems"]))) for row in rows}
+    for row in store.rows(OF_SESSIONS.format(table="talk_turns"), given):
+        _take_turn(sides[row["talk"]][row["position"]], row)
+    for row in store.rows(OF_SESSIONS.format(table="talk_answers"), given):
+        sides[row["talk"]][row["position"]].answers[row["question"]] = (unpacked(row["value"]), row["skip"])
+    left = set[str]()
+    for row in store.rows(OF_SESSIONS.format(table="talk_ends"), given):
+        sides[row["talk"]][row["position"]].talked = True
+        left |= {row["talk"]} if row["why"] == LEFT else set()
+    kept = ("id", "study", "number", "annotator", "topic", "time")
+    return [Talk(**{name: row[name] for name in kept}, sides=sides[row["id"]], left=row["id"] in left) for row in rows]
+
+
+def _take_turn(side: Side, row: Mapping[str, Any]) -> None:
+    side.fault = row["outcome"]
+    side.failed += bool(row["outcome"])
+    if not row["outcome"]:
+        sources = unpacked(row["sources"])
+        side.turns.append({name: row[name] for name in ("role", "text", "ms", "edits")} | {"sources": sources})
+    side.marked = side.marked or bool(row["marked"])
+
+
+def begin(store: Store, study: Study, annotator: str) -> Talk:
+    """Begin a participant's session, or return the one that they have."""
+    if not (found := talks_of(store, study.id, annotator)):
+        number = store.value("SELECT count(*) FROM talks WHERE study = ?", [study.id])
+        systems, topic = study.session(number)
+        store.keep([TalkRow(secrets.token_hex(6), study.id, number, annotator, systems, topic, now())])
+        found = talks_of(store, study.id, annotator)
+    return found[0]
+
+
+def message(talk: Talk, sides: Sequence[Side], text: str, ms: float, edits: int) -> list[TalkTurnRow]:
+    """Return a participant's message to each side, as rows."""
+    moment = now()
+    return [TalkTurnRow(talk.id, side.position, "user", text, moment, ms, edits) for side in sides]
+
+
+def ended(talk: Talk, sides: Sequence[Side], why: str) -> list[TalkEndRow]:
+    """Return the end of talking to sides, as rows."""
+    moment = now()
+    return [TalkEndRow(talk.id, side.position, why, moment) for side in sides]
+
+
+async def reply(
+    store: Store,
+    study: Study,
+    talk: Talk,
+    side: Side,
+    model: ModelOptions,
+    budget: Budget | None,
+    said: dict[int, str] | None,
+) -> TalkTurnRow:
+    """Ask a system for its next turn; what goes wrong is the row's outcome."""
+    from pollex.gateway.calls import Call  # the client behind it takes a second to import
+    from pollex.gateway.gateway import Gateway
+    from pollex.gateway.outcomes import Completed
+    from pollex.store.ledger import StoreLedger
+
+    began, text, outcome, sources = time.perf_counter(), "", "", list[dict[str, Any]]()
+    # The session's number in the key: who types what somebody else typed talks to the system, not to its old reply.
+    tell = None if said is None else partial(said.__setitem__, side.position)
+    call = Call(messages=side.messages, stage="talk", item=talk.id, replicate=talk.number, on_text=tell)
+    try:
+        async with Gateway(model.endpoint(), StoreLedger(store), model.limits, budget=budget) as gateway:
+            if isinstance(model, Speaker):
+                text, outcome, sources = await _spoken(gateway, store.secret, study, talk, side, model)
+            else:
+                came = await gateway.ask(call)
+                text = came.text.strip() if isinstance(came, Completed) else ""
+                outcome = "" if text else f"{came.kind}: {came.detail}"
+    except PollexError as error:
+        outcome = str(error)
+    ms = (time.perf_counter() - began) * 1000
+    named = bool(NAMES_A_MODEL.search(text)) or (model.model or "").lower() in text.lower()
+    return TalkTurnRow(
+        talk.id, side.position, "assistant", text, now(), ms, 0, outcome, bool(text) and named, tuple(sources)
+    )
+
+
+async def _spoken(
+    gateway: ModelClient, salt: bytes, study: Study, talk: Talk, side: Side, model: Speaker
+) -> tuple[str, str, list[dict[str, Any]]]:
+    """Return what a dialogue system says, or why it says nothing, and what of its documents it quotes."""
+    from pollex.gateway.probe import probe  # see `reply`
+
+    if not model.found:
+        model.found.append(await probe(model.endpoint(), max_wait=model.limits.max_wait))
+    settings = model.settings.but(max_tokens=MAX_TOKENS)
+    asker = Asker(gateway, model.found[0], DomainProfile.neutral(), settings, salt)
+    topic = Topic(talk.id, talk.topic or side.turns[0]["text"], study.documents(talk.topic))
+    dialogue = Dialogue([Turn(role=turn["role"], content=turn["text"]) for turn in side.turns])
+    # A reply that can't be read is asked for twice, and again when the participant wants: never the kept one.
+    replicate = 2 * (talk.number + MANY * side.failed)
+    scene = Scene(model.system, topic, Persona("participant", ""))
+    ended = await Simulator(asker, model.passages, 0).answer(scene, dialogue, stage="talk", replicate=replicate)
+    if isinstance(ended, Unanswered):
+        return "", f"{ended.outcome}: {ended.detail}", []
+    text = dialogue.turns[-1].content.strip()
+    return text, "" if text else "unparsable: an empty turn", dialogue.sources
+
+
+def replies(
+    store: Store,
+    study: Study,
+    talk: Talk,
+    sides: Sequence[Side],
+    profiles: Mapping[str, ModelOptions],
+    budgets: Mapping[str, Budget],
+    said: dict[int, str] | None = None,
+) -> str:
+    """Ask all systems that owe a reply, at the same time, and keep what came at once.
+
+    Args:
+        said: Takes what each has said so far, by position; None keeps it back until all have answered, so that a
+            quicker system stands out by nothing.
+    """
+
+    async def all_of_them() -> list[TalkTurnRow]:
+        owed = [side for side in sides if side.owed and side.system in profiles]
+        models = [(side, profiles[side.system], budgets.get(side.system)) for side in owed]
+        asked = [reply(store, study, talk, *one, said) for one in models]
+        return await asyncio.gather(*asked)
+
+    store.keep(asyncio.run(all_of_them()))
+    return ""

@@ -15,8 +15,8 @@ from pollex.graphs.remedy.trial import RemedyWork, Trial
 from pollex.measures.paired_effects import effect
 from pollex.measures.proofs import FAILING, FEWEST_USERS, Primary, ProofArrays, verdict_of
 from pollex.services.remedy.people import people_say
-from pollex.services.remedy.result import RANKS, ProvenEdit
-from pollex.services.remedy.sample import STRATA, RemedyOptions, RemedySample
+from pollex.services.remedy.result import RANKS, STRATA, ProvenEdit
+from pollex.services.remedy.sample import RemedyOptions, RemedySample
 
 MOST_DIVERGED = 0.1
 AGREE, AGAINST, OWN = RANKS[0], RANKS[5], RANKS[2]

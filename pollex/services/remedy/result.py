@@ -17,7 +17,6 @@ from pollex.conversations.reply_context import ReplyContext
 from pollex.formats.write import draft_of, write_rows
 from pollex.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
-from pollex.services.remedy.sample import STRATA
 from pollex.services.results import Shown, Usage, usage_json
 from pollex.store.store import Store
 from pollex.store.tables import unpacked
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from pollex.graphs.remedy.trial import Trial
 
-COMMAND, FORMAT, PAIRS = "remedy", 1, 5
+COMMAND, FORMAT, PAIRS, STRATA = "remedy", 1, 5, ("failing", "fine", "any")
 COLUMNS = dict.fromkeys(("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"), "VARCHAR")
 COLUMNS |= {"turn": "INTEGER", "k": "INTEGER", "length": "INTEGER", "values": "JSON", "distributions": "JSON"}
 COLUMNS |= {"said": "VARCHAR", "reader": "DOUBLE"}

@@ -23,11 +23,12 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.remedy.contexts import Held, failing, fine
 from pollex.services.remedy.edits import PromptEdit
 from pollex.services.remedy.prompt_text import PromptText, rendered_for
+from pollex.services.remedy.result import STRATA
 from pollex.text import count
 
 RemedyPart = Literal["propose", "select", "prove"]
 SHARES: tuple[tuple[RemedyPart, float], ...] = (("propose", 0.2), ("select", 0.3), ("prove", 0.5))
-FAILURES, STRATA = 80, ("failing", "fine", "any")
+FAILURES = 80
 ENOUGH = 40
 """Contexts of new conversations from which on none is taken that the rubrics were learned from."""
 FEW_DATA = 120

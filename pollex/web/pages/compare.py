@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from pollex.errors import BadCalibrator
+from pollex.gateway.budget import Price
+from pollex.measures.arrays import Floats, Ints
+from pollex.measures.classification import auc_difference, auc_of_scores
+from pollex.measures.intervals import Figure
+from pollex.reports.svg import Scale, element, svg, tick_label, ticks
+from pollex.rubrics.rubric import is_built_in
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.set_differences import diff_sets
 from pollex.store.runs import Run
 from pollex.store.runs import differences as changed_parts
 from pollex.web import links
-from pollex.web.comparing import Pairs, beside, differences, pairs_of, scatter
 from pollex.web.faults import Fault
+from pollex.web.frame import given
 from pollex.web.lens import Lens
 from pollex.web.listing import SCORING, lens_for
+from pollex.web.model_calls import calls_of
 from pollex.web.pages.runs import counted
 from pollex.web.site import NamedSet, Site
 from pollex.web.views import Data, page
-from pollex.web.words import given
 
 if TYPE_CHECKING:
     from pollex.services.compare import Comparison
@@ -119,3 +129,197 @@ def _told(pairs: Pairs, figures: dict[str, object]) -> Data:
     ]
     about = {"n": len(pairs.ids), "only": pairs.only, "left_out": pairs.left_out}
     return about | {"differences": {name: vars(figure) for name, figure in figures.items()}, "flips": flips}
+
+
+POINTS = 4000
+"""Pairs that intervals are computed from, drawn at random where there are more."""
+DRAWN = 1500
+"""Points of the drawing."""
+RESAMPLES = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Texts that two runs share, a row each; `only` counts the others.
+
+    Attributes:
+        rows: Of each run's lens `[pair]`.
+        netsat: Of each run; NaN without a score.
+        flips: Pairs whose label differs, the largest change first.
+        left_out: Shared texts that one run was learned from, and answered without their own fold, and the other wasn't.
+    """
+
+    ids: list[tuple[str, str]]
+    rows: tuple[Ints, Ints]
+    netsat: tuple[Floats, Floats]
+    label: Ints
+    flips: Ints
+    only: tuple[int, int]
+    left_out: int
+
+    @property
+    def scored(self) -> int:
+        """How many have a score in both."""
+        return int((~np.isnan(self.netsat[0]) & ~np.isnan(self.netsat[1])).sum())
+
+
+def pairs_of(a: Lens, b: Lens) -> Pairs:
+    """Pair two runs' conversations by their text; duplicates count once, and cross-fitted answers meet only others."""
+    first = {text: row for row, text in reversed(list(enumerate(a.hashes)))}
+    second = {text: row for row, text in reversed(list(enumerate(b.hashes)))}
+    shared = [text for text in first if text in second]
+    unlike = a.folded ^ b.folded
+    both = [(first[text], second[text]) for text in shared if text not in unlike]
+    rows = np.array(both, dtype=np.int64).reshape(len(both), 2)
+    mine, other = rows[:, 0], rows[:, 1]
+    netsat = a.netsat[mine], b.netsat[other]
+    differ = (a.predicted[mine] >= 0) & (b.predicted[other] >= 0) & (a.predicted[mine] != b.predicted[other])
+    flips = np.flatnonzero(differ)
+    order = np.argsort(-np.abs(netsat[1][flips] - netsat[0][flips]), kind="stable")
+    return Pairs(
+        ids=[(a.ids[i], b.ids[j]) for i, j in both],
+        rows=(mine, other),
+        netsat=netsat,
+        label=a.label[mine],
+        flips=flips[order],
+        only=(len(first) - len(shared), len(second) - len(shared)),
+        left_out=len(shared) - len(both),
+    )
+
+
+def differences(pairs: Pairs, a: Lens, b: Lens, *, one_scale: bool = True) -> dict[str, Figure]:
+    """Compute the figures of b minus those of a on the same texts, with intervals.
+
+    Args:
+        one_scale: Whether one rubric set scored both: NetSAT of two sets is on two scales, and is not subtracted.
+    """
+    from pollex.measures.two_samples import mean_differences  # SciPy comes with it, and takes half a second
+
+    rng = np.random.default_rng(0)
+    known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
+    if len(known) > POINTS:
+        known = np.sort(rng.choice(known, POINTS, replace=False))
+    probability = a.probability[pairs.rows[0]], b.probability[pairs.rows[1]]
+    both = ({"NetSAT": pairs.netsat} if one_scale else {}) | {"P(up)": probability}
+    second = np.repeat([False, True], len(known))
+    values = {name: np.concatenate([side[known] for side in sides]) for name, sides in both.items()}
+    means = mean_differences(values, second, np.tile(_units(a, pairs.rows[0][known]), 2), rng)
+    found = {name: replace(figure, n=len(known)) for name, figure in means.items()}
+    told = np.intersect1d(known, labeled_unseen(pairs, a, b))
+    up = pairs.label[told] == 1
+    if up.any() and not up.all():
+        found["AUC"] = auc_difference(pairs.netsat[1][told], pairs.netsat[0][told], up, rng, RESAMPLES)
+    return found
+
+
+def labeled_unseen(pairs: Pairs, a: Lens, b: Lens) -> Ints:
+    """Return the pairs with a thumb and two scores that neither rubric set was learned from `[pair]`."""
+    seen = np.array([a.sides[i] == "train" or b.sides[j] == "train" for i, j in zip(*pairs.rows, strict=True)], bool)
+    scored = ~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1])
+    return np.flatnonzero(scored & (pairs.label >= 0) & ~seen)
+
+
+def _units(lens: Lens, rows: Ints) -> Ints:
+    """Return the number of each row's user, or without users of its conversation `[row]`."""
+    names = [("user", lens.groups[row]) if lens.groups[row] is not None else ("id", lens.ids[row]) for row in rows]
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return np.array([places[name] for name in names], dtype=np.int64)
+
+
+def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
+    """Draw b's NetSAT over a's, with θ as lines; changed labels are filled."""
+    known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
+    if not len(known):
+        return Markup("")
+    shown = known if len(known) <= DRAWN else np.random.default_rng(0).choice(known, DRAWN, replace=False)
+    every = np.concatenate([pairs.netsat[0][known], pairs.netsat[1][known]])
+    low, high = float(every.min()) - 1, float(every.max()) + 1
+    across, up = Scale(low, high, 40, 410), Scale(low, high, 320, 10)
+    flipped = set(pairs.flips.tolist())
+    points = [
+        element(
+            "circle", cx=across(float(pairs.netsat[0][i])), cy=up(float(pairs.netsat[1][i])), r=3,
+            class_="changed" if i in flipped else "point",
+        )
+        for i in shown.tolist()
+    ]  # fmt: skip
+    lines = [element("line", x1=across(low), y1=up(low), x2=across(high), y2=up(high), class_="axis")]
+    if thetas[0] is not None:
+        lines.append(element("line", x1=across(thetas[0]), x2=across(thetas[0]), y1=10, y2=320, class_="theta"))
+    if thetas[1] is not None:
+        lines.append(element("line", x1=40, x2=410, y1=up(thetas[1]), y2=up(thetas[1]), class_="theta"))
+    labels = [
+        (
+            element("text", tick_label(value), x=across(value), y=336, text_anchor="middle", class_="tick"),
+            element("text", tick_label(value), x=34, y=up(value) + 4, text_anchor="end", class_="tick"),
+        )
+        for value in ticks(low, high, 6)
+    ]
+    told = f"NetSAT of both runs for {len(shown)} of {len(known)} texts; {len(flipped)} changed their label"
+    return svg(told, lines, labels, points, width=420, height=345)
+
+
+PRICES = (Price(0.15, 0.60), Price(1, 4), Price(3, 15))
+"""What a million tokens cost, read and written: a small, a middling and a large model."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One of two runs.
+
+    Attributes:
+        by_model: Headline rubrics that the model wrote.
+        built_in: The other headline rubrics.
+        auc: On conversations that neither set was learned from; None without labels of both kinds.
+        tokens: Read and written, of the calls that this run sent.
+    """
+
+    name: str
+    by_model: int
+    built_in: int
+    auc: Figure | None
+    calls: int
+    tokens: tuple[int, int]
+
+    @property
+    def costs(self) -> list[tuple[Price, float]]:
+        """What the tokens cost at each price."""
+        return [(price, price.cost(*self.tokens)) for price in PRICES]
+
+
+def built_in_beside(site: Site, named: NamedSet) -> str | None:
+    """Return the run of a built-in set of the same conversations, for a set that a model wrote rubrics of."""
+    if named.rubric_set.judge.built_in:
+        return None
+    data, runs = named.rubric_set.data.fingerprint, {run.id for run in site.runs()}
+    others = [one for one in site.sets().values() if one.run in runs and one.rubric_set.data.fingerprint == data]
+    return next((one.run for one in others if one.rubric_set.judge.built_in), None)
+
+
+def beside(
+    site: Site, runs: Sequence[Run], lenses: Sequence[Lens], sets: Sequence[NamedSet | None], pairs: Pairs
+) -> list[Beside]:
+    """Return both runs where the first set is built-in and the second has a model; else none."""
+    first, second = sets
+    if first is None or second is None or not first.rubric_set.judge.built_in or second.rubric_set.judge.built_in:
+        return []
+    rows = labeled_unseen(pairs, lenses[0], lenses[1])
+    up = pairs.label[rows] == 1
+    return [
+        _beside(site, run, named.rubric_set, pairs.netsat[place][rows], up)
+        for place, (run, named) in enumerate(zip(runs, (first, second), strict=True))
+    ]
+
+
+def _beside(site: Site, run: Run, found: RubricSet, netsat: np.ndarray, up: np.ndarray) -> Beside:
+    leading = [rubric for rubric in found.rubrics if rubric.headlined]
+    calls = calls_of(site.store, run, "sent", down=False, at=0, n=-1)
+    own = sum(is_built_in(rubric.source) for rubric in leading)
+    return Beside(
+        name=found.judge.name if not found.judge.built_in else "built-in (no LLM)",
+        by_model=len(leading) - own,
+        built_in=own,
+        auc=auc_of_scores(netsat, up, np.random.default_rng(0)) if up.any() and not up.all() else None,
+        calls=len(calls),
+        tokens=(sum(call.usage.get("in", 0) for call in calls), sum(call.usage.get("out", 0) for call in calls)),
+    )

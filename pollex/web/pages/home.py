@@ -10,8 +10,8 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import doubt
 from pollex.services.life import RubricLife
 from pollex.web import links
-from pollex.web.comparing import built_in_beside
 from pollex.web.listing import SCORING
+from pollex.web.pages.compare import built_in_beside
 from pollex.web.pages.runs import pulse_of
 from pollex.web.pages.sets import Support, lives_in, supported
 from pollex.web.pages.waiting import waiting_in

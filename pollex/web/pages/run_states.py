@@ -19,9 +19,9 @@ from pollex.web import frame, links
 from pollex.web.children import Child
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Form
+from pollex.web.frame import resumed
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
-from pollex.web.words import resumed
 
 LONGEST = 4000
 """Characters of a value that a page shows; the whole state is JSON at an address of its own."""

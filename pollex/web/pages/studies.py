@@ -19,8 +19,7 @@ from pollex.web.faults import NotThere
 from pollex.web.guests import invited, links_to, take_back
 from pollex.web.queues import queue_of
 from pollex.web.site import Site
-from pollex.web.studies import Study, studies_of, study_of
-from pollex.web.talking import Side, Talk, talks_of
+from pollex.web.studies import Side, Study, Talk, studies_of, study_of, talks_of
 from pollex.web.views import Data, Done, page, post, sent, table_lines
 
 Room = Literal["label", "talk"]

@@ -21,8 +21,7 @@ from pollex.web.guests import Guest, guest_of
 from pollex.web.pages.studies import show_study
 from pollex.web.questions import answers_on
 from pollex.web.site import Site
-from pollex.web.studies import Study
-from pollex.web.talking import TALKED, Phase, Talk, begin, ended, message, replies, talks_of
+from pollex.web.studies import TALKED, Phase, Study, Talk, begin, ended, message, replies, talks_of
 from pollex.web.views import Data, Done, page, post
 
 PIECES_SECONDS = 0.1

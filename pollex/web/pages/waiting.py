@@ -19,7 +19,7 @@ from pollex.store.tables import LabelRow, SheetRow, packed
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Name, Short, Words
-from pollex.web.opinions import disputed
+from pollex.web.pages.agreement import disputed
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
 

@@ -258,7 +258,7 @@ def test_a_conversation_is_asked_about_again_with_other_words_by_keys_alone(
             break
         page.wait_for_timeout(500)
         page.reload()
-    assert "The label" in page.locator("main").inner_text()
+    assert "The decision" in page.locator("main").inner_text()
     assert "asks where a parcel is." in page.locator("ins").first.inner_text()
     assert visitor.findings() == []
     page.keyboard.press("Backspace")

@@ -36,6 +36,15 @@ def test_help_teaches_by_example_and_imports_nothing_heavy(tmp_path: Path) -> No
     assert "pollex label next logs.jsonl --rubrics rubrics.json" in ended.stdout
 
 
+def test_pages_are_there_before_scipy_and_langgraph() -> None:
+    code = (
+        "import sys\nfrom pollex.web.app import routes\nroutes()\n"
+        "assert not {'langgraph', 'scipy', 'sklearn', 'torch'} & set(sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
 @pytest.mark.nightly
 def test_blas_has_one_thread_unless_the_user_says_otherwise(tmp_path: Path) -> None:
     code = (

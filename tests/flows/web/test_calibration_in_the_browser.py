@@ -13,9 +13,9 @@ from pollex.rubrics.records import SpreadRecord
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows, fact
 from pollex.web.calibrated import bands, reliability_of, score_bands, subgroups, tails, usable
-from pollex.web.fields import fields_of, moment_of, times_among, weeks
 from pollex.web.lens import lens_of
 from pollex.web.likeness import unlike_training
+from pollex.web.pages.calibration import fields_of, moment_of, times_among, weeks
 from pollex.web.site import Site
 
 

@@ -10,7 +10,7 @@ from web_site import client_of, made_app, made_store
 from pollex.calibration.active_learning import select_queries, vectors_of
 from pollex.rubrics.answers import Answer
 from pollex.store.resume import answers_of
-from pollex.web.information import ANEW, FIRST
+from pollex.web.listing import ANEW, FIRST
 
 
 async def test_the_most_telling_first_is_what_the_design_picks_and_labels_change_it(tmp_path: Path) -> None:

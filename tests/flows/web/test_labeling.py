@@ -18,7 +18,7 @@ from pollex.services.precision import agreement
 from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.store import Store
 from pollex.store.tables import unpacked
-from pollex.web.opinions import disputed, with_oneself
+from pollex.web.pages.agreement import disputed, with_oneself
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from web_site import client_of, conversation, made_app, made_store
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows
 from pollex.store.tables import ScoreRow
-from pollex.web.comparing import differences, labeled_unseen, pairs_of
 from pollex.web.lens import lens_of
+from pollex.web.pages.compare import differences, labeled_unseen, pairs_of
 
 
 async def test_texts_are_paired_and_flips_come_first(tmp_path: Path) -> None:

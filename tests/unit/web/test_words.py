@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pollex.reports.transcript import Piece
 from pollex.store.runs import Run
+from pollex.web.frame import dollars, duration, fences, resuming
+from pollex.web.frame import given as what_was_given
 from pollex.web.pages.runs import median_rate
-from pollex.web.words import dollars, duration, fences, resuming
-from pollex.web.words import given as what_was_given
 
 
 @pytest.mark.parametrize(
