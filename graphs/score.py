@@ -21,9 +21,6 @@ from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.score import ScoreColumns
 from pollex.store.rows import conversation_rows, score_block
 
-Whole = Callable[[Sequence[Conversation]], Awaitable[ScoreColumns]]
-"""Scores a batch of conversations, in their order."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreContext(Context):
@@ -50,7 +47,7 @@ class ScoreWork(BatchWork):
     questions: Sequence[Question]
     netsat: NetSat
     answers: dict[str, list[Answer | Unanswered]] = field(default_factory=dict)
-    whole: Whole | None = None
+    whole: Callable[[Sequence[Conversation]], Awaitable[ScoreColumns]] | None = None
     told: Callable[[ScoreColumns], None] = lambda _scores: None
     scored: Collection[str] = ()
     known: Collection[str] = ()

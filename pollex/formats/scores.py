@@ -81,9 +81,9 @@ def _tables(
 ) -> tuple[dict[str, Arrays], str]:
     """Return scores as arrays, and the query that gives their rows: each different answer is made once."""
     plain = {name: type_ for name, type_ in columns.items() if name != "answers"}
-    found = _columns(scores, rubrics, judges, other)
-    about, sql = arrays_of(plain, list(zip(*(map(encodable, found[name]) for name in plain), strict=True)))
     answers = _answer_rows(scores.answers, rubrics, other)
+    found = _columns(scores, rubrics, judges, other, answers)
+    about, sql = arrays_of(plain, list(zip(*(map(encodable, found[name]) for name in plain), strict=True)))
     made = [tuple(map(encodable, map(one.get, ANSWER))) for one in answers]
     different, every = listed(ANSWER, made)
     about |= {f"_{place}": column + 1 for place, column in enumerate(scores.answers.index.T)}
@@ -108,8 +108,8 @@ def rows(
     wide: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Turn scores into plain values; None where a conversation has no figure."""
-    columns = _columns(scores, rubrics, judges, other, wide=wide)
     different = _answer_rows(scores.answers, rubrics, other)
+    columns = _columns(scores, rubrics, judges, other, different if wide else None)
     for index, values in zip(scores.answers.index.tolist(), zip(*columns.values(), strict=True), strict=True):
         row = dict(zip(columns, values, strict=True))
         yield row | {"answers": [different[place] for place in index if place >= 0]}
@@ -120,8 +120,7 @@ def _columns(
     rubrics: RubricSet,
     judges: Sequence[str],
     other: RubricSet | None,
-    *,
-    wide: bool = True,
+    wide: Sequence[Mapping[str, Any]] | None,
 ) -> dict[str, Sequence[Any]]:
     judged = scores.column("judges")
     whose = [rubrics.judge.name] * len(scores)
@@ -134,10 +133,10 @@ def _columns(
     if ratings := _rating_columns(rubrics, judges):
         each = [_rating(one) for one in scores]
         found |= {name: [one.get(name) for one in each] for name in ratings}
-    if wide:
+    if wide is not None:
         unasked = [None] * len(scores)
         found |= {wide_column_of(rubric.id): unasked for one in (rubrics, other) if one for rubric in one.rubrics}
-        values = [one.get("value") for one in _answer_rows(scores.answers, rubrics, other)] + [None]
+        values = [one.get("value") for one in wide] + [None]
         for rubric, places in zip(scores.answers.rubrics, scores.answers.index.T.tolist(), strict=True):
             found[wide_column_of(rubric)] = [values[place] for place in places]
     return {name: found[name] for name in [*COLUMNS, *(name for name in found if name not in COLUMNS)]}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
@@ -17,9 +17,6 @@ from pollex.services.runs import RunSettings, digest, kept_ids, running
 from pollex.store.resume import PORTION, outcome_counts, scored_ids
 from pollex.store.rows import conversation_rows, rubric_rows
 
-if TYPE_CHECKING:
-    from pollex.graphs.score import Whole
-
 
 async def score(
     conversations: Sequence[Conversation],
@@ -29,7 +26,7 @@ async def score(
     data_fingerprint: str,
     setting: RunSettings,
     command: Literal["score", "evaluate", "label"] = "score",
-    whole: Whole | None = None,
+    whole: Callable[[Sequence[Conversation]], Awaitable[ScoreColumns]] | None = None,
     told: Callable[[ScoreColumns], None] = lambda _scores: None,
 ) -> Scored:
     """Score conversations with a rubric set; `scores_of` reads the scores.
