@@ -14,7 +14,7 @@ from pollex.gateway.budget import StageUsage
 from pollex.gateway.langchain import ChatModel
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import ScaleName
-from pollex.rubrics.handwritten import read_rubrics
+from pollex.rubrics.edits import read_rubrics
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet

@@ -15,8 +15,7 @@ from pollex.calibration.active_learning import select_queries, vectors_of
 from pollex.conversations.conversation import DRAWN, Conversation, Label, messages_of
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.label_files import RANDOM, drawn_of
-from pollex.formats.label_requests import FORMATS, LOGGED, Row, sheet_for, write_requests
+from pollex.formats.label_files import FORMATS, LOGGED, RANDOM, Request, drawn_of, sheet_for, write_requests
 from pollex.formats.write import require_format
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
@@ -75,7 +74,7 @@ class NextConversations(Shown):
 
     run: str
     rubrics: RubricSet
-    rows: tuple[Row, ...]
+    rows: tuple[Request, ...]
     unlabelled: int
     out: Path | None
     outcomes: dict[str, int]
@@ -86,7 +85,7 @@ class NextConversations(Shown):
     def headline(self) -> str:
         return f"{len(self.rows)} of {self.unlabelled} without a label"
 
-    def records(self) -> tuple[Row, ...]:
+    def records(self) -> tuple[Request, ...]:
         return self.rows
 
     def told(self) -> Told:
@@ -165,7 +164,7 @@ def candidates(conversations: Sequence[Conversation], scores: Any, judges: Seque
     return Candidates([c for c, _ in both], [s for _, s in both], probability, tuple(judges))
 
 
-def picked_rows(found: Candidates, embedder: Embedder, count: int) -> list[Row]:
+def picked_rows(found: Candidates, embedder: Embedder, count: int) -> list[Request]:
     """Return the conversations to label next, a row for each."""
     if not found.conversations:
         return []
@@ -189,15 +188,15 @@ def embeddings_of(conversations: Sequence[Conversation], embedder: Embedder) -> 
     return np.asarray(parts, dtype=np.float64).reshape(len(views), -1)
 
 
-def _row(found: Candidates, place: int, judge: int) -> Row:
+def _row(found: Candidates, place: int, judge: int) -> Request:
     one, p = found.conversations[place], float(found.probability[place, judge])
-    row: Row = {"id": one.id, "probability": p, "entropy": float(entropy(np.array([1 - p, p])))}
+    row: Request = {"id": one.id, "probability": p, "entropy": float(entropy(np.array([1 - p, p])))}
     if found.judges:
         row["judge"] = found.judges[judge]
     return row | {"begins": " ".join(one.opening.split())[:80]}
 
 
-def rows_to_fill_in(rows: Sequence[Row], logs: Logs, reading: ReadOptions) -> list[Row]:
+def rows_to_fill_in(rows: Sequence[Request], logs: Logs, reading: ReadOptions) -> list[Request]:
     """Add each conversation's row of the log, under `LOGGED`.
 
     Field names are those of the log, so that the same options read both: a row that lost its group would be split from
@@ -208,7 +207,7 @@ def rows_to_fill_in(rows: Sequence[Row], logs: Logs, reading: ReadOptions) -> li
     return [row | {LOGGED: as_logged(kept[row["id"]], row, logs.label_field, reading)} for row in rows]
 
 
-def as_logged(one: Conversation, row: Row, label_field: str, reading: ReadOptions) -> Row:
+def as_logged(one: Conversation, row: Request, label_field: str, reading: ReadOptions) -> Request:
     """Return a conversation as a row of a log, with predictions and an empty thumb."""
     said = {name: row[name] for name in ("probability", "entropy", DRAWN) if name in row}
     found = one.metadata | {reading.id_field or "id": one.id} | said
@@ -229,7 +228,7 @@ class DrawnConversations(Shown):
         share: The share that the width is for: of the labels that there are, else one half, where it is widest.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[Request, ...]
     population: int
     groups: Mapping[str, int]
     half_width: Mapping[str, float]
@@ -295,7 +294,7 @@ def draw_for_share(
     rows = []
     for place in dict.fromkeys(place for chosen in places.values() for place in chosen):
         one = open_[place]
-        row: Row = {"id": one.id, "drawn": RANDOM, "begins": " ".join(one.opening.split())[:80]}
+        row: Request = {"id": one.id, "drawn": RANDOM, "begins": " ".join(one.opening.split())[:80]}
         rows.append(row | {LOGGED: as_logged(one, row, read.label_field, reading)})
     if out is not None:
         write_requests(out, rows, questions)

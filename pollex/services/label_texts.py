@@ -17,7 +17,7 @@ from pollex.errors import WrongUse
 from pollex.formats.answers import Fault
 from pollex.formats.files import find_files
 from pollex.formats.judgments import expected_of
-from pollex.formats.label_requests import FORMATS, Row, sheet_for, write_requests
+from pollex.formats.label_files import FORMATS, Request, sheet_for, write_requests
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format
 from pollex.measures.arrays import Bools, Floats
@@ -40,7 +40,7 @@ class NextTexts(Shown):
         support: How many labels the calibrator was fitted on, in words.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[Request, ...]
     texts: int
     question: str
     model: str
@@ -110,7 +110,7 @@ def next_texts(
 
 def text_rows(
     model: JudgedEstimator, texts: Sequence[str], X: Floats, given: Judgments | None, judges: Sequence[str], count: int
-) -> list[Row]:
+) -> list[Request]:
     """Return the labels to ask for next: judgments without answers, with predictions."""
     sheet = model.questionnaire_
     who: list[str | None] = [*judges] or [None]

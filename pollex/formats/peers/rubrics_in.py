@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from pollex.errors import UNREADABLE, BadRubrics
-from pollex.rubrics.handwritten import bundled, read_rubrics
+from pollex.rubrics.edits import bundled, read_rubrics
 from pollex.rubrics.rubric import Polarity, Rubric, content_id
 
 LARGEST = 1_000_000

@@ -14,7 +14,7 @@ from small_log import small_log, write_log
 from small_runs import Learnt, Pollex, run_here
 
 from pollex.errors import BadRubrics
-from pollex.rubrics.handwritten import read_rubrics
+from pollex.rubrics.edits import read_rubrics
 from pollex.rubrics.rubric_set import RubricSet
 
 Edit = Callable[[dict[str, Any]], object]

@@ -13,7 +13,7 @@ from small_runs import Pollex
 from planted.chat import PlantedChat
 from planted.world import World
 from pollex import learn
-from pollex.rubrics.handwritten import read_rubrics
+from pollex.rubrics.edits import read_rubrics
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.store import Store
 

@@ -15,7 +15,7 @@ from small_runs import Learnt, Pollex
 from pollex.cli.interview import PoolEditor
 from pollex.cli.session import Screen
 from pollex.reports.learning import caveats
-from pollex.rubrics.handwritten import read_rubrics
+from pollex.rubrics.edits import read_rubrics
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import POLICIES
 from pollex.store.resume import runs

@@ -8,7 +8,7 @@ import pytest
 
 from pollex.agents.checks import refusal
 from pollex.errors import BadRubrics
-from pollex.rubrics.handwritten import bundled, read_rubrics
+from pollex.rubrics.edits import bundled, read_rubrics
 
 
 @pytest.mark.parametrize(
