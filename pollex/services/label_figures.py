@@ -1,7 +1,7 @@
 """What the labels do to a rubric set's calibrator: which of them move it most, and whether more would help.
 
-The calibrator is fitted again and again with the rubrics as they are: the labels that rubrics were chosen on are never
-measured on, those that were held out always.
+The calibrator is fitted again and again with the rubrics as they are. Log-loss by number of labels is that of held-out
+ones, by fits to those that rubrics were chosen on; all else is of all labels that the kept one was fitted to.
 """
 
 from __future__ import annotations
@@ -165,19 +165,19 @@ def label_figures(store: Store, rubric_set: RubricSet, rng: np.random.Generator)
     mine, others = np.arange(ends[0]), np.arange(ends[0], ends[1])
     if not table.varied(mine):
         return None
-    whole = table.fit(mine, table.answers)
-    drawn = any(len(part) == MOST for part in kept)
-    pulls, tried = _pulls(table, mine, whole, rng)
+    known = np.arange(ends[int(record.labels > len(train))])  # those that were held out, too, but of sets of before
+    whole = table.fit(known, table.answers)
+    pulls, tried = _pulls(table, known, whole, rng)
     return LabelFigures(
-        training=len(mine),
-        annotators=len({one for one in table.judges[: ends[0]] if one is not None}),
+        training=len(known),
+        annotators=len({one for one in table.judges[: len(known)] if one is not None}),
         held_out=len(others),
-        drawn=drawn,
+        drawn=any(len(part) == MOST for part in kept),
         same=_same(rubric_set, table, whole),
         curve=_curve(table, mine, others, rng) if len(others) else (),
         pulls=pulls,
         tried=tried,
-        redrawn=_redrawn(table, mine, whole, rng),
+        redrawn=_redrawn(table, known, whole, rng),
     )
 
 

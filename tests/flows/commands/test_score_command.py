@@ -170,23 +170,24 @@ def test_scores_that_end_in_the_middle_leave_the_old_file_and_no_half_one(
 
 
 @pytest.mark.nightly
-def test_evaluate_on_what_was_held_out_repeats_the_figures_of_learn(
+def test_evaluate_on_what_was_held_out_repeats_what_no_label_of_it_decides_and_says_so_of_the_rest(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
-    with Store.open(learnt.store, read_only=True) as kept:
-        rows = kept.ask(learnt.ended.last["run"], "SELECT id FROM conversations WHERE side = 'test'")
+    half = pollex("learn", learnt.log, "--test-fraction", 0.5, "--out", "half.json", "--store", store, "--json")
+    with Store.open(store, read_only=True) as kept:
+        rows = kept.ask(half.last["run"], "SELECT id FROM conversations WHERE side = 'test'")
     held_out = {row["id"] for row in rows}
     log = write_log(tmp_path / "held-out.jsonl", [one for one in small_log() if one["id"] in held_out])
-    ended = pollex("evaluate", log, "--rubrics", learnt.rubrics, "--store", store, "--json")
+    ended = pollex("evaluate", log, "--rubrics", "half.json", "--store", store, "--json")
     assert ended.code == 0
-    told, rubrics = ended.last, json.loads(learnt.rubrics.read_text(encoding="utf-8"))
-    for name in ("auc", "accuracy", "precision", "recall", "f1", "delta_netsat", "yield_rate"):
+    told, rubrics = ended.last, json.loads(Path("half.json").read_text(encoding="utf-8"))
+    for name in ("auc", "delta_netsat"):
         assert told[name] == rubrics["held_out"][name]["value"]
     assert (told["n"], told["positives"], told["negatives"], told["learned_from"]) == (24, 12, 12, 0)
     assert told["theta"] == rubrics["theta"]
     assert told["window"] == [rubrics["window"]["lower"], rubrics["window"]["upper"]]
-    assert "too good" not in ended.err
-    seen = pollex("evaluate", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--json")
+    assert "θ was fitted to 24 of these conversations: figures are too good" in ended.err
+    seen = pollex("evaluate", learnt.log, "--rubrics", "half.json", "--store", store, "--json")
     assert seen.last["learned_from"] == 24
     assert "learned from 24 of these conversations" in seen.err
 
