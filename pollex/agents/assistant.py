@@ -11,9 +11,8 @@ from typing import Any, Protocol
 
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.respondent import without_thoughts
-from pollex.conversations.conversation import messages_of, tool_uses
+from pollex.conversations.conversation import ToolCall, messages_of, tool_uses
 from pollex.conversations.reply_context import ReplyContext
-from pollex.conversations.tools import ToolCall
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed

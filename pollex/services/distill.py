@@ -32,10 +32,10 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.services.distill_figures import CascadeRow, Fidelity, Hard, cascade_rows, fidelity_of, log_loss
 from pollex.services.judging import embeds_with, judging
+from pollex.services.learn_result import require_not_edited, require_places
 from pollex.services.learn_runs import refit as run_refit
 from pollex.services.logs import Sources, files_of, logs_from, names_of, say_repeats
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.places import require_not_edited, require_places
 from pollex.services.results import Shown, Usage, used
 from pollex.services.roles import Workers, embedded_workers, embedder_for
 from pollex.services.score import unedited

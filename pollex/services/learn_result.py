@@ -9,11 +9,14 @@ from typing import Any
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
-from pollex.formats.write import draft_of
+from pollex.errors import BadRubrics, WrongUse
+from pollex.formats.write import draft_of, require_apart, require_writable
 from pollex.reports.findings import named_in
 from pollex.reports.learning import caveats, learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.reports.page import file_of
 from pollex.rubrics.alone import ANEW
+from pollex.rubrics.edits import edits_beside
 from pollex.rubrics.guarantee import in_words
 from pollex.rubrics.learning.results import LabelledScore, Learned
 from pollex.rubrics.lint import Mark
@@ -22,7 +25,6 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.lint import lint_rubrics
 from pollex.services.logs import not_scorable
 from pollex.services.options import RunOptions
-from pollex.services.places import report_of
 from pollex.services.results import (
     FIGURES,
     Shown,
@@ -36,6 +38,47 @@ from pollex.services.results import (
 )
 from pollex.services.set_differences import rubrics_told
 from pollex.text import Line, Told, count, notes_told
+
+REPORT = "report.html"
+
+
+def require_places(out: Path, *read: str) -> None:
+    """Refuse output paths that overwrite each other or an input."""
+    require_writable(out, *read)
+    report = report_of(out)
+    require_apart(out, report)
+    require_writable(report, *read)
+
+
+def require_not_edited(out: Path) -> None:
+    """Refuse to overwrite a file that is an edited rubric set, or no rubric set.
+
+    Raises:
+        WrongUse: Says what to do.
+    """
+    beside = edits_beside(out)
+    if not out.exists() and not beside.exists():
+        return
+    try:
+        edited = RubricSet.load(out, arrays=False).has_edits
+    except BadRubrics as error:
+        what, remedy = "a file is there already that learn did not write as it is", "give another name"
+        where = str(out if out.exists() else beside)
+        raise WrongUse(what, where=where, remedy=remedy, option="out") from error
+    if edited:
+        what = "a person edited this rubric set, and learn would overwrite it"
+        remedy = f"fit the edited rubrics (`pollex refit LOGS --rubrics {out}`), or give another name"
+        raise WrongUse(what, where=str(out), remedy=remedy, option="out")
+
+
+def report_of(out: Path) -> Path:
+    """Return the report's path; with the set's name if another set's report is there."""
+    usual = out.with_name(REPORT)
+    owner = file_of(usual)
+    if owner in (None, out.name) or not (out.parent / owner).is_file():
+        return usual
+    return out.with_name(f"{out.stem}-{REPORT}")
+
 
 KEY_FIGURES = ("auc", "accuracy", "confident_accuracy")
 

@@ -142,7 +142,7 @@ class RunSettings:
     """
 
     store: Store
-    progress: Progress
+    progress: KeptProgress
     arguments: Mapping[str, Any]
     resume: bool = False
     retry_outcomes: frozenset[Outcome] = RETRYABLE
@@ -153,17 +153,11 @@ class RunSettings:
     used: Callable[[], Mapping[str, Any]] = dict
     place: str = ""
 
-    def __post_init__(self) -> None:
-        """Have progress kept as well as shown."""
-        if not isinstance(self.progress, KeptProgress):
-            object.__setattr__(self, "progress", KeptProgress(self.progress, self.store, self.used))
-
     def tracer(self, run: str) -> Tracer:
         """Create the run's tracer and announce it to its subscriber."""
         tracer = Tracer(self.store, run, self.secrets)
         self.traced(tracer)
-        if isinstance(self.progress, KeptProgress):
-            self.progress.watch(tracer)
+        self.progress.watch(tracer)
         return tracer
 
     def of_run(self, run: str) -> dict[str, Any]:
@@ -185,8 +179,8 @@ class RunSettings:
     @classmethod
     def of(cls, store: Store, **changes: Any) -> RunSettings:
         """Make a setting without progress and arguments, for use from Python."""
-        progress, arguments = changes.pop("progress", NullProgress()), changes.pop("arguments", {})
-        return cls(store=store, progress=progress, arguments=arguments, **changes)
+        kept = KeptProgress(changes.pop("progress", NullProgress()), store, changes.get("used", dict))
+        return cls(store=store, progress=kept, arguments=changes.pop("arguments", {}), **changes)
 
 
 @asynccontextmanager
@@ -208,10 +202,8 @@ async def running(
     else:
         run = store.begin(command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions())
     store.take_up(run.id, roles=roles)
-    kept = setting.progress
-    assert isinstance(kept, KeptProgress), "made so with the setting"
     try:
-        async with kept.of_run(run.id):
+        async with setting.progress.of_run(run.id):
             yield run
     except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):
         store.finish(run.id, "interrupted", roles=roles)

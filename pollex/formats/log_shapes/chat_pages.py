@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pollex.conversations.conversation import Role, Turn
-from pollex.conversations.tools import ToolResult
+from pollex.conversations.conversation import Role, ToolResult, Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, Talk, moment
 from pollex.formats.labels import as_number

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from pollex.conversations.conversation import Role, Turn
-from pollex.conversations.tools import ToolCall, ToolResult
+from pollex.conversations.conversation import Role, ToolCall, ToolResult, Turn
 from pollex.errors import BadInput
 from pollex.text import parse_json
 

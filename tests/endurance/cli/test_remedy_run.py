@@ -31,10 +31,9 @@ from pollex.agents.assistant import (
     assistant_of,
     continued,
 )
-from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.conversations.conversation import Conversation, Label, ToolCall, Turn
 from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext
-from pollex.conversations.tools import ToolCall
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import NEVER_CAME_UP
 from pollex.rubrics.judge_settings import JudgeSettings

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from small_runs import Learnt, Pollex
 
-from pollex.conversations.conversation import Conversation, Turn
-from pollex.conversations.tools import ToolCall, ToolResult
+from pollex.conversations.conversation import Conversation, ToolCall, ToolResult, Turn
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import rows
 from pollex.rubrics.rubric_set import RubricSet

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from pollex.agents.checks import located, unescaped
 from pollex.agents.llm.asker import turns_as_items
-from pollex.conversations.conversation import Conversation, Turn
-from pollex.conversations.tools import ToolCall
+from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.reports.transcript import marked_turns
 
 TALK = Conversation(

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from small_log import write_log
 
-from pollex.conversations.conversation import Conversation, Feedback, Turn
+from pollex.conversations.conversation import Conversation, Feedback, ToolCall, ToolResult, Turn
 from pollex.conversations.redaction import Placeholders, found_in, kind_of, pseudonym, redacted
-from pollex.conversations.tools import ToolCall, ToolResult
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 from pollex.formats.references import read_cases

@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from pollex.conversations.conversation import Conversation, Turn, messages_of, tool_uses
-from pollex.conversations.tools import MOST_ARGUMENTS, ToolCall, ToolResult
+from pollex.conversations.conversation import (
+    MOST_ARGUMENTS,
+    Conversation,
+    ToolCall,
+    ToolResult,
+    Turn,
+    messages_of,
+    tool_uses,
+)
 from pollex.formats.log_shapes.turns import turns_of
 from pollex.formats.read_logs import read_logs, read_rows
 

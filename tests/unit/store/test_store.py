@@ -12,8 +12,7 @@ import duckdb
 import pytest
 
 from pollex.agents.roles import Extraction
-from pollex.conversations.conversation import Conversation, Feedback, Turn
-from pollex.conversations.tools import ToolCall, ToolResult
+from pollex.conversations.conversation import Conversation, Feedback, ToolCall, ToolResult, Turn
 from pollex.errors import PollexError, ResumeRefused, StoreBusy, StoreDamaged, WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric

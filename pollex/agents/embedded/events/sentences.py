@@ -10,8 +10,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pollex.conversations.conversation import Conversation, Turn, tool_uses
-from pollex.conversations.tools import ToolCall
+from pollex.conversations.conversation import Conversation, ToolCall, Turn, tool_uses
 
 LONGEST_TURN = 6_000
 """Characters of a turn that are read: the rest of a pasted log says nothing of what the turn does."""

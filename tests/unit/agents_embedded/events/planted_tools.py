@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import random
 
-from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.conversations.tools import ToolCall, ToolResult
+from pollex.conversations.conversation import Conversation, Label, ToolCall, ToolResult, Turn
 
 TOWNS = ("Leeds", "Bristol", "York", "Bath", "Derby", "Exeter")
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.reading import read
 from pollex.agents.embedded.events.topics import Topics
-from pollex.conversations.conversation import Conversation, Turn
-from pollex.conversations.tools import ToolCall
+from pollex.conversations.conversation import Conversation, ToolCall, Turn
 
 HAPPENINGS: dict[str, dict[str, list[str]]] = {
     name: exchanges
