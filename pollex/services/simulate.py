@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,57 +47,23 @@ ENDED = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class SimulateOptions:
-    """Options of simulated dialogues: one for each system, topic and persona.
+def scenes_of(topics_in: Path, named: Sequence[str], documents: Path | None) -> list[Scene]:
+    """Return the dialogues to simulate.
 
-    Attributes:
-        topics: File of topics and personas.
-        systems: Names of dialogue systems.
-        documents: Folder that systems with retrieval search.
-        turns: Most turns of the user, where turns are taken.
-        max_tokens: Maximum tokens of an answer; twice as many if it was truncated.
-        seed: Sent with every call.
+    Raises:
+        WrongUse: A system is unknown, or has no documents to find.
     """
-
-    topics: Path
-    systems: Sequence[str]
-    documents: Path | None = None
-    turns: int = 8
-    max_tokens: int = 4096
-    seed: int = 0
-
-    def scenes(self) -> list[Scene]:
-        """Return the dialogues to simulate.
-
-        Raises:
-            WrongUse: A system is unknown, or has no documents to find.
-        """
-        systems = chosen(self.systems)
-        searching = [system for system in systems if system.retrieval != "none"]
-        if searching and self.documents is None:
-            what = f"{searching[0].name} finds documents, and there are none"
-            raise WrongUse(what, remedy="name their folder", option={"documents": "FOLDER"})
-        topics, personas = read_topics(self.topics)
-        without = [topic.id for topic in topics if not topic.documents]
-        if without and (named := [system for system in searching if system.retrieval == "named"]):
-            what = f"{named[0].name} is given the documents that topics name, and {without[0]} names none"
-            raise WrongUse(what, where=str(self.topics), remedy='add `documents = ["FILE"]` to it')
-        return [Scene(system, topic, persona) for system in systems for topic in topics for persona in personas]
-
-    def simulator(self, asker: Asker) -> Simulator:
-        """Return the simulator.
-
-        Raises:
-            WrongUse: A topic names a document that isn't in the folder.
-        """
-        documents = read_documents(self.documents)
-        for topic in read_topics(self.topics)[0]:
-            if documents and (missing := set(topic.documents) - documents.keys()):
-                what = f"{topic.id} names {sorted(missing)[0]}, which is not in {self.documents}"
-                raise WrongUse(what, where=str(self.topics), remedy="give the path within the folder")
-        settings = asker.settings.but(max_tokens=self.max_tokens)
-        return Simulator(replace(asker, settings=settings), Passages(passages_of(documents)), self.turns)
+    systems = chosen(named)
+    searching = [system for system in systems if system.retrieval != "none"]
+    if searching and documents is None:
+        what = f"{searching[0].name} finds documents, and there are none"
+        raise WrongUse(what, remedy="name their folder", option={"documents": "FOLDER"})
+    topics, personas = read_topics(topics_in)
+    without = [topic.id for topic in topics if not topic.documents]
+    if without and (given := [system for system in searching if system.retrieval == "named"]):
+        what = f"{given[0].name} is given the documents that topics name, and {without[0]} names none"
+        raise WrongUse(what, where=str(topics_in), remedy='add `documents = ["FILE"]` to it')
+    return [Scene(system, topic, persona) for system in systems for topic in topics for persona in personas]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -160,26 +126,52 @@ class SimulateResult(Shown):
 
 
 def simulate(
-    options: SimulateOptions, *, out: Path | None = None, run: RunOptions, model: ModelOptions, progress: Progress
+    topics: Path,
+    systems: Sequence[str],
+    *,
+    documents: Path | None = None,
+    turns: int = 8,
+    max_tokens: int = 4096,
+    seed: int = 0,
+    out: Path | None = None,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
 ) -> SimulateResult:
     """Simulate a dialogue for each system, topic and persona.
 
     Args:
+        topics: File of topics and personas.
+        systems: Names of dialogue systems.
+        documents: Folder that systems with retrieval search.
+        turns: Most turns of the user, where turns are taken.
+        max_tokens: Maximum tokens of an answer; twice as many if it was truncated.
+        seed: Sent with every call.
         out: Where a row a dialogue is written.
 
     Raises:
         BadInput: Topics or documents can't be read.
         WrongUse: No model is named, or what is asked for can't be carried out.
     """
-    name, scenes = require_model(model, WHY), options.scenes()
+    name, scenes = require_model(model, WHY), scenes_of(topics, systems, documents)
     if out is not None:
-        require_writable(out, options.topics)
+        require_writable(out, topics)
+
+    def simulator(asker: Asker) -> Simulator:
+        found = read_documents(documents)
+        for topic in (scene.topic for scene in scenes):
+            if found and (missing := set(topic.documents) - found.keys()):
+                what = f"{topic.id} names {sorted(missing)[0]}, which is not in {documents}"
+                raise WrongUse(what, where=str(topics), remedy="give the path within the folder")
+        settings = asker.settings.but(max_tokens=max_tokens)
+        return Simulator(replace(asker, settings=settings), Passages(passages_of(found)), turns)
+
     if run.dry_run:
-        raise rehearsed(model, run, options.seed, lambda plan: _rehearse(scenes, options, plan))
+        raise rehearsed(model, run, seed, lambda plan: _rehearse(scenes, simulator, plan))
     with workspace(run, progress) as opened:
-        arguments = {"topics": str(options.topics), "systems": list(options.systems), "out": out and str(out)}
-        hold_all = lambda asker, setting: hold(scenes, options.simulator(asker), setting)  # noqa: E731
-        (held, outcomes), usage = by_model(opened, model, options.seed, arguments, hold_all)
+        arguments = {"topics": str(topics), "systems": list(systems), "out": out and str(out)}
+        hold_all = lambda asker, setting: hold(scenes, simulator(asker), setting)  # noqa: E731
+        (held, outcomes), usage = by_model(opened, model, seed, arguments, hold_all)
         dialogues = tuple(dialogues_of(opened.store, held, scenes))
     result = SimulateResult(run=held, model=name, out=out, dialogues=dialogues, outcomes=outcomes, usage=usage)
     if out is not None:
@@ -187,9 +179,9 @@ def simulate(
     return result
 
 
-async def _rehearse(scenes: Sequence[Scene], options: SimulateOptions, plan: Plan) -> None:
+async def _rehearse(scenes: Sequence[Scene], make: Callable[[Asker], Simulator], plan: Plan) -> None:
     """Hold each dialogue, as long as it may be, with a model that only counts."""
-    simulator = options.simulator(replace(plan.asker, door=Rehearsal(plan.planner)))
+    simulator = make(replace(plan.asker, door=Rehearsal(plan.planner)))
     for scene in scenes:
         held = await simulator.dialogue(scene)
         assert not isinstance(held, Unanswered), "the rehearsal answers everything"

@@ -77,4 +77,4 @@ def remedy(given: RemedyContext) -> None:
 
 def simulate(given: SimulateContext) -> None:
     """Simulate dialogues."""
-    simulating.simulate(simulating.SimulateOptions(topics=Path(given.topics), systems=given.systems), **common(given))
+    simulating.simulate(Path(given.topics), given.systems, **common(given))

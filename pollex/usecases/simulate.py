@@ -30,7 +30,6 @@ class SimulateDialogues(Player, UseCase["SimulateResult"]):
     """
 
     does, plans = "simulate.simulate", True
-    bundle = "services.simulate.SimulateOptions"
     topics: Path | str = opt("TOML file of topics and personas.", kw_only=False)
     systems: tuple[str, ...] | Sequence[str] = opt(
         "Systems: DS1, DS2, DS3, DS4, DS5.", kw_only=False, typed="DS1", metavar="A,B,…", parse=words
