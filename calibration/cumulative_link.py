@@ -124,8 +124,13 @@ def distribution(terms: Terms, F: Floats, judges: Ints, spread: Floats | None = 
     if spread is not None:
         scale = scale / np.sqrt(1 + np.pi / 8 * scale**2 * spread)
     below = expit(scale[:, None] * (terms.cuts[None, :] - place[:, None]))
-    bounds = np.concatenate([np.zeros((len(F), 1)), below, np.ones((len(F), 1))], axis=1)
-    proba = np.maximum(np.diff(bounds, axis=1), LEAST)
+    return between(below)
+
+
+def between(below: Floats) -> Floats:
+    """Return the probability of each option `[row, option]` from that of all below each bound `[row, option − 1]`."""
+    ends = np.zeros((len(below), 1)), below, np.ones((len(below), 1))
+    proba = np.maximum(np.diff(np.concatenate(ends, axis=1), axis=1), LEAST)
     return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
+from pollex.calibration.cumulative_link import between
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.features import Inputs, inputs_from, inputs_of
 from pollex.calibration.judgments import Judgments
@@ -80,10 +81,7 @@ class RidgeWithJudge(JudgedEstimator):
 
 def cut_normal(mean: Floats, deviation: float, midpoints: Floats) -> Floats:
     """Return probability between neighboring midpoints under a normal around each mean `[row, option]`."""
-    below = ndtr((midpoints[None, :] - mean[:, None]) / deviation)
-    bounds = np.concatenate([np.zeros((len(mean), 1)), below, np.ones((len(mean), 1))], axis=1)
-    proba = np.maximum(np.diff(bounds, axis=1), LEAST)
-    return np.asarray(proba / proba.sum(axis=1, keepdims=True))
+    return between(ndtr((midpoints[None, :] - mean[:, None]) / deviation))
 
 
 def _deviation(mean: Floats, answers: Ints, midpoints: Floats) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.agents.asking import answered
+from pollex.agents.asking import ask_sides
 from pollex.agents.embedded.evidence import judged_by
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation, Label
@@ -277,13 +277,7 @@ async def _asked(
     judge: Judge, conversation: Conversation, rubric_set: RubricSet, rubrics: Sequence[ChosenRubric]
 ) -> dict[str, Answer | Unanswered]:
     questions = [Question.about(_understood(judge, rubric), rubric_set.judge.scale) for rubric in rubrics]
-    found: dict[str, Answer | Unanswered] = {}
-    for kind in ("sat", "dsat"):
-        side = [question for question in questions if question.rubric and question.rubric.polarity == kind]
-        if side:
-            given = await answered(judge, conversation, side)
-            found |= dict(zip((question.id for question in side), given, strict=True))
-    return found
+    return {answer.question_id: answer for answer in await ask_sides(judge, conversation, questions)}
 
 
 def _as_before(model: ModelOptions, rubric_set: RubricSet) -> ModelOptions:
