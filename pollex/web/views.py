@@ -108,7 +108,9 @@ OTHERS = {"site", "form", "request", "as_json"}
 
 
 def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Callable[[F], F]:
-    """Make a page of a function; its template is filled with what it returns, its form, and what was found for it.
+    """Make a page of a function; its template is filled with what it returns, its form, and what was found.
+
+    What it returns may name another template, and headers.
 
     Args:
         template: Empty for one that makes its response itself, or is JSON alone.
@@ -128,9 +130,9 @@ def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Cal
                 return found
             if as_json or not template:
                 return JSONResponse({"ok": True} | encoded(found))
-            shown: Data = {name: given[name] for name in asked.finders} | {"form": form, "here": here}
             site = site_of(request)
-            return frame.page(template, **shown | {"site": site.id, "read_only": site.read_only} | found)
+            about: Data = {"template": template, "here": here, "site": site.id, "read_only": site.read_only}
+            return frame.page(**about | {name: given[name] for name in asked.finders} | {"form": form} | found)
 
         ROUTES.extend(Route(one, answer) for one in (path, *([api or f"/api{path}"] if has_json else [])))
         return function

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from starlette.responses import Response
 
 from pollex.errors import BadInput
 from pollex.graphs.context import Progress
@@ -23,7 +22,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.web import frame, links
+from pollex.web import links
 from pollex.web.calibrated import (
     FEWEST,
     SOURCES,
@@ -96,20 +95,20 @@ PATIENCE = 0.3
 """Seconds that a page waits for figures before it says that they are being worked out."""
 
 
-@page(f"{links.CALIBRATION}/{{calibrator}}")
-def calibrator(site: Site, calibrator_id: str) -> Response:
+@page(f"{links.CALIBRATION}/{{calibrator}}", "set_calibrator.html", here="Calibration")
+def calibrator(site: Site, calibrator_id: str) -> Data:
     """Show a calibrator that was named at the start, or that of a rubric set."""
     soon = _soon(site, calibrator_id)
     soon.wait(PATIENCE)
-    shown: Data = {"site": site.id, "here": "Calibration", "name": calibrator_id, "soon": soon}
+    shown: Data = {"name": calibrator_id, "soon": soon}
     if calibrator_id in site.calibrators:
         parts = on_page(soon.value) if soon.value else {"data": None}
         opens = opens_of(site, {text.id for one in soon.value.predicted for text in one.tail}) if soon.value else {}
-        return frame.page("calibrator.html", **shown, opens=opens, **parts)
+        return shown | {"template": "calibrator.html", "opens": opens} | parts
     named = _named(site, calibrator_id)
     runs = {run.id for run in site.runs()}
     labels = site.store.value("SELECT count(DISTINCT text_hash) FROM labels WHERE annotator <> ''")
-    return frame.page("set_calibrator.html", **shown, named=named, in_store=named.run in runs, labels=labels)
+    return shown | {"named": named, "in_store": named.run in runs, "labels": labels}
 
 
 def opens_of(site: Site, texts: set[str]) -> dict[str, str]:
@@ -122,11 +121,11 @@ def opens_of(site: Site, texts: set[str]) -> dict[str, str]:
     return found
 
 
-@page(f"{links.CALIBRATION}/{{calibrator}}/live")
-def live(site: Site, calibrator_id: str) -> Response:
+@page(f"{links.CALIBRATION}/{{calibrator}}/live", "soon.html")
+def live(site: Site, calibrator_id: str) -> Data:
     """Return the part of the page that says what is being worked out."""
     soon = _soon(site, calibrator_id)
-    return frame.page("soon.html", headers={"X-Pollex-Ended": "again" if soon.over else ""}, soon=soon)
+    return {"headers": {"X-Pollex-Ended": "again" if soon.over else ""}, "soon": soon}
 
 
 def _soon(site: Site, name: str) -> Soon:

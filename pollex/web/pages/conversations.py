@@ -65,7 +65,7 @@ WHOSE: dict[Source, str] = {"log": "in the log", "person": "of people", "adjudic
 FROM_PEOPLE = "SELECT 1 FROM labels WHERE question = 'thumb' AND annotator <> '' LIMIT 1"
 
 
-@page(links.CONVERSATIONS)
+@page(links.CONVERSATIONS, "conversations.html", here="Conversations")
 def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -> Data | Response:
     """Show a window of the list, or only its rows on request."""
     listing = listing_of(site, form)
@@ -86,23 +86,19 @@ def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -
     found = site.set_of(listing.run)
     counted = listing.histogram("netsat")
     marks = [("θ", found.rubric_set.theta)] if found else []
-    return frame.page(
-        "conversations.html",
-        headers=headers,
-        site=site.id,
-        here="Conversations",
-        listing=listing,
-        unlike=unlike_of(site, listing.run),
-        runs=[run for run in site.runs() if run.command in SCORING],
-        titles=TITLES | {"thumb": f"Thumb {WHOSE[form.source]}"},
-        sources=WHOSE if site.store.value(FROM_PEOPLE) else {},
-        columns=COLUMNS,
-        ranges=RANGES,
-        read_only=site.read_only,
-        queues=[queue for queue in queues_of(site.store) if queue.run == listing.run.id],
-        drawing=drawings.histogram("NetSAT", counted, marks) if counted else None,
-        reach=(float(counted.edges[0]), float(counted.edges[-1])) if counted else None,
-    )
+    return {
+        "headers": headers,
+        "listing": listing,
+        "unlike": unlike_of(site, listing.run),
+        "runs": [run for run in site.runs() if run.command in SCORING],
+        "titles": TITLES | {"thumb": f"Thumb {WHOSE[form.source]}"},
+        "sources": WHOSE if site.store.value(FROM_PEOPLE) else {},
+        "columns": COLUMNS,
+        "ranges": RANGES,
+        "queues": [queue for queue in queues_of(site.store) if queue.run == listing.run.id],
+        "drawing": drawings.histogram("NetSAT", counted, marks) if counted else None,
+        "reach": (float(counted.edges[0]), float(counted.edges[-1])) if counted else None,
+    }
 
 
 class DownloadForm(ListForm):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
 import numpy as np
-from starlette.responses import Response
 
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats, Ints
@@ -24,7 +23,7 @@ from pollex.services.remedy.result import COMMAND, COMPARED, SHEET, RemedyResult
 from pollex.store.resume import conversations_of, facts_of, step
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, SheetRow, packed
-from pollex.web import frame, links
+from pollex.web import links
 from pollex.web.faults import NothingYet, NotThere
 from pollex.web.forms import Name, Place, Short, Words
 from pollex.web.listing import run_that_asked
@@ -165,11 +164,11 @@ def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
     return {"rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command}
 
 
-@page(f"{CHANGE}/live")
-def change_live(site: Site, named: NamedSet, rubric_id: str) -> Response:
+@page(f"{CHANGE}/live", "soon.html")
+def change_live(site: Site, named: NamedSet, rubric_id: str) -> Data:
     """Return the part of that page that says what is being worked out."""
     soon = _foreseen(site, named, rubric_id)[1]
-    return frame.page("soon.html", headers={"X-Pollex-Ended": "again" if soon.over else ""}, soon=soon)
+    return {"headers": {"X-Pollex-Ended": "again" if soon.over else ""}, "soon": soon}
 
 
 def _foreseen(site: Site, named: NamedSet, rubric_id: str) -> tuple[ChosenRubric, Soon, Run]:

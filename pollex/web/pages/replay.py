@@ -7,8 +7,6 @@ import secrets
 from dataclasses import replace
 from typing import Any
 
-from starlette.responses import Response
-
 from pollex.errors import PollexError
 from pollex.rubrics.edits import judged_anew
 from pollex.rubrics.records import ChosenRubric
@@ -19,7 +17,7 @@ from pollex.services.set_differences import differing
 from pollex.store.desk import ReplayRow
 from pollex.store.runs import Run
 from pollex.store.tables import now, packed, unpacked
-from pollex.web import frame, links
+from pollex.web import links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Words
 from pollex.web.pages.conversation import looked_up
@@ -142,9 +140,9 @@ def _work(
     return ""
 
 
-@page(f"{links.REPLAY}/live")
-def live(site: Site, run: str, id_: str, replay: str = "", rubric: str = "") -> Response:  # noqa: ARG001 - the page's
+@page(f"{links.REPLAY}/live", "replay_live.html")
+def live(site: Site, run: str, id_: str, replay: str = "", rubric: str = "") -> Data:  # noqa: ARG001 - the page's
     """Tell whether an answer has come."""
     task = site.working.get(replay)
     over = task is None or task.done()
-    return frame.page("replay_live.html", headers={"X-Pollex-Ended": "1" if over else ""}, over=over)
+    return {"headers": {"X-Pollex-Ended": "1" if over else ""}, "over": over}

@@ -15,7 +15,7 @@ from pollex.errors import BadRubrics, PollexError
 from pollex.services.pool_review import Fork, forked, take_pool, waiting_pool
 from pollex.store.database import CHECKPOINTS
 from pollex.store.runs import Run
-from pollex.web import frame, links
+from pollex.web import links
 from pollex.web.children import Child
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Form
@@ -176,11 +176,11 @@ def shown(child: Child, as_json: bool) -> Data:
     return state_of(child) if as_json else {}
 
 
-@page(f"{links.CHILDREN}/{{child}}/live")
-def live(child: Child) -> Response:
+@page(f"{links.CHILDREN}/{{child}}/live", "child_live.html")
+def live(child: Child) -> Data:
     """Return the part of the page that tells how far the command is."""
     ended = "again" if child.back == links.HOME else "1"
-    return frame.page("child_live.html", headers={"X-Pollex-Ended": ended if child.over else ""}, child=child)
+    return {"headers": {"X-Pollex-Ended": ended if child.over else ""}}
 
 
 def state_of(found: Child) -> dict[str, object]:

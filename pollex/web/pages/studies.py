@@ -50,22 +50,19 @@ def studies(site: Site) -> Data:
     return {"studies": found}
 
 
-def show_study(site: Site, study: Study) -> Response:
+def show_study(site: Site, study: Study) -> Data:
     """Show how a study goes, and its participants."""
     talks = talks_of(site.store, study.id)
     place = f"{links.TALK}/{study.id}"
-    return frame.page(
-        "study.html",
-        site=site.id,
-        here="Talk",
-        study=study,
-        talks=talks,
-        cells=cells_of(study, talks),
-        guests=(known := links_to(site.store, place)),
-        names={one["id"]: one["name"] for one in known},
-        missing=[name for name in study.systems if name not in site.profiles],
-        read_only=site.read_only,
-    )
+    return {
+        "template": "study.html",
+        "here": "Talk",
+        "talks": talks,
+        "cells": cells_of(study, talks),
+        "guests": (known := links_to(site.store, place)),
+        "names": {one["id"]: one["name"] for one in known},
+        "missing": [name for name in study.systems if name not in site.profiles],
+    }
 
 
 def cells_of(study: Study, talks: Sequence[Talk]) -> list[Cell]:

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from pollex.gateway.budget import Budget
 from pollex.store.desk import TalkAnswerRow
 from pollex.store.tables import Row, now, packed
-from pollex.web import frame, links
+from pollex.web import links
 from pollex.web.faults import Clash, Forbidden
 from pollex.web.forms import Form, Place
 from pollex.web.guests import Guest, guest_of
@@ -44,7 +44,7 @@ class SheetForm(Form):
 
 
 @page(PAGE, "talk.html")
-def talk(site: Site, study: Study, request: Request) -> Data | Response:
+def talk(site: Site, study: Study, request: Request) -> Data:
     """Show a participant their session, and anybody else how the study goes."""
     guest = guest_of(request)
     if guest is None:
@@ -62,12 +62,12 @@ def talk(site: Site, study: Study, request: Request) -> Data | Response:
     }
 
 
-@page(f"{PAGE}/live")
-def live(site: Site, study: Study, request: Request) -> Response:
+@page(f"{PAGE}/live", "talk_live.html")
+def live(site: Site, study: Study, request: Request) -> Data:
     """Tell whether the replies have come."""
     guest = _participant(request)
     over = all(_phase(site, study, one) != "wait" for one in talks_of(site.store, study.id, guest.id))
-    return frame.page("talk_live.html", headers={"X-Pollex-Ended": "again" if over else ""}, over=over)
+    return {"headers": {"X-Pollex-Ended": "again" if over else ""}, "over": over}
 
 
 @page(f"{PAGE}/stream")
