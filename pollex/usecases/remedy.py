@@ -86,10 +86,15 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     does, plans = "remedy.run.remedy", True
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
-    prompt: Path | str = opt("The assistant's system prompt, or its template.", metavar="FILE")
+    prompt: tuple[str, ...] | Path | str = opt(
+        "The assistant's system prompt, or its template; of several each as NAME=FILE.", many=True, metavar="FILE"
+    )
     target: str = opt("Id of the rubric to aim at, or its beginning.", metavar="ID")
     edit: tuple[str, ...] | Path | str = opt(
-        "A change: a diff (.diff, .patch), or the changed prompt; repeatable.", default=(), many=True, metavar="FILE"
+        "A change: a diff, or the changed prompt; repeatable; of one of several prompts as NAME=FILE.",
+        default=(),
+        many=True,
+        metavar="FILE",
     )
     accept: str | None = opt("Proposals to try: all, or their names between commas.", default=None, metavar="NAMES")
     people: int = opt("Pairs that people compare; none if not set.", default=0, place="setting", least=0)
@@ -138,7 +143,9 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         from pollex.services.remedy.sample import RemedyOptions
 
         edit = (self.edit,) if isinstance(self.edit, str | Path) else tuple(self.edit)
-        return RemedyOptions(**self.given(*(one.name for one in fields(RemedyOptions))) | {"edit": edit})
+        prompt = self.prompt if isinstance(self.prompt, str | Path) else tuple(self.prompt)
+        known = self.given(*(one.name for one in fields(RemedyOptions)))
+        return RemedyOptions(**known | {"edit": edit, "prompt": prompt})
 
     def as_assistant(self, crew: Crew) -> AssistantOptions:
         """Return who is asked."""

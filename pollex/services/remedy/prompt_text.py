@@ -23,10 +23,12 @@ class PromptText:
 
     Attributes:
         keep: Patterns of lines that nobody may change.
+        name: As a user calls it who has several.
     """
 
     text: str
     keep: tuple[str, ...] = ()
+    name: str = ""
 
     def __post_init__(self) -> None:
         for pattern in self.keep:
@@ -36,7 +38,7 @@ class PromptText:
                 raise WrongUse(f"{pattern!r:.60} is no pattern: {error}", option="keep") from None
 
     @classmethod
-    def load(cls, path: Path, keep: Sequence[str] = ()) -> PromptText:
+    def load(cls, path: Path, keep: Sequence[str] = (), name: str = "") -> PromptText:
         """Read a prompt from its file.
 
         Raises:
@@ -51,7 +53,7 @@ class PromptText:
         if len(KEEP.findall(text)) % 2:
             what = "a `<!-- keep -->` has no second one: what it protects has no end"
             raise BadInput(what, where=str(path), remedy="put one before and one after the protected part")
-        return cls(text, tuple(keep))
+        return cls(text, tuple(keep), name)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -99,6 +101,12 @@ class PromptText:
         return PLACE.sub(lambda match: values[match[1] or match[2]], self.text)
 
 
+def named_file(given: str | Path) -> tuple[str, Path]:
+    """Return the name and the path of `NAME=FILE`; a file has no name."""
+    name, _, path = str(given).partition("=")
+    return (name, Path(path)) if path and not Path(given).exists() else ("", Path(given))
+
+
 def rendered_for(
     context: ReplyContext,
     prompt: PromptText,
@@ -119,6 +127,8 @@ def rendered_for(
     metadata = context.conversation.metadata
     known = {name: str(value) for name, value in metadata.items() if isinstance(value, str | int | float)}
     system = next((turn.content for turn in context.conversation.turns if turn.role == "system"), None)
+    if system is None and prompt.name not in {"", *known.values()}:
+        return None
     values = known if system is None else (made_from or prompt).values_in(system)
     if values is None:
         return prompt.rendered(known) if any_prompt else None

@@ -29,10 +29,10 @@ from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned
 from pollex.services.remedy.assistants import AssistantOptions
-from pollex.services.remedy.contexts import held_in, target_of, targets
+from pollex.services.remedy.contexts import failing, held_in, target_of, targets
 from pollex.services.remedy.edits import read_edit
 from pollex.services.remedy.plan import planned
-from pollex.services.remedy.prompt_text import PromptText
+from pollex.services.remedy.prompt_text import PromptText, named_file, rendered_for
 from pollex.services.remedy.result import COMMAND, COMPARED, ProvenEdit, RemedyResult, rows_of, write_result
 from pollex.services.remedy.sample import Gathered, RemedyOptions, RemedySample, sampled
 from pollex.services.results import Usage
@@ -70,7 +70,9 @@ def remedy(
         WrongUse: The target can't be one, nobody proposes, or the set's judge has to be confirmed.
     """
     if out is not None:
-        require_writable(out, *files_of(logs, rubrics, options.prompt, list(map(str, options.edit))))
+        require_writable(
+            out, *files_of(logs, rubrics, [str(named_file(one)[1]) for one in (*options.prompts, *options.edit)])
+        )
     found = gathered(logs, rubrics, options, reading, run, progress)
     if not options.edit and "proposer" not in assistant.models:
         raise WrongUse("nobody proposes", remedy="give [proposer] in the profiles, or a change", option="edit")
@@ -103,13 +105,20 @@ def gathered(
 ) -> Gathered:
     """Read everything, and choose the contexts."""
     rubric_set = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
-    prompt = PromptText.load(options.prompt, options.keep)
-    edits = [read_edit(Path(one), prompt) for one in options.edit]
+    prompts = [PromptText.load(path, options.keep, name) for name, path in map(named_file, options.prompts)]
+    edited = [named_file(one) for one in options.edit]
+    mine = [one for one in prompts if len(prompts) == 1 or {name for name, _ in edited} <= {one.name}]
+    if not mine:
+        remedy_ = f"each as NAME=FILE, NAME one of {', '.join(one.name for one in prompts)}"
+        raise WrongUse("the changes name no prompt, or several", remedy=remedy_, option="edit")
+    edits = [read_edit(path, mine[0]) for _, path in edited]
     read = logs_from(logs, reading, progress)
     held = held_in(rubric_set, read.conversations, run.store)
     target = target_of(rubric_set, held, options.target)
     guards = tuple(one.rubric for one in targets(rubric_set, held) if one.rubric.id != target.rubric.id)
-    sample = sampled(target, guards, read.conversations, rubric_set.learned_from, prompt, options)
+    prompt = max(mine, key=lambda one: sum(rendered_for(context, one) is not None for context in failing(target)))
+    others = [one for one in prompts if one is not prompt]
+    sample = sampled(target, guards, read.conversations, rubric_set.learned_from, prompt, options, others)
     require_enough(sample)
     return Gathered(rubric_set, prompt, edits, sample, read, options.seed)
 

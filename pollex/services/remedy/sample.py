@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -55,7 +56,7 @@ class RemedyOptions:
         back: Turns of the assistant before the one where a failure shows.
     """
 
-    prompt: Path
+    prompt: Path | str | tuple[str, ...]
     target: str
     edit: tuple[str | Path, ...] = ()
     keep: tuple[str, ...] = ()
@@ -73,6 +74,11 @@ class RemedyOptions:
     seed: int = 0
     render: Callable[[str, Conversation], str | None] | None = None
 
+    @property
+    def prompts(self) -> tuple[str | Path, ...]:
+        """The prompt, or several as `NAME=FILE`."""
+        return (self.prompt,) if isinstance(self.prompt, str | Path) else self.prompt
+
 
 @dataclass(frozen=True, kw_only=True)
 class RemedySample:
@@ -83,6 +89,7 @@ class RemedySample:
         shares: Of conversations, by stratum.
         learned: Beginnings of the text hashes of conversations that the rubrics were learned from.
         unmatched: Conversations that are left out, since the prompt doesn't make their system turn.
+        under: Of these, how many are under each of the other prompts that were given.
         without: Contexts that are left out, since the judge says that the target's occasion never came up there.
     """
 
@@ -94,6 +101,7 @@ class RemedySample:
     learned: frozenset[str]
     unmatched: int
     others: int = 100
+    under: Mapping[str, int] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
 
     def taken(self, parts: Collection[str], *most: int) -> list[tuple[ReplyContext, int]]:
@@ -137,6 +145,7 @@ class RemedySample:
         if self.unmatched:
             told = "the prompt doesn't make their system turn, or a value is missing"
             found.append(f"{count(self.unmatched, 'conversation')} left out: {told} (--any-prompt takes them)")
+        found += [f"{number} of them are under the prompt {name}" for name, number in self.under.items()]
         if "select" in self.parts.values() and (few := len(self.strata[FAILING])) < FEW_DATA:
             found.append(
                 f"{few} failing contexts are few to choose among proposals: under {FEW_DATA} one is the default"
@@ -167,8 +176,9 @@ def sampled(
     learned: frozenset[str],
     prompt: PromptText,
     options: RemedyOptions,
+    others: Sequence[PromptText] = (),
 ) -> RemedySample:
-    """Choose the contexts, and who proposes, selects and proves."""
+    """Choose the contexts, and who proposes, selects and proves; those under other prompts are counted."""
     strata: dict[int, list[ReplyContext]] = {FAILING: list(failing(target)), FINE: list(fine(target))}
     taken = {one.id for contexts in strata.values() for one in contexts}
     strata[ANY] = [
@@ -178,7 +188,7 @@ def sampled(
     for _ in range(options.back):
         strata |= {one: [back for each in strata[one] if (back := before(each))] for one in (FAILING, FINE)}
     unmatched = {
-        one.conversation.id
+        one.conversation.id: one
         for contexts in strata.values()
         for one in contexts
         if rendered_for(one, prompt, any_prompt=options.any_prompt, render=options.render) is None
@@ -195,6 +205,9 @@ def sampled(
         shares=(*shares, max(0.0, 1 - sum(shares))),
         learned=learned,
         unmatched=len(unmatched),
+        under=Counter(
+            other.name for one in unmatched.values() for other in others if rendered_for(one, other) is not None
+        ),
         others=options.others,
     )
 

@@ -194,8 +194,8 @@ def plan_of(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     known, record = site.profiles.get("assistant"), named.rubric_set.judge
     model = ModelOptions(base_url=record.options.place or None)
     with tempfile.TemporaryDirectory() as folder:
-        options = RemedyOptions(prompt=Path(folder) / "system.md", target=target, any_prompt=True)
-        options.prompt.write_text(next(said, "Help.").replace("{", "("), encoding="utf-8", errors="replace")
+        options = RemedyOptions(prompt=(prompt := Path(folder) / "system.md"), target=target, any_prompt=True)
+        prompt.write_text(next(said, "Help.").replace("{", "("), encoding="utf-8", errors="replace")
         kept = RunOptions(site.store.folder)
         found = gathered(logs, named.rubric_set, options, ReadOptions(), kept, progress)
         return planned(

@@ -16,7 +16,7 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.reply_context import ReplyContext
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.services.remedy.contexts import Held, why_no_target
-from pollex.services.remedy.prompt_text import PromptText
+from pollex.services.remedy.prompt_text import PromptText, named_file
 from pollex.services.remedy.proposals import asked_for
 from pollex.services.remedy.sample import RemedyOptions, parts_of, sampled
 from pollex.services.remedy.trials import Trials
@@ -95,6 +95,24 @@ def test_a_rubric_whose_evidence_goes_on_after_the_reply_is_no_target_of_a_model
     replies = tuple(ReplyContext(table(n), 1) for n in range(10))
     assert "after the reply" in why_no_target(SET, Held(RUBRIC, 10, 10, replies, later=9))
     assert "after the reply" not in why_no_target(SET, Held(RUBRIC, 10, 10, replies, later=4))
+
+
+def under(number: int, system: str | None, **metadata: str) -> Conversation:
+    said = () if system is None else (Turn(role="system", content=system),)
+    return table(number).model_copy(update={"turns": (*said, *table(number).turns), "metadata": metadata})
+
+
+def test_each_context_is_asked_under_the_prompt_of_its_conversation_and_others_are_counted_by_prompt() -> None:
+    web, app = PromptText("Be short on {day}.", name="web"), PromptText("Be kind.", name="app")
+    log = [under(0, "Be short on Friday."), under(1, "Be kind."), under(2, "Be wild."), under(3, None, channel="app"),
+           under(4, None, channel="web", day="Monday"), under(5, None)]  # fmt: skip
+    target = Held(RUBRIC, 6, 6, tuple(ReplyContext(one, len(one.turns) - 1) for one in log))
+    options = RemedyOptions(prompt=("web=web.md", "app=app.md"), target="t")
+    assert [named_file(one) for one in options.prompts] == [("web", Path("web.md")), ("app", Path("app.md"))]
+    sample = sampled(target, (), log, frozenset(), web, options, [app])
+    assert sorted(one.conversation.id for one in sample.strata[0]) == ["c0", "c4"]
+    assert (sample.unmatched, dict(sample.under)) == (4, {"app": 2})
+    assert "2 of them are under the prompt app" in sample.notes
 
 
 def test_a_pool_of_both_sides_is_judged_at_the_reply_by_both() -> None:
