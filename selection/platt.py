@@ -30,7 +30,7 @@ class Calibration:
 
     def probability(self, scores: Floats) -> Floats:
         """Compute probabilities `[conversation]` of scores `[conversation]`."""
-        return _logistic(self.intercept + self.slope * np.asarray(scores, float))
+        return logistic(self.intercept + self.slope * np.asarray(scores, float))
 
 
 def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
@@ -58,7 +58,7 @@ def _newton(z: Floats, targets: Floats) -> tuple[float, float]:
     design = np.stack([z, np.ones_like(z)], axis=1)
     weights: Floats = np.zeros(2)
     for _ in range(STEPS):
-        p = _logistic(design @ weights)
+        p = logistic(design @ weights)
         gradient = design.T @ (p - targets)
         if np.abs(gradient).max() <= RESOLUTION * len(z):
             break
@@ -81,6 +81,7 @@ def _cross_entropy(logits: Floats, targets: Floats) -> float:
     return float(np.sum(np.logaddexp(0.0, logits) - targets * logits))
 
 
-def _logistic(logits: Floats) -> Floats:
+def logistic(logits: Floats) -> Floats:
+    """Convert log-odds to probabilities, without importing SciPy."""
     probabilities: Floats = np.exp(-np.logaddexp(0.0, -logits))
     return probabilities

@@ -9,10 +9,7 @@ from pollex.measures.arrays import Floats
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.worth import difference, doubt, speaks_against
-from pollex.selection.multi_split import correlations
-
-ALIKE = 0.7
-"""Correlation of the answers on training conversations from which on two rubrics of a side are twins."""
+from pollex.selection.multi_split import ALIKE, correlations
 
 
 @dataclass(frozen=True)

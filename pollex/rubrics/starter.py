@@ -8,6 +8,7 @@ the two alone; and the starter's weight shrinks as far as one's own labels speak
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -15,6 +16,7 @@ from pydantic import Field
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import ChosenRubric, JudgeRecord, Record
+from pollex.selection.platt import logistic
 
 PREFIX = "starter-"
 """Before the ids of a starter's rubrics: a set of one's own may have found the same."""
@@ -69,7 +71,7 @@ def weigh(own: Floats, starter: Floats, positive: Bools) -> tuple[float, float]:
     """
     alone, evidence_alone = _fitted(own[:, None], positive)
     both, evidence_both = _fitted(np.column_stack([own, starter]), positive)
-    says = float(_share(np.array(evidence_both - evidence_alone)))
+    says = float(logistic(np.array(evidence_both - evidence_alone)))
     return float(says * both[0] + (1 - says) * alone[0]), max(0.0, float(says * both[1]))
 
 
@@ -85,7 +87,7 @@ def _fitted(z: Floats, positive: Bools) -> tuple[Floats, float]:
     )
     beta = toward.copy()
     for _ in range(STEPS):
-        p = _share(x @ beta)
+        p = logistic(x @ beta)
         curvature = (x * (p * (1 - p))[:, None]).T @ x + np.diag(precision)
         step = np.linalg.solve(curvature, x.T @ (positive - p) - precision * (beta - toward))
         beta += np.clip(step, -2, 2)
@@ -103,14 +105,9 @@ def prefixed(rubrics: Sequence[ChosenRubric]) -> tuple[ChosenRubric, ...]:
 
 def learned_with_prefix(judge: JudgeRecord) -> JudgeRecord:
     """Return the judge's record with what it learned under ids of a starter."""
-    return judge.model_copy(update={"learned": {PREFIX + id_: value for id_, value in judge.learned.items()}})
+    return judge.model_copy(update={"learned": with_prefix(judge.learned)})
 
 
-def with_prefix(counts: Mapping[str, float]) -> dict[str, float]:
+def with_prefix(counts: Mapping[str, Any]) -> dict[str, Any]:
     """Return values by rubric under ids of a starter."""
     return {PREFIX + id_: value for id_, value in counts.items()}
-
-
-def _share(odds: Floats) -> Floats:
-    """Convert log-odds to probabilities, without importing SciPy."""
-    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -500, 500))), dtype=np.float64)
