@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.conversations.conversation import Conversation, Label
+from pollex.calibration.candidates import candidate
+from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import positives
+from pollex.conversations.splits import block_ids
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.learning.choice import candidates, chosen_by
-from pollex.rubrics.learning.crossfit import FOLDS, cross_fit, dealt, held_out_folds, with_graded
+from pollex.rubrics.learning.crossfit import FOLDS, cross_fit, dealt, held_out_folds, with_graded, with_thumbs
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.thumbs import (
-    compared,
     grades_compared,
-    model_of,
     rating_of,
     signs_of,
     stored,
@@ -27,7 +27,7 @@ from pollex.rubrics.learning.thumbs import (
 )
 from pollex.rubrics.learning.weigh import Candidates
 from pollex.rubrics.starter import standard, weigh
-from pollex.rubrics.thumb_model import ThumbModel
+from pollex.rubrics.thumb_model import ThumbModel, judges_of
 
 if TYPE_CHECKING:
     from pollex.calibration.thumbs import Fold
@@ -64,10 +64,14 @@ class FittedThumbs:
 
 def _fitted(material: Material, comparison: Mapping[str, Any], rows: Sequence[Conversation]) -> ThumbModel:
     """Fit the chosen models on some conversations, that of thumbs on those that have one."""
+    from pollex.calibration.thumbs import fitted  # scikit-learn comes with it, and takes a second to import
+
     rubrics, (own, other) = material.in_order, comparison["weights"]
     signs = signs_of(rubrics) * np.where(np.arange(len(rubrics)) < len(material.chosen), own, other)
-    thumbs = [one for one in rows if one.label is not Label.NONE]
-    model = model_of(comparison["chosen"], material.answers(thumbs), rubrics, signs, thumbs)
+    thumbs, ids = with_thumbs(rows), [rubric.id for rubric in rubrics]
+    answers, about = material.answers(thumbs), (judges_of(thumbs), ids, block_ids(thumbs))
+    own_model = fitted(comparison["chosen"], answers, signs.tolist(), positives(thumbs), *about)
+    model = ThumbModel(ids, own_model, answers.shape[2])
     if (graded := comparison.get("grades")) is not None:
         model.rating = rating_of(graded, material.answers(rows), rubrics, signs, rows)
     return model
@@ -75,6 +79,8 @@ def _fitted(material: Material, comparison: Mapping[str, Any], rows: Sequence[Co
 
 def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     """Compare models of the probability by cross-validation on training conversations."""
+    from pollex.calibration.thumbs import compare_models  # scikit-learn comes with it, and takes a second to import
+
     settings, pool = material.settings, candidates(material)
     about: dict[str, Any] = {"conversations": [c.id for c in pool.conversations]}
     if any(c.text_hash[:16] in material.learned_from for c in pool.conversations):
@@ -91,7 +97,8 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
         parts = [with_starter(material, pool, selection, fold, rows) for fold in parts]
     advance, count = partial(material.progress.advance, "calibrate"), len(pool.conversations)
     thumbs = parts and [replace(fold, out=fold.out[:count], answers=fold.answers[:count]) for fold in parts]
-    found = None if thumbs is None else compared(thumbs, pool.conversations, settings.probability, advance)
+    about_rows = (pool.labels, judges_of(pool.conversations), advance, block_ids(pool.conversations))
+    found = compare_models(thumbs, *about_rows, candidate(settings.probability)) if thumbs else None
     grades = grades_compared(parts, rows, graded_fields(material), settings.seed)
     about["weights"] = weights_of(material, pool, selection)
     return stored(found, settings.probability) | {"grades": grades} | about

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pollex.conversations.conversation import Conversation
+from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import folds
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
@@ -141,6 +141,11 @@ def cross_fit(material: Material, pool: Candidates) -> CrossFit:
 def with_graded(material: Material, pool: Candidates) -> list[Conversation]:
     """List the pool's training conversations, then those with a grade that is no thumb."""
     return [*pool.conversations, *material.table.judged(material.graded_training, pool.rubrics)]
+
+
+def with_thumbs(conversations: Sequence[Conversation]) -> list[Conversation]:
+    """List the conversations that have a thumb."""
+    return [one for one in conversations if one.label is not Label.NONE]
 
 
 def held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:

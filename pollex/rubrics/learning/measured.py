@@ -21,7 +21,7 @@ from pollex.rubrics.answers import SCALES
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.learning.choice import candidates
 from pollex.rubrics.learning.comparison import FittedThumbs
-from pollex.rubrics.learning.crossfit import cross_fit, held_out_folds
+from pollex.rubrics.learning.crossfit import cross_fit, held_out_folds, with_thumbs
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.learning.thumbs import grades_on
@@ -164,11 +164,6 @@ class Unseen:
         probability = np.array([fitted.crossfitted[c.id] for c in conversations])
         of_rows = (taught.own[rows], theta[rows], confident[rows], promised[rows])
         return cls(conversations, *of_rows, probability, held, known, folds)
-
-
-def with_thumbs(conversations: Sequence[Conversation]) -> list[Conversation]:
-    """List the conversations that have a thumb."""
-    return [one for one in conversations if one.label is not Label.NONE]
 
 
 def unseen_of(material: Material, fitted: FittedThumbs, taught: Teaching, theta: float) -> Unseen:

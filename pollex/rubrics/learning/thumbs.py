@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import block_ids, split
 from pollex.errors import WrongUse
 from pollex.rubrics.rubric import Rubric
-from pollex.rubrics.thumb_model import Floats, ThumbModel, judges_of
+from pollex.rubrics.thumb_model import Floats, judges_of
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
@@ -25,43 +25,9 @@ FEWEST_GRADES = 3
 """Of two different grades the labels are thumbs, and a value between them is none."""
 
 
-def compared(
-    parts: Sequence[Fold], training: Sequence[Conversation], probability: str, progress: Callable[[], None]
-) -> ModelComparison:
-    """Compare models of the probability by cross-validation, with rubrics chosen without each fold.
-
-    Args:
-        parts: See `comparison.without_each_fold`.
-        probability: See `LearnSettings`.
-        progress: Called after each fold.
-    """
-    from pollex.calibration.thumbs import compare_models
-
-    positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
-    wanted = candidate(probability)
-    return compare_models(parts, positive, judges_of(training), progress, block_ids(training), wanted)
-
-
 def signs_of(rubrics: Sequence[Rubric]) -> Floats:
     """Return +1 for satisfaction and −1 for dissatisfaction `[rubric]`."""
     return np.array([1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics])
-
-
-def model_of(
-    name: str, answers: Floats, rubrics: Sequence[Rubric], signs: Floats, training: Sequence[Conversation]
-) -> ThumbModel:
-    """Fit a candidate.
-
-    Args:
-        answers: Probabilities `[conversation, rubric, option]`, of the chosen rubrics.
-        signs: See `signs_of`; those of a starter's rubrics have a weight.
-    """
-    from pollex.calibration.thumbs import fitted
-
-    positive = np.array([c.label is Label.POSITIVE for c in training], dtype=bool)
-    ids = [rubric.id for rubric in rubrics]
-    model = fitted(name, answers, signs.tolist(), positive, judges_of(training), ids, block_ids(training))
-    return ThumbModel(ids, model, answers.shape[2])
 
 
 def grades_of(conversations: Sequence[Conversation], names: Sequence[str]) -> tuple[Floats, list[Scale]]:
@@ -229,7 +195,7 @@ def rating_of(
 
     Args:
         found: See `grades_compared`.
-        answers, signs: See `model_of`.
+        answers, signs: See `calibration.thumbs.fitted`.
     """
     from pollex.calibration.grades import fitted_grades
 
