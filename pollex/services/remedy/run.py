@@ -42,6 +42,7 @@ from pollex.store.tables import FactRow, packed
 from pollex.text import encoded
 
 FEWEST_FAILURES, FEWEST_USERS = 30, 10
+NO_WIDTH = 1e-4
 LEAST_KAPPA, FEWEST_JUDGED = 0.6, 30
 """A model must know a target in the reply alone as it does in whole conversations, measured on so many replies."""
 
@@ -193,7 +194,8 @@ async def _found(
     if cut := state["cut"]:
         notes.append(f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked")
     notes += ["tools of the assistant acted for real"] if options.live_tools != "no" else []
-    about |= {"notes": [*notes, *sample.notes], "bad_rows": encoded(found.logs.bad_rows)}
+    notes += [unspread(one.name, **one.primary["effect"]) for one in edits]
+    about |= {"notes": [*filter(None, notes), *sample.notes], "bad_rows": encoded(found.logs.bad_rows)}
     rows = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))]
     record = about | record_of(live, state, sample)
     result = RemedyResult(edits=tuple(edits), record=record, replies=tuple(rows), usage=usage, usages=usages)
@@ -201,6 +203,14 @@ async def _found(
     pairs = enumerate({one["conversation"]: one} for one in result.compared)  # so each can be forgotten
     await store.write([FactRow(live.run, COMPARED, str(n), packed(pair)) for n, pair in pairs])
     return replace(result, run=live.run)
+
+
+def unspread(name: str, low: float, high: float, users: int, **_: float) -> str:
+    """Say what an interval without width means: nobody differed, among so many; empty for any other."""
+    if high - low > NO_WIDTH:
+        return ""
+    others = f"of other users up to {1 - 0.05 ** (1 / users):.0%} may do otherwise (one-sided 95 % bound)"
+    return f"{name}: all {users} users differ by the same; that its interval has no width is no certainty: {others}"
 
 
 async def agreement(judge: Judge, sample: RemedySample, question: Question) -> tuple[Figure | None, frozenset[str]]:

@@ -18,6 +18,7 @@ from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.services.remedy.contexts import Held, why_no_target
 from pollex.services.remedy.prompt_text import PromptText, named_file
 from pollex.services.remedy.proposals import asked_for
+from pollex.services.remedy.run import unspread
 from pollex.services.remedy.sample import RemedyOptions, parts_of, sampled
 from pollex.services.remedy.trials import Trials
 
@@ -133,3 +134,10 @@ def test_a_pool_of_both_sides_is_judged_at_the_reply_by_both() -> None:
     longer = said.model_copy(update={"turns": (*said.turns, *said.turns)})
     answers = asyncio.run(judge.judge(longer, [Question.about(RUBRIC, "occasion"), Question.about(signed, "occasion")]))
     assert ([one.question_id for one in answers], own.seen, others.seen) == (["t", "s"], [2], [2])
+
+
+def test_an_interval_without_width_is_told_to_be_no_certainty() -> None:
+    said = unspread("naive", value=1.0, low=1.0, high=1.0, users=13)
+    assert "all 13 users differ by the same" in said
+    assert "up to 21% may do otherwise" in said
+    assert unspread("naive", value=0.5, low=0.4, high=0.6, users=13) == ""
