@@ -252,15 +252,16 @@ def test_files_are_asked_once_and_arms_can_not_be_told_apart_in_them(proving: Ru
     assert systems.count(PROMPT) == sum("another time" in one for one in systems)
     assert all(set(one) == {"key", "messages"} for one in todo)
     assert systems[: len(todo) // 4] != [PROMPT] * (len(todo) // 4)
-    replies = [{"key": one["key"], "reply": said(one["messages"][0]["content"], n)} for n, one in enumerate(todo)]
+    replies = [{"key": one["key"], "reply": said(one["messages"][0]["content"], one["key"])} for one in todo]
     (tmp_path / "asked" / "replies.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in replies))
     ended = proving("--assistant", "asked", "--resume")
     assert ended.code == 0, ended.err
     assert ended.last["verdict"] == "judged better"
 
 
-def said(system: str, number: int) -> str:
-    rng = random.Random(number)
+def said(system: str, key: str | int) -> str:
+    """Answer by the key of what is asked: the order of the file depends on what came first."""
+    rng = random.Random(key)
     fails = rng.random() < (0.1 if "another time" in system else 0.7)
     done = "I'm sorry, I wasn't able to book a table." if fails else "I've booked a table for Friday at 6 pm."
     return done + " Is there anything else that I can do?" * rng.randint(0, 2)
@@ -382,9 +383,8 @@ def test_tools_of_a_graph_act_only_where_that_is_said_and_not_on_personal_data(p
     shop = graph.compile(name="shop")
     with pytest.raises(WrongUse, match=r"carries out tools itself \(tools\)"):
         proved_in(tmp_path, assistant=shop)
-    assert (
-        proved_in(tmp_path, assistant=shop, live_tools="yes").record["notes"][-1].startswith("tools of the assistant")
-    )
+    notes = proved_in(tmp_path, assistant=shop, live_tools="yes").record["notes"]
+    assert any(note.startswith("tools of the assistant") for note in notes)
     rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     rows[0]["messages"][0]["content"] += " My mail is ann@example.org."
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
