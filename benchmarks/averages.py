@@ -1,7 +1,5 @@
 """Figures averaged over several predictions of the same judgments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -9,8 +9,6 @@ any other, each with a rate by lot. The batched search trains all that these hav
 plain one trains two of them, whose epochs are by lot and mirrored, so that they have the grid's mean length.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import time

@@ -9,8 +9,6 @@ together. Each bar is printed with what was measured, n and a 95 % interval over
 conversations.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Thirteen plain counts of a conversation with logistic regression: what an afternoon without rubrics reaches."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -9,8 +9,6 @@ Printed are the mean correlation with the model's answers by cross-fitting over 
 lose on held-out conversations, and the calls that are saved, with what asking again in doubtful cases buys.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -4,8 +4,6 @@
 whole pool there; and it needs them once, not once a policy.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass

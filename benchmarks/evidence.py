@@ -11,8 +11,6 @@ Shares have Wilson's interval; means that of Student's t over halvings, seeds or
 conversations, so theirs is too narrow.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -9,8 +9,6 @@ can be learned; or `wrong`, which must not be: the exit code is 1 then. `--top` 
 people have logs in.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

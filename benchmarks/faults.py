@@ -4,8 +4,6 @@ python benchmarks/faults.py            all of them
 python benchmarks/faults.py 1.1 3.2    those of these entries
 """
 
-from __future__ import annotations
-
 import sys
 from contextlib import redirect_stderr
 from io import StringIO

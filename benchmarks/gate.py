@@ -8,8 +8,6 @@ confidence sequence of `pollex check --again`. Without a drop every shut gate is
 allowed over all days together. A gate shuts where the drop is at least .03 and its interval leaves out 0.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

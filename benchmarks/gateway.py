@@ -15,8 +15,6 @@ way calls a second, the share of what latency alone would allow, processor time 
 median over the repeats of what was measured side by side.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -6,8 +6,6 @@ Runs the verb on a log in a store of its own, and prints the time of the whole g
 rest, which is what LangGraph and the checkpoints take. With --repeat the log's conversations are scored so many times.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import time

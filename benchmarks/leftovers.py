@@ -1,7 +1,5 @@
 """Processes of a pool that end when who started them does, however that came about."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import threading

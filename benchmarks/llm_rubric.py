@@ -18,8 +18,6 @@ can't be had together with its correlations; it stands there for completeness.
 Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import time

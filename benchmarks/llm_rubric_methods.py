@@ -1,7 +1,5 @@
 """The rows of the tables: how each learns from sheets and predicts Q0 of others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -8,8 +8,6 @@ here: the table says between which figures a choice by that evidence can fall. A
 where its log-loss is no more than so many standard errors of the difference (over dialogues) behind it.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import multiprocessing

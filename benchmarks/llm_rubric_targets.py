@@ -1,7 +1,5 @@
 """The figures that were to be reached, and those that were."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from llm_rubric_methods import CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT, CV, ORACLE, REAL, SYSTEMS, predictors

@@ -6,8 +6,6 @@ Writes the log, scores it against the tests' loopback server (a process of its o
 prints the peak resident memory of the scoring process, its time and the size of what it kept.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -7,8 +7,6 @@ If two models are as good as each other, then it is chance which of the two gave
 are swapped text by text, a text's judgments together, in every way that there is, or in many at random.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -16,8 +16,6 @@ well a model reads; what the simulation is taken to be like without DS, CDP or d
 one another: intervals are Student's, 95 %, over worlds. Half of each world's conversations are held out.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

@@ -12,8 +12,6 @@ the test, where the paper's three classes keep them. The built-in roles (no LLM)
 GPT-4, but for ASAP, which was trained.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

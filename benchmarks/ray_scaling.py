@@ -8,8 +8,6 @@ first part and the last, so that starting isn't in them; what a unit costs besid
 conversation. The plan takes CPU, bytes and memory of the baseline's stages, and assumes that the file system keeps up.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

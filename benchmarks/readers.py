@@ -16,8 +16,6 @@ intervals for each reader and for what all readers say yes to, how many decoys p
 where a set has rubrics of both kinds, for each kind by itself, too.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

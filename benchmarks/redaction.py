@@ -6,8 +6,6 @@ are covered to the last character) and precision (found texts that lie in a mark
 kind and in all. The patterns were written with sentences of this kind in mind: on other texts both will be lower.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections import Counter

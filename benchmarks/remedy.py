@@ -6,8 +6,6 @@ Each line has the bar's number, what was found, and what it is to be. Nothing he
 take people and a model.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import time

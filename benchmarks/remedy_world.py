@@ -1,7 +1,5 @@
 """A world with planted truth: how often replies fail, what an edit does to that, and judges with known faults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -12,8 +12,6 @@ Splits share conversations, so the deviation over splits is no independent stand
 differences allow for that: Nadeau and Bengio 2003, doi:10.1023/A:1024068626366.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

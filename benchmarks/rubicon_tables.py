@@ -17,8 +17,6 @@ splits share conversations, and the t-interval corrected for that (Nadeau and Be
 The published figures are of 100 conversations with a C# debugging assistant and GPT-4: another log and another judge.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -12,8 +12,6 @@ conversation is the difference of two sizes, so that starting and loading are no
   weights are those of pollex's own MiniLM: no other model is fetched), and TF-IDF with logistic regression
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

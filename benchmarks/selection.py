@@ -4,8 +4,6 @@ Prints time and peak memory of the paper's greedy selection and of the default p
 2,000 rubrics on 10,000 conversations, and the ratio of greedy selection to a plain Python loop, where both run.
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 import sys

@@ -7,8 +7,6 @@ Times are of requests in memory, after the first; the bars are those of two idle
 where it is found, as README says.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import gzip

@@ -1,7 +1,5 @@
 """What `pollex serve` is like in Chromium with a list of many conversations: first paint, its end, scrolling."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -8,8 +8,6 @@ after another (latency), then several at once (throughput), then in one stream o
 the server a conversation: on a machine that does other work, too, only these say much.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

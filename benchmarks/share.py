@@ -13,8 +13,6 @@ are the population: its share of thumbs up is the truth, and samples are drawn f
   for (power), beside labels alone
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

@@ -12,8 +12,6 @@ Printed are the figure of the first pair, and mean and 95 % t-interval over pair
 these intervals are of draws of labels and seeds, not of other logs.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

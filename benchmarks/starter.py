@@ -9,8 +9,6 @@ each draw, show what a meaningless one costs: each by itself is right or wrong b
 intervals are by Student's t over draws, and narrower than of other logs.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

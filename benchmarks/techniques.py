@@ -3,8 +3,6 @@
 Source: Biyani et al. 2024, Tables 1–4: 100 conversations with a C# debugging assistant, GPT-4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Names and figures of what may give the probability of a thumb up; `thumbs`, which is slow to load, fits them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Predictions by models that did not see what they predict."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

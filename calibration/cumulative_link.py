@@ -5,8 +5,6 @@ Source: McCullagh 1980, "Regression models for ordinal data", doi:10.1111/j.2517
 of the posterior under independent normal priors. With two options it is a mixed-effects logistic regression.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self

@@ -1,7 +1,5 @@
 """Grades that people gave, learned as grades: by LLM-Rubric's network, beside the linear model that it begins as."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Comparison of candidates for a calibrator on held-out judgments, and the choice."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

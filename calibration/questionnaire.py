@@ -1,7 +1,5 @@
 """The questionnaire: questions, their options, and the columns of their probabilities in X."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -6,8 +6,6 @@ Source of the point: Ambroise and McLachlan 2002, "Selection bias in gene extrac
 gene-expression data", doi:10.1073/pnas.102102699.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

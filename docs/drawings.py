@@ -1,7 +1,5 @@
 """Draw every graph from the code into `docs/graphs.md`; `make docs` runs it."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import json

@@ -9,8 +9,6 @@ stopped and started again at any time. When the last reply is there, replies, ru
 examples/recorded.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import gzip

@@ -9,8 +9,6 @@ All are of one run, and docs/screens/made.json keeps what that run gave: a test 
 It needs the extra `browser` and a Chromium: the one that POLLEX_CHROMIUM names, or one on the PATH.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -3,8 +3,6 @@
 pollex.remedy("bikes.jsonl", …, prompt="bikes_prompt.md", render=pollex.examples.bicycle_shop.render)
 """
 
-from __future__ import annotations
-
 import random
 import re
 from typing import Any

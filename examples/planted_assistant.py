@@ -3,8 +3,6 @@
 pollex remedy run … --assistant pollex.examples.planted_assistant:answer
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any

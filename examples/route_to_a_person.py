@@ -5,8 +5,6 @@
 The bot here repeats itself, as bots do; put yours in its place. The rubric set is one of `pollex learn`.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ pending is read from the store when a session begins, so a batch that a kill cut
 leave it alone where another process planned it, and what is left of it is planned again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import operator
 from collections import Counter

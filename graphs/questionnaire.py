@@ -1,7 +1,5 @@
 """`ask`: asks every question of a questionnaire about each conversation, one question in a call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

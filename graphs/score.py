@@ -3,8 +3,6 @@
 Where no model is asked, a batch is scored in one piece: a conversation's two calls would cost more than its answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any

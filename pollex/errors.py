@@ -20,8 +20,6 @@
 This module imports nothing of ours, and every room may import it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 

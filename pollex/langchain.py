@@ -1,7 +1,5 @@
 """A middleware for agents on LangChain that scores the conversation after a turn; needs the extra `langchain`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, NotRequired
 

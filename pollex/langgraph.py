@@ -1,7 +1,5 @@
 """A node for graphs on LangGraph that scores the conversation so far."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -11,8 +11,6 @@
   sends the same bytes, and finds its paid answers again. A store keeps one salt for all its runs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

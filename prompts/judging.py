@@ -1,7 +1,5 @@
 """Variable parts of the judges' prompts: numbered items, lettered options, the schema."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from string import ascii_uppercase

@@ -14,8 +14,6 @@ the conversation, then what is asked about it. The task comes last also because 
 word.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@ Source: Biyani et al. 2024 ("best average performing" α over 5 folds). What per
 pair of a fold's conversations, where accuracy at θ turns on the few that lie near θ and moves with the fold's θ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

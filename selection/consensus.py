@@ -4,8 +4,6 @@ Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriente
 Symposium.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

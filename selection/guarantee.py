@@ -12,8 +12,6 @@ again where it has once fallen under P on the way inwards. `benchmarks/conformal
 Source: Angelopoulos, Bates, Candès, Jordan, Lei 2021, "Learn then Test", arXiv:2110.01052, section 2.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar

@@ -7,8 +7,6 @@ are binned to the grid of its own observed range, so that one count and one runn
 every threshold, without a sort.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -9,8 +9,6 @@ doi:10.1198/jasa.2009.tm08647, equations 2.2 and 2.3. For fixed sets: Holm 1979,
 multiple test procedure".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

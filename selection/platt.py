@@ -4,8 +4,6 @@ Sources: Platt 1999, "Probabilistic outputs for support vector machines", for th
 doi:10.1007/s10994-007-5018-6, for Newton's method with backtracking.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

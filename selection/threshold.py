@@ -3,8 +3,6 @@
 Source: Biyani et al. 2024, on θ and on YieldRate.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

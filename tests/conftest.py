@@ -1,7 +1,5 @@
 """What holds for every test: no network beyond this machine, and nothing of the caller's environment."""
 
-from __future__ import annotations
-
 import gc
 import ipaddress
 import os

@@ -1,7 +1,5 @@
 """Exports with keys renamed, values dropped or replaced, and orders shuffled, written as they were packed."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

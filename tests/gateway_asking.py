@@ -1,7 +1,5 @@
 """Calls and gateways for tests."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Any

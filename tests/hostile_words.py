@@ -1,7 +1,5 @@
 """Texts of conversations that want a coding agent to do something."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -1,7 +1,5 @@
 """A rubric set whose calibrator knows people."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pollex.calibration.candidates import PLAIN

@@ -1,7 +1,5 @@
 """A judge that answers from a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Self

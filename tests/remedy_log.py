@@ -1,7 +1,5 @@
 """A log of a restaurant's assistant that often can't book, and a rubric set of built-in events for it."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A small rubric set made by hand, whose every text can be replaced."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A gateway whose model is a script: it answers what is asked of it and keeps what it was asked."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

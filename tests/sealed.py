@@ -1,7 +1,5 @@
 """What a model reads between the boundary lines of a prompt."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

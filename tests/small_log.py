@@ -4,8 +4,6 @@ The conversations come from a dozen templates a kind, with words drawn into them
 there is something to learn. Nothing is measured on them but that figures agree with each other.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

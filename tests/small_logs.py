@@ -1,7 +1,5 @@
 """Conversations for tests."""
 
-from __future__ import annotations
-
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import View
 from pollex.conversations.conversation import Conversation, Label, Turn

@@ -1,7 +1,5 @@
 """Fixtures around the small log: one run of `learn` for all tests, and commands in this process."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

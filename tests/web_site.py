@@ -1,7 +1,5 @@
 """A store with two runs made by hand, the application on it, and a client that speaks to it in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

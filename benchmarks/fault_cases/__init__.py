@@ -1,7 +1,5 @@
 """Faults that were found once, each made anew: a module here is a theme, a function marked `case` is one fault."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Commands of the cases, in this process, and a set that is learned once for all of them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What a hostile file or request costs: seconds and memory, and one row's outcome."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

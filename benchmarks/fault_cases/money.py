@@ -1,7 +1,5 @@
 """Money, and what the store says of itself: nothing is paid twice, kept with a secret, or called damaged that isn't."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """What a rubric set says of itself: re-worded rubrics, a set beside itself, doubts, and who said what."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Data that vanishes, and sentences that aren't so."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """What any calibrator has to beat: the judge's answer as it is, and shares of answers without a look at the text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The calibrator that chooses among models and settings by held-out likelihood."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Isotonic regression by judge, of the answer on the LLM's expected answer."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

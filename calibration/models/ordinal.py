@@ -1,7 +1,5 @@
 """Ordinal mixed effects: a cumulative link on all expected scores, with judge effects."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Ridge regression on expected scores with judge intercepts; residuals give the distribution."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

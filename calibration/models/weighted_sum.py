@@ -17,8 +17,6 @@ doi:10.1080/01621459.1989.10478752, for the shrinkage towards independence; Plat
 support vector machines", for the targets, here of any number of options.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -11,8 +11,6 @@ Training goes on in other units than predicting, so that penalties mean the same
 expected value, and by each option with a fifth of the weight; what comes out of the second layer has deviation 1/2.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -10,8 +10,6 @@ to give the authors' own numbers does the same operations as they do; `sweep` tr
 Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745, and the code that they released with it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

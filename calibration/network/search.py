@@ -6,8 +6,6 @@ the folds and of the texts. So networks that begin anew run, in other folds, aga
 there before the search. As the texts are the same, they win only by more than a standard error.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

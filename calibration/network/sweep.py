@@ -5,8 +5,6 @@ fine-tuning, which is stopped in turn. So a shape, batch size and rate with six 
 settings, cost one pre-training and six fine-tunings of the longest length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """`answer`: asks the system under test questions, each at the temperature of its category."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """`grade`: finds unknown task types, then grades answers with and without references."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

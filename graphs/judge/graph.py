@@ -1,7 +1,5 @@
 """`judge`: asks one question in n independent runs, fits τ, and hands disagreements to people."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

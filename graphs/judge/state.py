@@ -1,7 +1,5 @@
 """What a run of `judge` came to: its votes, and the rule with the τ that was fitted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The rubric set made of chosen rubrics."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """`learn`: extract, summarize, deduplicate, judge the pool, select, calibrate, judge held-out, assess."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph

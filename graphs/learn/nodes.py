@@ -1,7 +1,5 @@
 """The nodes of `learn`: they call roles and `selection`, store bulk, and return what a person wants to see."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

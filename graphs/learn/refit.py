@@ -3,8 +3,6 @@
 The second half of `learn`, with a pool that is the set itself and a budget that takes all of it.
 """
 
-from __future__ import annotations
-
 from langgraph.graph import START, StateGraph
 
 from pollex.graphs.learn.graph import LearnGraph, fit_after

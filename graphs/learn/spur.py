@@ -7,8 +7,6 @@ that follows is that of `learn`; there is nothing left to choose.
 Source: Lin et al. 2024, arXiv:2403.12388, as Biyani et al. 2024 ran it again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

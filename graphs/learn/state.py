@@ -1,7 +1,5 @@
 """The state that `learn` passes between nodes, and what its nodes work with."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

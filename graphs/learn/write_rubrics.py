@@ -1,7 +1,5 @@
 """The steps from reasons to rubrics: batches in sequence, each building on those before."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 

@@ -1,7 +1,5 @@
 """`remedy`: looks for changes of a prompt, and proves them in four waves on users who took no part in finding them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """A trial: contexts whose replies are asked for under several prompts, and judged."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence

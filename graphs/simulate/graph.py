@@ -1,7 +1,5 @@
 """`simulate`: holds dialogues of a simulated user with each system, then asks about their quality."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ A `PollexError` stops all work, as `roles` has it. Anything else, from a judge t
 must not take the other conversations with it: in a fan-out one exception cancels all siblings.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Sequence
 

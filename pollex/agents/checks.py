@@ -6,8 +6,6 @@ that speaks to the judge, names answers, carries markup, or copies a long run of
 counted; a person who wants it can still write it into the rubric set by hand.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence

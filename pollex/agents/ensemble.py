@@ -1,7 +1,5 @@
 """Ensembles: questions asked in n independent runs, of one judge or of a panel."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

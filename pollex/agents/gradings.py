@@ -1,7 +1,5 @@
 """What grading came to for a case: its type, its grades, and what to be warned of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -3,8 +3,6 @@
 The model is asked exactly what it would be asked alone, about its own reasons and rubrics.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

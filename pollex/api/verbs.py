@@ -1,7 +1,5 @@
 """The use cases as functions of Python."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

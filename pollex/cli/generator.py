@@ -1,7 +1,5 @@
 """Verbs made of use cases: click's options from fields, and the way from what was typed to a result that is shown."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import shlex

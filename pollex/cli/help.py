@@ -1,7 +1,5 @@
 """Help of verbs: options in groups, the rare ones only with `--help-all`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """People at the terminal: an interview about what a run of `judge` left in doubt, and the pool of `learn` to edit."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The command `pollex`: finds its verbs, and turns errors into messages and exit codes."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -1,7 +1,5 @@
 """Rare settings as `--set NAME=VALUE`, instead of an option for each."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from difflib import get_close_matches

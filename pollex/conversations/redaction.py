@@ -5,8 +5,6 @@ phone numbers, cards, accounts and national ids are then checked by what their m
 `python-stdnum`), so that prices, times, versions and order numbers stay.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from bisect import bisect_left

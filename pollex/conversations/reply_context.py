@@ -1,7 +1,5 @@
 """A turn of the assistant in its conversation, which is asked for again."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ conversations to another side, and not all that come after them. All of it depen
 not on the order of rows.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from collections import Counter, defaultdict

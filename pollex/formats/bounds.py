@@ -1,7 +1,5 @@
 """Bounds that hold while a file is read, so that no file takes more memory or time than its rows are worth."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterable, Iterator

@@ -5,8 +5,6 @@ Python's `csv` accepts stray quotes. Here a row with too many or too few cells i
 refuses the file, since nobody knows where the rows after it begin. Cells are text, always.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from sys import getsizeof

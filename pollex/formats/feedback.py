@@ -1,7 +1,5 @@
 """Comments, tags and further signals as logs have them beside the label."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Location of logs: files, globs and standard input, the format of each, and what is packed in them."""
 
-from __future__ import annotations
-
 import glob
 import gzip
 import io

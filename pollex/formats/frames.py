@@ -1,7 +1,5 @@
 """Rows in memory: dicts, tables of pandas, polars and Arrow, LangChain messages, LangGraph states."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 

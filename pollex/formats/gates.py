@@ -1,7 +1,5 @@
 """Verdicts of a gate in the forms that build servers read: JUnit's XML, and GitHub's annotations and summary."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree

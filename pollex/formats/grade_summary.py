@@ -1,7 +1,5 @@
 """Summary of gradings: means by category and dimension, and distributions of grades."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

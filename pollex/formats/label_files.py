@@ -1,7 +1,5 @@
 """Labels in a separate file: conversation id, label, how it was drawn, and annotator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores in the forms of other tools, each as a file of requests."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

@@ -1,7 +1,5 @@
 """Questionnaires as TOML: questions with options of their own, for people (a queue, a study) and for a model."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

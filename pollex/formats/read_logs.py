@@ -1,7 +1,5 @@
 """The way from rows to conversations."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

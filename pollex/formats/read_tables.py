@@ -1,7 +1,5 @@
 """Tables of answers and judgments from files: CSV, TSV, JSON lines, JSON or Parquet."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce

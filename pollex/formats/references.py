@@ -1,7 +1,5 @@
 """Questions with references, answers and people's grades, read from files and joined by id."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

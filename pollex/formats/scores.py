@@ -1,7 +1,5 @@
 """Scores as rows of a file, one a conversation: its answers as a list, in CSV as a column a rubric."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Counts of what was read: conversations, duplicates, clashes, bad and skipped rows."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tempfile

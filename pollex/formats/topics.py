@@ -1,7 +1,5 @@
 """Topics, personas and documents of simulated dialogues, as files."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Units of work: parts of logs that are read, scored and written by themselves."""
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 from collections.abc import Iterator

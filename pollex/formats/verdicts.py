@@ -1,7 +1,5 @@
 """Files of `judge` and `review`: verdicts, accepted ratings, questions to people, their answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

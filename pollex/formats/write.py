@@ -3,8 +3,6 @@
 A file appears whole or not at all.
 """
 
-from __future__ import annotations
-
 import csv
 import glob
 import json

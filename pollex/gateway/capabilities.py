@@ -1,7 +1,5 @@
 """The capabilities of an endpoint, and the adaptation of calls to them."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Self
 

@@ -1,7 +1,5 @@
 """The time limit of a call, in which the time that a process was stopped for (Ctrl-Z, a closed lid) doesn't count."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

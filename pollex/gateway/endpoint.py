@@ -1,7 +1,5 @@
 """The address of a model, and its key."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field

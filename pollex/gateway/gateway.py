@@ -1,7 +1,5 @@
 """The one client of a model: sends, waits, and never pays twice for a reply."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random

@@ -1,7 +1,5 @@
 """Any LangChain chat model as a place to ask, through `ainvoke`."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

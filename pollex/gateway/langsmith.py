@@ -1,7 +1,5 @@
 """LangSmith tracing, off unless the user asks for it, whatever the environment says."""
 
-from __future__ import annotations
-
 import os
 import sys
 

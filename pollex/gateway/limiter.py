@@ -1,7 +1,5 @@
 """The limit of concurrent calls, and their rate."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable

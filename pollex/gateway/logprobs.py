@@ -5,8 +5,6 @@ log-probabilities, not renormalised; 10.18653/v1/2024.acl-long.745. What is adde
 and labels of several tokens.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence

@@ -10,8 +10,6 @@ Outcome
 └── Failed              no reply that could be used: time, network, server, bad request
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """The probe of an endpoint's capabilities, by a few tiny calls before a run."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

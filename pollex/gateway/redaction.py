@@ -1,7 +1,5 @@
 """Keeps keys out of every text that is stored, logged or shown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from functools import lru_cache

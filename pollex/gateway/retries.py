@@ -1,7 +1,5 @@
 """Rules for sending a call again, for waiting while a server is away, and for giving up."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

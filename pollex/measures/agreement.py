@@ -4,8 +4,6 @@ Source: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; the val
 name, the resamples here, all at once.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

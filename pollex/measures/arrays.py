@@ -1,7 +1,5 @@
 """Names for the arrays that figures are computed from."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

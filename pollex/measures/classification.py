@@ -8,8 +8,6 @@ Most figures are ratios of sums, which one matrix product gives for all resample
 for a ratio whose divisor is 0; a `Figure` never holds one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

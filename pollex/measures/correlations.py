@@ -1,7 +1,5 @@
 """Correlations of weighted judgments as statistics that can be resampled: Pearson, Spearman, Kendall's tau-b, kappa."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Source of the index: Siddiqi 2006, "Credit Risk Scorecards", population stability index: Σ (q − p) ln(q / p) over bins.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

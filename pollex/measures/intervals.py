@@ -10,8 +10,6 @@ that most figures of all resamples come from a few matrix products. NaN stands f
 only; a `Figure` never holds one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal

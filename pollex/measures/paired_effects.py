@@ -5,8 +5,6 @@ Sources: Student's t over clusters, Miller 2024, arXiv:2411.00640; sign flips of
 of Experiments", section 21; Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 

@@ -4,8 +4,6 @@ Answers are on the scale 0 … 1, better is higher. A missing answer is NaN, and
 called better must hold with missing new replies as failing and missing old ones as not, too.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

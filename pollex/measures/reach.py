@@ -1,7 +1,5 @@
 """How much of what a plain method finds is recovered, how alike rubrics are, and what more labels are worth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ doi:10.1080/01621459.1994.10476818, for the doubly robust estimate; Tan 2006, do
 bounds by an assumed factor between the odds of voting.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Differences between two samples of conversations: means with intervals, and sample sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

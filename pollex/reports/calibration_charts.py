@@ -1,7 +1,5 @@
 """Charts of the page on a calibrator: reliability, judges' curves, and the learning curve."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page on answers graded against references: how grades are distributed, and their means."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

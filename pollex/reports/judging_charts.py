@@ -1,7 +1,5 @@
 """Charts of ratings against thumbs on either side of τ: RoboRater's figures 1 and 2."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from markupsafe import Markup

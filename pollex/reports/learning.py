@@ -1,7 +1,5 @@
 """The report on a rubric set: what was learned, figures, and their uncertainty."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

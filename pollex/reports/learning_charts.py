@@ -3,8 +3,6 @@
 Positive is a disc and above, negative a diamond and below.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Formatting of numbers; an undefined number is a word, never NaN, None or 0."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Protocol, TypeGuard

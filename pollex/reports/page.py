@@ -1,7 +1,5 @@
 """Rendering of templates: one HTML file without scripts or external resources."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

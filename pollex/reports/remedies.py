@@ -1,7 +1,5 @@
 """The page on a remedy: what would change, what it does, what got worse, and what isn't known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of scored conversations: how many are good, what lowers scores, the worst ones, and a list that filters."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The page on the share of good conversations: estimate, uncertainty, then groups."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Small drawings inside tables and lists: figures with their intervals on one scale, and shares."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Turns of a conversation with the words that rubrics quote marked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Figures of each rubric alone, and its most frequent answers, on training conversations."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Edits of a rubric set: `NAME.rubrics.toml`, the one file that people edit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated

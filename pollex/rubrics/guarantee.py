@@ -4,8 +4,6 @@ Of the rubrics by which a conversation is scored for it only the choice is made 
 are extracted from all training conversations. What that does to the promise where a model extracts is not measured.
 """
 
-from __future__ import annotations
-
 from typing import Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Headline lists: rubrics to act on, near twins under one entry; those that went the other way stand apart."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How a judge is asked: what users set, what a rubric set records, and what identifies answers, in one place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 

@@ -3,8 +3,6 @@
 A rubric that is an event, a signal or a phrase is exempt from marks on words: a detector decides it, not its sentence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

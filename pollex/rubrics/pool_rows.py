@@ -1,7 +1,5 @@
 """The pool of rubrics as a person sees and edits it: rows of JSON, in the state and at `review_pool`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 

@@ -1,7 +1,5 @@
 """The parts of a rubric set, as they stand in its file."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator

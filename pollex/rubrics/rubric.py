@@ -1,7 +1,5 @@
 """Reasons and rubrics, with the way back to the turns that they came from."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import Literal, get_args

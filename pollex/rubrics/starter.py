@@ -5,8 +5,6 @@ logistic function of both NetSATs, each as z, drawn towards .7 each, so that ten
 the two alone; and the starter's weight shrinks as far as one's own labels speak against it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Intervals: of shares Wilson 1927, doi:10.1080/01621459.1927.10502953; of differe
 doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I.
 """
 
-from __future__ import annotations
-
 from math import ceil, hypot
 
 import numpy as np

@@ -4,8 +4,6 @@ An answer is nothing but the boundary that prompts use, with JSON inside: what i
 Whatever came from a conversation, its id too, can't leave it, and no sentence of ours stands among theirs.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Put questions to the model under test, and write down what it answers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Ask a model a questionnaire about texts: the first step of LLM-Rubric, whose answers `calibrate fit` reads."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Figures of a calibrator, cross-fitted beside simpler models: the data of its report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

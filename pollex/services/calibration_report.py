@@ -1,7 +1,5 @@
 """Use case of calibration: report on a calibrator, beside simpler models."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

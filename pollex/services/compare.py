@@ -1,7 +1,5 @@
 """Compare two samples of conversations: files, runs, or the values of a field."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Teach a built-in judge to answer a set's rubrics from the answers of a model that were paid for already."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Figures of distilling: fidelity by rubric, and what asking the model about doubtful conversations buys."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

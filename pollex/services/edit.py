@@ -1,7 +1,5 @@
 """Edit the rubrics of a set: in the file that people edit, beside the set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

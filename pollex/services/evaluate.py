@@ -1,7 +1,5 @@
 """Measure a rubric set on labeled conversations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Coroutines run from synchronous code, also inside a running event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import threading

@@ -1,7 +1,5 @@
 """Exchange rubric sets and scores with other tools."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

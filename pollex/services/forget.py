@@ -1,7 +1,5 @@
 """Forget conversations: out of the store for good, and named in the files that quote them."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

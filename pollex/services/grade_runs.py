@@ -1,7 +1,5 @@
 """Runs of `grade`: begin or resume one, and read its grades."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 

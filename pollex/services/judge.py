@@ -1,7 +1,5 @@
 """Ask one question about each conversation, in several independent runs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

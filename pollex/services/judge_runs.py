@@ -1,7 +1,5 @@
 """Runs of `judge`: begin, resume, and continue after people have answered; read what they came to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

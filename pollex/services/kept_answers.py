@@ -1,7 +1,5 @@
 """Answers of an earlier run in place of calls, where rubrics are as they were."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace

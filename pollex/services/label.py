@@ -1,7 +1,5 @@
 """Choose the conversations to label next, by a rubric set."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

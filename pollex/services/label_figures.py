@@ -4,8 +4,6 @@ The calibrator is fitted again and again with the rubrics as they are. Log-loss 
 ones, by fits to those that rubrics were chosen on; all else is of all labels that the kept one was fitted to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Labels by whom they were given: thumbs of the log, people's, and adjudicated ones; they mix only where asked for."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Learn a rubric set from labeled conversations, or fit an edited one again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The result of a learning run, with its files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path

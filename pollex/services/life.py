@@ -3,8 +3,6 @@
 A rubric is known by its family, whatever set has it: the pattern that its event is a case of, or else its id.
 """
 
-from __future__ import annotations
-
 import getpass
 import json
 from collections import Counter

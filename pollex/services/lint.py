@@ -1,7 +1,5 @@
 """Mark the rubrics of a set that are hard to judge; a model, where one is named, words them better."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path

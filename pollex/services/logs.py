@@ -1,7 +1,5 @@
 """Logs that a use case reads, and notes on them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Where batches of conversations are scored: in this process, or in several."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import multiprocessing

@@ -1,7 +1,5 @@
 """The pool of rubrics in people's hands: where a run waits for them, and where another run goes on with their edit."""
 
-from __future__ import annotations
-
 import secrets
 import shlex
 from collections.abc import Callable, Mapping, Sequence

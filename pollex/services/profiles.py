@@ -1,7 +1,5 @@
 """Models that a file of profiles names, a table each."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, TypeVar

@@ -4,8 +4,6 @@ Ray restarts and retries nothing here, since its own retries have no end and wou
 actor; when an actor dies, a new one takes its place, and the unit is given to another, twice at most.
 """
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Hand conversations without agreement to people, and read their answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Score conversations with a rubric set, or measure the set on labeled ones."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

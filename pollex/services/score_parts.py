@@ -1,7 +1,5 @@
 """Score logs of any size into a folder of parts, by an engine."""
 
-from __future__ import annotations
-
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Differences of two rubric sets: the same for terminal, Python and browser."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher

@@ -1,7 +1,5 @@
 """Estimate how many of all conversations are good, from the few that have labels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path

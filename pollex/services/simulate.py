@@ -1,7 +1,5 @@
 """Simulate dialogues on topics, with systems that find documents or have none."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Learn with a set that was learned elsewhere."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

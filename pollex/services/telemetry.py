@@ -3,8 +3,6 @@
 The convention `gen_ai.evaluation.result` is in stage development: its names are constants here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial

@@ -1,7 +1,5 @@
 """The record of what a calibrator was fitted on, a file beside it."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Satisfaction shows in how a conversation ends; a probability is given only where
 of thumbs up alone, on conversations that it was not fitted to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verdicts of a run of `judge`, and its files."""
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Tables of the browser's trials: repeated calls, drafts of rubric sets, rights, and studies."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

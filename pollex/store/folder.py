@@ -1,7 +1,5 @@
 """The store's folder: its path, access rights, secret, and write errors."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import logging

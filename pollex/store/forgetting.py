@@ -1,7 +1,5 @@
 """Taking conversations out of a store for good: rows, lines, columns, caches, and what free pages still hold."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """People's labels of texts: the last of each person, and what they come to."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

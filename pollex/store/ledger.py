@@ -1,7 +1,5 @@
 """The ledger that the gateway asks, in the store."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from itertools import count

@@ -3,8 +3,6 @@
 So is a database of an earlier pollex brought over, whose replies, labels and results of runs stood in files, too.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import zlib

@@ -1,7 +1,5 @@
 """The results of a run so far: all that a resume needs."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

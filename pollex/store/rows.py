@@ -1,7 +1,5 @@
 """Conversion between rows and conversations, reasons, rubrics and answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any

@@ -6,8 +6,6 @@ A lease is the row of the call's intent: who has it, and until when. It ends ear
 a file of its own, which the system lets go when a process ends, however it ends.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

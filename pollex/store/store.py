@@ -16,8 +16,6 @@ Any number of processes may have it open; each run is worked on by one. Rows are
 read back by those in `resume` and `traces`. Reading sees what is kept: after a `put`, `flush` or `settle` first.
 """
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os

@@ -1,7 +1,5 @@
 """Votes of a run of `judge`, as the store has them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from pollex.agents.votes import Rule, Tally, Task, Verdict, Votes, persons_question, run_question, verdict

@@ -1,7 +1,5 @@
 """The one thread of a store that writes: it commits all that has gathered while its last commit ran."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -4,8 +4,6 @@ A server gives a graph a context, JSON values, and keeps its checkpoints. The us
 hires the roles and begins the run in the store; then it waits until the server's graph has ended.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import sys

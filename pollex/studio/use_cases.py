@@ -1,7 +1,5 @@
 """Use cases by the contexts that LangGraph Studio shows as forms."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

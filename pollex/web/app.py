@@ -1,7 +1,5 @@
 """The application: its routes, what becomes of errors, and pages that have nothing to show yet."""
 
-from __future__ import annotations
-
 import logging
 import secrets
 import time

@@ -1,7 +1,5 @@
 """How far probabilities can be trusted: bands beside what was seen, the worst of the tails, and drift between runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

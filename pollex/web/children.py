@@ -1,7 +1,5 @@
 """Commands that the browser starts: `pollex …` in processes, one at a time."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Small drawings that only the application has, as SVG with classes of the style sheets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from markupsafe import Markup

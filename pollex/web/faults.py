@@ -1,7 +1,5 @@
 """Errors between a browser and the application, with their HTTP status."""
 
-from __future__ import annotations
-
 from pollex.errors import (
     LimitReached,
     ModelRefused,

@@ -1,7 +1,5 @@
 """Filters of a list of conversations, and how many rows each further filter leaves."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Queries and bodies of requests, parsed into models; unknown parameters are errors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl

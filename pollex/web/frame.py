@@ -1,7 +1,5 @@
 """Pages from templates, style sheets and scripts under versioned names, filters of words, and error pages."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shlex

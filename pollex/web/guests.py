@@ -1,7 +1,5 @@
 """Guests: people whose token opens one page, a queue to label or a study to take part in."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Callable, Iterable

@@ -4,8 +4,6 @@ Rows are in the order in which the run first used each conversation; that of equ
 100,000 rows takes milliseconds here, and hundreds from files.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Every address of the application; ids of conversations are in the query."""
 
-from __future__ import annotations
-
 from urllib.parse import quote, urlencode
 
 HOME, ENTER, HEALTH = "/", "/enter", "/api/health"

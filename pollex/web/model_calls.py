@@ -1,7 +1,5 @@
 """Calls of a model as the store keeps them: prompts, replies, tokens, and what they cost."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Models that the browser may use, named at the server's start, without addresses or keys."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a queue asks about each conversation: a thumb, the rubrics of a set, or a questionnaire as TOML."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Selection of conversations to label: the least sure first, some at random."""
 
-from __future__ import annotations
-
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Set

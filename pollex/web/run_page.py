@@ -1,7 +1,5 @@
 """Statistics of a run from its spans: nodes, activity and errors; its graph, and what it came to."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

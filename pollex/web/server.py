@@ -1,7 +1,5 @@
 """Starting and stopping the server: what it finds, where it listens, whom it lets in."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import json

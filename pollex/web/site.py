@@ -1,7 +1,5 @@
 """The content of a server: a store, and named rubric sets."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What takes seconds: worked out beside, while the page says that it is."""
 
-from __future__ import annotations
-
 import logging
 import secrets
 from collections.abc import Callable

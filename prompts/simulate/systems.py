@@ -1,7 +1,5 @@
 """The dialogue systems that can be simulated, and their prompts."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path

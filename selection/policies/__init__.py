@@ -4,8 +4,6 @@ A new module in this folder is a new policy, under its own name. One that has a 
 values that cross-validation tries; the others are the same for every α.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Sequence
 from importlib import import_module

@@ -3,8 +3,6 @@
 Source: Biyani et al. 2024, the comparison of policies.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from pollex.measures.arrays import Ints

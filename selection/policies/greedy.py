@@ -1,7 +1,5 @@
 """RUBICON's own policy: correctness and sharpness. Source: Biyani et al. 2024."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pollex.measures.arrays import Ints

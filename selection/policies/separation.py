@@ -8,8 +8,6 @@ Source: Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x; the covariance is d
 Strimmer 2005, target D, doi:10.2202/1544-6115.1175, by a fixed share.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from pollex.measures.arrays import Floats, Ints

@@ -4,8 +4,6 @@ Sources: Biyani et al. 2024, the comparison of policies; Auer, Cesa-Bianchi and 
 doi:10.1023/A:1013689704352.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints

@@ -1,7 +1,5 @@
 """Conversations, and a rubric set whose judge is a model: what a scoring run needs, without learning first."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

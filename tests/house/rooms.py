@@ -1,7 +1,5 @@
 """The house as its files tell it, for the tests that hold it to its plan."""
 
-from __future__ import annotations
-
 import ast
 import tomllib
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 `python tests/house/test_budget.py` writes the file anew from the tree as it is.
 """
 
-from __future__ import annotations
-
 import ast
 import tomllib
 from collections import Counter

@@ -1,7 +1,5 @@
 """No module needs one that needs it, not even for types or inside a function."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 

@@ -1,7 +1,5 @@
 """What is imported is asked for, and what is asked for is locked."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Imports go one way through the house."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

@@ -1,7 +1,5 @@
 """No verb and no function loses an option that it had, as `doors.toml` tells; run this file to write that anew."""
 
-from __future__ import annotations
-
 import inspect
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`docs/graphs.md` shows every graph as it is, and `langgraph.json` has those that a context can be given."""
 
-from __future__ import annotations
-
 import json
 import sys
 from importlib.util import module_from_spec, spec_from_file_location

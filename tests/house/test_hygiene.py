@@ -1,7 +1,5 @@
 """Nothing of anybody's machine is in the repository."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

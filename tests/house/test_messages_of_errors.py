@@ -1,7 +1,5 @@
 """Errors name options by `option=`, and whoever calls spells them: a message holds no option of the terminal."""
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -1,7 +1,5 @@
 """What docstrings and messages name exists: files, modules, and what stands in them."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What `pip install` brings is what the folders hold."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The pages that a newcomer reads, and the help of every verb, name only what exists."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

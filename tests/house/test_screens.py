@@ -1,7 +1,5 @@
 """README quotes the rows, and pages show the pictures, of one run of `make screens`."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The guard of `tests/conftest.py` does refuse."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

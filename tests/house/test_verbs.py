@@ -1,7 +1,5 @@
 """Verbs have few options, and the help names all of them."""
 
-from __future__ import annotations
-
 import click
 from verbs import LOGS, counts, verbs
 

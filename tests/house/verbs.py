@@ -1,7 +1,5 @@
 """Verbs of the terminal with their numbers of options; `python tests/house/verbs.py` prints them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

@@ -1,7 +1,5 @@
 """Starts the server: see the package."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

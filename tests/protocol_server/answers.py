@@ -1,7 +1,5 @@
 """What an honest model answers: anything that fits the schema, chosen by a hash of the messages."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -3,8 +3,6 @@
 Answers come out of order, one of them twice, and one for a line that nobody asked. A list has two batches a page.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -4,8 +4,6 @@ It knows the truth of canaries, likes conversations in which the user says thank
 the word `glad`, which it puts into those that it writes. A twentieth of its answers are slips, always the same ones.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

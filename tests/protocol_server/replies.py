@@ -1,7 +1,5 @@
 """What the server sends: an honest reply, or one that a rule spoils."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """The HTTP side: a hand-parsed protocol, quick enough that the client is what is measured."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

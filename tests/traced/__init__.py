@@ -1,7 +1,5 @@
 """Small exports of tracing tools, written by hand after the shapes that their interfaces document."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pkgutil import iter_modules
 

@@ -1,7 +1,5 @@
 """Logs as Opik, Weave, Braintrust, Helicone, Dify, Inspect and Scout export them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Traces as Langfuse, LangSmith, LangGraph and MLflow export them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Spans as OpenTelemetry, OpenInference and Phoenix export them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -4,8 +4,6 @@
 after one up; "cat" words beside a call in its last exchange, and the score of a model's, which is no thumb.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple

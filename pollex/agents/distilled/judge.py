@@ -6,8 +6,6 @@ The share of each answer at a predicted value z is a multinomial logistic model 
 the answers. It is fitted to predictions for conversations that the regression did not see.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

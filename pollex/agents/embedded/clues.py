@@ -4,8 +4,6 @@ A log is looked at once, and without its labels. What labels say of it can then 
 need be: for the set, for each fold of it, and for labels that mean nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Comments are there only where a thumb is, so they never count as evidence: no answer, weight or p value rests on them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The built-in deduplicator: rubrics whose texts are near are one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ A rubric's `source` says where to look: `event:…` and `rate:…` for that even
 when it has none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache

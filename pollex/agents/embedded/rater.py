@@ -10,8 +10,6 @@ on dialogues of two services the best of four by cross-validation). Without enou
 signals in general, +1, −1 or 0, and the odds are those of going better than the log's average.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tables of detectors: signals, acts and patterns."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 The signals are the rows of `signals.toml`. A row without a pattern has its marks from the function in `MARKS`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The built-in summarizer: one rubric for all reasons with the same evidence."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Sequence

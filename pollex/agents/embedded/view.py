@@ -1,7 +1,5 @@
 """A conversation as the built-in roles see it: parties, words, vectors, replies."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

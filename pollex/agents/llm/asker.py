@@ -1,7 +1,5 @@
 """The way from a prompt to an outcome, shared by all four roles."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

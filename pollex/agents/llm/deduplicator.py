@@ -1,7 +1,5 @@
 """The deduplicator on a model: embeddings find candidates, the model decides which are the same."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The extractor on a model."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

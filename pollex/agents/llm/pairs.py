@@ -1,7 +1,5 @@
 """Pairs of training conversations that are much alike and were rated differently."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 

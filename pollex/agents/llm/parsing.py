@@ -1,7 +1,5 @@
 """Parsing of what a model wrote into checked values."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The proposer: reads a prompt, what it doesn't do, and exchanges, and proposes small changes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

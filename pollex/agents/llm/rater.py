@@ -12,8 +12,6 @@ Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriente
 Symposium.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

@@ -7,8 +7,6 @@ Questions of different options in one call, in order, each justified before it i
 A question with one option asks for a text: it is written before all numbers, under its id, and kept as justification.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The system under test: a model that is asked questions as its users ask them."""
 
-from __future__ import annotations
-
 from pollex.agents.llm.asker import Asker, failure
 from pollex.gateway.calls import Call
 from pollex.gateway.outcomes import Completed

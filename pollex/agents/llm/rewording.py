@@ -1,7 +1,5 @@
 """Better words for rubrics, by a model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from pollex.agents.llm.asker import Asker

@@ -1,7 +1,5 @@
 """Distributions without log-probabilities: from samples, or none at all."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence

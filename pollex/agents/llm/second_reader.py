@@ -1,7 +1,5 @@
 """The second judge: compares replies without rubrics, judges by other words, and looks for new statements of fact."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Simulated dialogues: a user with a topic and persona, and an assistant with documents or without."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The summarizer on a model."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any

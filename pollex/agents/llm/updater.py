@@ -4,8 +4,6 @@ Source: Lin et al. 2024, "Interpretable User Satisfaction Estimation for Convers
 Models", arXiv:2403.12388.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Columns and attributes of a row beside its tool's own scores, which may be the label."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """All files' pieces joined: spans with annotations, runs with feedback, chats with votes."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

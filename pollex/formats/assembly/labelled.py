@@ -1,7 +1,5 @@
 """Conversations with their labels, from those that were put together and their thumbs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any

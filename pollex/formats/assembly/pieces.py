@@ -3,8 +3,6 @@
 Ids are the tool's own. Files are joined by them, so that scores may be in another file than the messages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Choice of the score that is the thumb, and the label of several thumbs."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

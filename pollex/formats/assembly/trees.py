@@ -1,7 +1,5 @@
 """Conversations from messages: in the order of time, or along one path of a tree."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 

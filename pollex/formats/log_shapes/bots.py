@@ -1,7 +1,5 @@
 """Builders of bots, and desks where people answer: each tool's functions have its name, and stand together."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator, Mapping

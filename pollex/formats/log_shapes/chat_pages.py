@@ -1,7 +1,5 @@
 """Chats of pages that people talk on: each tool's functions have its name, and stand together."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator, Mapping

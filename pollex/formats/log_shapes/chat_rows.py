@@ -1,7 +1,5 @@
 """Rows under usual names: chats as the AI SDK of Vercel keeps them, and thumbs in a file of their own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """What the readers of exports share: keys, texts, objects and facts of a row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any

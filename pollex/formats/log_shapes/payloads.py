@@ -1,7 +1,5 @@
 """Inputs and outputs of a run, in any recorded form, as turns."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping, Sequence

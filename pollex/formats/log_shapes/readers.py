@@ -1,7 +1,5 @@
 """The general log shapes, which no tool alone writes: each a `Reader` in `READERS`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

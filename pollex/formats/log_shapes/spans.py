@@ -1,7 +1,5 @@
 """Spans of OpenTelemetry as libraries and collectors write them, and as Phoenix and MLflow keep them."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

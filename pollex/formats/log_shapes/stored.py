@@ -1,7 +1,5 @@
 """Stored conversations: data sets, logs of evaluations, OpenAI's requests, LangGraph's threads."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

@@ -1,7 +1,5 @@
 """The export formats of tools, as `tools.toml` lists them; a module that reads one is loaded with its first row."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping

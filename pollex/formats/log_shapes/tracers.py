@@ -1,7 +1,5 @@
 """Tools that trace calls of models: each tool's functions have its name, and stand together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Only words become words: images and files leave their kind in brackets, since th
 a model's reasoning, marks of steps and citations are left out; what a tool answered becomes a turn of the tool's.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Regression cases in the forms of tools: what was said up to a reply, and what is to be true of the one that comes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Interfaces of other tools: reading logs page by page, and sending scores."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

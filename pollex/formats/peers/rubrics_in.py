@@ -1,7 +1,5 @@
 """Rubrics that stand in other tools' files: autorubric's criteria, promptfoo's assertions, LLM-Rubric's questions."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

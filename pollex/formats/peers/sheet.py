@@ -1,7 +1,5 @@
 """The rubric set that an export is made of, and how its parts are written."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Rubric sets in the forms of other tools: the table of the tools, and what no template can write."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Mapping

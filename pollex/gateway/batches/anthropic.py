@@ -4,8 +4,6 @@ Calls are chat requests and answers chat completions everywhere else in pollex: 
 no metadata, so one whose creation is in doubt is told by its time, its size, and the ids in its results.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime

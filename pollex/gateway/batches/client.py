@@ -6,8 +6,6 @@ A file of lines is uploaded, a batch made of it; answers come as two files, one 
 the batch came to, for one that expired or was canceled has answers, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus

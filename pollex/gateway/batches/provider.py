@@ -1,7 +1,5 @@
 """The protocol of a provider of batches, and what goes to and comes from one."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import AsyncIterator, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Plain methods beside the rubrics: what words, and what all signals reach without any rubric."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import compress
 

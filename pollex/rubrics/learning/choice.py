@@ -1,7 +1,5 @@
 """The choice of rubrics from a pool."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

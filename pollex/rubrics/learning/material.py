@@ -1,7 +1,5 @@
 """What rubrics are chosen and fitted by: the two sides of a log, the pool, and the answers to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol

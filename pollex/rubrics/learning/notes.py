@@ -1,7 +1,5 @@
 """Notes on a set: the origin of its rubrics, and reasons for dropped ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

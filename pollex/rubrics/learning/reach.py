@@ -1,7 +1,5 @@
 """How far a set reaches: what is measured of it beside its scores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Settings of a learning run."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args

@@ -1,7 +1,5 @@
 """The answers of a run to its rubrics, by conversation, and as arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

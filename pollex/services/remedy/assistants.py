@@ -1,7 +1,5 @@
 """Who is asked, as a user names it: tables of a file, a function of theirs, or a folder of files."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

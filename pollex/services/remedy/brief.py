@@ -1,7 +1,5 @@
 """What to change where, from the log alone: no model is named, so nothing is proposed."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Regression cases from a log: replies that failed or went well, to be asked for again in other tools."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

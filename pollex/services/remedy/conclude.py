@@ -1,7 +1,5 @@
 """What replies, judges and people come to: a verdict for each change, with what speaks against it first."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Where the assistant's replies failed, went well, or are any others: what is asked for again."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Who works on a remedy, and what its graph asks of them and of people."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """Changes of a system prompt: a diff, or the changed prompt, applied and checked."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Remedies that were found: shown again, and followed after they were deployed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

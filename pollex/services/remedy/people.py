@@ -1,7 +1,5 @@
 """What people say of pairs of replies, blind: which helps more, with a reader without rubrics as prediction."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a remedy would cost, and the smallest effect that it can find, before a cent is spent."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager

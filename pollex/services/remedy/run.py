@@ -1,7 +1,5 @@
 """Find or take changes of the assistant's prompt, and prove them on users who took no part in finding them."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The contexts of a remedy: where the target failed, where it went well, and any others; by who may see them."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a change is worth in thumbs, if the relation of rubrics and thumbs in the log holds for the new replies too."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

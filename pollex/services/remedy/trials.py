@@ -1,7 +1,5 @@
 """The trials of a remedy: which contexts are asked under which prompts, and what is checked of each reply."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Routes of the scoring service: scores, health, figures, and their description."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

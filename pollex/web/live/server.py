@@ -1,7 +1,5 @@
 """Starting and stopping the scoring service."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Labels of several people: how far they agree, decisions where they differ, and files of them."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What somebody does while reading: a thumb, or conversations put into a queue."""
 
-from __future__ import annotations
-
 import secrets
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """The list of a run's conversations: 100,000 of them, in windows, with words in any turn."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Drafts of rubric sets: words edited with a preview of what flips, fitted again, and taken home as a file."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """The first page: what the thumbs are about, active runs, and open labels."""
 
-from __future__ import annotations
-
 from pollex.reports.sparks import trend
 from pollex.rubrics.headlines import headlines
 from pollex.rubrics.records import ChosenRubric

@@ -1,7 +1,5 @@
 """Labeling: queues, and one conversation at a time by keys alone."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Repeated questions: one conversation with a reworded rubric, or by another judge."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A run's states: what each node changed, the pool where it waits, forks with another pool, and commands."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping, Sequence

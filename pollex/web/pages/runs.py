@@ -1,7 +1,5 @@
 """Runs: the list, one run with graph and times, its calls, and progress."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Sequence

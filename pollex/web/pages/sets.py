@@ -1,7 +1,5 @@
 """Rubric sets: their rubrics, the origin of each, and differences of two sets."""
 
-from __future__ import annotations
-
 import io
 import tempfile
 import zipfile

@@ -1,7 +1,5 @@
 """Studies and guests, as whoever runs the server sees them: who came, how it goes, and what to take along."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

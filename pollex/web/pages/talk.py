@@ -1,7 +1,5 @@
 """Talk: what a participant of a study sees and sends, one session each."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Undecided cases of `judge` runs, answered in the browser, one at a time."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Pools of benchmarks whose parent is ended from outside."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every program that a page names starts in a plain interpreter, without what pytest puts on the path."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Faults that were found once are held off."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

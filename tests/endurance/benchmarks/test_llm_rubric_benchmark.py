@@ -1,7 +1,5 @@
 """The benchmark on tables of the released shape that are made up here: nothing of the real data is needed."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 from pathlib import Path

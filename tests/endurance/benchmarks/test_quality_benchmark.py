@@ -1,7 +1,5 @@
 """The numbers that the quality benchmark adds of its own, by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

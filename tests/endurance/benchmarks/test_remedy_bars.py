@@ -1,7 +1,5 @@
 """The statistics of `pollex remedy` hold in a world whose truth is planted."""
 
-from __future__ import annotations
-
 import pytest
 from remedy import BARS, main
 

@@ -4,8 +4,6 @@ Chromium is the program that POLLEX_CHROMIUM names, or one on the PATH. Where th
 unless POLLEX_BROWSER=required.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

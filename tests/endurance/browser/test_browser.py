@@ -1,7 +1,5 @@
 """What people do, in a real browser: reading, moving by keys, long lists, small and dark screens, no script."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Callable

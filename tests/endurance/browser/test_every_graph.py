@@ -1,7 +1,5 @@
 """Runs of all graphs, each by its command: every page of every run opens, and axe finds nothing on it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Pages whose figures are worked out while one waits, of rubrics that were really learned."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """All that a demo has, by keys alone: nothing here touches a mouse, or a field that no key led to."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path

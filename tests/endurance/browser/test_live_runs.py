@@ -1,7 +1,5 @@
 """A run that goes on while somebody looks: it is slow, is killed, is resumed, and ends."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator

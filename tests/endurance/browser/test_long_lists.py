@@ -1,7 +1,5 @@
 """Lists of very many conversations: their end, their middle, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

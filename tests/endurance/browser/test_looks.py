@@ -4,8 +4,6 @@ Pictures depend on the browser and its fonts: they are compared where both are t
 After a change that is wanted: WRITE_LOOKS=1 pytest tests/endurance/browser/test_looks.py, and look at every picture.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What pages ask of a model: nothing is paid twice, what went wrong is said, and people decide where runs differ."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import subprocess

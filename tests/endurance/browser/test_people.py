@@ -1,7 +1,5 @@
 """What several people do in a real browser: they talk to systems, watch a run, label by links of their own, print."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

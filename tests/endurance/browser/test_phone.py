@@ -1,7 +1,5 @@
 """Tables on a telephone: whole words, cells in their rows, heads above figures; one verdict; a draft says it works."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from visitors import Served, Visitor

@@ -1,7 +1,5 @@
 """Pages that have nothing to show, pages that fail, and a server that is gone."""
 
-from __future__ import annotations
-
 import resource
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """Rows that are ticked by keys: two runs to compare, and conversations for a queue, also those scrolled away."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path

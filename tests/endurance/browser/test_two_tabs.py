@@ -1,7 +1,5 @@
 """A draft that is open twice: the later words are not lost, and overwrite nothing unseen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Everything without a script: each page says what it says with one, lists go on by links, and a sheet is sent."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A served store, and a page of a browser that visits it."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path

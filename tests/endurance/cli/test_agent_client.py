@@ -1,7 +1,5 @@
 """`pollex mcp` over standard input and output, spoken to by the client of the package itself."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`--batch`: commands that end when calls are handed in, and go on with --resume, to the result of asking at once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pollex demo`, on the log that comes with pollex."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

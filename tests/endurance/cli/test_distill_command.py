@@ -1,7 +1,5 @@
 """A model's rubrics, learned from its paid answers and answered without it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

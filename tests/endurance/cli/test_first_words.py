@@ -1,7 +1,5 @@
 """Help is there at once: what works is loaded when it is needed."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

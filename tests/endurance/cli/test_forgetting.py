@@ -1,7 +1,5 @@
 """`pollex forget` after a learning and a scoring run: nothing of a conversation is left, in whatever file."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stars that several people gave, from the log to a row of scores."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Nothing that pollex stands on sends anything, or writes outside the store and the outputs that the user named."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Whatever way a conversation is scored, it is the network at the end of the chain that says the probability."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """With a model the pool is of both sides; each rubric is answered by whom it belongs to, and no call is made more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

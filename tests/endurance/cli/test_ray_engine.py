@@ -1,7 +1,5 @@
 """A cluster of two workers: one is killed, then the driver; the result is that of one machine, byte by byte."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

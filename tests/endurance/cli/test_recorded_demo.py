@@ -1,7 +1,5 @@
 """The recorded run of a large language model, replayed through the whole graph with the network refused."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import html

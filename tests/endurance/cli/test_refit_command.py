@@ -1,7 +1,5 @@
 """Rubrics that a person edited: refused by `score`, fitted again by `refit`, or too broken to be read."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`pollex remedy run` without a change of one's own: headroom, proposals, a person who accepts, selection and proof."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

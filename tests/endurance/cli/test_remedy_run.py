@@ -1,7 +1,5 @@
 """`pollex remedy run`: a team's own change of the prompt is proved on replies that are made now."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

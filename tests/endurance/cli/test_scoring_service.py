@@ -1,7 +1,5 @@
 """`pollex serve --score` as a process: it answers on a socket, and ends its work at SIGTERM."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

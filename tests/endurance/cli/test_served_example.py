@@ -1,7 +1,5 @@
 """`pollex serve --example`: its address comes first, and pages are there while the recorded run is replayed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Commands that are killed, interrupted or started twice, and what a resume makes of it."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

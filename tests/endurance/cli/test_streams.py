@@ -1,7 +1,5 @@
 """Standard input, standard output and a terminal's encoding, of commands in processes of their own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a user waits for is told on a terminal, and nowhere else."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """Learning and scoring without a model, each in a process of its own, load nothing that they don't need."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

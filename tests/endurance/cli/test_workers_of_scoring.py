@@ -1,7 +1,5 @@
 """Scoring by several processes: the same rows, also where one of them is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

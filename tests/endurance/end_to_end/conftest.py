@@ -1,7 +1,5 @@
 """A server that reads, in a process of its own, and a bench to run commands on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

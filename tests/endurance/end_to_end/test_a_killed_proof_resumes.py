@@ -1,7 +1,5 @@
 """A proof that is killed goes on where it was: the same bytes, and no more calls again than were in flight."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

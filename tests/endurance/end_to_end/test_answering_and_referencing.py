@@ -1,7 +1,5 @@
 """`pollex answer` and `pollex grade` as commands, on a server whose counts are the truth."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """LLM-Rubric whole: a questionnaire asked, fitted to people, predicted for every question, and its dashboard."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

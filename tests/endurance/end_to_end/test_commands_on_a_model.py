@@ -1,7 +1,5 @@
 """learn, score, evaluate, refit, why, trace, doctor and --dry-run with a model: the same kinds of output as without."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

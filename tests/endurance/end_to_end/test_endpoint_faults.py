@@ -1,7 +1,5 @@
 """Endpoints that fail, and what `pollex score` makes of it: codes, one line of words, calls counted, nothing lost."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

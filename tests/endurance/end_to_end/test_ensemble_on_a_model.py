@@ -1,7 +1,5 @@
 """`pollex judge` on a model: what is sent, what is paid once, and what runs that fail come to."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Ctrl-C, SIGTERM, a closed terminal, and limits: a run ends in good order and goes on with --resume."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal

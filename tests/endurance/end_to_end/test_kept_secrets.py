@@ -1,7 +1,5 @@
 """The key is in no file and no word, and nothing goes anywhere but to the endpoint that was named."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

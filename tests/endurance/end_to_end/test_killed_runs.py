@@ -1,7 +1,5 @@
 """`pollex score` killed with signal 9 and resumed: what the server counts was paid twice, and what comes out."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import time

@@ -3,8 +3,6 @@
 Runs where `llama-cpp-python[server]` and `gguf` are installed, or in the Python that LLAMA_PYTHON names.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import socket

@@ -1,7 +1,5 @@
 """Every method of the four papers has a door, and every door opens: on small data, and a loopback endpoint."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import tomllib

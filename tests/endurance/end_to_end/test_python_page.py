@@ -1,7 +1,5 @@
 """The page on Python runs as it stands."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

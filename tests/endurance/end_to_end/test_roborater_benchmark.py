@@ -1,7 +1,5 @@
 """The benchmark of ensembles on a planted table that is worked by hand."""
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The judge of a rubric set is asked with the seed that θ was fitted with."""
 
-from __future__ import annotations
-
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.services.judging import confirmed, seed_of

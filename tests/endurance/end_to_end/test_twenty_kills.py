@@ -1,7 +1,5 @@
 """Twenty kills: `learn`, `score` and `judge` come to what they come to unbroken, and pay once but for what was out."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from typing import Any

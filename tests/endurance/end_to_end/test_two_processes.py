@@ -1,7 +1,5 @@
 """`pollex score` in several processes on one store: what one of them has paid for, none of them pays again."""
 
-from __future__ import annotations
-
 import pytest
 from benches import ATTENTIVE, Bench
 

@@ -5,8 +5,6 @@ which, and how likely, depends on weights and prompt as in any model. After a le
 end, or to close what a grammar made it open.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Thousands of damaged exports of every tool: each ends in conversations or in words."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A file of 100,000 spans is read in less than a minute of processor time and a gigabyte."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

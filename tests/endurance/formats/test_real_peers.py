@@ -4,8 +4,6 @@ A server on loopback stands in for the model: it agrees with the first rubric an
 shape a tool asks for, so that NetSAT is 7.5 − 2.5. promptfoo is Node's: it is run where the command is there.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """Logs from the real servers of Phoenix and MLflow, and scores to them, where their packages are installed."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """A table of a million turns is read within a gigabyte."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

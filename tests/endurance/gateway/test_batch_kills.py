@@ -1,7 +1,5 @@
 """A command that is killed while it hands in a batch: the next one finds the batch and pays nothing again."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

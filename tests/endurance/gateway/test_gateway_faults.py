@@ -1,7 +1,5 @@
 """What providers do wrong, on a real server: `reliability.md` of the design calls these provider faults."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """A provider that answers 429 to most of what comes."""
 
-from __future__ import annotations
-
 import pytest
 from gateway_asking import ask_all, gateway, question
 from protocol_server import ProtocolServer

@@ -1,7 +1,5 @@
 """`make` installs once, notices what changed, and says what it lacks."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What CONTRIBUTING says of adding things, done in a copy of the project: one file each, or one row of a table."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

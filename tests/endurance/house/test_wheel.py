@@ -1,7 +1,5 @@
 """A wheel has the project's files, and nobody's conversations."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

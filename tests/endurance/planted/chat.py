@@ -1,7 +1,5 @@
 """The simulated model as a LangChain chat model: the whole pipeline without a server."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun

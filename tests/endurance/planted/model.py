@@ -4,8 +4,6 @@ It is given messages and nothing else. Slips come from a hash of what it reads, 
 in every process. What it is taken to be like where no paper says it is in `Reader`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """SPUR and rubrics written by hand, on a model: the same pipeline, other rubrics."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

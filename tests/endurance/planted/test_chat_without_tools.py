@@ -1,7 +1,5 @@
 """A LangChain chat model that can't call tools, as most that are written by hand, is asked for JSON in its text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The planted world does what it says, the model slips as often as it says, and pollex gets back what was planted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

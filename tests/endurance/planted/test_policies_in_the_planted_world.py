@@ -1,7 +1,5 @@
 """A policy that chooses by the thumbs is seen to be better than one that doesn't, and no better than the truth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from planted_world import DEFAULT, PLANTED, answers, chosen_by, interval, spread

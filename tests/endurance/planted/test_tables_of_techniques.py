@@ -1,7 +1,5 @@
 """The rows of RUBICON's tables that take a model: they share what was paid for, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What happens in the planted world, and conversations in which it does."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Children that die on purpose, and a server that counts."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator

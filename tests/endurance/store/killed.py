@@ -1,7 +1,5 @@
 """A run in a process of its own, for tests that kill it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """Random damage ends in words, and what was paid for is found again afterwards."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ends of processes: kills, full disks, no rights, two at once, and what is found afterwards."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """No answer is lost, and no more is paid twice than was in flight, whenever a run is killed."""
 
-from __future__ import annotations
-
 import random
 import signal
 import time

@@ -1,7 +1,5 @@
 """`langgraph dev` serves the graphs, stops for people, goes on with their edits, and calls nobody."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Graphs of `langgraph.json`, run by their context as a server runs them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from uuid import uuid4
 

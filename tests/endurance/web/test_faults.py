@@ -1,7 +1,5 @@
 """Stores that are older, empty or one-sided, and a clock that was set back: every page opens, and answers are kept."""
 
-from __future__ import annotations
-
 import csv
 import re
 import sqlite3

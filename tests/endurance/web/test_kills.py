@@ -1,7 +1,5 @@
 """A server that is killed while people label, beside a run that writes."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """A run's page tells what each node changed, takes the pool that a run waits at, and forks a run with another pool."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import re

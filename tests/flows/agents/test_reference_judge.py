@@ -1,7 +1,5 @@
 """The judge of answers against references: what is no grade, what is asked, and what it makes of logprobs."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from math import log

@@ -1,7 +1,5 @@
 """The roles behind the real gateway, against a server that speaks the protocol."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Agents on LangGraph and LangChain know the score of their own conversation."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """LangChain's messages and LangGraph's states are conversations wherever logs and conversations are taken."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`import pollex`: the same results as the command line, from any thread and inside a running event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

@@ -1,7 +1,5 @@
 """Errors of the Python API name arguments, where the command line names options."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """Questions from Python ask the model that is given, a LangChain chat object too, and say who answered."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

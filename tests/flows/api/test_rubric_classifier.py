@@ -1,7 +1,5 @@
 """`pollex.RubricClassifier` is an estimator as scikit-learn's are."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A scorer on a model: one store, whoever asks, and let go of again."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections.abc import Iterator

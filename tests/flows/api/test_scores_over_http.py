@@ -1,7 +1,5 @@
 """The scoring service: one, many, a stream; bad input, a full queue, a new set, and its end."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

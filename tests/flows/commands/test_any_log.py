@@ -1,7 +1,5 @@
 """A log that nobody knows, from the error to the command that learns from it."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pollex ask`: a questionnaire about each text by a model, whose answers `calibrate fit` and `predict` read."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`pollex calibrate`: from tables with faults to a kept calibrator, predictions and a page."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shlex

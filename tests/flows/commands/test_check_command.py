@@ -1,7 +1,5 @@
 """`pollex check`: a gate that shuts where conversations get worse, and not by chance."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree

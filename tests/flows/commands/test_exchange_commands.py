@@ -1,7 +1,5 @@
 """What leaves for other tools and comes from them, on the command line."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

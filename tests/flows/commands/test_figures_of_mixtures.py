@@ -1,7 +1,5 @@
 """Which model answers for a mixture where figures take many fits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

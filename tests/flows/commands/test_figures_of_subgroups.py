@@ -1,7 +1,5 @@
 """Figures by group: the columns of both tables, and who judged."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`pollex forget`: calls that quote a conversation, and what counts as a quote."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Several label fields: one is learned from, the others are shown beside each rubric."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The pages of docs/how-to say only what the command line knows."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One conversation of 8 MB holds nobody up, and is named."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`pollex judge` and `pollex review` without a model: files, people's answers, and what is refused."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`pollex label next`: which conversations or texts it lists, what it writes, what it refuses."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """`pollex learn`: what it refuses, what it leaves out, what it writes."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

@@ -1,7 +1,5 @@
 """`runs`, `trace`, `why`, `doctor`, `domain` and `demo`: what they show of what was done."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

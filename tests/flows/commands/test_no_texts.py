@@ -1,7 +1,5 @@
 """A store that keeps nothing of what was said."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What stands in files and their names never looks like a line of pollex's own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Probabilities on the command line: by judge, with entropy, and how many labels stand behind them."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

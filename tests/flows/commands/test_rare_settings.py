@@ -1,7 +1,5 @@
 """`--set NAME=VALUE`: rare settings in their types, by the names that a verb heeds; help with and without them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`pollex answer` and `pollex grade` where nobody is asked: wrong use, help, and files of rows."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pollex remedy`: what to change where, and cases for other tools, without a model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

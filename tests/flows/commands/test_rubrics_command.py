@@ -1,7 +1,5 @@
 """Rubrics edited beside their set: what counts when, what is kept, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pollex score` and `pollex evaluate`: what they write, print and refuse."""
 
-from __future__ import annotations
-
 import csv
 import glob
 import json

@@ -1,7 +1,5 @@
 """`score` writes a page beside its rows; CSV has a column a rubric, other forms with `--set wide=yes`."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

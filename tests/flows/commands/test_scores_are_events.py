@@ -1,7 +1,5 @@
 """Scores as OpenTelemetry events, sent by the SDK's own exporter to the collector that is named, and to nobody else."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,7 +1,5 @@
 """`pollex simulate` on a server: plan, dialogues of each system, resume, and what reads the file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

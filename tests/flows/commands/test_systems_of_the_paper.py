@@ -1,7 +1,5 @@
 """`learn --as NAME`: the systems of RUBICON's paper by name; what is given beside them wins."""
 
-from __future__ import annotations
-
 import pytest
 from small_runs import Learnt, Pollex
 

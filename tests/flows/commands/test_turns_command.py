@@ -1,7 +1,5 @@
 """`pollex turns`: probabilities before the end, only where they are better than the share of thumbs up."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

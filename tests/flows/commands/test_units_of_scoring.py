@@ -1,7 +1,5 @@
 """The unit of work of scoring: what comes out doesn't depend on how the work is cut."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

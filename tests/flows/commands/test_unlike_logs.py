@@ -1,7 +1,5 @@
 """A set that is used on logs unlike its own says so instead of "calibrated"."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from small_log import small_log, write_log

@@ -1,7 +1,5 @@
 """No command writes over what it reads: a log, a table or a calibrator may be all that there is of it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Calls by batch: what is handed in, fetched, asked again, and never paid twice, whatever goes wrong in between."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Reading answers: objects in prose, and distributions over labels."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Keys, endpoints, secrets, token counts, the usage table and tracing."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

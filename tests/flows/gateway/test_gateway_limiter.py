@@ -1,7 +1,5 @@
 """The limiter, on a clock that jumps over all waiting."""
 
-from __future__ import annotations
-
 import asyncio
 import selectors
 from collections import deque

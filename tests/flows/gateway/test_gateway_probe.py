@@ -1,7 +1,5 @@
 """Finding out what an endpoint can do, and asking any LangChain chat model."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Replies that are read while they are written: the same outcome, key and bill as of whole ones."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A recorded endpoint answers what was recorded, and nothing else."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

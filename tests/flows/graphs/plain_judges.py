@@ -1,7 +1,5 @@
 """Judges that anybody could plug in: honest ones, and some that break the contract in one way each."""
 
-from __future__ import annotations
-
 import asyncio
 import weakref
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a judge may do wrong about one conversation, and what is made of it."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

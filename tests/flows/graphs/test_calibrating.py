@@ -1,7 +1,5 @@
 """The calibrator in a rubric set: kept beside it, checked when read, asked for judges."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

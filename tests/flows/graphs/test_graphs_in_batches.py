@@ -1,7 +1,5 @@
 """Graphs in batches: where a run that was stopped goes on, what its checkpoints hold, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections import Counter

@@ -1,7 +1,5 @@
 """How far a run is can be read from its store while it runs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

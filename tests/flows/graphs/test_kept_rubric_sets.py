@@ -1,7 +1,5 @@
 """Rubric sets as files that people edit: what vanishes nowhere, and what is read as it was written."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How right ratings are on either side of τ, on a small labelled log: counted by hand."""
 
-from __future__ import annotations
-
 import re
 from math import log
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The graphs of answering and referencing with judges in this process: batches, types, failures, what a resume asks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The graph `remedy` by its context, as a server runs it: it waits for people, and goes on by a command."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Runs of `learn` and `score`: failures that stay where they are, batches, states of ids, spans."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator, Sequence

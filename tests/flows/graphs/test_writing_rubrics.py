@@ -1,7 +1,5 @@
 """What is shown to a summarizer, batch by batch."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 from pollex.agents.llm.pairs import in_turns

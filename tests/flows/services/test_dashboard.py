@@ -1,7 +1,5 @@
 """Densities of predicted scores: they sum to one, bands are wide where judges differ, the tail is the lowest."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Labels of people beside those of the log: whose count, which stand over which, and what is told of them."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Scores as a folder of parts: rows are those of `pollex score`, and nothing is done or paid twice."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

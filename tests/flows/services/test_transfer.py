@@ -1,7 +1,5 @@
 """Logs from tools' interfaces, and scores to them, on a loopback server that answers as theirs do."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import threading

@@ -1,7 +1,5 @@
 """Drift without labels: of a rubric over its answers, not over means that crowd at the middle."""
 
-from __future__ import annotations
-
 import numpy as np
 from rubric_set_by_hand import rubric_set
 

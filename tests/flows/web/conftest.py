@@ -1,7 +1,5 @@
 """A store made by hand, and clients of the application on it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 

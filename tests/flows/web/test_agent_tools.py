@@ -1,7 +1,5 @@
 """What coding agents are told: small pages, sealed as data, of thirty conversations that want to command them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Asking again: a rubric in other words, another judge, and that nothing is paid twice."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

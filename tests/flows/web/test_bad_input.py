@@ -1,7 +1,5 @@
 """Whatever is sent, the answer is a page, a figure or a 4xx: nothing that was sent ends in a traceback."""
 
-from __future__ import annotations
-
 import json
 import re
 

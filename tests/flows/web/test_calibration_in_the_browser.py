@@ -1,7 +1,5 @@
 """Calibration in the browser: bands and tails of labels that nothing was learned from, by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A calibrator's page: what its labels do, by hand, and whose labels figures are of."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import re

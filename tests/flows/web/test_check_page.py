@@ -1,7 +1,5 @@
 """A run checked against another in the browser: failed, passed, open, and the same as the command says."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

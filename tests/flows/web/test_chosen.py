@@ -1,7 +1,5 @@
 """Conversations that are put into queues by hand, and lists by one source of thumbs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from web_site import client_of, conversation, made_app, made_store

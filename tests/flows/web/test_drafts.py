@@ -1,7 +1,5 @@
 """Drafts of rubric sets: versions, what flips, and the file that people edit."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

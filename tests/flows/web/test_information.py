@@ -1,7 +1,5 @@
 """Conversations in the order in which their labels tell most, counted by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What pages show, as JSON: the same figures, counted by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import httpx2

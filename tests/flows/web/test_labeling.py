@@ -1,7 +1,5 @@
 """Labeling: who gets which conversation, what is kept, how far people agree, and what `learn` reads of it."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Pages as they are sent: what they say, what they link to, and that nothing in them runs."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

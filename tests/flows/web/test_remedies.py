@@ -1,7 +1,5 @@
 """Pages of a remedy: what a change does, its pairs without their arms, and those that are only for reading."""
 
-from __future__ import annotations
-
 import html
 import re
 import shlex

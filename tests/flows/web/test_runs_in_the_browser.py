@@ -1,7 +1,5 @@
 """Runs: the list, the graph, activity over time, calls with their prompts, and how far a run is."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The page on the share of good conversations: votes of the log, and answers of a random queue."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What becomes of a rubric: shares by week and release, states that people set, and what is back again."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Talk: sessions of participants with models on loopback, who may see what, and exports that `calibrate fit` reads."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import json

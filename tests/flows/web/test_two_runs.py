@@ -1,7 +1,5 @@
 """Two runs side by side: texts are paired, differences have intervals, and what flips comes first."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 

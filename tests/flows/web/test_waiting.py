@@ -1,7 +1,5 @@
 """What waits for people: cases in order, answers that are kept, and what goes back to the run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

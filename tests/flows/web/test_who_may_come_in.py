@@ -1,7 +1,5 @@
 """Every route: without a token, under another name, from another site, with a parameter that doesn't exist."""
 
-from __future__ import annotations
-
 import httpx2
 from starlette.routing import Route
 from web_site import TOKEN, made_app

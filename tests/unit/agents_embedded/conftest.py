@@ -1,7 +1,5 @@
 """One embedder for all tests of the built-in roles, and a small log whose classes differ."""
 
-from __future__ import annotations
-
 import pytest
 from small_logs import small_log
 

@@ -1,7 +1,5 @@
 """What people wrote with their thumb: what many comments name, proof of events, and never seen by a judge."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

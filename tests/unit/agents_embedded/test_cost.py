@@ -1,7 +1,5 @@
 """What a set says it costs."""
 
-from __future__ import annotations
-
 from pollex.reports.learning import cost_of
 from pollex.rubrics.rubric import Rubric
 

@@ -1,7 +1,5 @@
 """Figures of choices that are made anew without each fold: they know nothing of the labels that measure them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from small_logs import small_log

@@ -1,7 +1,5 @@
 """The built-in judge: its scale by hand, honest answers on what it studied, the same answers after storage."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

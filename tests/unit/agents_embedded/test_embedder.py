@@ -1,7 +1,5 @@
 """The embedder: its cache on disk, which models it takes, and what it says of those it can't."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

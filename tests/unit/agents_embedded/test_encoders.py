@@ -1,7 +1,5 @@
 """The bundled model against what sentence-transformers does by itself, and against itself in other company."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

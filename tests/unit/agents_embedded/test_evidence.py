@@ -1,7 +1,5 @@
 """Quotes: word for word, from the right turn, and where the signal is seen."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

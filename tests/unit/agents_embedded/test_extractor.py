@@ -1,7 +1,5 @@
 """The extractor and what it mines: reasons from training labels alone, at most three, each with true quotes."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What all detectors see in the bundled logs: a change of a rule shows what it moves."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections import Counter

@@ -1,7 +1,5 @@
 """Runs without a model: the built-in rater and judge on resampled turns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from small_logs import conversation

@@ -1,7 +1,5 @@
 """A re-worded rubric through the whole of `refit`."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rubrics that somebody wrote by hand: what is refused, what comes with pollex, and what is in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

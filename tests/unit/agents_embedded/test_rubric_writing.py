@@ -1,7 +1,5 @@
 """From reasons to rubrics: the summarizer, the deduplicator, and what a person's new wording rests on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

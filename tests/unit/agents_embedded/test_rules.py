@@ -1,7 +1,5 @@
 """Tables of detectors: what a row may say, and that one more row is one more detector."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What holds for every signal, and what the single ones see."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

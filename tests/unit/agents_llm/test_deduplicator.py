@@ -1,7 +1,5 @@
 """The deduplicator on a model: it decides among near rubrics, and can lose none."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Canaries, straight-lining and options: what keeps a judge honest."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

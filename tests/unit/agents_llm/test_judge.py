@@ -1,7 +1,5 @@
 """The judge on a model: what goes wrong first, then what an answer is taken to mean."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

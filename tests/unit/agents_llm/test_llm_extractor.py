@@ -1,7 +1,5 @@
 """The extractor on a model: a reason stands on quotes, or not at all."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Passages of documents: how they are cut, found, and quoted."""
 
-from __future__ import annotations
-
 from pollex.agents.llm.simulator import LONGEST, Passage, Passages, passages_of
 
 DOCUMENTS = {

@@ -1,7 +1,5 @@
 """A conversation that means to become a rubric, and a model that does all it can to help it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Raters on a model in prompt variants v0 to v4, and what makes runs independent."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A run goes on only with the prompts that it began with."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Quotes: what is not in the conversation is no quote."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What may not become a rubric, and what must not be mistaken for that."""
 
-from __future__ import annotations
-
 import pytest
 
 from pollex.agents.checks import copies, refusal, words

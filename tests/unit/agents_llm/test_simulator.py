@@ -1,7 +1,5 @@
 """Simulated dialogues: when they end, which sources they keep, and what the assistant is shown."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The summarizer on a model: where rubrics come from, and which never become one."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

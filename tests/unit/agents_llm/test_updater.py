@@ -1,7 +1,5 @@
 """SPUR's updater: one small set, rewritten by a model that may forget, join and reword, and whose words are checked."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

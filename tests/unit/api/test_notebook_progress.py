@@ -1,7 +1,5 @@
 """Progress as a notebook shows it."""
 
-from __future__ import annotations
-
 from pollex.api.verbs import NotebookProgress
 
 

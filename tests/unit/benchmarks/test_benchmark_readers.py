@@ -1,7 +1,5 @@
 """Blind sheets: what is drawn, and what filled ones come to."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

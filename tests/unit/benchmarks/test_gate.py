@@ -1,7 +1,5 @@
 """The gate's simulation: looking daily shuts an equal release's gate too often, unless the interval allows for it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gate import MEAN, at_every_look, at_one_look, drawn, shut_on

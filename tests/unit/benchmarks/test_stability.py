@@ -1,7 +1,5 @@
 """What counts as learned again, and what of it is printed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

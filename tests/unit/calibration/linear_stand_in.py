@@ -1,7 +1,5 @@
 """A model simple enough to work by hand: expected answers that are linear in X."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which labels to ask for: V-optimal design, worked by hand and against brute force."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

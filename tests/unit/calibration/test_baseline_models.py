@@ -1,7 +1,5 @@
 """The baselines, each against its formula or the library that it comes from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm

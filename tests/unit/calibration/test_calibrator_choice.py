@@ -1,7 +1,5 @@
 """Which candidate is taken, why, and that nothing is tried on what it has seen."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a calibrator chose, in one sentence that can be read."""
 
-from __future__ import annotations
-
 from pollex.calibration.model_choice import Choice, Trial
 
 

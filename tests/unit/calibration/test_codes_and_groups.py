@@ -1,7 +1,5 @@
 """Arrays of codes that stand for nothing are refused with a count and the first of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What is read off distributions: entropy, variance, mass, expected answer, and several judges' answers as one."""
 
-from __future__ import annotations
-
 from math import log, nan
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What every calibrator promises, asked of each file in `models/`."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a regression sees: columns that differ by rounding alone don't count, and no text is infinitely far away."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """People's answers in every shape that they come in, and what is none of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

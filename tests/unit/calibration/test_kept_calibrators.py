@@ -1,7 +1,5 @@
 """Kept calibrators: what was changed or damaged is refused; what was kept predicts to the last bit as before."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Leverage of each question on the main one: (∇ŷ0·∇ŷi)/(∇ŷi·∇ŷi)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from linear_stand_in import SHEET, Linear, certain, fitted

@@ -1,7 +1,5 @@
 """A network that begins as another model, and is shrunk to it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Questions and questionnaires that are none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The cumulative link, what is filled in where answers are missing, and the estimator on both."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gaps that are filled with what is expected: rows with the same gaps go together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

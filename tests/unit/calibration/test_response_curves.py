@@ -1,7 +1,5 @@
 """Response curves: a judge's expected answer against the LLM's, smoothed over texts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The choice of what gives the probability of a thumb up."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Training takes one of PyTorch's threads, and gives all of them back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event

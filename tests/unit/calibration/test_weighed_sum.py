@@ -1,7 +1,5 @@
 """The weighted sum: weights and targets by hand, NetSAT as its special case."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize

@@ -1,7 +1,5 @@
 """Rubrics on a terminal: a line of text, a line of figures, and what went the other way apart."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

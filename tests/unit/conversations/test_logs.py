@@ -1,7 +1,5 @@
 """Whole logs: what is counted, what stops the run, and what hostile text becomes."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

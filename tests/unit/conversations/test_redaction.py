@@ -1,7 +1,5 @@
 """Redaction: what says who somebody is gives way to placeholders that stay the same in a conversation."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One text under many ids."""
 
-from __future__ import annotations
-
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.formats.read_logs import logs_of
 

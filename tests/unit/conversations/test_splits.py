@@ -1,7 +1,5 @@
 """Splits and folds: who must stay together, how evenly labels are dealt, and when it can't be done."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Sequence

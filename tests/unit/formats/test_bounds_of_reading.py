@@ -1,7 +1,5 @@
 """No file takes more than its rows are worth: one row that is too long is that row's outcome."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Exports of other tools, read to the conversations that went into them, whole and damaged."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """Every kind of export of every tool, in small, read to what was said and to the thumbs that were given."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

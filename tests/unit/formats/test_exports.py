@@ -1,7 +1,5 @@
 """Export formats of other tools, by one contract for all and by what may go wrong without a word."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What people wrote with their thumb, from rows, tables and exports, in any shape that tells words."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

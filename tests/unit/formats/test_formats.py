@@ -1,7 +1,5 @@
 """Files as they come: broken, ragged, in a foreign encoding, crafted."""
 
-from __future__ import annotations
-
 import glob
 import gzip
 import io

@@ -1,7 +1,5 @@
 """What build servers read of a gate."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 from pollex.formats.gates import junit, summary, workflow_commands

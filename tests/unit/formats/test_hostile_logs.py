@@ -1,7 +1,5 @@
 """Whatever stands in a file, reading ends with conversations, bad rows or an error of ours, and the counts add up."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Further signals beside the label: each from a field of its own, shown and never summed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

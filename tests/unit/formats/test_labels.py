@@ -1,7 +1,5 @@
 """What a log's thumbs mean."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Logs whose columns and roles have names of their own: what is mapped, what is refused, what is proposed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

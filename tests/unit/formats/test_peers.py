@@ -1,7 +1,5 @@
 """Rubric sets and scores in the forms of other tools."""
 
-from __future__ import annotations
-
 import ast
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Every log shape, by one contract for all readers and by what each alone has to understand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

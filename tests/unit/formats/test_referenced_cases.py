@@ -1,7 +1,5 @@
 """Questions with references: rows that are refused, answers and people's grades joined to them, what is flagged."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows of scores: what stands in a row where a rubric's occasion never came up."""
 
-from __future__ import annotations
-
 from rubric_set_by_hand import rubric_set
 
 from pollex.formats.scores import answer_row

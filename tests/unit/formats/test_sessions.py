@@ -1,7 +1,5 @@
 """Sessions put together from the histories that their traces tell."""
 
-from __future__ import annotations
-
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.pieces import Call
 from pollex.formats.assembly.sessions import from_calls

@@ -1,7 +1,5 @@
 """Logs in databases: read, never written, and nothing fetched."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Tables of answers: what is wrong in them is counted, shown with its line and left out; the rest becomes X."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

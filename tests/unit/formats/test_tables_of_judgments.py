@@ -1,7 +1,5 @@
 """Tables of judgments: what doesn't join is counted and shown, the rest becomes judgments and a questionnaire."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

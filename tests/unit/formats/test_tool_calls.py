@@ -1,7 +1,5 @@
 """Calls of tools, with arguments, ids and results, from every form in which messages and exports have them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

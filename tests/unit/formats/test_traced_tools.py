@@ -1,7 +1,5 @@
 """Exports of tracing tools: each kind holds the same three conversations, and is read to them."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

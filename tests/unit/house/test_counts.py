@@ -1,7 +1,5 @@
 """Counts in sentences agree with what stands behind them."""
 
-from __future__ import annotations
-
 import pytest
 
 from pollex.text import count

@@ -1,7 +1,5 @@
 """Untrusted text on a terminal."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

@@ -1,7 +1,5 @@
 """Bounds of looks: published constants, what is spent, and when a look ends a proof."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm

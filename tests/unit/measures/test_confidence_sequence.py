@@ -1,7 +1,5 @@
 """Looking often raises no false alarms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

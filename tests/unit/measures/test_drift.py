@@ -1,7 +1,5 @@
 """Drift is marked where there is some, and not where chance alone makes a difference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

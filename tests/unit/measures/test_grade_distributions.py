@@ -1,7 +1,5 @@
 """Means and cumulative distributions of grades, and how far judges lie from people: by hand and against SciPy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Effects over users: by hand, against libraries, and with few users."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp

@@ -1,7 +1,5 @@
 """How much is recovered, how alike rubrics are, and what more labels are worth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

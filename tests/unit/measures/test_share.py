@@ -1,7 +1,5 @@
 """Shares of good conversations: worked by hand, and held by simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

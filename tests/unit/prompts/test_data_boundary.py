@@ -1,7 +1,5 @@
 """Hostile text in prompts: whatever it is, and wherever it stands, it stays data and comes back byte for byte."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Whole prompts as they are sent: their order, their length, and, in the snapshots, their every word."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

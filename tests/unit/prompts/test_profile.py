@@ -1,7 +1,5 @@
 """Domain profiles: what a wrong one says, and what a right one gives."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

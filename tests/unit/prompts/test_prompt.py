@@ -1,7 +1,5 @@
 """Prompt files: what is refused, what a block and a gap do, and that every bundled one keeps the rules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

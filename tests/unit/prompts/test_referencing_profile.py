@@ -1,7 +1,5 @@
 """Profiles of grading against references: what is refused, what the bundled ones say, and their prompts."""
 
-from __future__ import annotations
-
 import pytest
 
 from pollex.errors import WrongUse

@@ -1,7 +1,5 @@
 """What a prompt says of the options of a statement: words speak for themselves, grades don't."""
 
-from __future__ import annotations
-
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import meaning
 from pollex.prompts.prompt import load

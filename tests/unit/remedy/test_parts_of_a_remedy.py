@@ -1,7 +1,5 @@
 """Who proposes, selects and proves; what may be a target; who judges replies."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A system prompt: its places, what is protected, and the logged turns that it makes."""
 
-from __future__ import annotations
-
 from pollex.services.remedy.prompt_text import PromptText
 
 

@@ -1,7 +1,5 @@
 """What a page about a calibrator is made from, by hand; every text can be replaced."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

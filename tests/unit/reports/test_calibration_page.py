@@ -1,7 +1,5 @@
 """The page about a calibrator: hostile text is inert, what is undefined is said in words, little data has a page."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

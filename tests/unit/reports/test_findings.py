@@ -1,7 +1,5 @@
 """What leads the report: rubrics to act on with worth, quote and conversations, then topics, then mistakes."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

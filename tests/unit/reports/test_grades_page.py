@@ -1,7 +1,5 @@
 """The page of grades: its steps by hand, what it says without people or without grades, and that text stays text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

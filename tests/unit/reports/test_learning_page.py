@@ -1,7 +1,5 @@
 """The report: hostile text is inert, undefined figures are words, every state of a rubric set has a page."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Numbers in words."""
 
-from __future__ import annotations
-
 import pytest
 
 from pollex.measures.intervals import Figure

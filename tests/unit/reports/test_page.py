@@ -1,7 +1,5 @@
 """The frame of all pages: escaping everywhere, one policy, and names that are missing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

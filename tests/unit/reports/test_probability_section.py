@@ -1,7 +1,5 @@
 """The report's part on probabilities, read as a reader would."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of scored conversations: the share of good ones, what lowers scores, the worst, a list that filters."""
 
-from __future__ import annotations
-
 import pytest
 from rubric_set_by_hand import rubric, rubric_set
 from test_learning_page import HOSTILE, Reader, loud

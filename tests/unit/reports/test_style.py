@@ -1,8 +1,6 @@
 """The colors of pages: text and marks have the contrast that WCAG 2.2 asks for at level AA, in light and in dark. On a
 telephone figures stay whole, and words don't run over one another."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

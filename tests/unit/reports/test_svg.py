@@ -1,7 +1,5 @@
 """Drawings: elements, scales, ticks and shapes, worked by hand."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The sentence that leads: what is borne out, and of what it mostly consists."""
 
-from __future__ import annotations
-
 import pytest
 
 from pollex.rubrics.records import ChosenRubric, Family, Member

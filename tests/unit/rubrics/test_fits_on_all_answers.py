@@ -1,7 +1,5 @@
 """θ, window and probability are fitted on all answers; fits that did not see it measure what was held out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import compress
 from typing import Any

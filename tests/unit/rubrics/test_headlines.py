@@ -1,7 +1,5 @@
 """Headline lists: twins under one entry, what went the other way in a list of its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rubrics that are hard to judge are marked, with better words where there are some."""
 
-from __future__ import annotations
-
 import pytest
 from rubric_set_by_hand import figure, rubric, rubric_set
 

@@ -1,7 +1,5 @@
 """A model's rubrics join a family by the deduplicator's decision, and nothing more is asked for it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pollex.agents.embedded.embedder import Embedder

@@ -1,7 +1,5 @@
 """NetSAT, worked by hand."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Quotes of a rubric: deeds stand before what called for them."""
 
-from __future__ import annotations
-
 from pollex.rubrics.rubric import Quote, surest_first
 
 

@@ -1,7 +1,5 @@
 """What a rubric is worth, told with its interval."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The losses and the greedy policy once more, one number at a time: what the arrays have to agree with."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Entropy, sides of τ and the fitted τ on whole arrays: by hand, and against the plain formula and scipy."""
 
-from __future__ import annotations
-
 from math import log
 
 import numpy as np

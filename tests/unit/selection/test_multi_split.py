@@ -1,7 +1,5 @@
 """What labels prove of rubrics, over halvings: by hand, beside SciPy, and on labels that mean nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import fisher_exact

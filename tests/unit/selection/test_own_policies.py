@@ -1,7 +1,5 @@
 """What all policies promise about α, and the one that the recorded run was made with."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Flags of conversations."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pollex.conversations.conversation import Conversation, Turn

@@ -1,7 +1,5 @@
 """The ledger: what was paid for is found again, and what may have been billed is known."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sqlite3

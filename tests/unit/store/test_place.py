@@ -1,7 +1,5 @@
 """How commands that are told to people find the store."""
 
-from __future__ import annotations
-
 import pytest
 
 from pollex.store.folder import VARIABLE, store_option

@@ -1,7 +1,5 @@
 """A store's database made anew: from a damaged one, its backup, and an earlier pollex's (`earlier.tar.gz`)."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 import tarfile

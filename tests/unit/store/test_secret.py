@@ -1,7 +1,5 @@
 """The secret that paid answers are found by."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

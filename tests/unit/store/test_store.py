@@ -1,7 +1,5 @@
 """The store in one process: what is written is read back, what can't be opened is refused before any work."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor

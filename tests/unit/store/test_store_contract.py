@@ -1,7 +1,5 @@
 """What callers of the store rely on, method by method, however it keeps things."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Spans, and looking back at what a run did."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Figures of the page on calibration."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pollex.web.calibrated import outside

@@ -1,7 +1,5 @@
 """Whom a server lets in by the way it is started."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

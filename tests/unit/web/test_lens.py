@@ -1,7 +1,5 @@
 """Columns, filters and orders of a list against plain loops over the same rows."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Studies: their files, and orders that are balanced."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

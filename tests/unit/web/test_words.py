@@ -1,7 +1,5 @@
 """Durations and code fences as people read them."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

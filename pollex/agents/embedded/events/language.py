@@ -9,8 +9,6 @@ A rule is tried only on sentences that hold one of its cues: most sentences hold
 of English are the rows of `acts.toml`.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import defaultdict

@@ -4,8 +4,6 @@ Key nouns are more frequent here than in English in general. There is no part-of
 of a run of words after a determiner.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """One conversation, read: moves with acts, the topic of each, and what happened."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pollex.agents.embedded.events.language import acts_for

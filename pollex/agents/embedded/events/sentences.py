@@ -1,7 +1,5 @@
 """Moves and sentences of a conversation: what detectors of events read."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

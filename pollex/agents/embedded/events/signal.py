@@ -4,8 +4,6 @@ A rubric's `source` is all that is needed to find its event again: `event:PATTER
 log's topics for one of them. `rate:…` counts for the score, but cannot be acted on.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

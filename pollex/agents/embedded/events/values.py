@@ -1,7 +1,5 @@
 """Values that sentences give: times, dates, prices, numbers."""
 
-from __future__ import annotations
-
 import re
 
 TIME = re.compile(

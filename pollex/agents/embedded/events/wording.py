@@ -1,7 +1,5 @@
 """Events in plain words: the pattern's sentence with the objects and deeds of the log."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Loaded by every Python that has this folder on its path: writes down who is asked for, and refuses."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

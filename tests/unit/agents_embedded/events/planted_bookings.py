@@ -1,7 +1,5 @@
 """A log in which failed bookings are recovered or dropped: thumbs depend on nothing else."""
 
-from __future__ import annotations
-
 import random
 
 from pollex.conversations.conversation import Conversation, Label, Turn

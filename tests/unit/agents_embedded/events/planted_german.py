@@ -1,7 +1,5 @@
 """A log in German: thumbs depend on whether a booking that fails is recovered, and on nothing else."""
 
-from __future__ import annotations
-
 import random
 
 from pollex.conversations.conversation import Conversation, Label, Turn

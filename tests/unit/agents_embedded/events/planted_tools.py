@@ -1,7 +1,5 @@
 """A log of an agent with a tool: thumbs depend on how it calls it, and on no word that anybody says."""
 
-from __future__ import annotations
-
 import json
 import random
 

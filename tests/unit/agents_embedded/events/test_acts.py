@@ -1,7 +1,5 @@
 """What single sentences do, on exchanges of invented domains written for it; half of them are look-alikes."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Logs in other languages: events by tables of their words, and what needs English where there is no table."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What happens in exchanges of invented domains, ten a pattern, with look-alikes in which it doesn't."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is learnt from a log: events with their side, words and quotes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from planted_bookings import booking_log

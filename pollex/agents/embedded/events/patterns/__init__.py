@@ -1,7 +1,5 @@
 """All patterns: the rows of `patterns.toml`, each found by the `find` of the module that its group is named after."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Advice and proposed changes: whether they help, and use what the user showed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

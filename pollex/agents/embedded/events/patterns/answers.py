@@ -1,7 +1,5 @@
 """Questions of the user and of the assistant: whether they are answered, and were needed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Requests that failed, and what followed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

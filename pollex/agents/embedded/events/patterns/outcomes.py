@@ -1,7 +1,5 @@
 """Reports of completed work, and confirmations before it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

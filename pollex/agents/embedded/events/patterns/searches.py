@@ -1,7 +1,5 @@
 """A search finds nothing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

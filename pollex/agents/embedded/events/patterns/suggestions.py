@@ -1,7 +1,5 @@
 """Suggestions and proposals of the assistant, and the user's reaction."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

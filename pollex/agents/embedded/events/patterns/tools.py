@@ -1,7 +1,5 @@
 """Agents with tools: calls that fail, are repeated or take what nobody said, and results that the reply leaves."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Repetition, contradiction, complaint and giving up."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
