@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from pollex.errors import PollexError, StoreBusy, WrongUse
 from pollex.store import desk, tables
 from pollex.store.folder import failed, no_memory, no_room, not_writable, write_failed
-from pollex.store.tables import Row, damaged
+from pollex.store.tables import Row, damaged, type_of
 
 VERSION = 10
 """Counted up by whoever changes a table: `repair.rebuild` brings older databases over."""
@@ -90,7 +90,7 @@ def make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _table(kind: type[Row], more: str) -> str:
-    columns = [f"{each.name} {_TYPES.get(str(each.type).removesuffix(' | None'), 'TEXT')}" for each in fields(kind)]
+    columns = [f"{each.name} {_TYPES.get(type_of(each), 'TEXT')}" for each in fields(kind)]
     return f"CREATE TABLE {kind.table} ({', '.join([*columns, *filter(None, [more])])})"
 
 

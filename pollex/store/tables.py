@@ -27,6 +27,11 @@ _LINE = re.compile(r'\{"crc":"([0-9a-f]{8})",(.*)', re.DOTALL)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def type_of(field: Field[Any]) -> str:
+    """Name a field's type without None, whether its annotation is deferred or not."""
+    return (field.type.__name__ if type(field.type) is type else str(field.type)).removesuffix(" | None")
+
+
 @dataclass(frozen=True)
 class Row:
     """A row of a table; lists become JSON, lone surrogates U+FFFD.
@@ -53,7 +58,7 @@ class ColumnRow(Row):
     @classmethod
     def types(cls) -> dict[str, str]:
         """Return every column with DuckDB's type for it."""
-        return {each.name: _TYPES[str(each.type).removesuffix(" | None")] for each in fields(cls)}
+        return {each.name: _TYPES[type_of(each)] for each in fields(cls)}
 
     @property
     def cells(self) -> tuple[Any, ...]:
