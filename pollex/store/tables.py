@@ -7,7 +7,7 @@ import re
 import secrets
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import isfinite
