@@ -12,19 +12,9 @@ import numpy as np
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
-from pollex.selection.losses import RESOLUTION
+from pollex.selection.losses import RESOLUTION, AlphaScore
 from pollex.selection.policies import ALPHAS, DEFAULT, policy_named
 from pollex.selection.pool import Budget, Pool
-
-
-@dataclass(frozen=True)
-class AlphaScore:
-    """Mean and standard deviation of held-out AUC for one α; no deviation of one fold."""
-
-    alpha: float
-    mean_auc: float
-    deviation: float | None
-    folds: int
 
 
 @dataclass(frozen=True)
@@ -84,14 +74,12 @@ def choose_alpha(
             aucs.append([auc(scores[out], positive[out]) for scores in held_out])
     if not aucs:
         raise BadLabels("no fold has conversations of both labels", remedy="use fewer folds, or stratify them")
-    table = tuple(_alpha_score(alpha, column) for alpha, column in zip(alphas, zip(*aucs, strict=True), strict=True))
+    table = tuple(
+        AlphaScore(alpha, float(np.mean(each)), float(np.std(each, ddof=1)) if len(each) > 1 else None, len(each))
+        for alpha, each in zip(alphas, zip(*aucs, strict=True), strict=True)
+    )
     best = max(score.mean_auc for score in table)
     row = min(
         (row for row, score in enumerate(table) if score.mean_auc >= best - RESOLUTION), key=lambda row: alphas[row]
     )
     return AlphaChoice(alphas[row], table, held_out[row])
-
-
-def _alpha_score(alpha: float, aucs: Sequence[float]) -> AlphaScore:
-    deviation = float(np.std(aucs, ddof=1)) if len(aucs) > 1 else None
-    return AlphaScore(alpha, float(np.mean(aucs)), deviation, len(aucs))

@@ -12,7 +12,7 @@ again where it has once fallen under P on the way inwards. `benchmarks/conformal
 Source: Angelopoulos, Bates, Candès, Jordan, Lei 2021, "Learn then Test", arXiv:2110.01052, section 2.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -92,14 +92,8 @@ def guaranteed_window(
     scores = np.round(scores, 9)
     upper = _side(scores, ~positive, theta, precision, delta / 2)
     lower = _side(-scores, positive, -theta, precision, delta / 2)
-    mirrored = None if lower.threshold is None else -lower.threshold
-    return GuaranteedWindow(
-        lower=Side(mirrored, lower.confident, lower.wrong, lower.needed),
-        upper=upper,
-        precision=precision,
-        delta=delta,
-        n=len(scores),
-    )
+    lower = lower if lower.threshold is None else replace(lower, threshold=-lower.threshold)
+    return GuaranteedWindow(lower, upper, precision, delta, len(scores))
 
 
 @lru_cache
@@ -127,11 +121,14 @@ def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: f
         wrong: Where a positive label would be wrong `[conversation]`.
         delta: Of this side.
     """
+    from scipy.stats import binom  # a second to import
+
     thresholds, over, errors = _counts(scores, wrong, theta)
     # Which thresholds are tried depends on how many scores lie over them, never on labels. That takes nothing from
     # the tests: labels of those over a threshold are drawn alike, however many they are.
     tried = over >= least_confident(precision, delta, FORGIVEN)
-    passed = np.logical_and.accumulate(_p_values(over, errors, precision)[tried] <= delta)
+    p = binom.cdf(errors, over, 1 - precision)  # of "wrong more often than 1 − P", one-sided
+    passed = np.logical_and.accumulate(p[tried] <= delta)
     if not passed.any():
         return Side(None, 0, 0, _labels_needed(over, errors, len(scores), precision, delta))
     at = np.flatnonzero(tried)[np.flatnonzero(passed)[-1]]
@@ -150,13 +147,6 @@ def _counts(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, I
         len(one) - np.searchsorted(np.sort(one), thresholds, side="right") for one in (scores, scores[wrong])
     )
     return thresholds, over, errors
-
-
-def _p_values(over: Ints, errors: Ints, precision: float) -> Floats:
-    """Return p-values of "wrong more often than 1 − P", one-sided binomial `[threshold]`."""
-    from scipy.stats import binom  # a second to import
-
-    return np.asarray(binom.cdf(errors, over, 1 - precision), dtype=np.float64)
 
 
 def _labels_needed(over: Ints, errors: Ints, n: int, precision: float, delta: float) -> int | None:

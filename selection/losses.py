@@ -9,7 +9,7 @@ every threshold, without a sort.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,17 @@ RESOLUTION = 1e-9
 
 BLOCK = 1 << 18
 """Scores handled at once: 2 MB, so that the passes over them stay in the cache."""
+
+
+@dataclass(frozen=True)
+class AlphaScore:
+    """Mean and standard deviation of held-out AUC for one α; no deviation of one fold."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    alpha: float
+    mean_auc: float
+    deviation: float | None
+    folds: int
 
 
 class Terms(NamedTuple):
@@ -53,20 +64,16 @@ class Curves(NamedTuple):
 
     Attributes:
         thresholds: `[set, grid]`, from each set's lowest to its highest score.
-        over: Conversations scoring over each threshold, `[class, set, grid]`, positives first.
-        under: Those at or under it, likewise.
         plus: Prec+ `[set, grid]`: the share of positives among those over.
         minus: Prec− `[set, grid]`: the share of negatives among those at or under.
         target_plus: The tanh curve that Prec+ is held against, `[set, grid]`.
         target_minus: Likewise for Prec−.
         correctness: LC `[set]`.
         theta: θ_c `[set]`.
-        spread: s `[set]`.
+        spread: s, the pooled standard deviation of both classes `[set]`.
     """
 
     thresholds: Floats
-    over: Floats
-    under: Floats
     plus: Floats
     minus: Floats
     target_plus: Floats
@@ -141,8 +148,6 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
     rise = (1 + np.tanh((thresholds - theta[:, None]) / width[:, None])) / 2
     return Curves(
         thresholds=thresholds,
-        over=over,
-        under=under,
         plus=_precision_over(over, base_rate),
         minus=under[1] / (under[0] + under[1]),  # the lowest score is at or under every threshold: never empty
         target_plus=base_rate + (1 - base_rate) * rise,
@@ -187,62 +192,3 @@ def _pooled_deviation(positive: Floats, negative: Floats) -> Floats:
 def _sum_of_squares(rows: Floats) -> Floats:
     sums: Floats = np.einsum("ij,ij->i", rows, rows)
     return sums
-
-
-@dataclass(frozen=True)
-class PrecisionPlot:
-    """Precision against threshold, beside the tanh curves that the sharpness loss holds it against.
-
-    Attributes:
-        thresholds: θ `[grid]`, from the lowest to the highest score.
-        plus: Prec+ `[grid]`; the last threshold, which nothing scores over, carries the value before it.
-        minus: Prec− `[grid]`.
-        target_plus: `[grid]`.
-        target_minus: `[grid]`.
-        positives_over: Positive conversations scoring over θ `[grid]`.
-        negatives_over: Negative ones.
-        theta: θ_c.
-        spread: s, the pooled standard deviation.
-        base_rate: Share of positive conversations.
-        sharpness: LS.
-    """
-
-    thresholds: tuple[float, ...]
-    plus: tuple[float, ...]
-    minus: tuple[float, ...]
-    target_plus: tuple[float, ...]
-    target_minus: tuple[float, ...]
-    positives_over: tuple[int, ...]
-    negatives_over: tuple[int, ...]
-    theta: float
-    spread: float
-    base_rate: float
-    positives: int
-    negatives: int
-    sharpness: float
-
-
-def precision_plot(scores: Floats, positive: Bools, grid: int = GRID) -> PrecisionPlot:
-    """Return the curves of NetSAT scores `[conversation]` and their labels.
-
-    Raises:
-        BadLabels: All labels are alike.
-    """
-    require_both_classes(positive)
-    curves = precision_curves(scores[None, positive], scores[None, ~positive], grid)
-    positives, negatives = int(positive.sum()), int((~positive).sum())
-    return PrecisionPlot(
-        thresholds=tuple(curves.thresholds[0].tolist()),
-        plus=tuple(curves.plus[0].tolist()),
-        minus=tuple(curves.minus[0].tolist()),
-        target_plus=tuple(curves.target_plus[0].tolist()),
-        target_minus=tuple(curves.target_minus[0].tolist()),
-        positives_over=tuple(curves.over[0, 0].astype(int).tolist()),
-        negatives_over=tuple(curves.over[1, 0].astype(int).tolist()),
-        theta=float(curves.theta[0]),
-        spread=float(curves.spread[0]),
-        base_rate=positives / (positives + negatives),
-        positives=positives,
-        negatives=negatives,
-        sharpness=float(curves.sharpness[0]),
-    )

@@ -12,7 +12,6 @@ from pollex.reports.learning import learning_page
 from pollex.reports.learning_data import MeanAnswer, Skipped
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import (
-    AlphaRow,
     Baseline,
     Choice,
     ChosenRubric,
@@ -22,6 +21,7 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.selection.losses import AlphaScore
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
 
@@ -80,8 +80,8 @@ def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
         "calibration": Calibration(slope=0.3, intercept=0.0),
         "alpha": 0.3,
         "alphas": (
-            AlphaRow(alpha=0.0, mean_auc=0.7, deviation=None, folds=1),
-            AlphaRow(alpha=0.3, mean_auc=0.8, deviation=0.1, folds=5),
+            AlphaScore(alpha=0.0, mean_auc=0.7, deviation=None, folds=1),
+            AlphaScore(alpha=0.3, mean_auc=0.8, deviation=0.1, folds=5),
         ),
         "judge": JudgeRecord(kind="embedded", name=words("built-in (no LLM)"), fingerprint=words("f00")),
         "data": DataRecord(

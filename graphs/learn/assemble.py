@@ -53,17 +53,12 @@ from pollex.rubrics.learning.notes import (
 from pollex.rubrics.learning.reach import reach_of
 from pollex.rubrics.learning.results import LabelledScore, labelled_scores
 from pollex.rubrics.learning.table import GivenAnswers
-from pollex.rubrics.records import (
-    AlphaRow,
-    Choice,
-    ChosenRubric,
-    Family,
-    JudgeRecord,
-)
+from pollex.rubrics.records import Choice, ChosenRubric, Family, JudgeRecord
 from pollex.rubrics.rubric import Reason, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.thumb_model import Floats
 from pollex.rubrics.worth import share_of
+from pollex.selection.losses import AlphaScore
 from pollex.selection.platt import fit_calibration
 from pollex.text import count
 
@@ -123,7 +118,7 @@ def assemble(
         calibration=fit_calibration(taught.honest, taught.up),
         policy=settings.policy,
         alpha=selection["alpha"],
-        alphas=tuple(AlphaRow(**row) for row in selection["alphas"]),
+        alphas=tuple(AlphaScore(**row) for row in selection["alphas"]),
         judge=judge_record(live, chosen),
         data=data_record(material, training, unseen),
         training=assess(scores, positive, theta, window.confident(scores), rng, together=block_ids(training)),

@@ -1,7 +1,6 @@
 """How much of what a plain method finds is recovered, how alike rubrics are, and what more labels are worth."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -56,22 +55,9 @@ def mean_correlation(values: Floats, unit: Ints, rng: np.random.Generator) -> Fi
     return measured({"mean": Measure(statistic)}, unit, rng, RESAMPLES)["mean"]
 
 
-@dataclass(frozen=True)
-class Curve:
-    """AUC by number of labels.
-
-    Attributes:
-        points: By number of labels, the mean AUC over draws of these.
-        more: What further labels are worth in AUC.
-    """
-
-    points: Mapping[int, Figure]
-    more: Figure
-
-
 def learning_curve(
     scores: Mapping[int, Sequence[Floats]], positive: Bools, unit: Ints, rng: np.random.Generator, more: int
-) -> Curve:
+) -> tuple[dict[int, Figure], Figure]:
     """Measure how AUC grows with labels, and go on by AUC = a + b·ln(labels), fitted by least squares.
 
     Args:
@@ -79,6 +65,9 @@ def learning_curve(
         positive: `[conversation]`.
         unit: Number of what belongs together `[conversation]`.
         more: Further labels to tell the worth of.
+
+    Returns:
+        By number of labels, the mean AUC over draws of these; and what further labels are worth in AUC.
     """
     order = np.argsort(~positive, kind="stable")
     draws = {size: _statistics(found, positive)[1] for size, found in scores.items()}
@@ -99,4 +88,4 @@ def learning_curve(
         rng,
         RESAMPLES,
     )
-    return Curve({size: found[str(size)] for size in scores}, found["more"])
+    return {size: found[str(size)] for size in scores}, found["more"]

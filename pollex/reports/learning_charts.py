@@ -16,7 +16,7 @@ from pollex.reports.numbers import SHARES, count, known, number, percent
 from pollex.reports.svg import Frame, diamond, disc, element, group, nice_step, svg, text
 from pollex.rubrics.records import RatingRecord
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.selection.losses import precision_plot
+from pollex.selection import losses
 
 MARKS = (("positive", disc), ("negative", diamond))
 
@@ -90,22 +90,19 @@ def _corner(frame: Frame, y: float, class_: str, n: int) -> Markup:
 
 
 def precision_curves(side: str, scores: Scores, rubrics: RubricSet, bars: Bars) -> Markup:
-    """Draw Prec+ and Prec− against θ, their tanh curves, and the window.
-
-    Raises:
-        BadLabels: All labels are alike.
-    """
-    plot = precision_plot(scores.netsat, scores.positive)
+    """Draw Prec+ and Prec− against θ, their tanh curves, and the window; both classes are there."""
+    plot = losses.precision_curves(scores.netsat[None, scores.positive], scores.netsat[None, ~scores.positive])
+    thresholds = plot.thresholds[0].tolist()
     frame = Frame.over(bars.ends, (0.0, 1.0))
     return svg(
         f"{side}: Prec+ and Prec− against the threshold on NetSAT",
         frame.y_axis(SHARES),
         frame.band(rubrics.window.lower, rubrics.window.upper, "window"),
         frame.hline(rubrics.window.precision, "reference"),
-        frame.curve(plot.thresholds, plot.target_plus, "positive target"),
-        frame.curve(plot.thresholds, plot.target_minus, "negative target"),
-        frame.curve(plot.thresholds, plot.plus, "positive"),
-        frame.curve(plot.thresholds, plot.minus, "negative"),
+        frame.curve(thresholds, plot.target_plus[0].tolist(), "positive target"),
+        frame.curve(thresholds, plot.target_minus[0].tolist(), "negative target"),
+        frame.curve(thresholds, plot.plus[0].tolist(), "positive"),
+        frame.curve(thresholds, plot.minus[0].tolist(), "negative"),
         frame.vline(rubrics.theta, "theta", f"θ {number(rubrics.theta, 1)}"),
         frame.x_axis("threshold on NetSAT"),
     )

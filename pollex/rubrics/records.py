@@ -274,15 +274,6 @@ class Baseline(Record):
     advantage: Figure | None = None
 
 
-class AlphaRow(Record):
-    """Cross-validated AUC of one α; no deviation where there is only one fold."""
-
-    alpha: float
-    mean_auc: float
-    deviation: float | None
-    folds: int
-
-
 EMBEDDED, LLM = "embedded", "llm"
 """Kinds of judges: the built-in one, and a model behind the gateway."""
 

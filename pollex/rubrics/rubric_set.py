@@ -22,7 +22,6 @@ from pollex.rubrics.edits import applied, edits_beside, entries_of, read_edits, 
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.netsat import NetSat, decide_at
 from pollex.rubrics.records import (
-    AlphaRow,
     Baseline,
     CalibratorRecord,
     ChosenRubric,
@@ -39,6 +38,7 @@ from pollex.rubrics.rubric import Reason, Rubric, content_id
 from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.thumb_model import ThumbModel
 from pollex.rubrics.worth import Reach
+from pollex.selection.losses import AlphaScore
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
 from pollex.text import html_table, object_of, writable
@@ -132,7 +132,7 @@ class RubricSet(Record):
     calibration: Calibration
     policy: str = "greedy"
     alpha: float | None
-    alphas: tuple[AlphaRow, ...] = ()
+    alphas: tuple[AlphaScore, ...] = ()
     judge: JudgeRecord
     data: DataRecord
     training: Assessment

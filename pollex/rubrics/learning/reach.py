@@ -93,8 +93,8 @@ def curve_of(
             orders = [fewer(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1] for _ in range(DRAWS)]
             scores[round(share * labels)] = [pool_values[:, order].sum(axis=1) for order in orders]
     scores[labels] = [unseen.netsat]
-    curve = learning_curve(scores, truth, unit, rng, MORE)
-    return tuple(CurvePoint(labels=size, auc=auc) for size, auc in curve.points.items()), curve.more
+    points, more = learning_curve(scores, truth, unit, rng, MORE)
+    return tuple(CurvePoint(labels=size, auc=auc) for size, auc in points.items()), more
 
 
 def fewer(weighed: Weighed, rows: Bools, share: float, fit: CrossFit, rng: np.random.Generator) -> tuple[Bools, Ints]:

@@ -46,10 +46,10 @@ def test_the_mean_correlation_is_numpys_and_a_constant_rubric_correlates_with_no
 
 def test_more_labels_are_worth_what_the_logarithm_of_their_number_foretells() -> None:
     by_size = {50: [scores(0.4), scores(0.6)], 100: [scores(0.8)], 200: [scores(1.2)]}
-    found = learning_curve(by_size, UP, ALONE, rng(), more=20)
+    points, more = learning_curve(by_size, UP, ALONE, rng(), more=20)
     reached = [np.mean([auc(one, UP) for one in draws]) for draws in by_size.values()]
-    assert [point.value for point in found.points.values()] == pytest.approx(reached)
+    assert [point.value for point in points.values()] == pytest.approx(reached)
     slope = np.polyfit(np.log([50, 100, 200]), reached, 1)[0]
-    assert found.more.value == pytest.approx(slope * np.log(220 / 200))
-    assert found.more.low is not None
-    assert found.more.low > 0
+    assert more.value == pytest.approx(slope * np.log(220 / 200))
+    assert more.low is not None
+    assert more.low > 0

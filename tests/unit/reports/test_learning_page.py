@@ -16,10 +16,11 @@ from pollex.reports.learning_data import MeanAnswer, Skipped
 from pollex.reports.numbers import SPACE
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.learning.results import LabelledScore
-from pollex.rubrics.records import AlphaRow, Baseline, ChosenRubric, JudgeRecord
+from pollex.rubrics.records import Baseline, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Quote, Reason
 from pollex.rubrics.worth import CurvePoint, Reach
 from pollex.selection.guarantee import Side
+from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import Window
 
 HOSTILE = [
@@ -252,7 +253,7 @@ def test_one_rubric_of_one_kind_makes_a_page() -> None:
 
 @pytest.mark.parametrize("rows", [0, 1, 3])
 def test_only_an_alpha_among_several_was_chosen_by_cross_validation(rows: int) -> None:
-    alphas = tuple(AlphaRow(alpha=alpha, mean_auc=0.7, deviation=0.1, folds=5) for alpha in (0.1, 1.0, 10.0)[:rows])
+    alphas = tuple(AlphaScore(alpha=alpha, mean_auc=0.7, deviation=0.1, folds=5) for alpha in (0.1, 1.0, 10.0)[:rows])
     words = Reader(page(alphas=alphas)).words
     assert ("It was chosen by cross-validation" in words) == (rows > 1)
     assert ("α was given, or there was nothing to cross-validate on." in words) == (rows == 0)

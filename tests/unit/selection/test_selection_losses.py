@@ -101,8 +101,8 @@ def test_a_score_on_a_threshold_is_at_or_under_it_whatever_rounding_made_of_it()
     positive = np.array([UP, UP, DOWN, DOWN])
     assert terms(rounded, positive, grid=3) == pytest.approx(terms(exact, positive, grid=3), abs=1e-12)
     curves = precision_curves(rounded[None, positive], rounded[None, ~positive], grid=3)
-    assert curves.under[:, 0].tolist() == [[0, 1, 2], [1, 2, 2]]
-    assert curves.over[:, 0].tolist() == [[2, 1, 0], [1, 0, 0]]
+    assert curves.plus[0].tolist() == [2 / 3, 1, 1]
+    assert curves.minus[0].tolist() == [1, 2 / 3, 1 / 2]
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
