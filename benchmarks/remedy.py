@@ -32,9 +32,8 @@ from pollex.measures.paired_effects import (
 )
 from pollex.measures.share import Labeled, share_at_random
 from pollex.reports.remedies import remedies_page
-from pollex.services.remedy.edits import PromptEdit, with_line
 from pollex.services.remedy.people import sides_of
-from pollex.services.remedy.prompt_text import PromptText
+from pollex.services.remedy.prompt_text import PromptEdit, PromptText, with_line
 from pollex.services.remedy.proposals import Vetting
 from pollex.services.remedy.sample import parts_of
 

@@ -35,6 +35,7 @@ class RemedyState(BatchState, total=False):
         tried: Names of those that were accepted.
         scores: What a selection goes by, by wave and name.
         edits: Names of the changes that are still in it, in the order of their arms.
+        level: Chance of a wrong "better" or "worse" that the proof is allowed.
         flatterer: What a prompt came to that only has replies claim to do well.
         look: Looks that were taken.
         looks: By look and name: the effect on the target, with the interval of that look.
@@ -52,6 +53,7 @@ class RemedyState(BatchState, total=False):
     tried: list[str]
     scores: list[dict[str, float]]
     edits: list[str]
+    level: float
     flatterer: dict[str, Any]
     look: int
     looks: list[dict[str, Any]]
@@ -91,7 +93,7 @@ def proven_in(state: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def texts_of(state: Mapping[str, Any]) -> list[str]:
-    """Return their prompts."""
+    """Return the prompts of these changes."""
     return [one["text"] for one in proven_in(state)]
 
 
@@ -106,14 +108,14 @@ async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # n
     begun: RemedyState = {**BEGUN, "run": live.run, "split": live.split}
     if live.edits:  # where people write the replies, they find all of them at once
         begun |= {"candidates": list(live.edits), "edits": [one["name"] for one in live.edits]}
-        await expect_written(live, live.make_trial("flatter", ()), live.make_trial("prove", texts_of(begun)))
+        await expect_written(live, live.make("flatter", ()), live.make("prove", texts_of(begun)))
     return begun
 
 
 async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Ask again where replies failed and where they went well: under the old prompt, a plain one, and with hints."""
     live = await resources(runtime, RemedyWork)
-    trial = live.trials["headroom"] = live.make_trial("headroom", ())
+    trial = live.trials["headroom"] = live.make("headroom", ())
     with live.tracer.span("reproduce", kind="node"):
         if not trial.contexts:  # too few to tell
             return {}
@@ -147,7 +149,7 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
         return {}
     with live.tracer.span("select", kind="node") as span:
         arms, scores = [*range(1, len(names) + 1)], list[dict[str, float]]()
-        trial = live.make_trial("select", texts_of(state))
+        trial = live.make("select", texts_of(state))
         for wave, most in enumerate((max(live.finalists, len(names) // 2), live.finalists)):
             await ask_trial(live, trial, np.flatnonzero(trial.arrays.wave == wave).tolist(), [OLD, *arms])
             scores.append({names[arm - 1]: trial.arrays.score(wave, arm) for arm in arms})
@@ -159,7 +161,7 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Plant a prompt that only has replies claim to do well: does the judge believe it?"""
     live = await resources(runtime, RemedyWork)
-    trial = live.make_trial("flatter", ())
+    trial = live.make("flatter", ())
     with live.tracer.span("flatter", kind="node"):
         await ask_trial(live, trial)
     return {"asked": {"flatter": len(trial.contexts)}, "flatterer": trial.arrays.flattered()}
@@ -168,9 +170,8 @@ async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
 async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Write down what is asked, in which order, and how it is decided, before the first reply is asked for."""
     live = await resources(runtime, RemedyWork)
-    trial = live.trials["prove"] = live.make_trial("prove", texts_of(state))
-    await live.store.write_step(live.run, REGISTERED, dict(live.frozen(trial, texts_of(state))))
-    return {"total": len(trial.contexts)}
+    trial = live.trials["prove"] = live.make("prove", texts_of(state))
+    return {"total": len(trial.contexts), "level": await live.register(live.run, trial, texts_of(state))}
 
 
 async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -187,7 +188,7 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
             cut = trial.cut(arms, state["look"])
             if cut < state["look"] / LOOKS + LEAST:  # nothing new to look at
                 raise
-            await live.store.write_step(live.run, REGISTERED, dict(live.frozen(trial, texts_of(state))))
+            await live.register(live.run, trial, texts_of(state))
     return {"batch": ids, "asked": {"prove": len(mine)}, "cut": cut}
 
 
@@ -196,9 +197,8 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     live = await resources(runtime, RemedyWork)
     trial, at, names = live.trials["prove"], state["look"], state["edits"]
     with live.tracer.span("look", kind="node") as span:
-        alpha = live.level(live.frozen(trial, texts_of(state)))
-        ended = trial.arrays.looked(at, alpha, ended_of(state), state["cut"])
-        going = ProofEnd(GOING, at, alpha, state["cut"])
+        ended = trial.arrays.looked(at, state["level"], ended_of(state), state["cut"])
+        going = ProofEnd(GOING, at, state["level"], state["cut"])
         effects = [trial.arrays.primary(arm, ended.get(arm, going)).effect for arm in range(1, len(names) + 1)]
         told = {names[arm - 1]: OUTCOMES[end.outcome] for arm, end in sorted(ended.items())}
         span.outputs([f"look {at + 1} of {LOOKS}: {name} {one}" for name, one in told.items()])

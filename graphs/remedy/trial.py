@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.asking import detail_of
+from pollex.agents.asking import answered
 from pollex.agents.assistant import (
     Assistant,
     AssistantReply,
@@ -21,11 +21,12 @@ from pollex.agents.assistant import (
 from pollex.agents.llm.second_reader import SecondReader
 from pollex.agents.roles import Judge
 from pollex.conversations.reply_context import ReplyContext
-from pollex.errors import AnswersPending, PollexError
+from pollex.errors import AnswersPending
 from pollex.graphs.batches import BatchWork, at_once
 from pollex.measures.arrays import Floats
 from pollex.measures.proofs import FAILING, OLD, ProofArrays
 from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.store.resume import step
 
 REPLY = "reply"
 Place = tuple[int, int, int]
@@ -41,7 +42,6 @@ class Trial:
         systems: Prompts with each conversation's values `[arm][context]`; empty: this arm isn't asked there.
         checks: What is checked of a reply without a judge, after the questions.
         texts: Replies or why there is none, as they come.
-        missing: Replies and judgings that are missing, by arm and kind.
         wins, worded: By arm, what a second judge says of pairs `[context]`, by other words `[context, side, words]`.
     """
 
@@ -53,21 +53,36 @@ class Trial:
     arrays: ProofArrays
     texts: dict[Place, AssistantReply | NoReply] = field(default_factory=dict)
     answers: dict[Place, Sequence[Answer | Unanswered]] = field(default_factory=dict)
-    missing: dict[int, Counter[str]] = field(default_factory=dict)
     wins: dict[int, Floats] = field(default_factory=dict)
     worded: dict[int, Floats] = field(default_factory=dict)
 
-    def places(self, where: Sequence[int], arms: Sequence[int]) -> list[Place]:
-        """Return what is asked in some contexts, the arms in turn."""
+    def places(self, where: Sequence[int] | None = None, arms: Sequence[int] | None = None) -> list[Place]:
+        """Return what is asked in some contexts or all, the arms in turn."""
+        where = range(len(self.contexts)) if where is None else where
+        arms = range(len(self.systems)) if arms is None else arms
         replies = range(self.arrays.values.shape[2])
         return [(n, arm, k) for n in where for k in replies for arm in arms if self.systems[arm][n]]
 
     def cut(self, arms: Sequence[int], look: int) -> float:
         """Leave out contexts that lack replies or their judging; return the fraction of users that is left."""
-        every = range(len(self.contexts))
         settled = {place for place, one in self.texts.items() if isinstance(one, NoReply) or place in self.answers}
-        lacking = {place[0] for place in self.places(every, arms) if place not in settled}
-        return self.arrays.keep(np.array([n not in lacking for n in every]), look)
+        lacking = {place[0] for place in self.places(arms=arms) if place not in settled}
+        return self.arrays.keep(np.array([n not in lacking for n in range(len(self.contexts))]), look)
+
+    def pair(self, arm: int, n: int) -> tuple[str, str] | None:
+        """Return the old and the new reply to a context; None where one is missing."""
+        old, new = self.texts.get((n, OLD, 0)), self.texts.get((n, arm, 0))
+        return (old.text, new.text) if isinstance(old, AssistantReply) and isinstance(new, AssistantReply) else None
+
+    def missing(self, arm: int) -> Counter[str]:
+        """Count replies, judgings and comparisons of an arm that are missing, by kind."""
+        found = Counter(one.kind for place, one in self.texts.items() if place[1] == arm and isinstance(one, NoReply))
+        for place, answers in self.answers.items():
+            if place[1] == arm and (failed := [one for one in answers if isinstance(one, Unanswered)]):
+                found[f"judging {failed[0].outcome}"] += 1
+        unread = np.flatnonzero(np.isnan(self.wins.get(arm, np.zeros(0))))
+        found["comparing"] += sum(self.pair(arm, int(n)) is not None for n in unread)
+        return +found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,15 +91,13 @@ class RemedyWork(BatchWork):
 
     Attributes:
         tools: Functions by the names of tools whose calls the log lacks.
-        make_trial: Makes a trial of a name and changed prompts.
+        make: Makes a trial of a name and changed prompts.
         propose: Returns changes that are worth a try, and those that were refused, with the reason.
         edits: Changes that the user gave; empty: they are proposed.
         split: See `RemedyState`.
-        frozen: All that may not change once a proof's first reply is asked for, of the prompts that are proven.
-        level: The level of a proof, by what was frozen and what was proven before.
+        register: Keeps all that may not change once a proof's first reply is asked for; returns the proof's level.
         sheet: Pairs of replies that people are to compare, of a trial and an arm; empty: nobody is asked.
         conclude: Returns the verdicts, the best first.
-        kept: Replies of an earlier session of the run, by key and conversation.
         trials: Replies and answers as arrays, at hand while the process lives: the store and the ledger have them.
     """
 
@@ -92,17 +105,15 @@ class RemedyWork(BatchWork):
     judge: Judge
     second: SecondReader | None
     tools: Mapping[str, Callable[..., Any]]
-    make_trial: Callable[[str, Sequence[str]], Trial]
+    make: Callable[[str, Sequence[str]], Trial]
     propose: Callable[[Trial], Awaitable[list[dict[str, str]]]]
     edits: Sequence[dict[str, str]]
     split: dict[str, dict[str, int]]
-    frozen: Callable[[Trial, Sequence[str]], Mapping[str, Any]]
-    level: Callable[[Mapping[str, Any]], float]
+    register: Callable[[str, Trial, Sequence[str]], Awaitable[float]]
     finalists: int
     sheet: Callable[[Trial, int], Sequence[Mapping[str, Any]]]
     conclude: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]]
     seed: int
-    kept: dict[str, dict[str, Mapping[str, Any]]]
     trials: dict[str, Trial] = field(default_factory=dict)
 
 
@@ -115,13 +126,11 @@ async def ask_trial(
         AnswersPending: Replies are to be written into a file first.
     """
     live.trials[trial.name] = trial
-    where = range(len(trial.contexts)) if where is None else where
-    arms = range(len(trial.systems)) if arms is None else arms
     await expect_written(live, trial)
     places = trial.places(where, arms)
     live.progress.start(trial.name, len(places))
     await at_once(reply_and_judge(live, trial, place) for place in places)
-    live.outcomes.update({"asked": len(where)})
+    live.outcomes.update({"asked": len(trial.contexts if where is None else where)})
     await live.store.settle()
 
 
@@ -130,7 +139,7 @@ async def expect_written(live: RemedyWork, *trials: Trial) -> None:
     if not isinstance(assistant := live.assistant, FileAssistant):
         return
     for trial in trials:
-        for place in trial.places(range(len(trial.contexts)), range(len(trial.systems))):
+        for place in trial.places():
             await assistant.reply(request_for(trial, place, live.store.secret, live.seed))
     if assistant.waiting:
         path = assistant.write_todo()
@@ -140,42 +149,41 @@ async def expect_written(live: RemedyWork, *trials: Trial) -> None:
 
 
 async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
-    """Get one reply, keep it, and have it judged; what fails is counted and never a score."""
+    """Get one reply, keep it, and have it judged; what fails is counted and never a score.
+
+    The judge sees neither prompt nor arm.
+    """
     n, arm, k = place
     context, values = trial.contexts[n], trial.arrays.values
-    missing = trial.missing.setdefault(arm, Counter())
     async with live.semaphore, live.tracer.span(REPLY, kind="role", item=context.conversation.id) as span:
         found = trial.texts[place] = await reply_to(live, trial, place)
         live.progress.advance(trial.name)
         if isinstance(found, NoReply):
-            missing[found.kind] += 1
             span.failed(f"{found.kind}: {found.detail}")
             values[n, arm, k, len(trial.questions) : len(trial.questions) + 1] = 0.0  # the first check: that one came
             return
-        answers = trial.answers[place] = await judged(live, trial, context, found.text)
+        said = context.with_reply(found.text)
+        answers = trial.answers[place] = await answered(live.judge, said, trial.questions, live.secrets)
         for name, size in {"length": len(found.text), "cost": found.cost}.items():
             if size and name in trial.arrays.sizes:
                 trial.arrays.sizes[name][n, arm, k] = size
         each = [value_of(q, answer) for q, answer in zip(trial.questions, answers, strict=True)]
         values[n, arm, k] = [*each, *(float(one(found.text, trial.systems[arm][n], context)) for one in trial.checks)]
-        if failed := [one for one in answers if isinstance(one, Unanswered)]:
-            missing[f"judging {failed[0].outcome}"] += 1
 
 
 async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantReply | NoReply:
     """Return a reply that was kept, or ask for one and keep it."""
     request, context = request_for(trial, place, live.store.secret, live.seed), trial.contexts[place[0]]
-    about = context.conversation.id
-    if (kept := live.kept.get(request.key, {}).get(about)) is not None:
-        return AssistantReply(**kept) if "text" in kept else NoReply(kept["kind"], kept["detail"])
+    about, name = context.conversation.id, f"{REPLY} {request.key}"
+    if (kept := (step(live.store, live.run, name) or {}).get(about)) is not None:
+        return AssistantReply(**kept) if "text" in kept else NoReply(**kept)
     found = await continued(live.assistant, request, context, live.tools)
     if isinstance(found, AssistantReply):
         told: dict[str, Any] = {"text": found.text, "cost": found.cost, "seconds": found.seconds}
     else:
         told = {"kind": found.kind, "detail": found.detail}
     if told.get("kind") not in ("pending", "error"):  # those may be others the next time
-        live.kept.setdefault(request.key, {})[about] = told
-        await live.store.write_step(live.run, f"{REPLY} {request.key}", {about: told})  # so it can be forgotten
+        await live.store.write_step(live.run, name, {about: told})  # so it can be forgotten
     return found
 
 
@@ -191,17 +199,6 @@ def request_for(trial: Trial, place: Place, secret: bytes, seed: int) -> ReplyRe
         messages=messages_before(context),
         seed=seed + k,
     )
-
-
-async def judged(live: RemedyWork, trial: Trial, context: ReplyContext, text: str) -> Sequence[Answer | Unanswered]:
-    """Judge a reply in its conversation; the judge sees neither prompt nor arm."""
-    try:
-        return await live.judge.judge(context.with_reply(text), trial.questions)
-    except PollexError:
-        raise
-    except Exception as error:
-        detail = detail_of(error, live.secrets)
-        return [Unanswered(question_id=q.id, outcome="error", detail=detail) for q in trial.questions]
 
 
 def value_of(question: Question, answer: Answer | Unanswered) -> float:
@@ -223,14 +220,11 @@ async def ask_second(live: RemedyWork, second: SecondReader, arm: int) -> dict[s
     worded = trial.worded[arm] = np.full((n, 2, len(second.wordings)), np.nan)
 
     async def compare(n: int) -> None:
-        old, new = trial.texts.get((n, OLD, 0)), trial.texts.get((n, arm, 0))
-        if isinstance(old, AssistantReply) and isinstance(new, AssistantReply):
+        if pair := trial.pair(arm, n):
             async with live.semaphore:
-                wins[n] = await second.wins(trial.contexts[n], old.text, new.text)
-                if np.isnan(wins[n]):
-                    trial.missing.setdefault(arm, Counter())["comparing"] += 1
-                for side, one in enumerate((old, new) if trial.arrays.stratum[n] == FAILING else ()):
-                    worded[n, side] = await second.reworded(trial.contexts[n].with_reply(one.text), value_of)
+                wins[n] = await second.wins(trial.contexts[n], *pair)
+                for side, text in enumerate(pair if trial.arrays.stratum[n] == FAILING else ()):
+                    worded[n, side] = await second.reworded(trial.contexts[n].with_reply(text), value_of)
         live.progress.advance("compare")
 
     live.progress.start("compare", n)

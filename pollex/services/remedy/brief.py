@@ -20,8 +20,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import RunOptions
 from pollex.services.remedy.contexts import Held, failing, held_in, listed, survives, target_of, targets, why_no_target
-from pollex.services.remedy.edits import naive_sentence
-from pollex.services.remedy.prompt_text import PromptText
+from pollex.services.remedy.prompt_text import PromptText, naive_sentence
 from pollex.services.results import Shown
 from pollex.text import Line, Told, count, printable
 

@@ -1,95 +1,84 @@
 """What replies, judges and people come to: a verdict for each change, with what speaks against it first."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from pollex.agents.assistant import AssistantReply
+from pollex.conversations.conversation import Label
 from pollex.graphs.remedy.graph import ended_of, proven_in
 from pollex.graphs.remedy.trial import RemedyWork, Trial
-from pollex.measures.paired_effects import effect
-from pollex.measures.proofs import FAILING, FEWEST_USERS, Primary, ProofArrays, verdict_of
+from pollex.measures.arrays import Floats
+from pollex.measures.paired_effects import effect, of_users
+from pollex.measures.proofs import FAILING, FEWEST_USERS, OLD, Primary, verdict_of
+from pollex.selection.platt import fit_calibration
 from pollex.services.remedy.people import people_say
-from pollex.services.remedy.result import RANKS, STRATA, ProvenEdit
-from pollex.services.remedy.sample import RemedyOptions, RemedySample
+from pollex.services.remedy.result import RANKS, STRATA
+from pollex.services.remedy.trials import Gathered
+from pollex.services.scorer import BatchScorer
+from pollex.services.turns import FEWEST, beginning, user_turns
 
 MOST_DIVERGED = 0.1
 AGREE, AGAINST, OWN = RANKS[0], RANKS[5], RANKS[2]
+DRAWS = 200
+BASIS = "if the relation of rubrics and thumbs in the log holds for the new replies too"
 
 
-def concluded(
-    sample: RemedySample,
-    sealed: frozenset[str],
-    options: RemedyOptions,
-    thumbs: Any,
-    live: RemedyWork,
-    state: Mapping[str, Any],
-    *,
-    own: bool,
-) -> list[dict[str, Any]]:
+def concluded(found: Gathered, live: RemedyWork, state: Mapping[str, Any], *, own: bool) -> list[dict[str, Any]]:
     """Conclude on each change that was proven, the best first; return the fields of each `ProvenEdit`.
 
     Args:
-        sealed: Names of the guardrails that the proposer didn't see.
-        thumbs: Returns the effect on thumbs of an arm, or the reason why there is none.
         own: Whether judges and assistant are of one family.
     """
-    trial, found = live.trials["prove"], []
-    believes, arrays = state["flatterer"], trial.arrays
+    trial, believes, verdicts = live.trials["prove"], state["flatterer"], list[dict[str, Any]]()
+    arrays, sealed = trial.arrays, {one.text for one in found.sample.guards if one.id in found.sealed}
     for arm, ended in sorted(ended_of(state).items()):
         edit = proven_in(state)[arm - 1]
-        primary, guards = arrays.primary(arm, ended), arrays.guardrails(ended.look, arm, options.margin)
-        said = [*diverged(live, arm), *([believes["said"]] if believes["found"] else [])]
+        primary, guards = arrays.primary(arm, ended), arrays.guardrails(ended.look, arm, found.options.margin)
         pair, wording = state["pairs"].get(edit["name"]), wording_of(live, arm, primary)
-        if pair and pair["high"] is not None and pair["against"]:
-            said.append("the rubrics like it, a reader without rubrics doesn't")
-        if wording and any(not one["holds"] for one in wording):
-            said.append("it depends on the wording of the target")
-        over = shown_over_sealed(live, arm, ended.look, sealed)
-        if over and over["low"] > 0:
-            said.append("guardrails that the proposer saw rise more than sealed ones")
-        verdict, against = verdict_of(primary, guards, said)
+        over = shown_over_sealed(trial, arm, ended.look, sealed)
+        said = {
+            "over 10 % of the old arm left the recorded calls of tools": diverged(trial, OLD),
+            "over 10 % of the new arm left the recorded calls of tools": diverged(trial, arm),
+            believes["said"]: believes["found"],
+            "the rubrics like it, a reader without rubrics doesn't": pair and pair["against"],
+            "it depends on the wording of the target": wording and any(not one["holds"] for one in wording),
+            "guardrails that the proposer saw rise more than sealed ones": over and over["low"] > 0,
+        }
+        verdict, against = verdict_of(primary, guards, [words for words, holds in said.items() if holds])
         people, level, named = None, "R", str(verdict)
         if state["choices"]:
-            more = (options.people, options.seed, live.store.secret)
-            people = people_say(trial, arm, trial.wins.get(arm), state["choices"], *more)
+            people = people_say(trial, arm, state["choices"], found.options, live.store.secret)
             if people["value"] is not None and people["high"] < 0.5:
                 named, level = AGAINST, "P"
             elif people["value"] is not None and people["low"] > 0.5 and verdict == "judged better":
                 named, level = AGREE, "P"
-        found.append(
-            ProvenEdit(
-                name=edit["name"],
-                diff=edit["diff"],
-                prompt=edit["text"],
-                purpose=edit["purpose"],
-                verdict=OWN if named == "judged better" and own else named,
-                level=level,
-                against=against,
-                primary=asdict(primary),
-                guardrails=[asdict(one) | {"sealed": one.name in sealed} for one in guards],
-                traffic=arrays.traffic(ended.look, arm, sample.shares),
-                thumbs=thumbs(trial, arm, ended.look),
-                pair=pair,
-                wording=wording,
-                people=people,
-                shown_over_sealed=over,
-            )
-        )
-    return [asdict(one) for one in sorted(found, key=lambda one: RANKS.index(one.verdict))]
+        verdicts.append({
+            "name": edit["name"],
+            "diff": edit["diff"],
+            "prompt": edit["text"],
+            "purpose": edit["purpose"],
+            "verdict": OWN if named == "judged better" and own else named,
+            "level": level,
+            "against": against,
+            "primary": asdict(primary),
+            "guardrails": [asdict(one) | {"sealed": one.name in sealed} for one in guards],
+            "traffic": arrays.traffic(ended.look, arm, found.sample.shares),
+            "thumbs": thumbs_of(found, trial, arm, ended.look),
+            "pair": pair,
+            "wording": wording,
+            "people": people,
+            "shown_over_sealed": over,
+        })  # fmt: skip
+    return sorted(verdicts, key=lambda one: RANKS.index(one["verdict"]))
 
 
-def diverged(live: RemedyWork, arm: int) -> list[str]:
-    """Say which arms left the recorded tools too often for a proof by replies."""
-    trial, found = live.trials["prove"], []
-    for number, name in ((0, "old"), (arm, "new")):
-        total = sum(place[1] == number for place in trial.texts)
-        if trial.missing.get(number, Counter())["diverged"] > MOST_DIVERGED * total:
-            found.append(f"over 10 % of the {name} arm left the recorded calls of tools")
-    return found
+def diverged(trial: Trial, arm: int) -> bool:
+    """Tell whether an arm left the recorded tools too often for a proof by replies."""
+    return trial.missing(arm)["diverged"] > MOST_DIVERGED * sum(place[1] == arm for place in trial.texts)
 
 
 def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, Any]] | None:
@@ -97,25 +86,68 @@ def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, A
     trial = live.trials["prove"]
     if (worded := trial.worded.get(arm)) is None or live.second is None:
         return None
-    arrays, found = trial.arrays, []
+    found = []
     for number, question in enumerate(live.second.wordings):
-        values = arrays.users_of(worded[:, 1, number] - worded[:, 0, number], FAILING)
+        values = trial.arrays.users_of(worded[:, 1, number] - worded[:, 0, number], FAILING)
         mean = float(values.mean()) if len(values) else None
         holds = mean is not None and mean >= primary.effect.value / 2
         found.append({"text": question.text, "value": mean, "n": len(values), "holds": holds})
     return found
 
 
-def shown_over_sealed(live: RemedyWork, arm: int, look: int, sealed: frozenset[str]) -> dict[str, Any] | None:
+def shown_over_sealed(trial: Trial, arm: int, look: int, sealed: set[str]) -> dict[str, Any] | None:
     """Return how much more guardrails rose that the proposer saw than those it didn't; None without both."""
-    arrays, trial = live.trials["prove"].arrays, live.trials["prove"]
-    names = list(arrays.names)[1 : len(trial.questions)]
-    hidden = np.array([name in sealed for name in names], bool)
+    arrays, most = trial.arrays, len(trial.questions)
+    hidden = np.array([name in sealed for name in arrays.names[1:most]], bool)
     if not hidden.any() or hidden.all():
         return None
-    each = arrays.differences(look, arm)[:, 1 : len(trial.questions)]
+    each = arrays.differences(look, arm)[:, 1:most]
     values = arrays.users_of(each[:, ~hidden].mean(axis=1) - each[:, hidden].mean(axis=1))
     return asdict(effect(values)) if len(values) >= FEWEST_USERS else None
+
+
+def thumbs_of(found: Gathered, trial: Trial, arm: int, look: int) -> dict[str, Any]:
+    """Return the effect on P(thumb up) where the target failed, as `pollex turns` fits it, labels resampled."""
+    able = [one.turns for one in found.rubric_set.turns if one.helps]
+    if not found.rubric_set.judge.built_in:
+        return {"value": None, "reason": "the set's judge is a model: every rubric would be paid for at each reply"}
+    if not able:
+        return {"value": None, "reason": "the set has no probability that helps after a turn (`pollex turns`)"}
+    depth, scorer, arrays = min(able), BatchScorer(found.rubric_set), trial.arrays
+    here = (arrays.wave <= look) & (arrays.stratum == FAILING)
+    mine = [n for n, one in enumerate(trial.contexts) if here[n] and user_turns(one.cut) == depth]
+    old, new = (netsat_of(trial, number, mine, scorer) for number in (OLD, arm))
+    known = ~np.isnan(old) & ~np.isnan(new)
+    labeled = [one for one in found.logs.conversations if one.label is not Label.NONE and user_turns(one) >= depth]
+    if known.sum() < FEWEST // 2 or len(labeled) < FEWEST:
+        return {"value": None, "reason": f"{int(known.sum())} replies after turn {depth}, where a probability helps"}
+    scored = scorer.scores([beginning(one, depth) for one in labeled])
+    x = np.array([np.nan if one.netsat is None else one.netsat for one in scored], float)
+    up = np.array([one.label is Label.POSITIVE for one in labeled])
+    x, up = x[~np.isnan(x)], up[~np.isnan(x)]
+    rng, drawn, users = np.random.default_rng(found.options.seed), [], arrays.user[np.array(mine)[known]]
+    for number in range(DRAWS + 1):
+        rows = rng.integers(0, len(x), len(x)) if number else np.arange(len(x))
+        if up[rows].all() or not up[rows].any():
+            continue
+        fitted = fit_calibration(x[rows], up[rows])
+        each = of_users(fitted.probability(new[known]) - fitted.probability(old[known]), users)
+        drawn.append(float(each[rng.integers(0, len(each), len(each))].mean() if number else each.mean()))
+    low, high = np.quantile(drawn[1:], (0.025, 0.975))
+    told = {"value": drawn[0], "low": float(low), "high": float(high), "n": int(known.sum())}
+    return told | {"basis": f"{BASIS}; where the target failed, after turn {depth}"}
+
+
+def netsat_of(trial: Trial, arm: int, mine: Sequence[int], scorer: BatchScorer) -> Floats:
+    """Return the mean NetSAT of the conversations up to the replies `[context]`; NaN: no reply."""
+    found = np.full(len(mine), np.nan)
+    for place, n in enumerate(mine):
+        replies = (trial.texts.get(one) for one in trial.places([n], [arm]))
+        texts = [one.text for one in replies if isinstance(one, AssistantReply)]
+        scores = [one.netsat for one in scorer.scores([trial.contexts[n].with_reply(text) for text in texts])]
+        if scores and None not in scores:
+            found[place] = float(np.mean(np.array(scores, float)))
+    return found
 
 
 def family(name: str) -> str:
@@ -126,45 +158,34 @@ def family(name: str) -> str:
 def arms_of(state: Mapping[str, Any], trial: str) -> list[str]:
     """Return the names of a trial's arms."""
     proven = ["new"] if len(state["edits"]) == 1 else state["edits"]
-    arms = {
-        "prove": proven,
-        "headroom": ["naive", "ceiling"],
-        "flatter": ["flatterer"],
-        "select": state.get("tried", []),
-    }
-    return ["old", *arms[trial]]
+    arms = {"prove": proven, "headroom": ["naive", "ceiling"], "flatter": ["flatterer"]}
+    return ["old", *arms.get(trial, state.get("tried", []))]
 
 
-def record_of(live: RemedyWork, state: Mapping[str, Any], sample: RemedySample) -> dict[str, Any]:
+def record_of(live: RemedyWork, state: Mapping[str, Any], found: Gathered) -> dict[str, Any]:
     """Return what a run was about and came to, but for the verdicts."""
-    target = sample.target.rubric
-    strata = {name: sum(s == n for _, s in sample.proof) for n, name in enumerate(STRATA)}
+    sample, trial = found.sample, live.trials.get("prove")
+    target, strata = sample.target.rubric, [stratum for _, stratum in sample.proof]
     learned = sum(sample.known(one) for one, _ in sample.proof)
-    shown = ("name", "purpose", "diff", "refused")
+    arms = {} if trial is None else dict(enumerate(arms_of(state, "prove")))
     return {
         "target": {"id": target.id, "text": target.text, "polarity": target.polarity},
         "headroom": state["headroom"],
         "candidates": [
-            {name: one[name] for name in shown} | {"proven": bool(state["looks"]) and one["name"] in state["edits"]}
-            for one in ([] if live.edits else state["candidates"])
+            {name: one[name] for name in ("name", "purpose", "diff", "refused")}
+            | {"proven": bool(state["looks"]) and one["name"] in state["edits"]}
+            for one in ([] if found.edits else state["candidates"])
         ],
         "flatterer": state["flatterer"],
-        "contexts": strata | {"users": sample.users, "learned_from": learned},
+        "contexts": {name: strata.count(n) for n, name in enumerate(STRATA)}
+        | {"users": sample.users, "learned_from": learned},
         "left_out_by_prompt": sample.unmatched,
-        "missing": by_arm(live, state, lambda trial, n: dict(sorted(trial.missing.get(n, {}).items()))),
-        "per_reply": by_arm(live, state, lambda trial, n: sizes_of(trial.arrays, n)),
+        "missing": {name: dict(sorted(trial.missing(n).items())) for n, name in arms.items() if trial},
+        "per_reply": {name: sizes_of(trial, n) for n, name in arms.items() if trial},
     }
 
 
-def by_arm(
-    live: RemedyWork, state: Mapping[str, Any], told: Callable[[Trial, int], dict[str, Any]]
-) -> dict[str, dict[str, Any]]:
-    """Return something of each arm of the proof by its name; empty where there was none."""
-    trial = live.trials.get("prove")
-    return {} if trial is None else {name: told(trial, arm) for arm, name in enumerate(arms_of(state, "prove"))}
-
-
-def sizes_of(arrays: ProofArrays, arm: int) -> dict[str, float]:
+def sizes_of(trial: Trial, arm: int) -> dict[str, float]:
     """Return mean characters and cost of a reply, in tokens of its prompt; what nobody counts is left out."""
-    known = {name: size for name, size in arrays.sizes.items() if not np.isnan(size).all()}
+    known = {name: size for name, size in trial.arrays.sizes.items() if not np.isnan(size).all()}
     return {name: float(np.nanmean(size[:, arm])) for name, size in known.items()}

@@ -1,40 +1,54 @@
 """Who works on a remedy, and what its graph asks of them and of people."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pollex.agents.assistant import Assistant, EndpointAssistant, FileAssistant
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.rewording import reworded
-from pollex.agents.llm.second_reader import SecondReader, reply_judge_of
+from pollex.agents.llm.second_reader import LastExchange, SecondReader, reply_judge_of
 from pollex.agents.roles import Judge
-from pollex.errors import AnswersPending
+from pollex.errors import AnswersPending, WrongUse
 from pollex.formats.write import draft_of
-from pollex.graphs.remedy.graph import REGISTERED, RemedyContext, build
-from pollex.graphs.remedy.trial import REPLY, RemedyWork
+from pollex.graphs.remedy.graph import REGISTERED, RemedyContext, build, texts_of
+from pollex.graphs.remedy.trial import RemedyWork, Trial
 from pollex.graphs.run import carry_out
+from pollex.measures.agreement import weighted_kappa
+from pollex.measures.intervals import Figure
 from pollex.measures.looks import alpha_of
+from pollex.measures.proofs import ANY, FAILING, FINE
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import Question, Unanswered
+from pollex.rubrics.answers import NEUTRAL, Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.services.grade import asker_of
 from pollex.services.judging import hire_judge
 from pollex.services.options import ModelOptions
 from pollex.services.remedy.assistants import AssistantOptions
+from pollex.services.remedy.conclude import arms_of, concluded, family, record_of
 from pollex.services.remedy.people import CHOICES, read_choices, sheet_of, write_sheet
-from pollex.services.remedy.proposals import Proposals, Vetting, replies_now
-from pollex.services.remedy.result import COMMAND, SHEET
-from pollex.services.remedy.sample import Gathered, RemedyOptions
-from pollex.services.remedy.trials import Trials
+from pollex.services.remedy.proposals import vetted
+from pollex.services.remedy.result import COMMAND, COMPARED, FORMAT, SHEET, RemedyResult, rows_of
+from pollex.services.remedy.sample import require_enough
+from pollex.services.remedy.trials import Gathered
 from pollex.services.results import Usage
 from pollex.services.roles import Workers, dismissed, hire
-from pollex.services.runs import RunSettings, digest, running
-from pollex.store.resume import facts_of, runs, step
+from pollex.services.runs import digest, running
+from pollex.services.workspace import Workspace
+from pollex.store.resume import runs, step
 from pollex.store.store import Store
+from pollex.store.tables import FactRow, packed
+from pollex.text import encoded
+
+NO_WIDTH = 1e-4
+LEAST_KAPPA, FEWEST_JUDGED = 0.6, 30
+"""A model must know a target in the reply alone as it does in whole conversations, measured on so many replies."""
 
 
 @dataclass(frozen=True)
@@ -58,23 +72,26 @@ class Team:
         return self.staffs.get("assistant", self.staffs["judging"])
 
     @property
-    def usages(self) -> dict[str, Usage]:
-        """Of all others, by role."""
-        others = {role: Usage.of(one) for role, one in self.staffs.items() if one is not self.paid}
-        return {role: one for role, one in others.items() if one}
+    def own(self) -> bool:
+        """Whether the judge is of the assistant's family, or of the second judge's."""
+        kin = {family(one.name) for one in (self.assistant, self.second) if one}
+        return not isinstance(self.judge, LastExchange) and family(self.judge.name) in kin
 
 
 @asynccontextmanager
 async def hired(found: Gathered, asked: AssistantOptions, model: ModelOptions, store: Store) -> AsyncIterator[Team]:
     """Hire the judge and all that the profiles name."""
+    seed, target = found.options.seed, found.sample.target.rubric
     async with AsyncExitStack() as stack:
         judging = await hire_judge(model, found.rubric_set, store)
         staffs, askers = {"judging": await stack.enter_async_context(dismissed(judging))}, dict[str, Asker]()
         for role, options in asked.models.items():
-            staff = await hire(options, DomainProfile.neutral(), store, found.seed)
+            staff = await hire(options, DomainProfile.neutral(), store, seed)
             staffs[role] = await stack.enter_async_context(dismissed(staff))
-            askers[role] = asker_of(staff, options, store, found.seed)
-        second = await second_reader(askers.get("second"), found.sample.target.rubric, found.rubric_set.judge.scale)
+            askers[role] = asker_of(staff, options, store, seed)
+        second = (
+            await second_reader(askers["second"], target, found.rubric_set.judge.scale) if "second" in askers else None
+        )
         judge = reply_judge_of(judging.roles.judge)
         yield Team(judge, assistant_among(asked, askers), second, askers, staffs, asked.tools)
 
@@ -90,16 +107,161 @@ def assistant_among(asked: AssistantOptions, askers: Mapping[str, Asker]) -> Ass
     return EndpointAssistant(askers["assistant"], asked.temperature, written)
 
 
-async def second_reader(asker: Asker | None, target: Rubric, scale: Any) -> SecondReader | None:
-    """Return the second judge with the target in other words, and its mirror; None where none is named."""
-    if asker is None:
-        return None
+async def second_reader(asker: Asker, target: Rubric, scale: Any) -> SecondReader:
+    """Return the second judge with the target in other words, and its mirror."""
     other = {"sat": "dsat", "dsat": "sat"}[target.polarity]
     said = [target.model_copy(update={"id": "mirror", "text": f"It is not so that: {target.text}", "polarity": other})]
     words = await reworded(asker, [target], {target.id: ["say the same in other words"]})
     if not isinstance(words, Unanswered) and words:
         said.insert(0, target.model_copy(update={"id": "reworded", "text": words[target.id][0]}))
     return SecondReader(asker, [Question.about(one, scale) for one in said])
+
+
+async def carried_out(
+    opened: Workspace,
+    found: Gathered,
+    asked: AssistantOptions,
+    model: ModelOptions,
+    arguments: dict[str, Any],
+    out: Path | None,
+) -> RemedyResult:
+    """Carry a run out, and keep what it comes to.
+
+    Raises:
+        AnswersPending: Replies are to be written into a file first, or people are asked.
+        BadLabels: There are too few failing contexts for a proof.
+        ResumeRefused: The run to resume was started with other settings.
+        WrongUse: The judge doesn't know the target in the reply alone.
+    """
+    store, options = opened.store, found.options
+    async with hired(found, asked, model, store) as team:
+        opened.announce(team.paid)
+        kappa, without = await agreement(team.judge, found)
+        found = replace(found, sample=replace(found.sample, without=without))
+        require_enough(found.sample)
+        desk, prompts = RemedyDesk(found, team, store, out), [one.new.text for one in found.edits]
+        begun = asdict(replace(options, render=None)) | {
+            "accept": None,
+            "prompt": found.prompt.text,
+            "edit": prompts,
+        }
+        waves = found.make("prove", prompts).arrays.wave.tolist()
+        registered = digest([begun, team.assistant.name, waves, team.second and team.second.name])
+        fingerprint = {"registered": registered, "judge": team.judge.fingerprint}
+        setting = opened.setting(arguments, team.paid)
+        async with running(COMMAND, fingerprint, setting, [team.judge.name]) as run:
+            live = RemedyWork(
+                **setting.of_run(run.id),
+                stage=COMMAND,
+                fine=frozenset({"asked"}),
+                workers=[team.judge.name],
+                judge=team.judge,
+                assistant=team.assistant,
+                second=team.second,
+                tools=team.tools,
+                make=found.make,
+                propose=desk.propose,
+                edits=[one.kept for one in found.edits],
+                split=found.sample.split,
+                register=desk.register,
+                finalists=options.finalists,
+                sheet=lambda trial, arm: sheet_of(trial, arm, options, store.secret),
+                conclude=partial(concluded, found, own=team.own),
+                seed=options.seed,
+            )
+            answers = partial(desk.answers, run.id)
+            state = await carry_out(build(), live, RemedyContext.of(arguments), anew=True, people=answers)
+            if waited := state.get("__interrupt__"):
+                await desk.waits(run.id, waited[0].value)
+        usage = Usage.of(team.paid)
+        usages = {role: used for role, one in team.staffs.items() if one is not team.paid and (used := Usage.of(one))}
+    frozen = found.frozen(live.trials["prove"], texts_of(state)) if state["verdicts"] else None
+    times = desk.times_proved(frozen) if frozen else 0
+    first = next(iter(state["verdicts"]), None)
+    record: dict[str, Any] = {
+        "format": FORMAT,
+        "verdict": first["verdict"] if first else state["why"],
+        "level": first["level"] if first else None,
+        "registered": frozen and digest(frozen),
+        "proof": times,
+        "ended": state["why"],
+        "assistant": team.assistant.name,
+        "judge": team.judge.name,
+        "second": team.second and team.second.name,
+        "notes": [*notes_on(found, team, state, times, kappa), *found.sample.notes],
+        "bad_rows": encoded(found.logs.bad_rows),
+    }
+    record |= record_of(live, state, found) | {"edits": state["verdicts"]}
+    replies = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))]
+    result = RemedyResult(record=record, replies=replies, run=live.run, out=out, usage=usage, usages=usages)
+    await store.write_step(live.run, COMMAND, record)
+    pairs = enumerate({one["conversation"]: one} for one in result.compared)  # so each can be forgotten
+    await store.write([FactRow(live.run, COMPARED, str(n), packed(pair)) for n, pair in pairs])
+    return result
+
+
+async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, frozenset[str]]:
+    """Measure whether a model answers of the logged reply alone as of the whole conversation; no reply is bought yet.
+
+    A built-in judge answered both where the target was chosen; see `contexts.survives`.
+
+    Returns:
+        The agreement, and ids of contexts where the occasion never came up.
+
+    Raises:
+        WrongUse: It doesn't: what the rubric tells of isn't in the reply, or the judge can't see it there.
+    """
+    if isinstance(judge, LastExchange):
+        return None, frozenset()
+    question, dsat = gathered.questions[0], gathered.sample.target.rubric.polarity == "dsat"
+    known = [(one, stratum) for one, stratum in gathered.sample.proof if stratum != ANY]
+    found = await asyncio.gather(*(judge.judge(context.cut, [question]) for context, _ in known))
+    said = [(*one, a) for one, (a,) in zip(known, found, strict=True) if isinstance(a, Answer)]
+    without = frozenset(one.id for one, _, answer in said if answer.never_came_up)
+    if len(said) < FEWEST_JUDGED or not any(stratum == FINE for _, stratum in known):
+        too_few = f"{len(said)} replies, {FEWEST_JUDGED} of both kinds are needed"
+        return Figure(None, n=len(said), undefined=too_few), without
+    whole = np.array([float((stratum == FAILING) == dsat) for _, stratum, _ in said])
+    alone = [float(not one.never_came_up and one.value(question.options) > NEUTRAL) for *_, one in said]
+    kappa = weighted_kappa(whole, np.array(alone), np.arange(len(said)), np.random.default_rng(0))
+    if kappa.value is None or kappa.value < LEAST_KAPPA:
+        what = f"shown the reply alone, {judge.name} answers otherwise than of whole conversations: {told_of(kappa)}, "
+        remedy = "take another target, or reword it (`pollex rubrics reword`)"
+        raise WrongUse(f"{what}n {kappa.n}", where=question.id, remedy=remedy)
+    return kappa, without
+
+
+def told_of(kappa: Figure) -> str:
+    """Return an agreement, or why there is none."""
+    return kappa.undefined if kappa.value is None else f"κ {kappa.value:.2f}"
+
+
+def notes_on(found: Gathered, team: Team, state: Mapping[str, Any], times: int, kappa: Figure | None) -> list[str]:
+    """Return what a reader must know."""
+    judge, assistant, second = team.judge.name, team.assistant.name, team.second
+    notes = [f"{judge} judges its own family ({assistant}{f', {second.name}' if second else ''})"] if team.own else []
+    notes.append("judged better isn't better: only people's blind pairs or thumbs after a release tell that")
+    if second is None:
+        notes.append("no second reader compared the replies ([second] in the profiles)")
+    if kappa is not None:
+        said = told_of(kappa) if kappa.value is None else f"{told_of(kappa)}, n {kappa.n}"
+        notes.append(f"the judge, of the reply alone against whole conversations: {said}")
+    if times > 1:
+        notes.append(f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}")
+    if cut := state["cut"]:
+        notes.append(f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked")
+    if found.options.live_tools != "no":
+        notes.append("tools of the assistant acted for real")
+    unsure = (unspread(one["name"], **one["primary"]["effect"]) for one in state["verdicts"])
+    return [*notes, *filter(None, unsure)]
+
+
+def unspread(name: str, low: float, high: float, users: int, **_: float) -> str:
+    """Say what an interval without width means: nobody differed, among so many; empty for any other."""
+    if high - low > NO_WIDTH:
+        return ""
+    others = f"of other users up to {1 - 0.05 ** (1 / users):.0%} may do otherwise (one-sided 95 % bound)"
+    return f"{name}: all {users} users differ by the same; that its interval has no width is no certainty: {others}"
 
 
 @dataclass(frozen=True)
@@ -111,80 +273,32 @@ class RemedyDesk:
     """
 
     found: Gathered
-    options: RemedyOptions
     team: Team
     store: Store
     out: Path | None
-
-    @cached_property
-    def trials(self) -> Trials:
-        """Makes the trials."""
-        return Trials(self.found.sample, self.found.rubric_set, self.found.prompt, self.options)
 
     @property
     def folder(self) -> Path:
         """Where people find pairs, and write what they choose."""
         return Path(f"{self.out.with_suffix('')}-people" if self.out else "people")
 
-    async def carried_out(self, setting: RunSettings, conclude: Any) -> tuple[RemedyWork, dict[str, Any]]:
-        """Carry a run out; return its resources, with replies and answers, and its state.
-
-        Raises:
-            AnswersPending: Replies are to be written into a file first, or people are asked.
-            ResumeRefused: The run to resume was started with other settings.
-        """
-        team, options, edits = self.team, self.options, self.found.edits
-        begun = asdict(replace(options, render=None)) | {
-            "accept": None,
-            "prompt": self.found.prompt.text,
-            "edit": [e.new.text for e in edits],
-        }
-        waves = self.trials.make("prove", [one.new.text for one in edits]).arrays.wave.tolist()
-        registered = digest([begun, team.assistant.name, waves, team.second and team.second.name])
-        fingerprint = {"registered": registered, "judge": team.judge.fingerprint}
-        async with running(COMMAND, fingerprint, setting, [team.judge.name]) as run:
-            kept = facts_of(setting.store, run.id, "step").items()
-            live = RemedyWork(
-                **setting.of_run(run.id),
-                stage=COMMAND,
-                fine=frozenset({"asked"}),
-                workers=[team.judge.name],
-                kept={name.removeprefix(f"{REPLY} "): dict(one) for name, one in kept if name.startswith(f"{REPLY} ")},
-                judge=team.judge,
-                assistant=team.assistant,
-                second=team.second,
-                tools=team.tools,
-                make_trial=self.trials.make,
-                propose=self.propose,
-                edits=[one.kept for one in edits],
-                split=self.found.sample.split,
-                frozen=self.trials.frozen,
-                level=lambda frozen: alpha_of(self.times_proved(frozen)),
-                finalists=options.finalists,
-                sheet=lambda trial, arm: sheet_of(trial, arm, options.people, options.seed, self.store.secret),
-                conclude=conclude,
-                seed=options.seed,
-            )
-            state = await carry_out(
-                build(), live, RemedyContext.of(setting.arguments), anew=True, people=partial(self.answers, run.id)
-            )
-            if asked := state.get("__interrupt__"):
-                await self.waits(run.id, asked[0].value)
-        return live, state
-
-    async def propose(self, tried: Any) -> list[dict[str, str]]:
+    async def propose(self, trial: Trial) -> list[dict[str, str]]:
         """Have changes proposed and vetted."""
-        found, team = self.found, self.team
-        shown = frozenset(one.id for one in found.sample.guards) - self.trials.sealed
-        vetting, embedder = Vetting.of(found.logs.conversations), team.staffs["judging"].embedder
-        known = (team.askers["proposer"], team.second, found.prompt, found.rubric_set, found.sample, shown, vetting)
-        return [one.kept for one in await Proposals(*known, embedder, self.trials.most).of(replies_now(tried))]
+        proposer, embedder = self.team.askers["proposer"], self.team.staffs["judging"].embedder
+        return [one.kept for one in await vetted(self.found, trial, proposer, self.team.second, embedder)]
+
+    async def register(self, run: str, trial: Trial, changed: Sequence[str]) -> float:
+        """Keep what may not change once the first reply of a proof is asked for; return the proof's level."""
+        frozen = self.found.frozen(trial, changed)
+        await self.store.write_step(run, REGISTERED, frozen)
+        return alpha_of(self.times_proved(frozen))
 
     def answers(self, run: str, wanted: Mapping[str, Any]) -> Any:
         """Return what people answered to an interrupt; nothing to wait."""
         if "pairs" in wanted:
             return read_choices(self.folder, self.store, run)
-        return self.options.accept if self.options.accept in (None, "all") else self.options.accept.split(",")
+        accept = self.found.options.accept
+        return accept if accept in (None, "all") else accept.split(",")
 
     async def waits(self, run: str, wanted: Mapping[str, Any]) -> None:
         """Write what people are asked, and wait.

@@ -34,7 +34,7 @@ def kept_remedy(store: Store, run: str) -> RemedyResult:
     found = find_run(store, run)
     if (kept := step(store, found.id, COMMAND)) is None:
         raise WrongUse(f"{found.id} has no remedy", remedy="name a run of `pollex remedy run` that ended")
-    return RemedyResult.of_kept(kept, found.id)
+    return RemedyResult(record=kept, run=found.id)
 
 
 def show(name: str, *, run: RunOptions) -> RemedyResult:

@@ -7,33 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.assistant import AssistantReply, keyed_lines
+from pollex.agents.assistant import keyed_lines
 from pollex.conversations.reply_context import chance_of
 from pollex.errors import BadInput
 from pollex.formats.write import write_lines
 from pollex.graphs.remedy.trial import Trial
-from pollex.measures.arrays import Floats
-from pollex.measures.proofs import FINE, OLD
+from pollex.measures.proofs import FINE
 from pollex.measures.reliability import wilson
 from pollex.measures.share import FEWEST, Labeled, share_at_random
 from pollex.services.remedy.result import chosen_of, said_before
+from pollex.services.remedy.sample import RemedyOptions
 from pollex.store.store import Store
 
 PAIRS, CHOICES = "pairs.jsonl", "choices.jsonl"
-CHOSEN = {"1": 0, "2": 1}
-"""Sides by what people write; 0 is no difference, S skips."""
 
 
-def drawn(trial: Trial, arm: int, most: int, seed: int) -> list[int]:
-    """Return contexts of traffic, drawn at random, whose replies are there under both prompts."""
-    there = [n for n in range(len(trial.contexts)) if trial.arrays.stratum[n] != FINE and both(trial, arm, n)]
-    return sorted(there, key=lambda n: chance_of(f"pair {trial.contexts[n].id}", seed))[:most]
-
-
-def both(trial: Trial, arm: int, n: int) -> tuple[str, str] | None:
-    """Return the old and the new reply to a context; None where one is missing."""
-    old, new = trial.texts.get((n, OLD, 0)), trial.texts.get((n, arm, 0))
-    return (old.text, new.text) if isinstance(old, AssistantReply) and isinstance(new, AssistantReply) else None
+def drawn(trial: Trial, arm: int, seed: int) -> list[int]:
+    """Return contexts of traffic in random order, whose replies are there under both prompts."""
+    there = [n for n in range(len(trial.contexts)) if trial.arrays.stratum[n] != FINE and trial.pair(arm, n)]
+    return sorted(there, key=lambda n: chance_of(f"pair {trial.contexts[n].id}", seed))
 
 
 def key_of(trial: Trial, n: int, secret: bytes) -> str:
@@ -46,11 +38,11 @@ def sides_of(key: str, pair: tuple[str, str]) -> tuple[str, str]:
     return pair[::-1] if int(key[-1], 16) % 2 else pair
 
 
-def sheet_of(trial: Trial, arm: int, most: int, seed: int, secret: bytes) -> list[dict[str, Any]]:
+def sheet_of(trial: Trial, arm: int, options: RemedyOptions, secret: bytes) -> list[dict[str, Any]]:
     """Return the pairs that people are shown: no prompt, arm, rubric or judge; equal replies need no look."""
     rows = []
-    for n in drawn(trial, arm, most, seed):
-        pair, key = both(trial, arm, n), key_of(trial, n, secret)
+    for n in drawn(trial, arm, options.seed)[: options.people]:
+        pair, key = trial.pair(arm, n), key_of(trial, n, secret)
         if pair and pair[0] != pair[1]:
             left, right = sides_of(key, pair)
             about = {"conversation": trial.contexts[n].conversation.id, "said": said_before(trial.contexts[n])}
@@ -75,44 +67,43 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
     for key, choice, where in keyed_lines(folder / CHOICES, "choice"):
         if choice.upper() not in ("1", "2", "0", "S"):
             raise BadInput(f"{choice!r:.20} is no choice", where=where, remedy="1, 2, 0 for no difference, or S")
-        if choice.upper() != "S":
-            found.setdefault(key, []).append(choice)
+        found.setdefault(key, []).append(choice.upper())
     for key, by in chosen_of(store, run).items():
-        found.setdefault(key, []).extend(choice for choice in by.values() if choice != "S")
+        found.setdefault(key, []).extend(by.values())
+    said = {key: [choice for choice in every if choice != "S"] for key, every in found.items()}
     return {
-        key: max(said, key=said.count) if len(set(said)) < 2 or len(said) > 2 else "0"
-        for key, said in found.items()
-        if said
+        key: max(every, key=every.count) if len(set(every)) < 2 or len(every) > 2 else "0"
+        for key, every in said.items()
+        if every
     }
 
 
 def preferred(trial: Trial, arm: int, n: int, key: str, choice: str) -> float | None:
     """Return 1 where people chose the new reply, 0 the old one, ½ for neither; None where nobody chose."""
-    pair = both(trial, arm, n)
-    assert pair is not None, "it was drawn"
-    if pair[0] == pair[1] or choice == "0":
+    old, new = trial.pair(arm, n) or ("", "")
+    if old == new or choice == "0":
         return 0.5
-    return None if choice not in CHOSEN else float(sides_of(key, (pair[0], "")).index("") == CHOSEN[choice])
+    return None if choice not in ("1", "2") else float(sides_of(key, ("old", "new"))[int(choice) - 1] == "new")
 
 
 def people_say(
-    trial: Trial, arm: int, wins: Floats | None, choices: Mapping[str, str], most: int, seed: int, secret: bytes
+    trial: Trial, arm: int, choices: Mapping[str, str], options: RemedyOptions, secret: bytes
 ) -> dict[str, Any]:
     """Estimate the share that prefers the new reply, by prediction-powered inference.
 
-    Args:
-        wins: What the reader without rubrics says `[context]`; None where there is none.
+    What a reader without rubrics says is the prediction, where there is one.
     """
+    every, wins = drawn(trial, arm, options.seed), trial.wins.get(arm)
     guess = np.full(len(trial.contexts), 0.5) if wins is None else np.where(np.isnan(wins), 0.5, wins)
     known: dict[int, float] = {}
-    for n in drawn(trial, arm, most, seed):
+    for n in every[: options.people]:
         key = key_of(trial, n, secret)
         if (said := preferred(trial, arm, n, key, choices.get(key, ""))) is not None:
             known[n] = said
     mine = list(known)
     if len(mine) < FEWEST:
         return {"value": None, "n": len(mine), "reason": f"{FEWEST - len(mine)} more pairs are needed"}
-    others = [n for n in drawn(trial, arm, len(trial.contexts), seed) if n not in known] if wins is not None else []
+    others = [n for n in every if n not in known] if wins is not None else []
     good, user = np.array(list(known.values())), trial.arrays.user
     found = share_at_random(Labeled(good, guess[mine], guess[others], user[mine], user[others]))
     decided = [(good[i] > 0.5) == (guess[n] > 0.5) for i, n in enumerate(mine) if good[i] != 0.5 and guess[n] != 0.5]

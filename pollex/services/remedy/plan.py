@@ -20,27 +20,24 @@ from pollex.services.judging import confirmed, seed_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
 from pollex.services.remedy.assistants import AssistantOptions
-from pollex.services.remedy.edits import naive_sentence, with_line
+from pollex.services.remedy.prompt_text import naive_sentence, with_line
 from pollex.services.remedy.proposals import asked_for
-from pollex.services.remedy.sample import Gathered, RemedyOptions
-from pollex.services.remedy.trials import Trials
+from pollex.services.remedy.trials import Gathered
 
 SPREAD = 0.32
 """Standard deviation of a user's difference with two replies an arm, for plans; as in the benchmark's world."""
 
 
-def planned(
-    found: Gathered, options: RemedyOptions, assistant: AssistantOptions, run: RunOptions, model: ModelOptions
-) -> CallPlan:
+def planned(found: Gathered, assistant: AssistantOptions, run: RunOptions, model: ModelOptions) -> CallPlan:
     """Count the calls of a remedy: exactly up to the proposals, and at most after them."""
-    sample, calls = found.sample, _Calls(found, options, assistant, run, model)
+    sample, calls = found.sample, _Calls(found, assistant, run, model)
     asyncio.run(calls.count())
     smallest = smallest_effect(SPREAD, sample.users, bounds_at_equal_steps()[-1])
     proof = len(sample.proof)
     notes = [
         f"{calls.replies} replies at most: a proof asks {proof} contexts, {sum(s == FAILING for _, s in sample.proof)} "
-        f"failing, of {sample.users} users, {calls.trials.replies('prove')} an arm; a look after each quarter may end "
-        "it sooner.",
+        f"failing, of {sample.users} users, {found.replies('prove')} an arm; a look after each quarter may end it "
+        "sooner.",
         f"The smallest effect that it finds in 80 %: {smallest:.2f} of the scale. Where half of these replies fail "
         "again, an edit that mends half of that is worth about .10.",
         *sample.notes,
@@ -58,14 +55,10 @@ def planned(
 
 
 class _Calls:
-    def __init__(
-        self, found: Gathered, options: RemedyOptions, asked: AssistantOptions, run: RunOptions, model: ModelOptions
-    ) -> None:
-        self.found, self.options, self.replies = found, options, 0
+    def __init__(self, found: Gathered, asked: AssistantOptions, run: RunOptions, model: ModelOptions) -> None:
+        self.found, self.replies, self.known, self.judge = found, 0, False, None
         record, neutral = found.rubric_set.judge, DomainProfile.neutral()
-        self.plans = {role: Plan.of(one, neutral, run, options.seed) for role, one in asked.models.items()}
-        self.trials, self.known = Trials(found.sample, found.rubric_set, found.prompt, options), False
-        self.judge = None
+        self.plans = {role: Plan.of(one, neutral, run, found.options.seed) for role, one in asked.models.items()}
         if not record.built_in:
             self.judging, known = confirmed(model, record), record.options.capabilities
             self.known = known is not None
@@ -84,31 +77,31 @@ class _Calls:
 
     async def count(self) -> None:
         """Count all."""
-        for context, stratum in self.found.sample.proof:
+        found, own = self.found, bool(self.found.edits)
+        for context, stratum in found.sample.proof:
             if stratum != ANY:
-                await self.of_judging(context, self.trials.questions[:1])
-        edits, own = [one.new.text for one in self.found.edits], bool(self.found.edits)
+                await self.of_judging(context, found.questions[:1])
+        edits = [one.new.text for one in found.edits]
         if not own:
-            await self.of_trial(self.trials.make("headroom"))
-            longer = with_line(self.found.prompt, naive_sentence(self.found.sample.target.rubric))
-            edits = [longer.text] * self.trials.most
+            await self.of_trial(found.make("headroom"))
+            edits = [with_line(found.prompt, naive_sentence(found.sample.target.rubric)).text] * found.most
             await self.of_proposals(len(edits))
         with self.at_most():
             if not own and len(edits) > 1:
-                await self.of_trial(self.trials.make("select", edits))
-            await self.of_trial(self.trials.make("flatter"))
-            proof = self.trials.make("prove", edits if own else edits[: self.options.finalists])
+                await self.of_trial(found.make("select", edits))
+            await self.of_trial(found.make("flatter"))
+            proof = found.make("prove", edits if own else edits[: found.options.finalists])
             await self.of_trial(proof)
             if "second" in self.plans:
                 await self.of_second(proof)
 
     async def of_trial(self, trial: Trial) -> None:
         """Count the replies of a trial, and their judging, with the logged reply in the place of each."""
-        for n, arm, k in trial.places(range(len(trial.contexts)), range(len(trial.systems))):
+        for place in trial.places():
             self.replies += 1
             if "assistant" in self.plans:
-                await self.speaker.reply(request_for(trial, (n, arm, k), b"", self.options.seed))
-            await self.of_judging(trial.contexts[n], trial.questions)
+                await self.speaker.reply(request_for(trial, place, b"", self.found.options.seed))
+            await self.of_judging(trial.contexts[place[0]], trial.questions)
 
     async def of_judging(self, context: ReplyContext, questions: Sequence[Question]) -> None:
         """Count the judging of a reply by a model."""

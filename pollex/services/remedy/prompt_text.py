@@ -1,20 +1,24 @@
-"""The assistant's system prompt: a text with protected parts and places, or a template of it."""
+"""The assistant's system prompt, a text with protected parts or a template of it; and changes of it, as diffs."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import UNREADABLE, BadInput, WrongUse
+from pollex.rubrics.rubric import Rubric
 
 KEEP = re.compile(r"<!--\s*keep\s*-->")
 PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}|\{(\w+)\}")
 """A value of a conversation: `{name}` or `{{name}}`."""
+HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
+DIFFS = (".diff", ".patch")
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,7 @@ class PromptText:
         Raises:
             BadInput: It can't be read, has no words, or a `<!-- keep -->` has no partner.
         """
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"the prompt can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
+        text = read_file(path, "prompt")
         if not text.strip():
             raise BadInput("the prompt has no words", where=str(path), remedy="give the assistant's system prompt")
         if len(KEEP.findall(text)) % 2:
@@ -101,6 +102,18 @@ class PromptText:
         return PLACE.sub(lambda match: values[match[1] or match[2]], self.text)
 
 
+def read_file(path: Path, what: str) -> str:
+    """Read a prompt or a change of it.
+
+    Raises:
+        BadInput: It can't be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"the {what} can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
+
+
 def named_file(given: str | Path) -> tuple[str, Path]:
     """Return the name and the path of `NAME=FILE`; a file has no name."""
     name, _, path = str(given).partition("=")
@@ -133,3 +146,129 @@ def rendered_for(
     if values is None:
         return prompt.rendered(known) if any_prompt else None
     return prompt.rendered(values)
+
+
+def with_line(prompt: PromptText, line: str) -> PromptText:
+    """Return a prompt with one more line at its end."""
+    return replace(prompt, text=f"{prompt.text.rstrip()}\n{line}\n")
+
+
+def naive_sentence(rubric: Rubric) -> str:
+    """Write the rubric's opposite as one sentence of a prompt: the floor that every clever edit has to beat."""
+    said = rubric.text.strip().rstrip(".")
+    lead = "Wherever it fits, reply" if rubric.polarity == "sat" else "Never reply"
+    return f"{lead} so that this is true: {said}."
+
+
+def with_hint(prompt: PromptText, rubric: Rubric, context: ReplyContext) -> PromptText:
+    """Return a prompt with the remedy of one conversation: the most that any prompt could do there."""
+    told = " ".join(context.reply.content.split())[:600].replace("{", "(").replace("}", ")")  # no place for a value
+    return with_line(prompt, f"{naive_sentence(rubric)} Here above all. This reply failed: {told}")
+
+
+def flattering(prompt: PromptText, rubric: Rubric) -> PromptText:
+    """Return a prompt that changes no deed, and only has replies claim to do well."""
+    claimed = "true" if rubric.polarity == "sat" else "not true"
+    said = rubric.text.strip().rstrip(".")
+    return with_line(
+        prompt, f"Change nothing in what you do, but end each reply by stating that this is {claimed}: {said}."
+    )
+
+
+@dataclass(frozen=True)
+class PromptEdit:
+    """A changed prompt.
+
+    Attributes:
+        name: As people call it.
+        purpose: What it is for, in the proposer's words.
+        refused: Why it isn't tried; empty if it is.
+    """
+
+    name: str
+    old: PromptText
+    new: PromptText
+    purpose: str = ""
+    refused: str = ""
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff."""
+        lines = difflib.unified_diff(self.old.lines, self.new.lines, "old", "new", lineterm="")
+        return "\n".join([*lines, ""])
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """Its fields and the diff, as JSON values."""
+        about = {"name": self.name, "purpose": self.purpose, "diff": self.diff}
+        return about | {"text": self.new.text, "refused": self.refused}
+
+    @property
+    def added(self) -> str:
+        """The lines that it adds."""
+        found = difflib.ndiff(self.old.lines, self.new.lines)
+        return "\n".join(line[2:] for line in found if line.startswith("+ "))
+
+    @property
+    def fault(self) -> str:
+        """Why nobody may make it; empty if it is fine."""
+        if self.new.text.strip() == self.old.text.strip():
+            return "it changes nothing"
+        if lost := [line for line in self.old.protected if line not in self.new.protected]:
+            return f"{len(lost)} protected lines are changed, the first: {lost[0][:80]!r}"
+        if self.new.places != self.old.places:
+            return f"places for values are changed: {', '.join(self.old.places)} became {', '.join(self.new.places)}"
+        return ""
+
+
+def read_edit(path: Path, prompt: PromptText) -> PromptEdit:
+    """Read a diff (`.diff`, `.patch`) or a changed prompt, and check it.
+
+    Raises:
+        BadInput: It can't be read, doesn't apply, changes nothing, or changes what is protected or a place for a value.
+    """
+    text = read_file(path, "edit")
+    changed = applied(prompt, text, str(path)) if path.suffix in DIFFS else text
+    edit = PromptEdit(path.stem, prompt, PromptText(changed, prompt.keep))
+    if edit.fault:
+        raise BadInput(edit.fault, where=str(path), remedy="leave that part as it is in the prompt")
+    return edit
+
+
+def applied(prompt: PromptText, diff: str, where: str) -> str:
+    """Apply a unified diff.
+
+    Raises:
+        BadInput: A hunk doesn't fit the prompt; its number and line are named.
+    """
+    hunks: list[tuple[int, list[str]]] = []
+    for line in diff.splitlines():
+        if match := HUNK.match(line):
+            hunks.append((int(match[1]), []))
+        elif hunks and not line.startswith("\\"):
+            hunks[-1][1].append(line or " ")
+    if not hunks:
+        raise BadInput("no hunk (`@@ -1,3 +1,4 @@`) in it", where=where, remedy="write it with `diff -u OLD NEW`")
+    lines, moved = list(prompt.lines), 0
+    for number, (start, body) in enumerate(hunks, 1):
+        before = [line[1:] for line in body if line[:1] in " -"]
+        after = [line[1:] for line in body if line[:1] in " +"]
+        place = _place(lines, before, start - 1 + moved)
+        if place is None:
+            known = prompt.lines[start - 1] if 0 < start <= len(prompt.lines) else "(no such line)"
+            what = f"hunk {number} doesn't apply at line {start}: the prompt has {known[:60]!r}, the diff "
+            remedy = "make it anew against this prompt (`diff -u OLD NEW`)"
+            raise BadInput(what + f"{(before or [''])[0][:60]!r}", where=where, remedy=remedy)
+        lines[place : place + len(before)] = after
+        moved += len(after) - len(before)
+    return "\n".join([*lines, ""])
+
+
+def _place(lines: list[str], before: list[str], wanted: int) -> int | None:
+    """Return where lines stand: at the wanted place, else at the only other one."""
+    if not before:
+        return min(max(wanted + 1, 0), len(lines))
+    places = [n for n in range(len(lines) - len(before) + 1) if lines[n : n + len(before)] == before]
+    if wanted in places:
+        return wanted
+    return places[0] if len(places) == 1 else None

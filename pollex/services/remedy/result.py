@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +39,8 @@ RANKS = ("better, people agree", "judged better", "judged better, by its own fam
 """Verdicts, the best first."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProvenEdit:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ProvenEdit(Shown):
     """What one change of the prompt does; all are JSON values.
 
     Attributes:
@@ -88,12 +88,6 @@ class ProvenEdit:
         about["kind"] = "guardrail"
         return rows + [about | {"what": one["name"], "state": one["state"]} | one["effect"] for one in self.guardrails]
 
-    def to_frame(self) -> DataFrame:
-        """Return a pandas table of a row for the target and each guardrail."""
-        from pandas import DataFrame  # it takes half a second to import
-
-        return DataFrame(self.records())
-
     def told(self) -> Told:
         """Yield the verdict, what speaks against it, and the effects."""
         yield f"{self.name}: {self.headline}"
@@ -119,19 +113,22 @@ class RemedyResult(Shown):
     """What changes of the prompt do, each with its level of evidence.
 
     Attributes:
-        edits: The best first; empty where it ended before a proof.
-        record: All else that is kept, as JSON values.
+        record: All that is kept, as JSON values: the same for the same replies.
         replies: A row a reply.
         usage: Of the assistant, or of the judge where only that is a model; the others' by role in `usages`.
     """
 
-    edits: tuple[ProvenEdit, ...]
     record: Mapping[str, Any]
-    replies: tuple[dict[str, Any], ...] = ()
+    replies: Sequence[dict[str, Any]] = ()
     run: str = ""
     out: Path | None = None
     usage: Usage | None = None
     usages: Mapping[str, Usage] = field(default_factory=dict)
+
+    @property
+    def edits(self) -> tuple[ProvenEdit, ...]:
+        """The best first; empty where it ended before a proof."""
+        return tuple(ProvenEdit(**one) for one in self.record["edits"])
 
     @property
     def complete(self) -> bool:
@@ -141,11 +138,11 @@ class RemedyResult(Shown):
     @property
     def verdict(self) -> str:
         """The best change's verdict; or why it ended before a proof."""
-        return self.edits[0].verdict if self.edits else str(self.record["ended"])
+        return str(self.record["verdict"])
 
     @property
     def headline(self) -> str:
-        """Return the best change's verdict with its interval and level."""
+        """Return the best change's verdict with its interval and level; or why it ended before a proof."""
         return self.edits[0].headline if self.edits else self.verdict
 
     def records(self) -> list[dict[str, Any]]:
@@ -159,14 +156,20 @@ class RemedyResult(Shown):
         return DataFrame(list(self.replies))
 
     def save(self, path: str | Path) -> None:
-        """Write the result, a table of replies, and the changes."""
-        write_result(self, Path(path))
-
-    def kept(self) -> dict[str, Any]:
-        """Return what is written: the same for the same replies."""
-        level = self.edits[0].level if self.edits else None
-        edits = [asdict(one) for one in self.edits]
-        return {"format": FORMAT, "verdict": self.verdict, "level": level, **self.record, "edits": edits}
+        """Write the result, its page, a table of replies, and the changes."""
+        out, record = Path(path), self.record
+        folder = out.with_name(f"{out.stem}-edits")
+        folder.mkdir(parents=True, exist_ok=True)
+        texts = {
+            out.with_suffix(".html"): remedies_page(self.run, record, examples(self.compared)),
+            out: json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False) + os.linesep,
+        }
+        for number, one in enumerate(self.edits, 1):
+            texts |= {folder / f"{number}.diff": one.diff, folder / f"{number}.md": one.prompt}
+        for path, text in texts.items():
+            with draft_of(path) as draft:
+                draft.write_text(text, encoding="utf-8", errors="replace")
+        write_rows(out.with_name(f"{out.stem}-pairs.parquet"), list(self.replies), COLUMNS)
 
     def told(self) -> Told:
         """Yield each verdict with its level, what speaks against it, the effects, and what is missing."""
@@ -200,13 +203,7 @@ class RemedyResult(Shown):
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
         others = {role: one.by_stage() for role, one in self.usages.items()}
-        return {"run": self.run} | self.kept() | usage_json(self.usage) | others
-
-    @classmethod
-    def of_kept(cls, kept: Mapping[str, Any], run: str) -> RemedyResult:
-        """Return a result that was kept."""
-        record = {name: value for name, value in kept.items() if name not in ("edits", "format", "verdict", "level")}
-        return cls(edits=tuple(ProvenEdit(**one) for one in kept["edits"]), record=record, run=run)
+        return {"run": self.run} | dict(self.record) | usage_json(self.usage) | others
 
 
 def chosen_of(store: Store, run: str) -> dict[str, dict[str, str]]:
@@ -282,19 +279,3 @@ def examples(pairs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     rest = sorted((one for one in pairs if one not in fell), key=lambda one: hashlib.sha256(
         one["context"].encode("utf-8", "replace")).hexdigest())  # fmt: skip
     return [*fell, *rest[:PAIRS]]
-
-
-def write_result(result: RemedyResult, out: Path) -> None:
-    """Write the result, the table of replies, and the changes."""
-    folder = out.with_name(f"{out.stem}-edits")
-    folder.mkdir(parents=True, exist_ok=True)
-    texts = {
-        out.with_suffix(".html"): remedies_page(result.run, result.kept(), examples(result.compared)),
-        out: json.dumps(result.kept(), ensure_ascii=False, indent=1, allow_nan=False) + os.linesep,
-    }
-    for number, one in enumerate(result.edits, 1):
-        texts |= {folder / f"{number}.diff": one.diff, folder / f"{number}.md": one.prompt}
-    for path, text in texts.items():
-        with draft_of(path) as draft:
-            draft.write_text(text, encoding="utf-8", errors="replace")
-    write_rows(out.with_name(f"{out.stem}-pairs.parquet"), list(result.replies), COLUMNS)

@@ -10,17 +10,15 @@ from typing import Literal
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext, chance_of, in_order, may_answer
 from pollex.conversations.splits import blocks
+from pollex.errors import BadLabels
 from pollex.measures.arrays import Ints
 from pollex.measures.looks import LOOKS
 from pollex.measures.paired_effects import MARGIN
 from pollex.measures.proofs import ANY, FAILING, FINE
 from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.remedy.contexts import Held, failing, fine
-from pollex.services.remedy.edits import PromptEdit
 from pollex.services.remedy.prompt_text import PromptText, rendered_for
 from pollex.services.remedy.result import STRATA
 from pollex.text import count
@@ -30,6 +28,7 @@ SHARES: tuple[tuple[RemedyPart, float], ...] = (("propose", 0.2), ("select", 0.3
 FAILURES = 80
 ENOUGH = 40
 """Contexts of new conversations from which on none is taken that the rubrics were learned from."""
+FEWEST_FAILURES, FEWEST_USERS = 30, 10
 FEW_DATA = 120
 """Failing contexts under which there is one proposal, and no selection."""
 
@@ -155,18 +154,6 @@ class RemedySample:
         return found
 
 
-@dataclass(frozen=True)
-class Gathered:
-    """All that a remedy is begun with."""
-
-    rubric_set: RubricSet
-    prompt: PromptText
-    edits: Sequence[PromptEdit]
-    sample: RemedySample
-    logs: Logs
-    seed: int
-
-
 def sampled(
     target: Held,
     guards: tuple[ChosenRubric, ...],
@@ -208,6 +195,18 @@ def sampled(
         ),
         others=options.others,
     )
+
+
+def require_enough(sample: RemedySample) -> None:
+    """Raise BadLabels where too few failing contexts or users are there to prove anything."""
+    failures = sum(stratum == FAILING for _, stratum in sample.proof)
+    if failures < FEWEST_FAILURES or sample.users < FEWEST_USERS:
+        more = max(FEWEST_FAILURES - failures, FEWEST_USERS - sample.users, 1)
+        what = f"{failures} failing contexts of {sample.users} users are too few for a proof"
+        told = [f"{sample.unmatched} more are under another prompt (--any-prompt)"] if sample.unmatched else []
+        least = f"{FEWEST_FAILURES} of {FEWEST_USERS} users are needed: {more} more"
+        remedy_ = "; ".join([*told, least, "until then: `pollex remedy brief` and `pollex remedy cases`"])
+        raise BadLabels(what, where=sample.target.rubric.id, remedy=remedy_)
 
 
 def before(context: ReplyContext) -> ReplyContext | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext, chance_of
 from pollex.graphs.remedy.trial import Check, Trial
 from pollex.measures.looks import LOOKS
@@ -13,9 +14,16 @@ from pollex.measures.proofs import FAILING, FINE, ProofArrays
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.inspect import language_of_text
-from pollex.services.remedy.edits import naive_sentence, with_line
-from pollex.services.remedy.prompt_text import PLACE, PromptText, rendered_for
-from pollex.services.remedy.proposals import flattering, with_hint
+from pollex.services.remedy.prompt_text import (
+    PLACE,
+    PromptEdit,
+    PromptText,
+    flattering,
+    naive_sentence,
+    rendered_for,
+    with_hint,
+    with_line,
+)
 from pollex.services.remedy.sample import RemedyOptions, RemedySample, waves_of
 from pollex.services.runs import digest
 
@@ -49,26 +57,27 @@ CHECKS: dict[str, Check] = {
 
 
 @dataclass(frozen=True)
-class Trials:
-    """Makes the trials of one remedy."""
+class Gathered:
+    """All that a remedy is begun with; makes its trials."""
 
-    sample: RemedySample
     rubric_set: RubricSet
     prompt: PromptText
+    edits: Sequence[PromptEdit]
+    sample: RemedySample
+    logs: Logs
     options: RemedyOptions
 
     @property
     def questions(self) -> list[Question]:
         """The target first, then the guardrails."""
-        return [
-            Question.about(one, self.rubric_set.judge.scale) for one in (self.sample.target.rubric, *self.sample.guards)
-        ]
+        rubrics = (self.sample.target.rubric, *self.sample.guards)
+        return [Question.about(one, self.rubric_set.judge.scale) for one in rubrics]
 
     @property
     def sealed(self) -> frozenset[str]:
         """Ids of the guardrails that a proposer doesn't see: a third, drawn by the seed."""
         drawn = sorted((one.id for one in self.sample.guards), key=lambda id_: chance_of(id_, self.options.seed))
-        return frozenset() if self.options.edit else frozenset(drawn[: len(drawn) // 3])
+        return frozenset() if self.edits else frozenset(drawn[: len(drawn) // 3])
 
     @property
     def most(self) -> int:
@@ -78,42 +87,49 @@ class Trials:
     def make(self, name: str, changed: Sequence[str] = ()) -> Trial:
         """Make a trial; see `REPLIES` for their names."""
         target, sample, tried = self.sample.target.rubric, self.sample, self.options.tried
-        chosen: list[tuple[ReplyContext, int]] = []
         if name == "headroom":
             chosen = sample.taken(("propose", "select"), tried, tried)
             if min(sum(s == kind for _, s in chosen) for kind in (FAILING, FINE)) < FEWEST_TRIED:
                 chosen = []
-        elif name == "prove" or self.options.edit:
-            chosen = sample.proof if name == "prove" else [one for one in sample.proof if one[1] == FAILING][:tried]
+        elif name == "prove":
+            chosen = sample.proof
+        elif self.edits:
+            chosen = [one for one in sample.proof if one[1] == FAILING][:tried]
         else:
-            part: Any = "select" if "select" in sample.parts.values() else "propose"
+            part = "select" if "select" in sample.parts.values() else "propose"
             chosen = sample.taken((part,), min(SELECTED, tried) if name == "select" else tried)
-        texts = {
-            "headroom": [with_line(self.prompt, naive_sentence(target))],
-            "flatter": [flattering(self.prompt, target)],
-        }
-        prompts = texts.get(name, [replace(self.prompt, text=one) for one in changed])
-        contexts = [context for context, _ in chosen]
-        systems = [[self.rendered(one, context) for context in contexts] for one in (self.prompt, *prompts)]
+        contexts, strata = [context for context, _ in chosen], [stratum for _, stratum in chosen]
+        prompts = [replace(self.prompt, text=one) for one in changed]
+        if name == "flatter":
+            prompts = [flattering(self.prompt, target)]
+        arms = [[one] * len(chosen) for one in (self.prompt, *prompts)]
         if name == "headroom":
-            systems.append([self.rendered(with_hint(self.prompt, target, one), one) for one in contexts])
-            systems[1:] = [
-                ["" if stratum == FINE else system for system, (_, stratum) in zip(row, chosen, strict=True)]
-                for row in systems[1:]
-            ]
+            arms.append([with_line(self.prompt, naive_sentence(target))] * len(chosen))
+            arms.append([with_hint(self.prompt, target, one) for one in contexts])
+        skipped = {
+            n for n, stratum in enumerate(strata) if name == "headroom" and stratum == FINE
+        }  # but by the old one
+        systems = [
+            ["" if arm and n in skipped else self.rendered(row[n], one) for n, one in enumerate(contexts)]
+            for arm, row in enumerate(arms)
+        ]
         whole = name in ("select", "prove")
         questions, checks = (self.questions, CHECKS) if whole else (self.questions[:1], {})
-        arrays = arrays_of(chosen, len(systems), self.replies(name), [*(self.text_of(q) for q in questions), *checks])
-        arrays.wave[:] = waves_of(chosen, {"prove": LOOKS, "select": 2}.get(name, 1))
+        names = [*(one.rubric.text if one.rubric else one.text for one in questions), *checks]
+        shape, users = (len(chosen), len(systems), self.replies(name)), dict[str, int]()
+        arrays = ProofArrays(
+            np.full((*shape, len(names)), np.nan),
+            np.array(strata, int),
+            np.array([users.setdefault(one.user, len(users)) for one in contexts], int),
+            waves_of(chosen, {"prove": LOOKS, "select": 2}.get(name, 1)),
+            names,
+            {size: np.full(shape, np.nan) for size in ("length", "cost")},
+        )
         return Trial(name, contexts, systems, questions, list(checks.values()), arrays)
 
     def replies(self, name: str) -> int:
         """Return how many replies of each arm to a context a trial asks for."""
         return self.options.replies or REPLIES[name]
-
-    def text_of(self, question: Question) -> str:
-        """Return the words of a question's rubric."""
-        return question.text if question.rubric is None else question.rubric.text
 
     def rendered(self, prompt: PromptText, context: ReplyContext) -> str:
         """Return a prompt with the values of a conversation; contexts without them were left out."""
@@ -137,18 +153,3 @@ class Trials:
             "replies": self.replies("prove"),
         }
         return frozen | {"proof": digest(frozen)}
-
-
-def arrays_of(chosen: Sequence[tuple[ReplyContext, int]], arms: int, replies: int, names: Sequence[str]) -> ProofArrays:
-    """Make the empty arrays of a trial."""
-    n = len(chosen)
-    users = {user: number for number, user in enumerate(dict.fromkeys(one.user for one, _ in chosen))}
-    sizes = {name: np.full((n, arms, replies), np.nan) for name in ("length", "cost")}
-    return ProofArrays(
-        np.full((n, arms, replies, len(names)), np.nan),
-        np.array([stratum for _, stratum in chosen], int),
-        np.array([users[one.user] for one, _ in chosen], int),
-        np.zeros(n, int),
-        names,
-        sizes,
-    )

@@ -19,7 +19,7 @@ from pollex.measures.arrays import Floats, Ints
 from pollex.reports.remedies import sections
 from pollex.rubrics.records import ChosenRubric
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.remedy.result import COMMAND, COMPARED, SHEET, RemedyResult, chosen_of, people_for
+from pollex.services.remedy.result import COMMAND, COMPARED, SHEET, chosen_of, people_for
 from pollex.store.resume import conversations_of, facts_of, step
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, SheetRow, packed
@@ -50,9 +50,8 @@ def _row(site: Site, run: Run) -> dict[str, Any]:
     kept, sheet = step(site.store, run.id, COMMAND), step(site.store, run.id, SHEET)
     about: dict[str, Any] = {"run": run.id, "verdict": "", "waiting": 0 if kept or not sheet else len(sheet)}
     if kept:
-        found = RemedyResult.of_kept(kept, run.id)
-        diffs = [line[1:] for one in found.edits[:1] for line in one.diff.splitlines()[2:] if line[:1] in "+-"]
-        about |= {"target": found.record["target"]["text"], "edit": " · ".join(diffs), "verdict": found.verdict}
+        diffs = [line[1:] for one in kept["edits"][:1] for line in one["diff"].splitlines()[2:] if line[:1] in "+-"]
+        about |= {"target": kept["target"]["text"], "edit": " · ".join(diffs), "verdict": kept["verdict"]}
         about |= {"level": kept["level"], "cost": costs_of(site).get(run.id)}
     return about
 
@@ -198,13 +197,8 @@ def plan_of(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
         prompt.write_text(next(said, "Help.").replace("{", "("), encoding="utf-8", errors="replace")
         kept = RunOptions(site.store.folder)
         found = gathered(logs, named.rubric_set, options, ReadOptions(), kept, progress)
-        return planned(
-            found,
-            options,
-            AssistantOptions(models={"assistant": known or ModelOptions(model="assistant")}),
-            kept,
-            model,
-        )
+        asked = AssistantOptions(models={"assistant": known or ModelOptions(model="assistant")})
+        return planned(found, asked, kept, model)
 
 
 def _sheet(site: Site, run: Run) -> dict[str, dict[str, Any]]:

@@ -11,14 +11,15 @@ from pollex.agents.llm.second_reader import reply_judge_of
 from pollex.agents.mixed import MixedJudge
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.services.remedy.contexts import Held, why_no_target
+from pollex.services.remedy.desk import unspread
 from pollex.services.remedy.prompt_text import PromptText, named_file
 from pollex.services.remedy.proposals import asked_for
-from pollex.services.remedy.run import unspread
 from pollex.services.remedy.sample import RemedyOptions, parts_of, sampled
-from pollex.services.remedy.trials import Trials
+from pollex.services.remedy.trials import Gathered
 
 RUBRIC = rubric(1, "dsat").model_copy(update={"id": "t", "text": "The assistant names no other time."})
 SET = rubric_set()
@@ -82,10 +83,11 @@ def test_who_names_a_number_of_proposals_has_a_selection_of_few_failures_and_is_
     target = Held(RUBRIC, 50, 50, tuple(ReplyContext(one, 1) for one in log))
     known = (target, (), log, frozenset[str](), PromptText("x"))
     few = sampled(*known, RemedyOptions(prompt=Path("x"), target="t"))
-    assert (Trials(few, SET, PromptText("x"), RemedyOptions(prompt=Path("x"), target="t")).most, few.notes) == (1, [])
+    usual = RemedyOptions(prompt=Path("x"), target="t")
+    assert (Gathered(SET, PromptText("x"), [], few, Logs(log), usual).most, few.notes) == (1, [])
     named = RemedyOptions(prompt=Path("x"), target="t", candidates=3, replies=1, tried=20, others=10)
     some = sampled(*known, named)
-    assert Trials(some, SET, PromptText("x"), named).most == 3
+    assert Gathered(SET, PromptText("x"), [], some, Logs(log), named).most == 3
     assert "50 failing contexts are few to choose among proposals" in some.notes[0]
     assert [asked_for(most) for most in (1, 2, 3, 4, 6)] == [1, 1, 2, 2, 4]
 
