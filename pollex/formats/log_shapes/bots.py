@@ -23,9 +23,6 @@ def read_langflow(fields: Fields) -> Iterator[Piece]:
     said = ["[error]" if failed else words, *attached(opened(fields.get("files")))]
     turn = Turn(role=role_of(fields.get("sender")), content="\n".join(filter(None, said)))
     yield Message(session, key, (*calls, turn), moment(fields.get("timestamp")), error=words if failed else "")
-    value = inside(fields.get("properties")).get("positive_feedback")
-    if value is not None and key:
-        yield Score("message", key, value)
 
 
 def read_flowise(fields: Fields) -> Iterator[Piece]:
@@ -38,15 +35,6 @@ def read_flowise(fields: Fields) -> Iterator[Piece]:
         for turn in _tool_turns({"name": tool.get("tool"), **tool}, tool.get("toolOutput"))
     ]
     yield Message(session, key, (*calls, turn), moment(fields.get("createdDate")))
-    if key:
-        yield from _langflow_feedback({**inside(fields.get("feedback")), "messageId": key})
-
-
-def read_flowise_chat(fields: Fields) -> Iterator[Piece]:
-    """Yield a chat as the page of messages exports it, with comments and without thumbs."""
-    id_ = required(fields, "id", "sessionId")
-    for message in objects(fields.get("messages")):
-        yield from read_flowise({**message, "chatId": id_, "createdDate": message.get("time")})
 
 
 def _tool_turns(tool: Mapping[str, Any], output: object) -> Iterator[Turn]:
@@ -54,12 +42,6 @@ def _tool_turns(tool: Mapping[str, Any], output: object) -> Iterator[Turn]:
     yield Turn(role="assistant", content=call.mark, calls=(call,))
     if output is not None:
         yield Turn(role="tool", content=written(output), result=result_beside(tool))
-
-
-def _langflow_feedback(fields: Fields) -> Iterator[Piece]:
-    """Yield Flowise's thumb on a message, which is a row of a table of its own, or stands in the message."""
-    if fields.get("rating"):
-        yield Score("message", required(fields, "messageId"), fields["rating"], comment=fields.get("content"))
 
 
 DIFY_CUT = 500
@@ -135,7 +117,6 @@ def read_dify_feedback(fields: Fields) -> Iterator[Piece]:
     id_, key = required(fields, "conversation_id"), required(fields, "message_id")
     answer = str(fields.get("ai_response") or "")
     cut = len(answer) >= DIFY_CUT + 3 and answer.endswith("...")
-    person = text(fields.get("from_end_user_id")) or text(fields.get("from_account_name"))
     turns = _dify_exchange(fields.get("user_query"), answer, "" if answer.strip() else "failed", [])
     yield Message(
         id_,
@@ -145,10 +126,6 @@ def read_dify_feedback(fields: Fields) -> Iterator[Piece]:
         facts=facts(user=text(fields.get("from_end_user_id")), answer_cut=cut or None),
     )
     yield Facts(id_, facts(title=fields.get("conversation_name"), only_rated_turns=True))
-    source = str(fields.get("feedback_source") or "user")
-    value = fields.get("feedback_rating_raw") or fields.get("feedback_rating")
-    comment, when = fields.get("feedback_comment"), moment(fields.get("feedback_date"))
-    yield Score("message", key, value, source=source, comment=comment, person=person, at=when)
 
 
 def read_rasa_tracker(fields: Fields) -> Iterator[Piece]:
@@ -311,13 +288,6 @@ def read_intercom(fields: Fields) -> Iterator[Piece]:
             role: Role = "user" if str(author.get("type")) in CUSTOMERS else "assistant"
             when = moment(part.get("created_at")) or moment(fields.get("created_at"))
             yield Message(id_, f"{id_}/{number}", (Turn(role=role, content=words),), when)
-    rating = inside(fields.get("conversation_rating"))
-    fin = inside(fields.get("ai_agent")).get("rating")
-    yield Facts(id_, facts(title=fields.get("title"), rating_of_fin=fin))
-    if rating.get("rating") is not None:
-        person = text(inside(rating.get("contact")).get("id"))
-        comment, when = rating.get("remark"), moment(rating.get("created_at"))
-        yield Score("conversation", id_, rating["rating"], comment=comment, person=person, at=when, rating=True)
 
 
 def read_zendesk_ticket(fields: Fields) -> Iterator[Piece]:

@@ -172,13 +172,8 @@ def is_open_webui_chat(fields: Fields) -> bool:
     return bool(inside(fields.get("chat")).keys() & {"history", "messages"})
 
 
-def read_librechat_facts(fields: Fields) -> Iterator[Piece]:
-    yield Facts(required(fields, "conversationId"), facts(title=fields.get("title"), endpoint=fields.get("endpoint")))
-
-
 def read_librechat_conversation(fields: Fields) -> Iterator[Piece]:
     id_ = required(fields, "conversationId")
-    yield from read_librechat_facts(fields)
     for message in _librechat_flat(fields.get("messagesTree") or fields.get("messages") or [], None):
         yield from read_librechat_message({"conversationId": id_, **message})
 
@@ -227,20 +222,6 @@ CHAINLIT_ROLES: dict[str, Role] = {
 }
 
 
-def read_chainlit_thread(fields: Fields) -> Iterator[Piece]:
-    yield from read_chainlit_thread_row(fields)
-    for step in objects(fields.get("steps")):
-        yield from read_chainlit_step({"threadId": fields.get("id"), **step})
-    for element in objects(fields.get("elements")):
-        yield from read_chainlit_element({"threadId": fields.get("id"), **element})
-
-
-def read_chainlit_thread_row(fields: Fields) -> Iterator[Piece]:
-    user = text(fields.get("userIdentifier")) or text(inside(fields.get("user")).get("identifier"))
-    metadata = opened(fields.get("metadata"))
-    yield Facts(required(fields, "id"), facts(title=fields.get("name"), user=user, metadata=metadata))
-
-
 def read_chainlit_step(fields: Fields) -> Iterator[Piece]:
     """Yield a message, or a step without text that a thumb may refer to."""
     thread, key = required(fields, "threadId"), text(fields.get("id"))
@@ -261,19 +242,10 @@ def read_chainlit_step(fields: Fields) -> Iterator[Piece]:
     yield from _chainlit_feedback(fields, key)
 
 
-def read_chainlit_old_conversation(fields: Fields) -> Iterator[Piece]:
-    for message in objects(fields.get("messages")):
-        yield from read_chainlit_old_message({"conversationId": fields.get("id"), **message})
-
-
 def read_chainlit_old_message(fields: Fields) -> Iterator[Piece]:
-    """Yield a message as it was before version 1.0, where 0 is no thumb."""
     chat, key, words = required(fields, "conversationId"), text(fields.get("id")), text_of(fields.get("content") or "")
-    turn = Turn(role="user" if truth(fields["authorIsUser"]) else "assistant", content=words)
+    turn = Turn(role="user" if truth(fields.get("authorIsUser")) else "assistant", content=words)
     yield Message(chat, key, (turn,) if words else (), moment(fields.get("createdAt")))
-    thumb, comment = fields.get("humanFeedback"), fields.get("humanFeedbackComment")
-    if key and str(thumb) in ("1", "-1"):
-        yield Score("message", key, thumb, comment=comment)
 
 
 def read_chainlit_element(fields: Fields) -> Iterator[Piece]:
@@ -303,7 +275,7 @@ def read_chainlit_feedback(fields: Fields) -> Iterator[Piece]:
 
 
 def read_claude(fields: Fields) -> Iterator[Piece]:
-    id_, person = required(fields, "uuid"), text(inside(fields.get("account")).get("uuid"))
+    id_, person = required(fields, "uuid"), text(at(fields, "account.uuid"))
     shown = text(fields.get("current_leaf_message_uuid"))
     yield Facts(id_, facts(title=fields.get("name"), user=person), shown)
     tree = any(message.get("parent_message_uuid") for message in objects(fields.get("chat_messages")))
@@ -312,9 +284,6 @@ def read_claude(fields: Fields) -> Iterator[Piece]:
         turns = _said(message.get("sender"), message.get("content") or message.get("text"), files)
         parent, when = text(message.get("parent_message_uuid")), moment(message.get("created_at"))
         yield Message(id_, key, turns, when, parent, tree=tree)
-        given = inside(message.get("chat_feedback") or message.get("feedback"))
-        if given.get("type"):
-            yield Score("message", key, given["type"], comment=given.get("reason"), person=person)
 
 
 def _said(role: object, content: object, files: object) -> tuple[Turn, ...]:
@@ -346,8 +315,6 @@ def read_hub(fields: Fields) -> Iterator[Piece]:
         turns = _said(message.get("from"), message.get("content"), message.get("files"))
         parent = text(before[-1]) if isinstance(before, list) and before else None
         yield Message(id_, key, turns, moment(message.get("createdAt")), parent, tree=isinstance(before, list))
-        if message.get("score"):
-            yield Score("message", key, message["score"])
 
 
 def read_arena(fields: Fields) -> Iterator[Piece]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from pollex.conversations.conversation import Turn
-from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, Talk, Target, moment
+from pollex.formats.assembly.pieces import Message, Piece, Score, Talk, Target, moment
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES
 from pollex.formats.labels import as_number, is_usual
 from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text, truth
@@ -35,10 +35,6 @@ def read_chat(fields: Fields) -> Iterator[Piece]:
     yield from scores
     for vote in objects(fields.get("votes")):
         yield from read_vote(vote)
-
-
-def read_chat_row(fields: Fields) -> Iterator[Piece]:
-    yield Facts(required(fields, "id"), facts(user=text(fields.get("userId")), title=fields.get("title")))
 
 
 def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:

@@ -404,35 +404,10 @@ def read_phoenix_span(fields: Fields) -> Iterator[Piece]:
     parent, kind = hexadecimal(fields.get("parent_id")), str(fields.get("span_kind") or "")
     yield from events_in(fields, trace, span, fields.get("start_time"))
     yield call_of(Span(trace, span, parent, fields.get("start_time"), have, error, "" if kind == "UNKNOWN" else kind))
-    for one in objects(fields.get("annotations")):
-        yield from read_phoenix_annotation({"span_id": span, **one})
 
 
 def _phoenix_context(fields: Fields, name: str) -> object:
     return fields.get(f"context.{name}") or at(fields, f"context.{name}")
-
-
-def read_phoenix_annotation(fields: Fields) -> Iterator[Piece]:
-    """Yield a score of a span, trace or session; the label without a number."""
-    score, label = (_phoenix_result(fields, name) for name in ("score", "label"))
-    value = score if score not in (None, "") and score == score else label
-    targets = (("span", "span_id"), ("trace", "trace_id"), ("conversation", "session_id"))
-    found = [(target, id_) for target, name in targets if (id_ := text(fields.get(name)))]
-    if value in (None, "") or not found:
-        return
-    target, id_ = found[0]
-    yield Score(
-        *(target, id_, value, required(fields, "name", "annotation_name"), required(fields, "annotator_kind")),  # type: ignore[arg-type]
-        comment=_phoenix_result(fields, "explanation"),
-        person=text(fields.get("user_id")) or text(fields.get("identifier")),
-        at=moment(fields.get("updated_at")),
-        key=text(fields.get("id")),
-    )
-
-
-def _phoenix_result(fields: Fields, name: str) -> Any:
-    dotted = fields.get(f"result.{name}")
-    return dotted if dotted is not None else at({"result": opened(fields.get("result"))}, f"result.{name}")
 
 
 def read_phoenix_session(fields: Fields) -> Iterator[Piece]:
@@ -450,16 +425,12 @@ def read_phoenix_session(fields: Fields) -> Iterator[Piece]:
             )
 
 
-def read_phoenix_listing(fields: Fields) -> Iterator[Piece]:
-    """Yield the spans of a listed trace; of a session, or without attributes, none have words."""
-    spans = objects(fields.get("spans"))
-    if not any("attributes" in span for span in spans):
+def require_phoenix_words(fields: Fields) -> tuple[()]:
+    """Refuse a list of sessions, or of traces whose spans have no attributes: none have words."""
+    if not any("attributes" in span for span in objects(fields.get("spans"))):
         what = "Phoenix's lists of sessions and traces have no words"
         raise WrongFile(what, remedy="export spans: client.spans.get_spans_dataframe()")
-    for span in spans:
-        yield from read_phoenix_span(
-            {"context": {"trace_id": fields.get("trace_id"), "span_id": span.get("span_id")}, **span}
-        )
+    return ()
 
 
 def read_phoenix_example_row(fields: Fields) -> Iterator[Piece]:

@@ -326,14 +326,10 @@ def read_openai_response(fields: Fields) -> Iterator[Piece]:
 
 
 def read_openai_output_item(fields: Fields) -> Iterator[Piece]:
-    """Yield an item of an eval: the sample, and its graders' scores."""
+    """Yield the sample of an item of an eval."""
     id_, sample = required(fields, "id"), inside(fields.get("sample"))
     turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
     yield Talk(id_, turns, facts=facts(model=sample.get("model"), item=fields.get("datasource_item")))
-    for result in objects(fields.get("results")):
-        value = result.get("passed", result.get("score"))
-        if value is not None:
-            yield Score("conversation", id_, value, str(result.get("name") or ""), "grader")
 
 
 LANGGRAPH_IDS = ("thread_id", "metadata.thread_id", "checkpoint.thread_id", "config.configurable.thread_id")

@@ -6,14 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from pollex.formats.assembly.pieces import Piece, Score, Target, moment
-from pollex.formats.log_shapes.exports import Fields, WrongFile, at, has, required, text
+from pollex.formats.assembly.pieces import Facts, Piece, Score, moment
+from pollex.formats.labels import as_number
+from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, has, inside, objects, required, text
+from pollex.formats.log_shapes.payloads import opened
 
 NEAR = 0.6
 """The share of a format's keys from which on a row that lacks the others is said to look like it."""
+
+Table = Mapping[str, Any]
+"""The fields of one kind of piece, by what they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,7 @@ class Export:
     where: str = ""
     more: str = ""
     read_by: str = ""
-    thumb: Mapping[str, str] | None = None
+    tables: tuple[tuple[Callable[[Table, Fields], Iterable[Piece]], Table], ...] = ()
     refuse: tuple[str, ...] = ()
 
     def recognises(self, fields: Fields) -> bool:
@@ -45,10 +51,9 @@ class Export:
         """
         if self.refuse:
             raise WrongFile(self.refuse[0], remedy=self.refuse[1])
-        if self.thumb:
-            return _thumb(self.thumb, fields)
-        found: Iterable[Piece] = self._function(self.read_by)(fields) if self.read_by else ()
-        return found
+        own: Iterable[Piece] = self._function(self.read_by)(fields) if self.read_by else ()
+        rows = ((make, table, row) for make, table in self.tables for row in _items(table, fields))
+        return chain(own, (piece for make, table, row in rows for piece in make(table, row)))
 
     def _function(self, name: str) -> Callable[[Fields], Any]:
         found: Callable[[Fields], Any] = getattr(import_module(f"{__package__}.{self.module}"), name)
@@ -69,37 +74,82 @@ def _all_in(fields: Fields, sign: tuple[str, ...]) -> bool:
     return all(has(fields, key) for key in sign)
 
 
-def _thumb(names: Mapping[str, str], fields: Fields) -> Iterator[Score]:
-    found = {part: _filled(fields, name) for part, name in names.items()}
-    target: Target = next(target for target in get_args(Target) if target in names)
-    value = found.get("stars", found.get("value"))
-    if value in (None, "") and not found.get("comment"):
-        return
-    yield Score(
-        *(target, required(fields, *names[target].split("|")), value),
-        source=str(found.get("source") or ""),
-        comment=found.get("comment"),
-        tags=found.get("tags"),
-        person=text(found.get("person")),
-        at=moment(found.get("at")),
-        rating="stars" in names,
-        message=text(found.get("message")) if target != "message" else None,
+def _items(table: Table, fields: Fields) -> Iterator[Fields]:
+    for name, value in inside(at(fields, table["named"])).items() if "named" in table else ():
+        yield {"^": fields, "name": name, "value": opened(value)}
+    if "each" in table:
+        found = opened(at(fields, table["each"]))
+        yield from ({"^": fields, **one} for one in objects([found] if isinstance(found, Mapping) else found))
+    elif "named" not in table:
+        yield fields
+
+
+def _thumb(table: Table, fields: Fields) -> Iterator[Score]:
+    value, comment = (
+        _filled(fields, table.get(name, "")) for name in ("stars" if "stars" in table else "value", "comment")
     )
+    if (value is None and not comment) or ("none" in table and as_number(value) == table["none"]):
+        return
+    if value is None and table.get("valued"):
+        return
+    wanted = [target for target in ("span", "trace", "conversation") if target in table] or ["message"]
+    targets = [(target, id_) for target in wanted if (id_ := _id(fields, table[target]))]
+    if targets:
+        yield Score(
+            *(*targets[0], value),  # type: ignore[arg-type]
+            name=_id(fields, table.get("name", "")) or "",
+            source=_id(fields, table.get("source", "")) or "",
+            comment=comment,
+            tags=_filled(fields, table.get("tags", "")),
+            person=_id(fields, table.get("person", "")),
+            at=moment(_filled(fields, table.get("at", ""))),
+            summary=bool(table.get("summary")),
+            rating="stars" in table,
+            message=None if targets[0][0] == "message" else _id(fields, table.get("message", "")),
+            key=_id(fields, table.get("key", "")),
+        )
+
+
+def _facts(table: Table, fields: Fields) -> Iterator[Facts]:
+    told = {name: _filled(fields, names) for name, names in table.items() if name != "conversation"}
+    read = {"user": text(told.get("user")), "metadata": opened(told.get("metadata"))}
+    yield Facts(_id(fields, table["conversation"]) or "", facts(**told | read))
+
+
+def _inner(table: Table, fields: Fields) -> Iterable[Piece]:
+    row = {name: value for name, value in fields.items() if name != "^"}
+    return BY_NAME[table["of"]].read(row | {name: _filled(fields, n) for name, n in table.get("with", {}).items()})
 
 
 def _filled(fields: Fields, names: str) -> Any:
-    values = (at(fields, name) for name in names.split("|"))
-    return next((value for value in values if value not in (None, "")), None)
+    values = (_value(fields, name) for name in names.split("|"))
+    return next((value for value in values if value not in (None, "") and value == value), None)
+
+
+def _value(fields: Fields, name: str) -> Any:
+    return name[1:] if name.startswith("=") else fields[name] if name in fields else at(fields, name)
+
+
+def _id(fields: Fields, names: str) -> str | None:
+    listed = names.removesuffix("!").split("|")
+    found = (id_ for name in listed if (id_ := text(_filled(fields, name))))
+    return required(fields, *listed) if names.endswith("!") else next(found, None)
+
+
+TABLES: Mapping[str, Callable[[Table, Fields], Iterable[Piece]]] = {"facts": _facts, "rows": _inner, "thumb": _thumb}
 
 
 def _listed() -> Iterator[Export]:
     for module, exports in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
         for name, row in exports.items():
             signs = tuple(tuple(keys.split()) for keys in row.pop("keys"))
-            yield Export(module, name, signs, read_by=row.pop("read", ""), **row)
+            given = [(make, row.pop(kind, [])) for kind, make in TABLES.items()]
+            tables = ((make, one) for make, found in given for one in (found if isinstance(found, list) else [found]))
+            yield Export(module, name, signs, tables=tuple(tables), read_by=row.pop("read", ""), **row)
 
 
 EXPORTS = tuple(_listed())
+BY_NAME = {export.name: export for export in EXPORTS}
 
 
 def export_of(fields: Fields) -> Export | None:
@@ -136,7 +186,7 @@ def respelled(fields: Fields) -> dict[str, Any] | None:
 
 def nearest(fields: Fields) -> str:
     """Describe the format that a row resembles, and its missing keys; empty if none."""
-    with_words = (e for e in EXPORTS if all(e.signs) and (e.read_by or e.thumb or e.refuse))
+    with_words = (e for e in EXPORTS if all(e.signs) and (e.read_by or e.tables or e.refuse))
     shares = [(*export.missing(fields), export.name) for export in with_words]
     share, lacking, name = max(shares, key=lambda found: (found[0], -len(found[1])))
     if share < NEAR or not lacking:

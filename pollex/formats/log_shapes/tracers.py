@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import Call, Piece, Score, Target, moment
+from pollex.formats.assembly.pieces import Call, Piece, Score, moment
 from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, under
 from pollex.formats.log_shapes.payloads import (
@@ -153,15 +153,8 @@ def read_langsmith_run(fields: Fields) -> Iterator[Piece]:
             user=text(metadata.get("user_id")), model=text(metadata.get("ls_model_name")), tags=fields.get("tags")
         ),
     )
-    yield from _langsmith_means(fields, run)
     for child in objects(fields.get("child_runs")):
         yield from read_langsmith_run({"trace_id": trace, "parent_run_id": run, **child})
-
-
-def read_langsmith_thread(fields: Fields) -> Iterator[Piece]:
-    """Yield the runs of a thread as `list_threads` gives it."""
-    for run in objects(fields.get("runs")):
-        yield from read_langsmith_run({**run, "thread_id": fields["thread_id"]})
 
 
 def _langsmith_sides(fields: Fields) -> tuple[Side | None, Side | None]:
@@ -185,34 +178,10 @@ def _require_langsmith_read(fields: Fields, before: Side | None, after: Side | N
             )
 
 
-def _langsmith_means(fields: Fields, run: str) -> Iterator[Score]:
-    """Yield means of feedback, without its source, which single feedback has."""
-    stats = opened(fields.get("feedback_stats"))
-    for name, stat in stats.items() if isinstance(stats, Mapping) else ():
-        if isinstance(stat, Mapping) and stat.get("avg") is not None:
-            yield Score("span", run, stat["avg"], name=str(name), summary=True)
-
-
 def read_langsmith_feedback(fields: Fields) -> Iterator[Piece]:
-    value = fields.get("score") if fields.get("score") is not None else fields.get("value")
-    source = inside(fields.get("feedback_source")) or {"type": fields.get("feedback_source")}
-    if value is None and not fields.get("comment"):
-        return
-    yield Score(
-        *("span", required(fields, "run_id", "trace_id"), value, required(fields, "key")),
-        source=str(source.get("type") or ""),
-        comment=fields.get("comment"),
-        person=text(source.get("user_id")),
-        at=moment(fields.get("modified_at") or fields.get("created_at")),
-        key=text(fields.get("id")),
-    )
-    if trace := text(fields.get("trace_id")):
-        yield from _langsmith_link(trace, required(fields, "run_id", "trace_id"))
-
-
-def _langsmith_link(trace: str, run: str) -> Iterator[Piece]:
     """Link a run to its trace, so that feedback on it finds the conversation."""
-    if run != trace:
+    run, trace = required(fields, "run_id", "trace_id"), text(fields.get("trace_id"))
+    if trace and run != trace:
         yield Call(trace, run, trace)
 
 
@@ -226,7 +195,6 @@ def read_opik_trace(fields: Fields) -> Iterator[Piece]:
     said = facts(user=text(metadata.get("user") or metadata.get("user_id")), tags=fields.get("tags"))
     call = _opik_call(fields, trace, None, str(error.get("message") or "failed") if error else "")
     yield call._replace(session=text(fields.get("thread_id")), facts=said)
-    yield from _opik_scores(fields.get("feedback_scores"), "trace", trace)
     for column, value in fields.items():
         if column.startswith(OPIK_COLUMN) and not column.endswith(OPIK_REASON) and value not in (None, "", "-"):
             yield Score(
@@ -243,36 +211,10 @@ def _opik_call(fields: Fields, trace: str, parent: str | None, error: str = "") 
     )
 
 
-def _opik_scores(listed: object, target: Target, id_: str) -> Iterator[Score]:
-    """Yield scores; for categories the label counts."""
-    for score in objects(listed):
-        value = score.get("category_name") or score.get("value")
-        if value is not None:
-            yield Score(
-                *(target, id_, value, str(score.get("name") or ""), str(score.get("source") or "")),
-                comment=score.get("reason"),
-                person=text(score.get("created_by")),
-                at=moment(score.get("last_updated_at")),
-            )
-
-
-def read_opik_file(fields: Fields) -> Iterator[Piece]:
-    """Yield a trace with its spans, as the command line writes it."""
-    trace: Mapping[str, Any] = inside(fields.get("trace"))
-    yield from read_opik_trace(trace)
-    for span in objects(fields.get("spans")):
-        yield from read_opik_span({**span, "trace_id": required(trace, "id")})
-
-
 def read_opik_span(fields: Fields) -> Iterator[Piece]:
     trace, model = required(fields, "trace_id"), fields.get("type") == "llm"
     call = _opik_call(fields, trace, text(fields.get("parent_span_id")) or trace)
     yield call if model else call._replace(before=None, after=None)
-    yield from _opik_scores(fields.get("feedback_scores"), "span", call.span)
-
-
-def read_opik_thread(fields: Fields) -> Iterator[Piece]:
-    yield from _opik_scores(fields.get("feedback_scores"), "conversation", required(fields, "id", "thread_id"))
 
 
 def is_opik_page_row(fields: Fields) -> bool:
@@ -346,12 +288,6 @@ def read_braintrust_span(fields: Fields) -> Iterator[Piece]:
     )
     if (row := required(fields, "id")) != text(fields.get("span_id")):
         yield Call(trace, row, text(fields.get("span_id")))  # comments name the row
-    for one in objects(fields.get("comments")):
-        yield Score("trace", trace, None, comment=one.get("comment") or one.get("text"))
-    scores: Mapping[str, object] = inside(fields.get("scores"))
-    for name, value in scores.items():
-        if value is not None:
-            yield Score("trace", trace, value, name=str(name))
 
 
 def read_datadog_span(fields: Fields) -> Iterator[Piece]:
@@ -368,9 +304,6 @@ def read_datadog_span(fields: Fields) -> Iterator[Piece]:
         facts=facts(user=text(tags.get("user_id")), model=text(have.get("model_name"))),
         beside=have,
     )
-    for name, found in inside(have.get("evaluation")).items():
-        if (value := inside(found).get("value")) is not None:
-            yield Score("span", required(have, "span_id"), value, name)
 
 
 def _datadog_tags(tags: object) -> Fields:
@@ -393,12 +326,6 @@ def read_helicone_request(fields: Fields) -> Iterator[Piece]:
         error=str(failed or ""),
         facts=facts(user=text(fields.get("request_user_id")), model=fields.get("request_model")),
     )
-    person = text(fields.get("request_user_id"))
-    if fields.get("feedback_rating") not in (None, ""):
-        yield Score("trace", request, fields["feedback_rating"], person=person)
-    scores: Mapping[str, Any] = inside(fields.get("scores"))
-    for name, value in scores.items():
-        yield Score("trace", request, value.get("value") if isinstance(value, Mapping) else value, name, person=person)
 
 
 def read_portkey_log(fields: Fields) -> Iterator[Piece]:
@@ -413,6 +340,3 @@ def read_portkey_log(fields: Fields) -> Iterator[Piece]:
         error="" if "after" in said else str(fields.get("response_status_code") or "failed"),
         facts=facts(user=text(metadata.get("_user")), model=text(fields.get("ai_model"))),
     )
-    feedback = inside(fields.get("feedback"))
-    if feedback.get("value") is not None:
-        yield Score("trace", request, feedback["value"])
