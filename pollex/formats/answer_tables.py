@@ -8,23 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pollex.errors import BadInput
+from pollex.formats.json_rows import Row
 from pollex.rubrics.answers import SCALES
 
 Side = Literal["answers", "judgments"]
-
-
-class Row(Protocol):
-    """One row of a file, and its place."""
-
-    @property
-    def source(self) -> str: ...
-    @property
-    def line(self) -> int: ...
-    @property
-    def fields(self) -> Mapping[str, Any]: ...
 
 
 @dataclass
@@ -97,16 +87,23 @@ class Shape:
     Attributes:
         name: For people.
         columns: What each side's table has, for people.
-        recognises: Whether a row's fields have this shape. No two shapes recognise the same.
+        needed: The columns that tell it, by side. No two shapes recognise the same.
+        numbered: What one of the other columns is called, by side; empty where nothing else tells it.
         answers: Records of a table of answers.
         judgments: Records of a table of judgments; None where the shape has only answers.
     """
 
     name: str
     columns: Mapping[Side, str]
-    recognises: Callable[[Mapping[str, Any], Side], bool]
+    needed: Mapping[Side, str]
     answers: Callable[[Sequence[Row]], Records]
     judgments: Callable[[Sequence[Row]], Records] | None = None
+    numbered: Mapping[Side, re.Pattern[str]] = field(default_factory=dict)
+
+    def recognises(self, fields: Mapping[str, Any], side: Side) -> bool:
+        """Return whether a row's fields have this shape."""
+        told = side in self.needed and fields.keys() >= {*self.needed[side].split()}
+        return told and (side not in self.numbered or any(map(self.numbered[side].fullmatch, fields)))
 
     def records(self, rows: Sequence[Row], side: Side) -> Records:
         """Make the records of a table of this side."""
@@ -127,11 +124,6 @@ def name(value: Any) -> str:
 
 YES_AND_NO = {"no": 0, "yes": 1}
 GROUPS = ("system", "topic", "persona")
-
-
-def _is_dialogues(fields: Mapping[str, Any], side: Side) -> bool:
-    """Return whether the row is a dialogue of `pollex simulate`; people's judgments have a table of their own."""
-    return side == "answers" and {"id", "messages", "quality"} <= fields.keys()
 
 
 def _answers_of_dialogues(rows: Sequence[Row]) -> Records:
@@ -156,7 +148,7 @@ def _answers_of_dialogues(rows: Sequence[Row]) -> Records:
 DIALOGUES = Shape(
     name="simulated dialogues",
     columns={"answers": "id, messages, quality"},
-    recognises=_is_dialogues,
+    needed={"answers": "id messages quality"},
     answers=_answers_of_dialogues,
 )
 
@@ -171,12 +163,6 @@ SYSTEM = re.compile(r"(V\d+)_")
 NOMINAL = frozenset({"Q8"})
 """Is the number of exchanges right: 1 fewer would do, 2 more are needed, 3 reasonable."""
 NOT_APPLICABLE = 0.0
-
-
-def _is_llm_rubric(fields: Mapping[str, Any], side: Side) -> bool:
-    if side == "answers":
-        return {"text_id", "criterion"} <= fields.keys() and any(map(PROBABILITY.fullmatch, fields))
-    return {"text_id", "annotator_id"} <= fields.keys() and any(map(_NUMBERED.fullmatch, fields))
 
 
 def _answers_of_llm_rubric(rows: Sequence[Row]) -> Records:
@@ -211,7 +197,6 @@ def _answers_of_llm_rubric(rows: Sequence[Row]) -> Records:
 
 
 def _judgments_of_llm_rubric(rows: Sequence[Row]) -> Records:
-    """Make a record for each row and applicable question."""
     columns = [column for column in rows[0].fields if _NUMBERED.fullmatch(column)]
     cells = list(_cells(rows, columns))
     given = [(number, column, value) for number, column, value in cells if value != ""]
@@ -259,25 +244,18 @@ LLM_RUBRIC = Shape(
         "answers": "text_id, criterion, answer1_prob, answer2_prob …",
         "judgments": "text_id, annotator_id, Q0, Q1 …",
     },
-    recognises=_is_llm_rubric,
+    needed={"answers": "text_id criterion", "judgments": "text_id annotator_id"},
+    numbered={"answers": PROBABILITY, "judgments": _NUMBERED},
     answers=_answers_of_llm_rubric,
     judgments=_judgments_of_llm_rubric,
 )
 
 
-NEEDED: dict[Side, tuple[str, ...]] = {
-    "answers": ("text_id", "question", "option", "probability"),
-    "judgments": ("text_id", "question", "answer"),
-}
 KNOWN: dict[Side, frozenset[str]] = {
     # Who answered stands for an LLM there, and is a group like others.
     "answers": frozenset({"text_id", "question", "option", "probability", "answer", "ordinal", "source"}),
     "judgments": frozenset({"text_id", "question", "option", "probability", "judge", "answer", "asks"}),
 }
-
-
-def _is_long(fields: Mapping[str, Any], side: Side) -> bool:
-    return all(column in fields for column in NEEDED[side])
 
 
 def _answers_of_long(rows: Sequence[Row]) -> Records:
@@ -315,17 +293,13 @@ LONG = Shape(
         "answers": "text_id, question, option, probability",
         "judgments": "text_id, question, judge, answer",
     },
-    recognises=_is_long,
+    needed={"answers": "text_id question option probability", "judgments": "text_id question answer"},
     answers=_answers_of_long,
     judgments=_judgments_of_long,
 )
 
 
 VALUES = {len(scale): [option.value for option in scale] for scale in SCALES.values()}
-
-
-def _is_scores(fields: Mapping[str, Any], side: Side) -> bool:
-    return side == "answers" and fields.keys() >= {"id", "netsat", "answers"}
 
 
 def _answers_of_scores(rows: Sequence[Row]) -> Records:
@@ -350,16 +324,12 @@ def _answers_of_scores(rows: Sequence[Row]) -> Records:
 SCORES = Shape(
     name="scores",
     columns={"answers": "id, netsat, answers"},
-    recognises=_is_scores,
+    needed={"answers": "id netsat answers"},
     answers=_answers_of_scores,
 )
 
 
 VERDICT = "rating"
-
-
-def _is_verdicts(fields: Mapping[str, Any], side: Side) -> bool:
-    return side == "answers" and fields.keys() >= {"id", "votes", "runs"}
 
 
 def _answers_of_verdicts(rows: Sequence[Row]) -> Records:
@@ -381,7 +351,10 @@ def _answers_of_verdicts(rows: Sequence[Row]) -> Records:
 
 
 VERDICTS = Shape(
-    name="verdicts", columns={"answers": "id, votes, runs"}, recognises=_is_verdicts, answers=_answers_of_verdicts
+    name="verdicts",
+    columns={"answers": "id, votes, runs"},
+    needed={"answers": "id votes runs"},
+    answers=_answers_of_verdicts,
 )
 
 

@@ -192,7 +192,6 @@ def answer_table(
 def _scales_of(
     records: Records, options: Mapping[str, Sequence[float]], nominal: Collection[str]
 ) -> tuple[tuple[Scale, ...], list[Fault]]:
-    """Return the questions with at least two options, from the data or from `options`."""
     names = sorted(dict.fromkeys(records.question), key=naturally)
     if strangers := sorted(set(options) - set(names)):
         raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"options are of {', '.join(names)}")

@@ -244,7 +244,6 @@ def _not_one_of(name: str, given: str, known: tuple[str, ...]) -> WrongUse:
 
 
 def _within(beside: Fields, names: tuple[str, ...]) -> Any:
-    """Return what stands beside a thumb in the object that holds both; None if nothing."""
     return next((beside[name] for name in names if beside.get(name) not in (None, "", [])), None)
 
 

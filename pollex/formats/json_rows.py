@@ -86,7 +86,6 @@ def json_document(source: str, text: str) -> Iterator[Row | BadRow]:
 
 
 def _one_after_another(text: str) -> list[Any]:
-    """Return the objects of a text that has nothing but objects one after another; none of other texts."""
     found, decoder, start = [], json.JSONDecoder(), 0
     try:
         while start < len(text):

@@ -207,7 +207,6 @@ def _questionnaire(
     main: str | None,
     nominal: Collection[str],
 ) -> tuple[Questionnaire, list[Fault]]:
-    """Return the questionnaire: the answers' questions, and those that only people answer."""
     asked = {scale.question for scale in answers.scales}
     own = sorted({name for name in records.question if name not in asked}, key=naturally)
     loose = frozenset(nominal) | records.nominal

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import NOT_RATED
@@ -53,13 +52,6 @@ _EMOJI_VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
 _SPACES = re.compile(r"(?<=\w)[\s-]+(?=\w)")
 
 
-class Rule(Protocol):
-    """Tells whether a label's value belongs to a class."""
-
-    def matches(self, value: str | float) -> bool:
-        """Return whether `value` is a spelling of this rule, or fulfills its comparison."""
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A rating above or below a bound."""
@@ -79,6 +71,10 @@ class Spellings:
 
     def matches(self, value: str | float) -> bool:
         return _key(value) in self.words
+
+
+Rule = Comparison | Spellings
+"""Tells whether a label's value belongs to a class."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,23 +213,10 @@ class Guess:
             return 0
         return 1 if all(map(is_usual, said)) else 0.7 if all(map(as_number, said)) else 0.4
 
-    def is_time(self, values: list[Any]) -> float:
-        """Tell whether values are times, and no small numbers."""
-        return _share((at := moment(value)) is not None and at > 1e8 for value in values)
-
-    def is_number(self, values: list[Any]) -> float:
-        """Tell whether values are numbers that mostly rise."""
-        numbers = [float(found) for value in values if (found := as_number(value))]
-        return _share(a < b for a, b in pairwise(numbers)) if len(numbers) == len(values) else 0
-
-    def is_list(self, values: list[Any]) -> float:
-        """Tell whether values are lists of turns."""
-        return _share(is_list_of_turns(value) for value in values)
-
 
 FITS: Mapping[str, Callable[[Guess, list[Any]], float]] = {
-    "time": Guess.is_time,
-    "messages": Guess.is_list,
+    "time": lambda _, values: _share((at := moment(value)) is not None and at > 1e8 for value in values),
+    "messages": lambda _, values: _share(is_list_of_turns(value) for value in values),
     "user": lambda guess, values: guess.is_text(values) if _named_pair(guess) else 0,
     "assistant": lambda guess, values: guess.is_text(values) if "user" in guess.columns else 0,
     "role": Guess.is_role,
@@ -237,11 +224,15 @@ FITS: Mapping[str, Callable[[Guess, list[Any]], float]] = {
     "conversation": Guess.is_id,
     "label": Guess.is_label,
     "comment": Guess.is_text,
-    "turn": Guess.is_number,
+    "turn": lambda _, values: _rising([float(found) for value in values if (found := as_number(value))], len(values)),
 }
 """How well values are what a part has, from 0 to 1; the surest parts come first."""
 BY_CONTENT, SURE = ("messages", "role", "text", "conversation", "time"), 0.5
 """Parts that are guessed without a name that says so."""
+
+
+def _rising(numbers: Sequence[float], wanted: int) -> float:
+    return _share(a < b for a, b in pairwise(numbers)) if len(numbers) == wanted else 0
 
 
 def _named_pair(guess: Guess) -> bool:

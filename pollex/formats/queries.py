@@ -96,7 +96,6 @@ TABLES = {
 }
 """Queries for what a database holds."""
 MOST_TABLES = 8
-Query = Callable[[str, str], Iterator[dict[str, Any]]]
 
 
 def is_query(source: str) -> bool:
@@ -119,7 +118,7 @@ def sql_rows(source: str) -> Iterator[Row | BadRow]:
         what = f"not a query that reads: {printable(query.strip(), 60)}"
         raise WrongUse(what, where=where, remedy=f"give one SELECT: {where}?SELECT …")
     number = 0
-    for number, row in enumerate(_run(kind, place, query), start=1):
+    for number, row in enumerate(RUNS[kind](place, query), start=1):
         yield row if isinstance(row, BadRow) else Row(where, number, row)
     if not number:
         remedy = f"check its conditions and tables{_tables(kind, place)}"
@@ -138,14 +137,9 @@ def _parts(source: str) -> tuple[str, str, str]:
     return kind, place, query
 
 
-def _run(kind: str, place: str, query: str) -> Iterator[Any]:
-    runs: dict[str, Query] = {"duckdb": _duckdb, "sqlite": _sqlite, "postgres": _postgres}
-    return runs[kind](place, query)
-
-
 def _tables(kind: str, place: str) -> str:
     tables: dict[str, list[str]] = {}
-    for row in _run(kind, place, TABLES[kind]):
+    for row in RUNS[kind](place, TABLES[kind]):
         table, column = row.values()
         tables.setdefault(str(table), []).append(str(column))
     shown = [f"{printable(name, 60)} ({printable(', '.join(columns), 200)})" for name, columns in tables.items()]
@@ -197,6 +191,9 @@ def _postgres(place: str, query: str) -> Iterator[dict[str, Any]]:
                     yield _row([column.name for column in cursor.description or ()], row)
     except psycopg.Error as error:
         raise _failed("postgres", place, str(error)) from None
+
+
+RUNS: dict[str, Callable[[str, str], Iterator[Any]]] = {"duckdb": _duckdb, "sqlite": _sqlite, "postgres": _postgres}
 
 
 def _row(names: list[str], values: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from pollex.formats.assembly.labelled import Labeller
 from pollex.formats.assembly.thumbs import left
 from pollex.formats.assembly.trees import in_order
 from pollex.formats.bounds import CUT
-from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picked, Picker, ReadOptions, Redact
+from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picked, Picker, ReadOptions
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import Row
@@ -187,14 +187,12 @@ class Assembler:
         return _agreed([replace(row, label=Label.NONE, number="") for row in rows])
 
     def _picked(self, draft: Draft, id_names: tuple[str, ...] = ID_NAMES) -> Picked:
-        """Pick the fields of a row; while there is no label field, columns named like feedback are counted."""
         picked = self._picker.pick(draft.rest, id_names)
         if picked.label is Label.NONE and not picked.number and not self._picker.label_field:
             self._joiner.unused.update(likely(picked.rest))
         return picked
 
     def _feedback(self, picked: Picked, row: Row) -> Feedback | None:
-        """Return what a row has of comments and tags; None where it has none."""
         comment, tags = self._joiner.odd.written(picked.comment, picked.tags, (row.source, row.line))
         return Feedback(comment=comment, tags=tags, author=picked.judge) if comment or tags else None
 
@@ -227,7 +225,7 @@ class Assembler:
             late = waiting[place]
             if early.conversation.label is not late.conversation.label and thumbs is None and not needed:
                 self._picker.leave_unread()
-                waiting[place] = late._replace(conversation=_unlabeled(late.conversation))
+                waiting[place] = late._replace(conversation=late.conversation.model_copy(update={"label": Label.NONE}))
             elif early.conversation.label is not late.conversation.label and thumbs is None:
                 remedy = "say which counts: last, worst, or each, which keeps both moments"
                 reason = f"{late.conversation.id!r:.60}: 2 thumbs that differ, at two moments of one chat"
@@ -235,10 +233,6 @@ class Assembler:
             elif thumbs == "worst" and early.conversation.label is Label.NEGATIVE:
                 worse = late.conversation.model_copy(update={"label": Label.NEGATIVE})
                 waiting[place] = late._replace(conversation=worse)
-
-
-def _unlabeled(conversation: Conversation) -> Conversation:
-    return conversation.model_copy(update={"label": Label.NONE})
 
 
 def _placed(said: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
@@ -331,27 +325,6 @@ def _shortened(turns: Iterable[Turn], longest: int) -> Iterator[Turn]:
             return
 
 
-class Redactor:
-    """Puts placeholders into conversations on their way in.
-
-    Attributes:
-        originals: What they stand for, by the conversation's id and the hash of its text.
-    """
-
-    def __init__(self, redact: Redact | None) -> None:
-        self.originals: dict[tuple[str, str], dict[str, str]] = {}
-        self._finders = finders_of(redact) if redact else None
-
-    def placed(self, item: Placed) -> Placed:
-        """Return a conversation as it goes on."""
-        if self._finders is None:
-            return item
-        one, originals = redacted(item.conversation, self._finders)
-        if originals:
-            self.originals[one.id, one.text_hash] = originals
-        return item._replace(conversation=one)
-
-
 def _flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
     found: set[Flag] = set()
     if sum(turn.size for turn in turns) > MOST_TURNS * max_turn_chars:
@@ -434,17 +407,22 @@ def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
 def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where: str) -> Logs:
     mapper, strange, asked = Mapper.of(options), Strange(), options
     options = mapper.options(options)
-    picker, tally, redactor = Picker(options), Tally(options), Redactor(options.redact)
+    picker, tally, originals = Picker(options), Tally(options), dict[tuple[str, str], dict[str, str]]()
+    finders = finders_of(options.redact) if options.redact else None
     joiner = Joiner(options, tally.owner_of)
     for item in _items(map(mapper.rows, sources), picker, options, joiner, strange):
-        tally.add(redactor.placed(item) if isinstance(item, Placed) else item)
+        if finders and isinstance(item, Placed):
+            one, found = redacted(item.conversation, finders)
+            item = item._replace(conversation=one)
+            originals |= {(one.id, one.text_hash): found} if found else {}
+        tally.add(item)
     joiner.account.spellings.update(picker.spellings)
     tally.settle(picker.numbers)
     taken = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
     unused = left(joiner.unused) if options.labels_needed and not taken else []
     told = [*picker.notes, *unused, *joiner.notes, *joiner.odd.notes]
-    logs = replace(tally.logs(told), label_field=picker.label_field, account=joiner.account)
-    logs = replace(logs, originals=redactor.originals)
+    logs = tally.logs(told)
+    logs = replace(logs, label_field=picker.label_field, account=joiner.account, originals=originals)
     mapper.check(where, needed=options.labels_needed)
     if len(logs.bad_rows) > options.max_bad and (proposal := strange.proposal(options, logs, where)):
         raise proposal
@@ -479,8 +457,7 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
 def _items(
     sources: Iterable[Iterable[Row | BadRow]], picker: Picker, options: ReadOptions, joiner: Joiner, strange: Strange
 ) -> Iterator[Placed | Skipped | Voted | BadRow]:
-    """Yield first what each source says by itself, then what they say together."""
     for rows in sources:
         yield from Assembler(picker, options, joiner, strange).assemble(rows)
-    if not joiner.is_empty:
+    if joiner.account.formats:
         yield from joined(joiner, picker, options)

@@ -99,7 +99,6 @@ def _rows(file: str) -> list[Row | BadRow]:
 
 
 def _writable(row: Row | BadRow) -> Row | BadRow:
-    """Make ids and names writable, since they go into other files."""
     return replace(row, fields=writable(row.fields)) if isinstance(row, Row) else row
 
 

@@ -153,7 +153,6 @@ def _redacted(rows: Iterator[Row | BadRow], finders: Sequence[Finder]) -> Iterat
 
 
 def _unguarded(row: Row | BadRow) -> Row | BadRow:
-    """Undo the escaping of a table's cells, so that answers and ids are the originals."""
     if isinstance(row, BadRow):
         return row
     return replace(row, fields={name: unescape_formula(value) for name, value in row.fields.items()})
@@ -186,7 +185,6 @@ def _case(row: Row, options: ReadOptions, human_field: str | None) -> Case | Bad
 def _answered(
     row: Row, by_id: Mapping[str, Case], options: ReadOptions, human_field: str | None
 ) -> Case | BadRow | None:
-    """Return the case that a row answers, with that answer; None if there is none."""
     case = by_id.get(_id(row, options))
     if case is None:
         return None
@@ -207,7 +205,6 @@ def _answered(
 
 
 def _why_unanswered(row: Row) -> str:
-    """Return the reason that `pollex answer` gave for a missing answer."""
     outcome = str(row.fields.get("outcome") or "")
     return "" if outcome in ("", "answered") else f"{outcome}: {row.fields.get('detail') or ''}".rstrip(": ")
 

@@ -149,7 +149,6 @@ def _answer_rows(answers: AnswerColumns, rubrics: RubricSet, other: RubricSet | 
 
 
 def _rating_columns(rubrics: RubricSet, judges: Sequence[str]) -> dict[str, str]:
-    """Columns of a set that has learned grades: the expected one, each one's probability, each annotator's."""
     if rubrics.calibrator is None or (record := rubrics.calibrator.rating) is None:
         return {}
     grades = [f"rating_{value:g}" for value in record.scales[record.question]]

@@ -238,7 +238,6 @@ class Tally:
         )
 
     def _meet(self, known: Entry, item: Placed) -> None:
-        """Another conversation of an id that is taken."""
         entry = _entry(known.index, item)
         if entry.digest == known.digest:
             self._counts["duplicates"] += 1
@@ -259,7 +258,6 @@ class Tally:
         return unrated[0] == unrated[1]
 
     def _meet_another(self, known: Entry, item: Placed) -> None:
-        """Keep one of two different conversations, as the options say."""
         entry = _entry(known.index, item)
         before = self._shelf[known.index]
         if self._on_duplicate == "error" and (
@@ -294,7 +292,6 @@ def _is_moment(early: Conversation, late: Conversation) -> bool:
 
 
 def _keys(conversation: Conversation) -> Iterator[str]:
-    """Yield the ids of a conversation's messages, which a table keeps beside the turns."""
     for name in ("id", "message_id", "messageId", "uuid"):
         found = conversation.metadata.get(name)
         yield from (str(key) for key in (found if isinstance(found, list) else [found]) if key is not None)

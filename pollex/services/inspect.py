@@ -295,7 +295,6 @@ def _spread(found: Lengths) -> str:
 
 
 def _duplicates(found: Inspection) -> str:
-    """Return how much is there twice; empty where nothing is."""
     rows, texts = found.logs.duplicates, found.same_text
     same = f"{count(rows, 'identical row', 'identical rows')}, counted once" if rows else ""
     also = f"{count(texts, 'conversation has', 'conversations have')} the text of another one" if texts else ""

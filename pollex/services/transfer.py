@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.pieces import moment
-from pollex.formats.peers.interfaces import INTERFACES, PAGE, Ask, Interface, Row, Stream, Where
+from pollex.formats.peers.interfaces import INTERFACES, PAGE, Ask, Interface, Row, Stream, Where, inside
 from pollex.formats.write import draft_of, require_writable
 from pollex.gateway.endpoint import refuse_no_address
 from pollex.graphs.context import Progress
@@ -106,7 +106,7 @@ def pull(
     """
     interface = interface_of(tool, pushing=False)
     require_writable(out)
-    if interface.wants_project and not project:
+    if interface.project and not project:
         raise WrongUse(f"{tool} has projects", remedy="name one", option="project")
     state = _state(out, tool, project, since)
     counts: dict[str, int] = {}
@@ -154,9 +154,9 @@ def _pages(
             [*times, state.newest.get(stream.name, "")], key=lambda time_: moment(time_) or 0.0
         )
         for other in interface.streams:
-            if other.about == stream.name and other.id_of is not None:
+            if other.about == stream.name:
                 known = state.ids.setdefault(other.name, [])
-                known += dict.fromkeys(id_ for row in rows if (id_ := other.id_of(row)) and id_ not in known)
+                known += dict.fromkeys(id_ for row in rows if (id_ := inside(row, *other.id)) and id_ not in known)
         yield rows
 
 

@@ -64,17 +64,14 @@ def _of(
 ) -> Iterator[Score]:
     for path, value in _leaves(fields):
         asked = wanted is not None and is_named(path, wanted)
-        if asked or (_is_likely(path) and not any(_says_the_same(score, path, value) for score in own)):
+        known = (not score.name or is_named(path, score.name) or score.value == value for score in own)
+        if asked or (_is_likely(path) and not any(known)):
             yield Score(*owner, value, path, COLUMN)
 
 
 def likely(fields: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of a row's short values that are named like feedback."""
     return (path for path, _ in _leaves(fields) if _is_likely(path))
-
-
-def _says_the_same(score: Score, path: str, value: object) -> bool:
-    return not score.name or is_named(path, score.name) or score.value == value
 
 
 @lru_cache(maxsize=4096)
@@ -84,7 +81,6 @@ def _is_likely(path: str) -> bool:
 
 
 def _leaves(fields: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the short values of a row under their paths, also of objects in JSON text, and tags."""
     for name, value in fields.items():
         folded = letters(str(name))
         if folded in _WORDS or depth > DEEPEST:

@@ -85,11 +85,6 @@ class Joiner:
         self._bad: list[BadRow] = []
         self._pages: set[str] = set()
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no row was of a format that is joined."""
-        return not self.account.formats
-
     def note_page(self, row: Row) -> None:
         """Note that a file is one page of many."""
         if row.beside and row.source not in self._pages and _goes_on(row.beside):
@@ -112,7 +107,6 @@ class Joiner:
             self._columns[score.target, score.id, score.name, str(score.value)] = score
 
     def _columns_beside(self, row: Row, found: Sequence[Piece], place: Place) -> None:
-        """Keep columns that the user named for comments and for further signals."""
         comment, owner = self._options.comment_field, owner_of(found, f"{row.source}:{row.line}")
         if comment and (value := look_up(row.fields, comment)) not in (None, ""):
             self.comments_found = True
@@ -228,16 +222,14 @@ class Joiner:
         for score in self._signals:
             score = _reached(score, targets)
             if (owner := targets.get((score.target, score.id))) is not None:
-                self._facts.setdefault(owner, []).append({self._signal_of(score): score.value})
+                names = (named(signal)[0] for signal in self._options.signals)
+                signal = next(name for name in names if letters(name) == letters(score.name))
+                self._facts.setdefault(owner, []).append({signal: score.value})
         found = bool(self.votes)
         for item in self._all(sessions, thumbs):
             found = found or isinstance(item, Joined)
             yield item
         self._check(found, lost, len(taken))
-
-    def _signal_of(self, score: Score) -> str:
-        names = (named(signal)[0] for signal in self._options.signals)
-        return next(name for name in names if letters(name) == letters(score.name))
 
     def _check(self, found: bool, lost: int, taken: int) -> None:
         belong = f"{count(lost, 'thumb belongs', 'thumbs belong')} to conversations that aren't in these files"
@@ -254,7 +246,6 @@ class Joiner:
         return f", and {describe_bad_rows(self.unread)}" if self.unread else ""
 
     def _link(self) -> None:
-        """Merge conversations that continue others into the first of them."""
         known = set(self._messages)
         for id_ in list(self._links):
             first, seen = id_, {id_}
@@ -268,7 +259,6 @@ class Joiner:
                 self._facts.setdefault(first, []).extend(self._facts.pop(id_, []))
 
     def _sessions(self) -> dict[str, list[Call]]:
-        """Group spans by conversation: by the session of their trace, else by trace."""
         named: dict[str, set[str]] = {}
         for call in self._calls.values():
             ids = named.setdefault(call.trace, set())
@@ -298,7 +288,6 @@ class Joiner:
         self._bad.append(BadRow(source, line, reason, "give all spans of a trace one session id"))
 
     def _targets(self, sessions: Mapping[str, Sequence[Call]]) -> dict[tuple[str, str], str]:
-        """Map everything that a score may name to its conversation."""
         found: dict[tuple[str, str], str] = {}
         for id_ in (*self._messages, *self._talks, *sessions):
             found["conversation", id_] = id_

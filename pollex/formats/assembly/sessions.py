@@ -112,7 +112,6 @@ def _in_time(traces: Mapping[str, list[Call]]) -> list[list[Call]]:
 
 
 def _filled(call: Call, words: Mapping[str, Words]) -> Call:
-    """Fill in the messages from separate rows if the span has none itself."""
     found = words.get(call.span)
     if found is None:
         return call
@@ -174,7 +173,6 @@ def _with_words(turns: Turns, known: Sequence[Turn]) -> Turns:
 
 
 def _marks(turn: Turn) -> list[str]:
-    """Return the lines that stand for a turn's calls of tools."""
     if turn.role != "assistant" or CALL not in turn.content:
         return []
     return [line for line in turn.content.splitlines() if line.startswith(CALL)]
@@ -255,17 +253,14 @@ def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
         begin = 0 if said.history else max((i for i, turn in enumerate(call.before) if turn.role == "user"), default=0)
         before = call.before[begin:]
         told = core(before)
-        same = told == core(said.before) if said.history else _begins(told, core(said.before))
+        heard = core(said.before)
+        same = told == heard if said.history else bool(told) and told[0][1].startswith(heard[-1][1])
         if same and len(before) >= len(said.before):
             if core(call.after) == core(said.after):
                 return said._replace(before=before)
             if fullest is said and any(map(_marks, before)):  # the answer was worked on after the model gave it
                 fullest = said._replace(before=before)
     return fullest
-
-
-def _begins(told: Core, asked: Core) -> bool:
-    return bool(told) and told[0][1].startswith(asked[-1][1])
 
 
 def core(turns: Iterable[Turn]) -> Core:
@@ -342,7 +337,7 @@ class _Thread:
         if not told or shared == len(told) or (shared and not own):
             self._follow(said, shared, edited=bool(told) and shared < len(told))
         elif own:
-            self._string(said)
+            self._append(said, tuple(one for one in said.before if one.role != "system" or one not in self.turns))
         elif overlap := _overlap(told, heard):
             self._ways["history"] += 1
             self._append(said, _after(said.before, overlap))
@@ -367,16 +362,10 @@ class _Thread:
             said = said._replace(before=(*known, *new))
         moved: dict[str, int | None] = {}
         for span, place in self.places.items():
-            count = None if place is None else self._core_count(place)
+            count = None if place is None else sum(map(bool, _lines(self.turns)[: place + 1]))
             moved[span] = None if count is None or (edited and count > shared) else _index(said.before, count)
         self.places, self.turns = moved, []
         self._append(said, said.before)
-
-    def _core_count(self, place: int) -> int:
-        return sum(line is not None for line in _lines(self.turns)[: place + 1])
-
-    def _string(self, said: Said) -> None:
-        self._append(said, tuple(turn for turn in said.before if turn.role != "system" or turn not in self.turns))
 
     def _append(self, said: Said, before: Turns) -> None:
         self.turns += [*before, *said.after]

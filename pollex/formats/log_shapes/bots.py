@@ -50,7 +50,6 @@ _THINKING = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
 
 
 def read_dify_message(fields: Fields) -> Iterator[Piece]:
-    """Yield one exchange with its thumbs; those of the console name their author."""
     id_, key = required(fields, "conversation_id"), required(fields, "id")
     error = str(fields.get("error") or "failed") if fields.get("status") == "error" or fields.get("error") else ""
     said = facts(user=text(fields.get("from_end_user_id")), model=fields.get("model_id"))
@@ -70,7 +69,6 @@ def read_dify_message(fields: Fields) -> Iterator[Piece]:
 
 
 def read_dify_step(fields: Fields) -> Iterator[Piece]:
-    """Yield an agent's step: its words, its calls, which may be parallel, and what the tools answered."""
     names = [name for name in str(fields.get("tool") or "").split(";") if name]
     if not names:
         return  # the last step is the answer
@@ -90,7 +88,6 @@ def read_dify_step(fields: Fields) -> Iterator[Piece]:
 
 
 def read_dify_file(fields: Fields) -> Iterator[Piece]:
-    """Yield the mark of a file in the table of files."""
     if marks := _dify_files([fields]):
         yield Addition(required(fields, "message_id"), mark=marks[0])
 
@@ -113,7 +110,6 @@ def _dify_exchange(query: object, answer: object, error: str, files: list[str]) 
 
 
 def read_dify_feedback(fields: Fields) -> Iterator[Piece]:
-    """Yield one exchange with its thumb; the answer may be truncated."""
     id_, key = required(fields, "conversation_id"), required(fields, "message_id")
     answer = str(fields.get("ai_response") or "")
     cut = len(answer) >= DIFY_CUT + 3 and answer.endswith("...")
@@ -137,7 +133,6 @@ def read_rasa_tracker(fields: Fields) -> Iterator[Piece]:
 
 
 def read_rasa_stored(fields: Fields) -> Iterator[Piece]:
-    """Yield an event as a row of the tracker store's table."""
     yield from read_rasa_event({**inside(fields.get("data")), "sender_id": fields.get("sender_id")})
 
 
@@ -173,7 +168,6 @@ def read_dialogflow_conversation(fields: Fields) -> Iterator[Piece]:
 
 
 def read_dialogflow_logged(fields: Fields) -> Iterator[Piece]:
-    """Yield an interaction as a row of the table that Dialogflow exports to BigQuery."""
     name, number = required(fields, "conversation_name"), required(fields, "turn_position")
     interaction = {side: _dialogflow_camel(opened(fields.get(side))) for side in ("request", "response")}
     key = f"{name}/{number}"
@@ -228,7 +222,6 @@ def _live_said(conversation: str, key: str | None, speaker: object, words: objec
 
 
 def read_chatwoot(fields: Fields) -> Iterator[Piece]:
-    """Yield a message; private notes are none."""
     if not truth(fields.get("private")):
         words = "\n".join(filter(None, [str(fields.get("content") or ""), *attached(fields.get("attachments"))]))
         id_, who = required(fields, "conversation_id"), fields.get("message_type")
@@ -236,7 +229,6 @@ def read_chatwoot(fields: Fields) -> Iterator[Piece]:
 
 
 def read_chatwoot_page(fields: Fields) -> Iterator[Piece]:
-    """Yield a page of conversations, whose messages may be the newest alone."""
     for conversation in objects(at(fields, "data.payload")):
         yield Facts(required(conversation, "id"), facts(user=text(at(conversation, "meta.sender.id"))))
         for message in objects(conversation.get("messages")):
@@ -252,7 +244,6 @@ def read_botpress(fields: Fields) -> Iterator[Piece]:
 
 
 def read_activity(fields: Fields) -> Iterator[Piece]:
-    """Yield a message; other activities are no words."""
     if fields.get("type") == "message":
         words = "\n".join(filter(None, [str(fields.get("text") or ""), *attached(fields.get("attachments"))]))
         id_, who = required(fields, "conversation.id"), at(fields, "from.role")

@@ -59,7 +59,6 @@ _WEBUI_ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 
 
 def read_open_webui_feedback(fields: Fields) -> Iterator[Piece]:
-    """Yield the chat of a snapshot, and the thumb."""
     chat = opened(inside(fields.get("snapshot")).get("chat"))
     data, meta = inside(fields.get("data")), inside(fields.get("meta"))
     id_, person = text(meta.get("chat_id")) or required(inside(chat), "id"), text(fields.get("user_id"))
@@ -163,12 +162,10 @@ def _open_webui_annotation(key: str, message: Mapping[str, Any], person: str | N
 
 
 def is_open_webui_feedback(fields: Fields) -> bool:
-    """Return whether a row names the message that was rated."""
     return "message_id" in inside(fields.get("meta"))
 
 
 def is_open_webui_chat(fields: Fields) -> bool:
-    """Return whether a row has a chat's messages."""
     return bool(inside(fields.get("chat")).keys() & {"history", "messages"})
 
 
@@ -249,13 +246,11 @@ def read_chainlit_old_message(fields: Fields) -> Iterator[Piece]:
 
 
 def read_chainlit_element(fields: Fields) -> Iterator[Piece]:
-    """Yield the mark of a file that stands beside a message."""
     if message := text(fields.get("forId", fields.get("stepId"))):
         yield Addition(message, mark=attached([fields])[0])
 
 
 def _chainlit_feedback(fields: Fields, key: str | None) -> Iterator[Score]:
-    """Yield the thumb in a step, or joined to it in the same row."""
     found = inside(fields.get("feedback"))
     value = found.get("value", fields.get("feedback_value"))
     if value not in (None, "") and key and not _is_unset_in_chainlit(found, value):

@@ -151,7 +151,9 @@ def _listed(values: list[Any], role: Role) -> Side | None:
         return Side(_said(role, values[0]), False) if len(values) == 1 else None
     values = [{"role": role, **one} if isinstance(one, Mapping) and "parts" in one else one for one in values]
     objects = [value for value in values if isinstance(value, Mapping)]
-    if len(objects) == len(values) and all(_is_choice(value) for value in objects):
+    if len(objects) == len(values) and all(
+        isinstance(one.get("message"), Mapping) and "role" not in one for one in objects
+    ):
         return generated(objects)
     if len(objects) == len(values) and not any(_is_message(value) for value in objects):
         return Side(_said(role, values), False) if all("type" in value for value in objects) else None
@@ -177,15 +179,15 @@ def _object(value: Mapping[str, Any], role: Role, names: Sequence[str], depth: i
 
 
 def _messages(value: Mapping[str, Any], role: Role) -> Side | None:
-    """Read a history in an object: system prompt, earlier turns, messages, and question."""
     name = next((name for name in MESSAGE_NAMES if value.get(name)), None)
     history = next((value[name] for name in HISTORY_NAMES if isinstance(value.get(name), list)), None)
     if name is None and history is None:
         return None
-    turns = _system(value)
+    turns = system_of(value)
     if history:
         turns += turns_of(history)
-    if name is not None and (side := _listed(_as_list(opened(value[name])), role)):
+    found = opened(value[name]) if name is not None else None
+    if name is not None and (side := _listed(found if isinstance(found, list) else [found], role)):
         return Side(turns + side.turns, True)
     if history is not None and name is None:
         rest = {key: inner for key, inner in value.items() if key not in HISTORY_NAMES}
@@ -194,20 +196,12 @@ def _messages(value: Mapping[str, Any], role: Role) -> Side | None:
     return None
 
 
-def _as_list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _system(value: Mapping[str, Any]) -> tuple[Turn, ...]:
+def system_of(value: Mapping[str, Any]) -> tuple[Turn, ...]:
+    """Return the system prompt of a request, as a turn; empty if there is none."""
     found = next((value[name] for name in SYSTEM_NAMES if value.get(name)), None)
     if isinstance(found, Mapping):
         found = found.get("parts", found.get("text", found.get("content")))
     return turns_in({"role": "system", "content": found}) if isinstance(found, str | list) else ()
-
-
-def system_of(value: Mapping[str, Any]) -> tuple[Turn, ...]:
-    """Return the system prompt of a request, as a turn; empty if there is none."""
-    return _system(value)
 
 
 def _is_message(value: object) -> bool:
@@ -218,10 +212,6 @@ def _is_message(value: object) -> bool:
     kind = str(value.get("type"))
     spoken = ("human", "ai", "system", "tool", "message", "function_call", "function_call_output", "AIMessageChunk")
     return kind in spoken and bool(value.keys() & {"content", "name", "output", "call_id"})
-
-
-def _is_choice(value: Mapping[str, Any]) -> bool:
-    return isinstance(value.get("message"), Mapping) and "role" not in value
 
 
 def generated(choices: object) -> Side | None:

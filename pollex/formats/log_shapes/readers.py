@@ -103,7 +103,6 @@ def _read_messages(fields: Fields) -> Draft:
 
 
 def _with_answer(draft: Draft) -> Draft:
-    """Add the answer that stands beside the messages that led to it."""
     found = answer_in(draft.rest) if draft.turns and draft.turns[-1].role != "assistant" else None
     if found is None:
         return draft

@@ -4,7 +4,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
@@ -38,42 +38,26 @@ _SILENT = frozenset(
 _MODELS = frozenset(["llm", "generation", "chat_model", "chat", "completion", "text_completion", "generate_content"])
 
 
-class Span(NamedTuple):
-    """A span as any exporter writes it.
-
-    Attributes:
-        attributes: Flat, names with dots.
-        error: What failed, in words.
-    """
-
-    trace: str
-    span: str
-    parent: str | None
-    begun: object
-    attributes: Mapping[str, Any]
-    error: str = ""
-    kind: str = ""
-
-
 def silent_kind(kind: str) -> bool:
     """Return whether spans of a kind, such as tools, never have the conversation's messages."""
     return kind.casefold() in _SILENT
 
 
-def call_of(span: Span) -> Call:
-    """Convert a span to a call."""
-    have = span.attributes
-    kind = span.kind or next((str(opened(have[name])) for name in KIND_NAMES if have.get(name)), "")
+def call_of(
+    trace: str, span: str, parent: str | None, begun: object, have: Mapping[str, Any], error: str, kind: str = ""
+) -> Call:
+    """Return the call that a span of any exporter is; `have` is its attributes, names with dots."""
+    kind = kind or next((str(opened(have[name])) for name in KIND_NAMES if have.get(name)), "")
     operation = str(have.get("gen_ai.operation.name") or have.get("llm.request.type") or "")
     said = None if silent_kind(kind) or operation == "execute_tool" else messages_of(have)
     before, after = said or (None, None)
     return Call(
-        *(span.trace, span.span, span.parent, _first(have, SESSION_NAMES), moment(span.begun)),
+        *(trace, span, parent, _first(have, SESSION_NAMES), moment(begun)),
         **of_sides(before, after),
         model=kind.casefold() in _MODELS
         or operation in _MODELS
         or (not kind and before is not None and before.history),
-        error=span.error,
+        error=error,
         facts=facts(user=_first(have, USER_NAMES), model=_first(have, MODEL_NAMES)),
         beside=have,
     )
@@ -156,7 +140,6 @@ def _flat(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
 
 
 def _content(content: object) -> object:
-    """Return the content, parsed if it is JSON text of a list of parts."""
     found = opened(content)
     return (
         found
@@ -267,7 +250,6 @@ def hexadecimal(id_: object) -> str | None:
 
 
 def value_of(value: object) -> Any:
-    """Return the value of an attribute."""
     if not isinstance(value, Mapping):
         return value
     for name, inner in value.items():
@@ -285,7 +267,6 @@ def value_of(value: object) -> Any:
 
 
 def attributes_of(listed: object) -> dict[str, Any]:
-    """Return attributes as one object."""
     if isinstance(listed, Mapping):
         return dict(listed)
     pairs = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
@@ -316,7 +297,7 @@ def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[Piece]:
     have = attributes_of(fields.get("attributes"))
     begun = field_of(fields, "startTimeUnixNano")
     _require_here(have)
-    call = call_of(Span(trace, span, hexadecimal(field_of(fields, "parentSpanId")), begun, have, error))
+    call = call_of(trace, span, hexadecimal(field_of(fields, "parentSpanId")), begun, have, error)
     yield call._replace(beside={**have, **_of_events(fields)})
     yield from events_in(fields, trace, span, begun)
 
@@ -328,7 +309,6 @@ def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def events_in(fields: Mapping[str, Any], trace: str, span: str, begun: object) -> Iterator[Piece]:
-    """Yield the words and scores of a span's events."""
     for event in objects(fields.get("events")):
         when = field_of(event, "timeUnixNano") or event.get("timestamp") or begun
         yield from _event(str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, when)
@@ -389,7 +369,6 @@ PHOENIX_ATTRIBUTES = "attributes."
 
 
 def read_phoenix_span(fields: Fields) -> Iterator[Piece]:
-    """Yield a span of the API or of a data frame, with flattened names."""
     have = flat(inside(fields.get("attributes")))
     have |= {
         k.removeprefix(PHOENIX_ATTRIBUTES): v
@@ -403,7 +382,7 @@ def read_phoenix_span(fields: Fields) -> Iterator[Piece]:
     error = str(fields.get("status_message") or status.get("description") or "failed") if failed else ""
     parent, kind = hexadecimal(fields.get("parent_id")), str(fields.get("span_kind") or "")
     yield from events_in(fields, trace, span, fields.get("start_time"))
-    yield call_of(Span(trace, span, parent, fields.get("start_time"), have, error, "" if kind == "UNKNOWN" else kind))
+    yield call_of(trace, span, parent, fields.get("start_time"), have, error, "" if kind == "UNKNOWN" else kind)
 
 
 def _phoenix_context(fields: Fields, name: str) -> object:
@@ -494,7 +473,7 @@ def _mlflow_span(span: Mapping[str, Any], trace: str, session: str | None, user:
     error = str(status.get("message") or "failed") if failed else ""
     when = span.get("start_time_unix_nano") or span.get("start_time_ns") or span.get("start_time") or begun
     span_id = hexadecimal(span.get("span_id") or at(span, "context.span_id")) or trace
-    call = call_of(Span(trace, span_id, parent, when, have, error))
+    call = call_of(trace, span_id, parent, when, have, error)
     return call._replace(session=session, facts=facts(user=user, **call.facts))
 
 

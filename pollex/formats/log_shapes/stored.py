@@ -27,7 +27,6 @@ def read_oasst_tree(fields: Fields) -> Iterator[Piece]:
 
 
 def read_oasst_message(fields: Fields) -> Iterator[Piece]:
-    """Yield a message with its rank among several tries, and its thumbs."""
     tree, key = required(fields, "message_tree_id"), required(fields, "message_id")
     rank = _oasst_number(fields.get("rank"))
     turn = Turn(role=role_of(fields.get("role")), content=str(fields.get("text") or ""))
@@ -48,7 +47,6 @@ def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
 
 
 def _oasst_number(value: object) -> float:
-    """Return a count or a rank; 0 for what can't be one."""
     return float(value) if isinstance(value, int | float) and abs(value) < 1e9 else 0.0
 
 
@@ -76,7 +74,6 @@ def read_chosen(fields: Fields) -> Iterator[Piece]:
 
 
 def _turns_of_answer(value: object, first: list[Any]) -> tuple[Turn, ...]:
-    """Read a list of messages, a dialogue in one text, or a single answer."""
     if isinstance(value, list):
         return turns_of(value)
     if not isinstance(value, str):
@@ -91,7 +88,6 @@ def _digest(value: object) -> str:
 
 
 def read_preferred(fields: Fields) -> Iterator[Piece]:
-    """Fine-tuning by preference."""
     before = objects(inside(fields.get("input")).get("messages"))
     sides = {
         name: turns_of([*before, *objects(fields.get(name))]) for name in ("preferred_output", "non_preferred_output")
@@ -137,7 +133,6 @@ ATTACHED = "attachment://"
 
 
 def read_inspect_sample(fields: Fields) -> Iterator[Piece]:
-    """Yield the conversation and scores of a sample in one epoch."""
     id_ = f"{required(fields, 'id')}_epoch_{fields.get('epoch') or 1}"
     attached = inside(fields.get("attachments"))
     turns = turns_of([_inspect_message(message, attached) for message in objects(fields.get("messages"))])
@@ -218,7 +213,6 @@ def _scout_scores(fields: Fields) -> dict[str, Any]:
 
 
 def read_inspect_log(fields: Fields) -> Iterator[Piece]:
-    """Yield the samples of a whole log."""
     for sample in objects(fields.get("samples")):
         yield from read_inspect_sample(sample)
     if fields.get("samples"):
@@ -292,7 +286,6 @@ _BATCH_BODIES = ("body", "params", "request")
 
 
 def read_openai_batch_result(fields: Fields) -> Iterator[Piece]:
-    """Yield an answer of a batch."""
     id_ = required(fields, "custom_id", "key")
     found = inside(fields.get("response")) or inside(fields.get("result"))
     body = inside(found.get("body")) or inside(found.get("message")) or found
@@ -326,7 +319,6 @@ def read_openai_response(fields: Fields) -> Iterator[Piece]:
 
 
 def read_openai_output_item(fields: Fields) -> Iterator[Piece]:
-    """Yield the sample of an item of an eval."""
     id_, sample = required(fields, "id"), inside(fields.get("sample"))
     turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
     yield Talk(id_, turns, facts=facts(model=sample.get("model"), item=fields.get("datasource_item")))

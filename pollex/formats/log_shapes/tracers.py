@@ -34,7 +34,6 @@ _LANGFUSE_FIELDS = frozenset(
 
 
 def read_langfuse_trace(fields: Fields) -> Iterator[Piece]:
-    """Yield a trace with its input and output, nested observations, and scores."""
     trace = required(fields, "id")
     session = text(field_of(fields, "sessionId"))
     yield _langfuse_call(fields, trace, f"{trace}/trace", None, session, field_of(fields, "timestamp"))
@@ -44,7 +43,6 @@ def read_langfuse_trace(fields: Fields) -> Iterator[Piece]:
 
 
 def read_langfuse_download(fields: Fields) -> Iterator[Piece]:
-    """Yield one trace as its page downloads it."""
     for observation in objects(fields.get("observations")):
         yield from read_langfuse_observation(observation)
     yield from _langfuse_scores(fields, None)
@@ -218,7 +216,6 @@ def read_opik_span(fields: Fields) -> Iterator[Piece]:
 
 
 def is_opik_page_row(fields: Fields) -> bool:
-    """Return whether a row has columns of scores, as the page shows them."""
     return any(name.startswith(OPIK_COLUMN) for name in fields)
 
 

@@ -105,7 +105,6 @@ def is_result(part: object) -> bool:
 
 
 def tool_named(part: Mapping[str, Any], kind: str) -> str | None:
-    """Return the tool of a part of the AI SDK or LibreChat with its result."""
     if kind == "dynamic-tool":
         return str(part.get("toolName"))
     inner = next((part[name] for name in _INNER if isinstance(part.get(name), Mapping)), None)
@@ -125,7 +124,6 @@ def _output(part: Mapping[str, Any]) -> object:
 
 
 def result_of(part: Mapping[str, Any]) -> str:
-    """Return a tool's result as text."""
     kind = part_kind(part)
     if isinstance(inner := _keyed(part, kind), Mapping):
         return written(inner.get("response", inner.get("output")))
@@ -243,7 +241,6 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
 
 
 def kind_of(value: object) -> str:
-    """Describe the type of a JSON value."""
     kinds: dict[type, str] = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
     return kinds.get(type(value), "a number")
 
@@ -323,7 +320,6 @@ def turns_in(message: object) -> tuple[Turn, ...]:
 
 
 def calls_in(content: object) -> list[ToolCall]:
-    """Return the calls among the parts of a message, whose marks `text_of` writes."""
     parts = content if isinstance(content, list) else []
     return [call_of(part) for part in parts if isinstance(part, Mapping) and _is_call(part)]
 

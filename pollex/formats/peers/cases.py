@@ -1,7 +1,7 @@
 """Regression cases in the forms of tools: what was said up to a reply, and what is to be true of the one that comes."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pollex.formats.peers.sheet import unbraced
@@ -69,49 +69,9 @@ class Case(NamedTuple):
         return {**self.about, "messages": list(self.messages), "checks": [one._asdict() for one in self.checks]}
 
 
-class CaseSheet(NamedTuple):
-    """The cases that a tool receives.
-
-    Attributes:
-        model: The set's judge; `MODEL` where it is built-in.
-    """
-
-    cases: Sequence[Case]
-    model: str
-
-
-def _json_lines(rows: Iterable[Any]) -> str:
-    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-
-
-def _code(name: str, model: str) -> str:
-    code = template(f"cases_{name}").replace("{about}", ABOUT).replace("{judge}", JUDGE)
-    return code.replace("{model}", model)
-
-
-def _lines(sheet: CaseSheet) -> dict[str, str]:
-    """Write one case a line, for tools of one's own."""
-    return {"cases.jsonl": _json_lines(case.row for case in sheet.cases)}
-
-
-def _inspect(sheet: CaseSheet) -> dict[str, str]:
-    return {"pollex_cases.py": _code("inspect", sheet.model), **_lines(sheet)}
-
-
-def _langsmith(sheet: CaseSheet) -> dict[str, str]:
-    return {
-        "pollex_cases.py": _code("langsmith", sheet.model),
-        "examples.jsonl": _json_lines(map(_example, sheet.cases)),
-    }
-
-
 def _example(case: Case) -> dict[str, Any]:
     metadata = {**case.about, "checks": [one._asdict() for one in case.checks]}
     return {"inputs": {"messages": list(case.messages)}, "outputs": {}, "metadata": metadata}
-
-
-def _mlflow(sheet: CaseSheet) -> dict[str, str]:
-    return {"pollex_cases.py": _code("mlflow", sheet.model), "cases.jsonl": _json_lines(map(_row, sheet.cases))}
 
 
 def _row(case: Case) -> dict[str, Any]:
@@ -120,24 +80,6 @@ def _row(case: Case) -> dict[str, Any]:
         "inputs": {"messages": list(case.messages)},
         "expectations": {"guidelines": [one.told for one in case.checks], "rubrics": quotes},
         "tags": {name: str(value) for name, value in case.about.items()},
-    }
-
-
-CONFIG = """# {about}: promptfoo eval -c promptfooconfig.yaml
-description: {about}
-prompts: [file://chat.txt]
-providers: [openai:chat:MODEL]  # the assistant
-defaultTest:
-  options: {{provider: {judge}}}  # the judge
-tests: file://tests.jsonl
-"""
-
-
-def _promptfoo(sheet: CaseSheet) -> dict[str, str]:
-    return {
-        "promptfooconfig.yaml": CONFIG.format(about=ABOUT.replace(":", ","), judge=f"openai:chat:{sheet.model}"),
-        "chat.txt": "{{messages}}\n",
-        "tests.jsonl": _json_lines(map(_test, sheet.cases)),
     }
 
 
@@ -154,11 +96,31 @@ def _test(case: Case) -> dict[str, Any]:
     }
 
 
-CASE_FORMS: Mapping[str, Callable[[CaseSheet], dict[str, str]]] = {
-    "promptfoo": _promptfoo,
-    "inspect": _inspect,
-    "langsmith": _langsmith,
-    "mlflow": _mlflow,
-    "jsonl": _lines,
+CASES = {"cases.jsonl": lambda case: case.row}
+"""One case a line, for tools of one's own."""
+CASE_FORMS: Mapping[str, Mapping[str, Callable[[Case], Any] | str]] = {
+    "promptfoo": {"promptfooconfig.yaml": "", "chat.txt": "{{messages}}\n", "tests.jsonl": _test},
+    "inspect": {"pollex_cases.py": "", **CASES},
+    "langsmith": {"pollex_cases.py": "", "examples.jsonl": _example},
+    "mlflow": {"pollex_cases.py": "", "cases.jsonl": _row},
+    "jsonl": CASES,
 }
-"""What writes the files of a tool; the first is the one to open."""
+"""The files of a tool, the first the one to open: how a case becomes a line, a text, or, empty, the tool's template."""
+
+
+def case_files(tool: str, cases: Sequence[Case], model: str) -> dict[str, str]:
+    """Return the texts of a tool's files by their names.
+
+    Args:
+        model: The set's judge; `MODEL` where it is built-in.
+    """
+    return {name: _text(tool, made, cases, model) for name, made in CASE_FORMS[tool].items()}
+
+
+def _text(tool: str, made: Callable[[Case], Any] | str, cases: Sequence[Case], model: str) -> str:
+    if isinstance(made, str) and made:
+        return made
+    if callable(made):
+        return "".join(f"{json.dumps(made(case), ensure_ascii=False)}\n" for case in cases)
+    whole = template(f"cases_{tool}").replace("{about}", ABOUT).replace("{judge}", JUDGE)
+    return whole.replace("{model}", model)

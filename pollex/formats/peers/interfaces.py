@@ -1,8 +1,11 @@
 """Interfaces of other tools: reading logs page by page, and sending scores."""
 
 import base64
+import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -48,54 +51,67 @@ class Page(NamedTuple):
     cursor: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """One kind of rows.
-
-    Attributes:
-        about: The stream whose rows' ids this one is asked by, and how they are found in a row.
-        time: The field that says when a row was made.
-        kept: Whether its rows are written, and not only asked about.
-        counted: Whether the next page is asked for by the number of rows before it.
-    """
+    """One kind of rows; `interfaces.toml` says what its fields mean."""
 
     name: str
-    ask: Callable[[Where], Ask]
-    page: Callable[[Any], Page]
+    path: str
+    query: Mapping[str, str] | None = None
+    body: Mapping[str, Any] | None = None
+    rows: str = "data"
+    next: Sequence[str] = ("meta.cursor", "next_cursor")
     time: str = ""
     about: str = ""
-    id_of: Callable[[Row], str] | None = None
+    ids: str = ""
+    id: Sequence[str] = ()
     kept: bool = True
     counted: bool = False
+
+    def ask(self, where: Where) -> Ask:
+        """Return the request for a page."""
+        path, query, body = (_filled(one, where) for one in (self.path, self.query, self.body))
+        return Ask(path, [*((self.ids, id_) for id_ in where.ids if self.ids), *(query or {}).items()], body)
+
+    def page(self, answer: Any) -> Page:
+        """Read an answer."""
+        cursor = next((found for name in self.next if (found := inside(answer, *name.split(".")))), "")
+        return Page([ROWS.get(self.name, dict)(row) for row in rows_in(answer, self.rows)], cursor)
 
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A tool's interface.
+    """A tool's interface; `interfaces.toml` says what its fields mean.
 
     Attributes:
-        url: Names of the variables with its address, and the usual one.
+        push: Makes requests of what is sent; None where nothing can be.
         headers: Made from the variables with keys.
-        keys: Variables that have to be there.
-        wants_project: Whether a project has to be named.
-        named: Of a project's name, what to ask for its id, and where the id stands in the answer; None for an id.
         stale: Of a request, what to ask about it first, and what then to send to take an older one away.
     """
 
     name: str
     url: tuple[tuple[str, ...], str]
-    keys: tuple[str, ...]
-    headers: Callable[[Environment], dict[str, str]]
+    keys: tuple[str, ...] = ()
     streams: tuple[Stream, ...] = ()
+    project: bool = False
     push: Callable[[Any], Iterator[Ask]] | None = None
-    wants_project: bool = False
+    headers: Callable[[Environment], dict[str, str]] = lambda _: {}
     named: Callable[[str], tuple[Ask, Callable[[Any], str]] | None] = lambda _: None
     stale: Callable[[Row], tuple[Ask, Callable[[Any], list[Ask]]]] | None = None
 
 
-def pairs(**given: object) -> list[tuple[str, str]]:
-    """Return names and values, without the empty ones."""
-    return [(name.rstrip("_"), str(value)) for name, value in given.items() if value not in (None, "")]
+def _filled(value: Any, where: Where) -> Any:
+    """Return what a table has with the position in its places; None for what has a place and nothing for it."""
+    if isinstance(value, Mapping):
+        return {name: found for name, one in value.items() if (found := _filled(one, where)) is not None}
+    if isinstance(value, list):
+        return [_filled(one, where) for one in value]
+    if not isinstance(value, str):
+        return value
+    since = moment(where.since)
+    known = where._asdict() | {"since_ms": "" if since is None else str(int(since * 1000))}
+    places = re.findall(r"\{(\w+)\}", value)
+    return value.format(**known) if all(known[name] for name in places if name != "project") else None
 
 
 def rows_in(answer: Any, name: str = "data") -> list[Row]:
@@ -103,26 +119,15 @@ def rows_in(answer: Any, name: str = "data") -> list[Row]:
     return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
 
 
-def inside(*names: str) -> Callable[[Row], str]:
-    def found(row: Row) -> str:
-        value: Any = row
-        for name in names:
-            value = value.get(name) if isinstance(value, Mapping) else None
-        return str(value or "")
-
-    return found
+def inside(row: Any, *names: str) -> str:
+    """Return the text under names inside one another; empty where there is none."""
+    for name in names:
+        row = row.get(name) if isinstance(row, Mapping) else None
+    return str(row or "")
 
 
 PAGE = 100
 """Rows that are asked for at once."""
-
-
-def _data(answer: Any) -> Page:
-    """Read rows under `data`, and the cursor next to them or under `meta`."""
-    beside = answer if isinstance(answer, Mapping) else {}
-    meta = beside.get("meta")
-    cursor = (meta.get("cursor") if isinstance(meta, Mapping) else None) or beside.get("next_cursor")
-    return Page(rows_in(answer), str(cursor or ""))
 
 
 def _basic(environment: Environment) -> dict[str, str]:
@@ -139,104 +144,12 @@ def _langfuse_scores(requests: Any) -> Iterator[Ask]:
         yield Ask("/api/public/scores", body=requests[begin : begin + PAGE])
 
 
-def _observations(where: Where) -> Ask:
-    fields = "core,basic,time,io,metadata,model,trace_context"
-    return Ask(
-        "/api/public/v2/observations",
-        pairs(limit=PAGE, cursor=where.cursor, fromStartTime=where.since, fields=fields),
-    )
-
-
-def _scores(where: Where) -> Ask:
-    query = pairs(limit=PAGE, cursor=where.cursor, fromTimestamp=where.since, fields="details,subject")
-    return Ask("/api/public/v3/scores", query)
-
-
-LANGFUSE = Interface(
-    name="langfuse",
-    url=(("LANGFUSE_BASE_URL", "LANGFUSE_HOST"), "https://cloud.langfuse.com"),
-    keys=("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"),
-    headers=_basic,
-    streams=(
-        Stream("observations", _observations, _data, "startTime"),
-        Stream("scores", _scores, _data, "timestamp"),
-    ),
-    push=_langfuse_scores,
-)
-
-
-RUN_FIELDS = (
-    *("id", "trace_id", "parent_run_id", "name", "run_type", "start_time", "end_time", "status", "error"),
-    *("inputs", "outputs", "extra", "tags", "feedback_stats", "session_id", "dotted_order"),
-)
-
-
 def _langsmith_project(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
     try:
         UUID(name)
     except ValueError:
-        return Ask("/api/v1/sessions", pairs(name=name, limit=1)), lambda answer: str(rows_in(answer)[0]["id"])
+        return Ask("/api/v1/sessions", [("name", name), ("limit", "1")]), lambda answer: str(rows_in(answer)[0]["id"])
     return None
-
-
-def _runs(where: Where) -> Ask:
-    body = {
-        "select": RUN_FIELDS,
-        "session": [where.project],
-        "limit": PAGE,
-        "cursor": where.cursor or None,
-        "start_time": where.since or None,
-    }
-    return Ask("/api/v1/runs/query", body={name: value for name, value in body.items() if value is not None})
-
-
-def _runs_page(answer: Any) -> Page:
-    cursors = answer.get("cursors") if isinstance(answer, Mapping) else None
-    return Page(rows_in(answer, "runs"), str((cursors or {}).get("next") or ""))
-
-
-def _feedback(where: Where) -> Ask:
-    runs = [("run", id_) for id_ in where.ids]
-    return Ask("/api/v1/feedback", [*runs, *pairs(limit=PAGE, offset=where.cursor)])
-
-
-def _feedback_page(answer: Any) -> Page:
-    return Page(rows_in(answer))
-
-
-LANGSMITH = Interface(
-    name="langsmith",
-    url=(("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT"), "https://api.smith.langchain.com"),
-    keys=("LANGSMITH_API_KEY",),
-    headers=lambda environment: {"x-api-key": environment.get("LANGSMITH_API_KEY", "")},
-    streams=(
-        Stream("runs", _runs, _runs_page, "start_time"),
-        Stream(
-            *("feedback", _feedback, _feedback_page),
-            about="runs",
-            id_of=lambda row: str(row.get("id") or ""),
-            counted=True,
-        ),
-    ),
-    push=lambda requests: (Ask("/api/v1/feedback", body=request) for request in requests),
-    wants_project=True,
-    named=_langsmith_project,
-)
-
-
-def _spans(where: Where) -> Ask:
-    return Ask(
-        f"/v1/projects/{where.project}/spans",
-        pairs(limit=PAGE, cursor=where.cursor, start_time=where.since),
-    )
-
-
-def _annotations(kind: str) -> Callable[[Where], Ask]:
-    def ask(where: Where) -> Ask:
-        ids = [(f"{kind}_ids", id_) for id_ in where.ids]
-        return Ask(f"/v1/projects/{where.project}/{kind}_annotations", [*ids, *pairs(limit=PAGE, cursor=where.cursor)])
-
-    return ask
 
 
 def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
@@ -248,42 +161,6 @@ def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
             yield Ask(f"/v1/{name}_annotations", [("sync", "true")], {"data": of_kind[begin : begin + PAGE]})
 
 
-PHOENIX = Interface(
-    name="phoenix",
-    url=(("PHOENIX_BASE_URL", "PHOENIX_COLLECTOR_ENDPOINT"), "http://localhost:6006"),
-    keys=(),
-    headers=_bearer("PHOENIX_API_KEY"),
-    streams=(
-        Stream("spans", _spans, _data, "start_time"),
-        *(
-            Stream(f"{kind}_annotations", _annotations(kind), _data, about="spans", id_of=inside(*path))
-            for kind, path in (
-                ("span", ("context", "span_id")),
-                ("trace", ("context", "trace_id")),
-                ("session", ("attributes", "session.id")),
-            )
-        ),
-    ),
-    push=_phoenix_annotations,
-    wants_project=True,
-)
-
-OPEN_WEBUI = Interface(
-    name="open-webui",
-    url=(("OPEN_WEBUI_URL",), "http://localhost:8080"),
-    keys=("OPEN_WEBUI_API_KEY",),
-    headers=_bearer("OPEN_WEBUI_API_KEY"),
-    streams=(
-        Stream(
-            "feedback",
-            lambda _: Ask("/api/v1/evaluations/feedbacks/all/export"),
-            lambda answer: Page(rows_in(answer)),
-            "updated_at",
-        ),
-    ),
-)
-
-
 def _opik_scores(requests: Any) -> Iterator[Ask]:
     for key, path in (("thread_id", "threads"), ("id", "traces")):
         scores = [{k: v for k, v in one.items() if k != "request"} for one in requests if one.get(key)]
@@ -292,50 +169,14 @@ def _opik_scores(requests: Any) -> Iterator[Ask]:
             yield Ask(f"/v1/private/{path}/feedback-scores", body=body, method="PUT")
 
 
-OPIK = Interface(
-    name="opik",
-    url=(("OPIK_URL_OVERRIDE",), "https://www.comet.com/opik/api"),
-    keys=(),
-    headers=lambda environment: {"authorization": environment.get("OPIK_API_KEY", "")},
-    push=_opik_scores,
-)
-OTEL = Interface(
-    name="otel",
-    url=(("OTEL_EXPORTER_OTLP_ENDPOINT",), "http://localhost:4318"),
-    keys=(),
-    headers=lambda _: {},
-    push=lambda requests: iter([Ask("/v1/logs", body=requests)]),
-)
-
 TRACES = "/api/3.0/mlflow/traces"
 
 
 def _experiment(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
     if name.isdigit():
         return None
-    query = pairs(experiment_name=name)
-    return Ask("/api/2.0/mlflow/experiments/get-by-name", query), inside("experiment", "experiment_id")
-
-
-def _trace_infos(where: Where) -> Ask:
-    place = {"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": where.project}}
-    body: Row = {"locations": [place], "max_results": PAGE, "order_by": ["timestamp_ms ASC"]}
-    if since := moment(where.since):
-        body["filter"] = f"timestamp_ms >= {int(since * 1000)}"
-    return Ask(f"{TRACES}/search", body=body | ({"page_token": where.cursor} if where.cursor else {}))
-
-
-def _trace_infos_page(answer: Any) -> Page:
-    return Page(rows_in(answer, "traces"), str(answer.get("next_page_token") or ""))
-
-
-def _traces(where: Where) -> Ask:
-    return Ask(f"{TRACES}/batchGet", [("trace_ids", id_) for id_ in where.ids])
-
-
-def _traces_page(answer: Any) -> Page:
-    rows = rows_in(answer, "traces")
-    return Page([{"info": row.get("trace_info"), "data": {"spans": row.get("spans") or []}} for row in rows])
+    ask = Ask("/api/2.0/mlflow/experiments/get-by-name", [("experiment_name", name)])
+    return ask, lambda answer: inside(answer, "experiment", "experiment_id")
 
 
 def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
@@ -352,23 +193,46 @@ def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
         same = [one for one in found if id_ is not None and (one.get("metadata") or {}).get("id") == id_]
         return [Ask(f"{TRACES}/{trace}/assessments/{one['assessment_id']}", method="DELETE") for one in same]
 
-    return _traces(Where("", ids=(trace,))), removals
+    return Ask(f"{TRACES}/batchGet", [("trace_ids", trace)]), removals
 
 
-MLFLOW = Interface(
-    name="mlflow",
-    url=(("MLFLOW_TRACKING_URI",), "http://localhost:5000"),
-    keys=(),
-    headers=_bearer("MLFLOW_TRACKING_TOKEN"),
-    streams=(
-        Stream("trace infos", _trace_infos, _trace_infos_page, "request_time", kept=False),
-        Stream("traces", _traces, _traces_page, about="trace infos", id_of=inside("trace_id")),
-    ),
-    push=lambda requests: (
-        Ask(f"{TRACES}/{request['trace_id']}/assessments", body={"assessment": request}) for request in requests
-    ),
-    wants_project=True,
-    named=_experiment,
-    stale=_stale_assessments,
-)
-INTERFACES = {one.name: one for one in (LANGFUSE, LANGSMITH, PHOENIX, MLFLOW, OPEN_WEBUI, OPIK, OTEL)}
+def _sent_assessments(requests: Any) -> Iterator[Ask]:
+    return (Ask(f"{TRACES}/{one['trace_id']}/assessments", body={"assessment": one}) for one in requests)
+
+
+ROWS: Mapping[str, Callable[[Row], Row]] = {
+    "traces": lambda row: {"info": row.get("trace_info"), "data": {"spans": row.get("spans") or []}}
+}
+CODE: Mapping[str, Mapping[str, Any]] = {
+    "langfuse": {"headers": _basic, "push": _langfuse_scores},
+    "langsmith": {
+        "headers": lambda environment: {"x-api-key": environment.get("LANGSMITH_API_KEY", "")},
+        "push": lambda requests: (Ask("/api/v1/feedback", body=request) for request in requests),
+        "named": _langsmith_project,
+    },
+    "phoenix": {"headers": _bearer("PHOENIX_API_KEY"), "push": _phoenix_annotations},
+    "mlflow": {
+        "headers": _bearer("MLFLOW_TRACKING_TOKEN"),
+        "push": _sent_assessments,
+        "named": _experiment,
+        "stale": _stale_assessments,
+    },
+    "open-webui": {"headers": _bearer("OPEN_WEBUI_API_KEY")},
+    "opik": {
+        "headers": lambda environment: {"authorization": environment.get("OPIK_API_KEY", "")},
+        "push": _opik_scores,
+    },
+    "otel": {"push": lambda requests: iter([Ask("/v1/logs", body=requests)])},
+}
+"""What no table can say of an interface."""
+
+
+def _listed() -> Iterator[Interface]:
+    for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
+        names, usual = row["url"]
+        streams = tuple(Stream(**one) for one in row.get("streams", ()))
+        keys = tuple(row.get("keys", "").split())
+        yield Interface(name, (tuple(names.split()), usual), keys, streams, row.get("project", False), **CODE[name])
+
+
+INTERFACES = {one.name: one for one in _listed()}

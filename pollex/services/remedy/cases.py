@@ -11,7 +11,7 @@ from pollex.conversations.logs import BadRow, Logs
 from pollex.conversations.reply_context import ReplyContext, in_order
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.peers.cases import CASE_FORMS, Case, CaseCheck, CaseSheet
+from pollex.formats.peers.cases import CASE_FORMS, Case, CaseCheck, case_files
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
@@ -117,7 +117,7 @@ def cases(
         what = f"no cases: {len(found)} replies, all of them left for a proof" if found else "no reply shows a rubric"
         raise BadLabels(what, remedy="give more conversations")
     model = "MODEL" if rubric_set.judge.built_in else rubric_set.judge.name
-    texts = CASE_FORMS[to](CaseSheet(shown, model))
+    texts = case_files(to, shown, model)
     out.mkdir(parents=True, exist_ok=True)
     for name, written in texts.items():
         require_writable(out / name, *files_of(logs, rubrics, prompt))

@@ -21,14 +21,13 @@ from openai import OpenAI
 from rubric_set_by_hand import rubric, rubric_set
 
 from pollex.formats.peer_scores import requests_of
-from pollex.formats.peers.cases import Case, CaseCheck, CaseSheet
+from pollex.formats.peers.cases import Case, CaseCheck, case_files
 from pollex.formats.peers.sheet import sheet_of
 from pollex.formats.peers.targets import TARGETS
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.score import Score
-from pollex.services.remedy.cases import CASE_FORMS
 
 NETSAT = 5.0
 ANSWERS = ["Strongly Disagree", "Disagree", "Neutral", "Agree", "Strongly Agree"]
@@ -287,7 +286,7 @@ def cases(tool: str, folder: Path) -> Any:
     said += [{"role": "assistant", "content": "", "tool_calls": [call]}]
     said += [{"role": "tool", "content": "none found", "tool_call_id": "k"}]
     case = Case("c1@4", said, checks, "c1", 4, "select")
-    for name, text in CASE_FORMS[tool](CaseSheet([case], "gpt-4o-mini")).items():
+    for name, text in case_files(tool, [case], "gpt-4o-mini").items():
         (folder / name).write_text(text, encoding="utf-8")
     if not (folder / "pollex_cases.py").exists():
         return None
