@@ -1,6 +1,7 @@
 """The page on a remedy: what would change, what it does, what got worse, and what isn't known."""
 
 from collections.abc import Mapping, Sequence
+from math import expm1
 from typing import Any
 
 from pollex.reports.page import render
@@ -16,7 +17,22 @@ def remedies_page(run: str, kept: Mapping[str, Any], pairs: Sequence[Mapping[str
 
 def sections(kept: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Return what the sections of a page show."""
-    return {**kept, "pairs": pairs, "edits": [{**one, "rows": rows_of(one)} for one in kept["edits"]]}
+    edits = [{**one, "rows": rows_of(one), "worse": worse_of(one["guardrails"])} for one in kept["edits"]]
+    return {**kept, "pairs": pairs, "edits": edits}
+
+
+def worse_of(guardrails: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say which guardrails fell beyond chance and by how much; length and cost, which are logarithms, in percent."""
+    found = []
+    for one in (one for one in guardrails if one["effect"]["high"] < 0):
+        ends = [one["effect"][end] for end in ("value", "low", "high")]
+        if one["name"] in ("length", "cost"):
+            value, high, low = (f"{expm1(-end):+.0%}" for end in ends)
+        else:
+            value, low, high = (f"{end:+.2f}" for end in ends)
+        state = "within its margin" if one["state"] == "cleared" else one["state"]
+        found.append(f"{one['name']} {value} [{low}, {high}] ({state})")
+    return found
 
 
 def rows_of(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
