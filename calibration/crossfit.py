@@ -31,6 +31,16 @@ def assign_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Int
     return [np.flatnonzero(np.isin(groups, part)) for part in parts]
 
 
+def folds_of(groups: Ints, judged: Ints, folds: int, rng: np.random.Generator) -> list[Ints]:
+    """Split rows into folds of whole groups, each with a group of rows that were judged.
+
+    Args:
+        judged: Rows with a judgment of the main question.
+    """
+    present = np.unique(groups[judged])
+    return assign_folds(np.where(np.isin(groups, present), groups, present[0]), folds, rng)
+
+
 def one_group_out(groups: Ints) -> list[Ints]:
     """Return the rows of each fold, one fold for each group."""
     return [np.flatnonzero(groups == group) for group in np.unique(groups)]

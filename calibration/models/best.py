@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pollex.calibration.crossfit import assign_folds, crossfit, learned_quietly, one_group_out
+from pollex.calibration.crossfit import crossfit, folds_of, learned_quietly, one_group_out
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.model_choice import (
@@ -149,8 +149,7 @@ class Calibrator(JudgedEstimator):
         if self.folds < 2:
             raise WrongUse(f"folds={self.folds}", remedy="give two or more")
         count = min(self.folds, len(present))
-        masked = np.where(np.isin(groups, present), groups, present[0])
-        return assign_folds(masked, count, np.random.default_rng(self.seed)), f"{count}-fold cross-validation"
+        return folds_of(groups, judged, count, np.random.default_rng(self.seed)), f"{count}-fold cross-validation"
 
     def _held_out(self, candidate: Candidate, X: Floats, y: Judgments, parts: Sequence[Ints]) -> Floats | str:
         """Held-out distributions of a candidate, or why there are none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +18,7 @@ from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
-    from pollex.calibration.network.search import Found, Given
+    from pollex.calibration.network.search import Found
     from pollex.calibration.network.training import Heads, TrainingConfig, TrainingData
 
 Personal = Literal["all", "heads", "none"]
@@ -55,11 +56,10 @@ class CalibrationNetwork(JudgedEstimator):
         decay: Penalty on shared weights: the precision of a normal prior.
         shrinkage: Likewise on judges' deltas.
         dropout: Share of texts that are seen with some questions hidden; 0 where none will ever be missing.
-        search: `random`: h1, h2, batch, rate and both phases' epochs are drawn from the paper's grid and tried against
-            those given, by the log-likelihood of the main question that is held out, in folds that keep groups
-            together. The best is taken where it is better by more than a standard error in other folds. The recipe of
-            those drawn is `shrunk` in mini-batches. None: they are as given.
-        draws: Of shape, batch and rate that a search tries; each comes with all 36 pairs of epochs.
+        search: `random`: units, steps, rate and penalties are drawn and tried against those given, by the
+            log-likelihood of the main question that is held out, in folds that keep groups together. The best is taken
+            where it is better by more than a standard error in other folds. None: they are as given.
+        draws: How many a search tries.
         search_seconds: What would make the search and the training after it longer than this is passed over.
         start: What the network begins as, and is shrunk to; not yet fitted. With one, of the settings above h1 and
             h2 count, and judges have deltas in the heads alone: users have a label or two each.
@@ -148,12 +148,12 @@ class CalibrationNetwork(JudgedEstimator):
         if self.start is not None:
             self._begun(X, y, groups, inputs, sheets)
         elif self.search is not None:
-            self.general_, self.tuned_ = self._searched(inputs, sheets, groups)
+            self._searched(X, y, groups, inputs, sheets)
         elif self.recipe == "authors":
             self.general_ = self._by_the_authors(inputs, sheets)
             self.tuned_ = self.general_.only(self._main())
         else:
-            self.general_, self.tuned_ = self._shrunk(inputs, sheets, self.seeds)
+            self.general_, self.tuned_ = self._shrunk(inputs, sheets)
 
     def _begun(self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix) -> None:
         """Learn what the start misses, in networks that begin as it does."""
@@ -195,46 +195,30 @@ class CalibrationNetwork(JudgedEstimator):
             logs[:, place, : options[place]] = _logs(starts[-1].predict_proba(X[sheets.row], names.tolist()))
         return tuple(starts), logs
 
-    def _shrunk(self, inputs: Floats, sheets: AnswerMatrix, seeds: int) -> tuple[Weights, Weights]:
+    def _shrunk(self, inputs: Floats, sheets: AnswerMatrix) -> tuple[Weights, Weights]:
         """Return the weights after pre-training, and after fine-tuning."""
         # PyTorch takes seconds to load, and predictions don't need it.
         from pollex.calibration.network import training
 
         heads: Heads = training.heads_of(sheets, self._options(), self._ordinal())
         judges = {"all": (len(self.judges_),) * 2, "heads": (0, len(self.judges_)), "none": (0, 0)}[self.personal]
-        first = training.begun((inputs.shape[1] - 1, self.h1, self.h2), judges, heads, seeds, self.seed)
+        first = training.begun((inputs.shape[1] - 1, self.h1, self.h2), judges, heads, self.seeds, self.seed)
         lesson = self._lesson(inputs, sheets)
         general = training.trained(first, lesson, self._plan(self.pretraining, self.rate), self.seed + 1)
         plan = self._plan(self.finetuning, self.finetuning_rate)
         main = self._main()
         return general, training.trained(general.only(main), lesson.only(main), plan, self.seed + 2)
 
-    def _searched(self, inputs: Floats, sheets: AnswerMatrix, groups: Ints) -> tuple[Weights, Weights]:
-        from pollex.calibration.network import search, training
+    def _searched(self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix) -> None:
+        """Learn with the best of random settings, or with those given."""
+        from pollex.calibration.network import search  # scikit-learn's model selection: a third of a second
 
-        if self.recipe != "shrunk" or self.heads != "softmax" or self.personal != "all":
-            raise WrongUse(
-                "a search knows the recipe `shrunk` with softmax heads and deltas in all layers only",
-                remedy="leave recipe, heads and personal as they are, or set search=None",
-            )
-        problem = search.Problem(
-            self._lesson(inputs, sheets), training.heads_of(sheets, self._options(), self._ordinal()),
-            len(self.judges_), self._main(), self.decay, self.shrinkage, self.dropout,
-        )  # fmt: skip
-        limits = search.Limits(self.draws, self.search_seconds, self.seeds / 15)
-        self.search_ = search.searched(problem, groups, self._as_given(inputs, sheets), limits, self.seed)
-        if self.search_.best is None:
-            return self._shrunk(inputs, sheets, self.seeds)
-        return search.trained_with(problem, self.search_.best.family, self.seeds, self.seed)
-
-    def _as_given(self, inputs: Floats, sheets: AnswerMatrix) -> Given:
-        from pollex.calibration.network import search
-
-        def proba(train: Ints, test: Ints) -> Floats:
-            _, tuned = self._shrunk(inputs[train], sheets.where(train), search.NETWORKS)
-            return tuned.proba(inputs[test], sheets.judge[test], 0)
-
-        return proba
+        if self.recipe != "shrunk":
+            raise WrongUse("a search knows the recipe `shrunk` only", remedy="leave recipe out, or set search=None")
+        self.search_ = search.searched(self, X, y, groups, self.draws, self.search_seconds)
+        best = self.search_.best
+        learner = self if best is None else copy(self).set_params(**best.settings)
+        self.general_, self.tuned_ = learner._shrunk(inputs, sheets)
 
     def _by_the_authors(self, inputs: Floats, sheets: AnswerMatrix) -> Weights:
         from pollex.calibration.network import paper_recipe as authors
@@ -248,10 +232,11 @@ class CalibrationNetwork(JudgedEstimator):
         _, first, code = np.unique(sheets.judge, return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))
         numbered = AnswerMatrix(sheets.row, order[code], sheets.answer)
-        settings = authors.Settings(
-            self.h1, self.h2, self.batch, self.rate, self.pretraining, self.finetuning, self.seed, epoch=len(sheets)
-        )
-        each = authors.several(inputs, numbered, self._options(), self._main(), settings, self.seeds)
+        own = {name: getattr(self, name) for name in ("h1", "h2", "batch", "rate", "pretraining", "finetuning")}
+        each = [
+            authors.trained(inputs, numbered, self._options(), self._main(), self.seed + number, **own)
+            for number in range(self.seeds)
+        ]
         return joined([weights.with_judges(order) for weights in each])
 
     def _lesson(self, inputs: Floats, sheets: AnswerMatrix) -> TrainingData:

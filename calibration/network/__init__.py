@@ -1,1 +1,1 @@
-"""The calibration network: many networks trained as one, and their search."""
+"""The calibration network: how it is trained, and the search for its settings."""

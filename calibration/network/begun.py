@@ -19,7 +19,6 @@ from torch import Tensor
 from torch.optim.adam import adam
 
 from pollex.calibration.judgments import NOBODY, UNANSWERED, AnswerMatrix
-from pollex.calibration.network.batched import BETA1, BETA2, EPSILON
 from pollex.calibration.network.training import one_thread
 from pollex.calibration.network.weights import Weights
 from pollex.calibration.questionnaire import Questionnaire
@@ -191,8 +190,8 @@ class _Stack:
             slopes = list(torch.autograd.grad(self._objective(questions), moving))
             with torch.no_grad():  # not the class of the optimizer, which loads a compiler and makes a folder for it
                 adam(
-                    moving, slopes, means, squares, [], taken, fused=True, amsgrad=False, beta1=BETA1, beta2=BETA2,
-                    lr=RATE * 0.5 * (1 + float(np.cos(np.pi * number / STEPS))), weight_decay=0.0, eps=EPSILON,
+                    moving, slopes, means, squares, [], taken, fused=True, amsgrad=False, beta1=0.9, beta2=0.999,
+                    lr=RATE * 0.5 * (1 + float(np.cos(np.pi * number / STEPS))), weight_decay=0.0, eps=1e-8,
                     maximize=False,
                 )  # fmt: skip
 

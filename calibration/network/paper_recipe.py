@@ -4,13 +4,11 @@ Weights and deltas are all drawn from N(0, 1). A phase takes `epochs · ⌊size 
 replacement, and begins with the same seed as the other, so that both see the same batches. A missing answer counts as 0
 in the mean. Adam's memory goes on from the first phase to the second.
 
-Saturated units make training in single precision depend on the order of every sum (see `layout.table_of`). So what is
-to give the authors' own numbers does the same operations as they do; `sweep` trains many networks at once, in double.
+Saturated units make training in single precision depend on the order of every sum: 1 − σ has no digits left there, and
+Adam makes whole steps of what is rounding. So this does the same operations as they do.
 
 Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745, and the code that they released with it.
 """
-
-from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,35 +16,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from pollex.calibration.judgments import UNANSWERED, AnswerMatrix
-from pollex.calibration.network.batched import flat
 from pollex.calibration.network.weights import Weights
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Settings of one network.
-
-    Attributes:
-        h1: Units of the first layer.
-        h2: Units of the second layer.
-        batch: Sheets of a step.
-        rate: Adam's rate.
-        pretraining: Epochs on all questions.
-        finetuning: Epochs on the main one.
-        seed: Seed of weights and batches.
-        epoch: Number of sheets in an epoch; in cross-validation the authors count those held out, too.
-    """
-
-    h1: int
-    h2: int
-    batch: int
-    rate: float
-    pretraining: int
-    finetuning: int
-    seed: int
-    epoch: int
 
 
 def initial_weights(shape: tuple[int, int, int], heads: tuple[int, int], judges: int, seed: int) -> dict[str, Tensor]:
@@ -72,16 +44,16 @@ def initial_weights(shape: tuple[int, int, int], heads: tuple[int, int], judges:
     return found
 
 
-def batches(rows: Ints, size: int, steps: int, seed: int) -> Ints:
+def batches(sheets: int, size: int, steps: int, seed: int) -> Ints:
     """Draw the numbers of the sheets of each step `[step, sheet]`.
 
     Args:
-        rows: To draw from.
+        sheets: How many there are.
         size: Of a batch.
         steps: How many batches.
         seed: Of the generator that the authors use, NumPy's old one.
     """
-    found: Ints = rows[np.random.RandomState(seed).choice(len(rows), size=(steps, size))]
+    found: Ints = np.random.RandomState(seed).choice(sheets, size=(steps, size))
     return found
 
 
@@ -107,67 +79,47 @@ def _with_bias(z: Tensor) -> Tensor:
     return torch.cat([z, z.new_ones((len(z), 1))], dim=1)
 
 
-def fitted(
-    inputs: Floats, sheets: AnswerMatrix, train: Ints, judges: int, options: int, main: int, settings: Settings,
-    dtype: torch.dtype = torch.float32,
-) -> OneNetwork:  # fmt: skip
+def trained(
+    inputs: Floats, sheets: AnswerMatrix, options: Ints, main: int, seed: int, *,
+    h1: int, h2: int, batch: int, rate: float, pretraining: int, finetuning: int,
+) -> Weights:  # fmt: skip
     """Train one network in both phases.
-
-    Args:
-        inputs: `[sheet, input + 1]`, bias last.
-        sheets: All; every judge known.
-        train: Numbers of those to learn from.
-        judges: How many.
-        options: Of the question with most.
-        main: Place of the main question among the sheets'.
-        settings: Of the network.
-        dtype: To compute in; the first weights are drawn in single precision all the same.
-    """
-    count = sheets.answer.shape[1]
-    first = initial_weights((inputs.shape[1] - 1, settings.h1, settings.h2), (count, options), judges, settings.seed)
-    network = OneNetwork(first).to(dtype)
-    adam = torch.optim.Adam(network.parameters(), lr=settings.rate)
-    data = torch.from_numpy(inputs).to(dtype), torch.from_numpy(sheets.judge), torch.from_numpy(sheets.answer)
-    for epochs, questions in ((settings.pretraining, list(range(count))), (settings.finetuning, [main])):
-        steps = epochs * (settings.epoch // settings.batch)
-        for rows in torch.from_numpy(batches(train, settings.batch, steps, settings.seed)):
-            x, judge, answer = (array[rows] for array in data)
-            logits = network(x, judge).permute(0, 2, 1)[:, :, questions]
-            losses = cross_entropy(logits, answer[:, questions], ignore_index=UNANSWERED, reduction="none")
-            adam.zero_grad()
-            torch.autograd.backward(losses.mean())
-            adam.step()
-    return network
-
-
-def several(
-    inputs: Floats, sheets: AnswerMatrix, options: Ints, main: int, settings: Settings, seeds: int
-) -> list[Weights]:
-    """Train networks with consecutive seeds on all sheets, and return their weights.
 
     Args:
         inputs: `[sheet, input + 1]`, bias last.
         sheets: Every judge known, numbered without gaps.
         options: How many each question has `[question]`.
         main: Place of the main question.
-        settings: Of the first.
-        seeds: How many.
+        seed: Of weights and batches.
+        h1: Units of the first layer.
+        h2: Units of the second layer.
+        batch: Sheets of a step.
+        rate: Adam's rate.
+        pretraining: Epochs on all questions.
+        finetuning: Epochs on the main one.
 
     Raises:
         WrongUse: There are fewer sheets than a batch has, so that an epoch has no step.
     """
-    if settings.epoch < settings.batch:
+    if len(sheets) < batch:
         raise WrongUse(
-            f"{settings.epoch} filled-in sheets are less than a batch of {settings.batch}",
+            f"{len(sheets)} filled-in sheets are less than a batch of {batch}",
             remedy="take smaller batches, such as batch=32",
         )
-    judges, most = int(sheets.judge.max()) + 1, int(options.max())
-    every = np.arange(len(sheets))
-    each = [replace(settings, seed=settings.seed + number) for number in range(seeds)]
-    return [_weights(fitted(inputs, sheets, every, judges, most, main, one), options) for one in each]
-
-
-def _weights(network: OneNetwork, options: Ints) -> Weights:
-    W1, W2, V, W1a, W2a, Va = (array.detach().double().numpy()[None] for array in flat(dict(network.of.items())))
-    cuts = np.zeros((1, len(options), int(options.max()) - 1))
-    return Weights(W1, W2, V, W1a, W2a, Va, cuts, options, np.zeros(len(options), dtype=bool))
+    heads = len(options), int(options.max())
+    network = OneNetwork(initial_weights((inputs.shape[1] - 1, h1, h2), heads, int(sheets.judge.max()) + 1, seed))
+    adam = torch.optim.Adam(network.parameters(), lr=rate)
+    x, judge, answer = torch.from_numpy(inputs).float(), torch.from_numpy(sheets.judge), torch.from_numpy(sheets.answer)
+    for epochs, questions in ((pretraining, list(range(len(options)))), (finetuning, [main])):
+        for rows in torch.from_numpy(batches(len(sheets), batch, epochs * (len(sheets) // batch), seed)):
+            logits = network(x[rows], judge[rows]).permute(0, 2, 1)[:, :, questions]
+            given = answer[rows][:, questions]
+            losses = cross_entropy(logits, given, ignore_index=UNANSWERED, reduction="none")
+            adam.zero_grad()
+            torch.autograd.backward(losses.mean())
+            adam.step()
+    found = {name: value.detach().double() for name, value in network.of.items()}
+    found |= {name: torch.cat(found[name].unbind(-3), dim=-1) for name in ("V", "Va")}  # heads side by side
+    cuts = np.zeros((1, len(options), heads[1] - 1))
+    arrays = {name: value.numpy()[None] for name, value in found.items()}
+    return Weights(**arrays, cuts=cuts, options=options, ordinal=np.zeros(len(options), dtype=bool))

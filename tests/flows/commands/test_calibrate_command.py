@@ -156,7 +156,7 @@ def test_what_a_search_found_is_told() -> None:
     model.fit(X, (X[:, 1] > 0.5).astype(float))
     (said,) = choice_sentences(model)
     assert said == f"Chosen: {model.search_.sentence()}"
-    assert "36 settings of the network tried" in said
+    assert "1 setting of the network tried" in said
 
 
 def test_no_model_is_called_calibrated_whatever_stands_behind_it() -> None:

@@ -1,22 +1,11 @@
-"""The authors' recipe against a plain implementation, and the batched sweep against the recipe."""
+"""The authors' recipe against a plain implementation."""
 
 import numpy as np
 import pytest
 import torch
 
-from pollex.calibration.judgments import AnswerMatrix
 from pollex.calibration.models.network import CalibrationNetwork
-from pollex.calibration.network.batched import (
-    NetworkBatch,
-    Penalty,
-    batches_of,
-    flat,
-    table_of,
-    with_bias_unit,
-    without_bias_unit,
-)
-from pollex.calibration.network.paper_recipe import Settings, batches, fitted, initial_weights
-from pollex.calibration.network.sweep import SettingsGroup, Sweep
+from pollex.calibration.network.paper_recipe import batches
 from pollex.calibration.questionnaire import Questionnaire, Scale
 
 VALUES = (1.0, 2.0, 3.0)
@@ -117,83 +106,4 @@ def test_several_seeds_are_the_mean_of_each():
 def test_batches_are_those_that_numpy_draws_one_after_the_other():
     np.random.seed(43)
     one_by_one = [np.random.choice(20, size=6) for _ in range(5)]
-    assert batches(np.arange(20) * 3, 6, 5, 43).tolist() == (np.array(one_by_one) * 3).tolist()
-
-
-def sweep_on(rows, rng, *, nobody=False):
-    X, answers, judges = judged(rows, rng)
-    if nobody:
-        judges = np.where(judges == 3, -1, judges)
-    sheets = AnswerMatrix(np.arange(rows), judges, answers)
-    inputs = np.concatenate([X, np.ones((rows, 1))], axis=1)
-    parts = np.array_split(rng.permutation(rows), 3)
-    train = [np.setdiff1d(np.arange(rows), part) for part in parts]
-    table = table_of(inputs, sheets, 3 if nobody else 4, 3)
-    return Sweep(table, 2, train, parts, rows, 7), inputs, sheets
-
-
-@pytest.mark.nightly
-def test_the_sweep_gives_for_every_setting_what_one_network_at_a_time_gives():
-    sweep, inputs, sheets = sweep_on(50, np.random.default_rng(2))
-    family = SettingsGroup(6, 5, 8, (0.001, 0.01), (1, 3), (2, 4))
-    found = sweep.proba(family)
-    for fold, rate, pre, fine in np.ndindex(3, 2, 2, 2):
-        settings = Settings(6, 5, 8, family.rates[rate], family.pretraining[pre], family.finetuning[fine], 7, epoch=50)
-        network = fitted(inputs, sheets, sweep.train[fold], 4, 3, 2, settings, torch.float64)
-        test = sweep.test[fold]
-        with torch.no_grad():
-            logits = network(torch.from_numpy(inputs[test]), torch.from_numpy(sheets.judge[test]))[:, 2]
-        assert np.abs(found[fold][rate, pre, fine] - torch.softmax(logits, 1).numpy()).max() < 1e-9
-
-
-def test_a_sweep_in_small_parts_is_the_same_as_in_one(monkeypatch):
-    sweep, _, _ = sweep_on(50, np.random.default_rng(3))
-    family = SettingsGroup(4, 3, 16, (0.001, 0.01, 0.005), (1, 2, 4), (1, 2))
-    whole = sweep.proba(family)
-    monkeypatch.setattr("pollex.calibration.network.sweep.WORKING_SET", 1)
-    for one, other in zip(whole, sweep.proba(family), strict=True):
-        assert one == pytest.approx(other, abs=1e-12)
-
-
-def test_slopes_by_hand_are_those_of_autograd():
-    sweep, inputs, sheets = sweep_on(30, np.random.default_rng(4))
-    weights = {name: array.double() for name, array in initial_weights((9, 4, 3), (3, 3), 4, 0).items()}
-    stack = NetworkBatch.begun([array[None] for array in with_bias_unit(flat(weights))], [0.01], Penalty())
-    rows = np.arange(12)[None]
-    stack._learn(sweep.table, batches_of(sweep.table, rows), 1.0 / 36)
-    for array in weights.values():
-        array.requires_grad_()
-    x = torch.from_numpy(inputs[:12])
-    judges = torch.from_numpy(sheets.judge[:12])
-    for name in ("W1", "W2"):
-        x = torch.sigmoid(torch.einsum("si,sih->sh", x, weights[name] + weights[f"{name}a"][judges]))
-        x = torch.cat([x, torch.ones((12, 1), dtype=x.dtype)], 1)
-    logs = torch.log_softmax(torch.einsum("si,sqio->sqo", x, weights["V"] + weights["Va"][judges]), -1)
-    answer = torch.from_numpy(sheets.answer[:12])
-    loss = -(logs.gather(2, answer.clamp(min=0)[..., None])[..., 0] * (answer >= 0)).mean()
-    names = list(weights)
-    slopes = dict(zip(names, torch.autograd.grad(loss, [weights[name] for name in names]), strict=True))
-    for found, expected in zip(without_bias_unit(stack.slopes), flat(slopes), strict=True):
-        assert found[0].numpy() == pytest.approx(expected.numpy(), abs=1e-14)
-
-
-def test_nobody_has_no_deltas():
-    sweep, _, _ = sweep_on(30, np.random.default_rng(5), nobody=True)
-    first = with_bias_unit(flat(initial_weights((9, 4, 3), (3, 3), 4, 0)))
-    arrays = [array.double()[None].clone() for array in first]
-    for array in arrays[3:]:
-        array[:, -1] = 0.0
-    stack = NetworkBatch.begun(arrays, [0.01], Penalty())
-    for _ in range(3):
-        stack.step(sweep.table, batches_of(sweep.table, np.arange(30)[None]), 0.01)
-    for array in stack.weights[3:]:
-        assert not array[:, -1].any()
-    assert not torch.equal(stack.weights[3][:, 0], first[3][0].double())
-
-
-def test_sheets_are_laid_out_by_judge():
-    sheets = AnswerMatrix(np.arange(4), np.array([1, 0, 1, 1]), np.zeros((4, 1), dtype=int))
-    table = table_of(np.ones((4, 2)), sheets, 2, 2)
-    layout = batches_of(table, np.array([[0, 1, 2], [3, 3, 0]]))
-    assert layout.padded.view(2, 2, 3).tolist() == [[[1, 4, 4], [0, 2, 4]], [[4, 4, 4], [3, 3, 0]]]
-    assert layout.padded[layout.place].tolist() == [0, 1, 2, 3, 3, 0]
+    assert batches(20, 6, 5, 43).tolist() == np.array(one_by_one).tolist()
