@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from langgraph.graph import END, START, StateGraph
@@ -16,7 +16,7 @@ from pollex.graphs.batches import BatchState
 from pollex.graphs.batches import finish as recorded
 from pollex.graphs.context import Context, resources
 from pollex.graphs.remedy.trial import RemedyWork, ask_second, ask_trial, expect_written
-from pollex.measures.looks import BETTER, GOING, LOOKS, NOTHING, WORSE
+from pollex.measures.looks import BETTER, GOING, LOOKS, NOTHING, WORSE, alpha_of
 from pollex.measures.proofs import OLD, UNTRIED, ProofEnd
 
 REGISTERED, SHOWN = "registered", ("name", "purpose", "diff")
@@ -30,12 +30,12 @@ class RemedyState(BatchState, total=False):
 
     Attributes:
         split: Contexts by who may see them and by what they are.
-        headroom: Whether replies still fail, and whether a prompt mends that; see `measures.proofs.Headroom`.
+        headroom: Whether replies still fail, and whether a prompt mends that; see `ProofArrays.headroom`.
         candidates: Changes: purpose, diff, the whole text, and why one is refused.
         tried: Names of those that were accepted.
         scores: What a selection goes by, by wave and name.
         edits: Names of the changes that are still in it, in the order of their arms.
-        level: Chance of a wrong "better" or "worse" that the proof is allowed.
+        proof: Which proof of the target on such conversations it is, from 1: each has a stricter level.
         flatterer: What a prompt came to that only has replies claim to do well.
         look: Looks that were taken.
         looks: By look and name: the effect on the target, with the interval of that look.
@@ -53,7 +53,7 @@ class RemedyState(BatchState, total=False):
     tried: list[str]
     scores: list[dict[str, float]]
     edits: list[str]
-    level: float
+    proof: int
     flatterer: dict[str, Any]
     look: int
     looks: list[dict[str, Any]]
@@ -66,8 +66,8 @@ class RemedyState(BatchState, total=False):
 
 
 BEGUN: RemedyState = {
-    "headroom": None, "candidates": [], "tried": [], "edits": [], "flatterer": UNTRIED, "look": 0, "looks": [],
-    "ended": {}, "cut": 0.0, "pairs": {}, "choices": {}, "verdicts": [], "why": "",
+    "headroom": None, "candidates": [], "tried": [], "edits": [], "proof": 0, "flatterer": UNTRIED, "look": 0,
+    "looks": [], "ended": {}, "cut": 0.0, "pairs": {}, "choices": {}, "verdicts": [], "why": "",
 }  # fmt: skip
 
 
@@ -105,9 +105,8 @@ def ended_of(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
 async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Begin with the changes that the user gave, or with none."""
     live = await resources(runtime, RemedyWork)
-    begun: RemedyState = {**BEGUN, "run": live.run, "split": live.split}
-    if live.edits:  # where people write the replies, they find all of them at once
-        begun |= {"candidates": list(live.edits), "edits": [one["name"] for one in live.edits]}
+    begun = cast(RemedyState, {**BEGUN, "run": live.run, **live.begun})
+    if begun["edits"]:  # where people write the replies, they find all of them at once
         await expect_written(live, live.make("flatter", ()), live.make("prove", texts_of(begun)))
     return begun
 
@@ -121,7 +120,7 @@ async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  
             return {}
         await ask_trial(live, trial)
         found = trial.arrays.headroom()
-    return {"headroom": asdict(found), "why": found.ended}
+    return {"headroom": found, "why": found["ended"]}
 
 
 async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
@@ -161,9 +160,8 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Plant a prompt that only has replies claim to do well: does the judge believe it?"""
     live = await resources(runtime, RemedyWork)
-    trial = live.make("flatter", ())
     with live.tracer.span("flatter", kind="node"):
-        await ask_trial(live, trial)
+        trial = await ask_trial(live, live.make("flatter", ()))
     return {"asked": {"flatter": len(trial.contexts)}, "flatterer": trial.arrays.flattered()}
 
 
@@ -171,7 +169,7 @@ async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Write down what is asked, in which order, and how it is decided, before the first reply is asked for."""
     live = await resources(runtime, RemedyWork)
     trial = live.trials["prove"] = live.make("prove", texts_of(state))
-    return {"total": len(trial.contexts), "level": await live.register(live.run, trial, texts_of(state))}
+    return {"total": len(trial.contexts), "proof": await live.register(live.run, trial, texts_of(state))}
 
 
 async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -196,9 +194,10 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Look at what came in, and decide whether to go on."""
     live = await resources(runtime, RemedyWork)
     trial, at, names = live.trials["prove"], state["look"], state["edits"]
+    alpha = alpha_of(state["proof"])
     with live.tracer.span("look", kind="node") as span:
-        ended = trial.arrays.looked(at, state["level"], ended_of(state), state["cut"])
-        going = ProofEnd(GOING, at, state["level"], state["cut"])
+        ended = trial.arrays.looked(at, alpha, ended_of(state), state["cut"])
+        going = ProofEnd(GOING, at, alpha, state["cut"])
         effects = [trial.arrays.primary(arm, ended.get(arm, going)).effect for arm in range(1, len(names) + 1)]
         told = {names[arm - 1]: OUTCOMES[end.outcome] for arm, end in sorted(ended.items())}
         span.outputs([f"look {at + 1} of {LOOKS}: {name} {one}" for name, one in told.items()])

@@ -93,9 +93,8 @@ class RemedyWork(BatchWork):
         tools: Functions by the names of tools whose calls the log lacks.
         make: Makes a trial of a name and changed prompts.
         propose: Returns changes that are worth a try, and those that were refused, with the reason.
-        edits: Changes that the user gave; empty: they are proposed.
-        split: See `RemedyState`.
-        register: Keeps all that may not change once a proof's first reply is asked for; returns the proof's level.
+        begun: What is in the state at first: the split, and changes that the user gave; none: they are proposed.
+        register: Keeps all that may not change once a proof's first reply is asked for; returns its number.
         sheet: Pairs of replies that people are to compare, of a trial and an arm; empty: nobody is asked.
         conclude: Returns the verdicts, the best first.
         trials: Replies and answers as arrays, at hand while the process lives: the store and the ledger have them.
@@ -107,9 +106,8 @@ class RemedyWork(BatchWork):
     tools: Mapping[str, Callable[..., Any]]
     make: Callable[[str, Sequence[str]], Trial]
     propose: Callable[[Trial], Awaitable[list[dict[str, str]]]]
-    edits: Sequence[dict[str, str]]
-    split: dict[str, dict[str, int]]
-    register: Callable[[str, Trial, Sequence[str]], Awaitable[float]]
+    begun: Mapping[str, Any]
+    register: Callable[[str, Trial, Sequence[str]], Awaitable[int]]
     finalists: int
     sheet: Callable[[Trial, int], Sequence[Mapping[str, Any]]]
     conclude: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]]
@@ -119,8 +117,8 @@ class RemedyWork(BatchWork):
 
 async def ask_trial(
     live: RemedyWork, trial: Trial, where: Sequence[int] | None = None, arms: Sequence[int] | None = None
-) -> None:
-    """Ask for and judge replies of a trial, both arms in turn.
+) -> Trial:
+    """Ask for and judge replies of a trial, both arms in turn; return it.
 
     Raises:
         AnswersPending: Replies are to be written into a file first.
@@ -132,6 +130,7 @@ async def ask_trial(
     await at_once(reply_and_judge(live, trial, place) for place in places)
     live.outcomes.update({"asked": len(trial.contexts if where is None else where)})
     await live.store.settle()
+    return trial
 
 
 async def expect_written(live: RemedyWork, *trials: Trial) -> None:

@@ -101,8 +101,8 @@ class EndpointAssistant:
         """The model's name."""
         return self.asker.name
 
-    def call(self, request: ReplyRequest) -> Call:
-        """Return the call of a request."""
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Ask the model; only what it wrote to the end is a reply."""
         call = Call(
             messages=request.all_messages,
             temperature=self.temperature,
@@ -112,28 +112,21 @@ class EndpointAssistant:
             stage="reply",
             item=request.item,
         )
-        return self.asker.capabilities.fit(call)
-
-    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
-        """Ask the model; only what it wrote to the end is a reply."""
-        outcome = await self.asker.door.ask(self.call(request))
+        outcome = await self.asker.door.ask(self.asker.capabilities.fit(call))
         if not isinstance(outcome, Completed):
             return NoReply(outcome.kind, outcome.detail)
-        text = without_thoughts(outcome.text)
+        if not (text := without_thoughts(outcome.text)):
+            return NoReply("refused", "thoughts and no answer")
         used = outcome.usage
         cost = used.prompt + self.written * used.completion if used.prompt and used.completion else 0.0
-        kept = AssistantReply(text, cost=cost, seconds=outcome.seconds)
-        return kept if text else NoReply("refused", "thoughts and no answer")
-
-
-Answering = Callable[..., Awaitable[Any] | Any]
+        return AssistantReply(text, cost=cost, seconds=outcome.seconds)
 
 
 @dataclass(frozen=True)
 class CallableAssistant:
     """A function `(messages, system)` that returns a text or an `AssistantReply`; it may be async."""
 
-    function: Answering
+    function: Callable[..., Awaitable[Any] | Any]
     name: str = "a function"
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
@@ -259,7 +252,7 @@ async def continued(
         found = await assistant.reply(request)
         if isinstance(found, NoReply) or not found.calls:
             return found
-        results = [recorded_result(call, context) or await mocked(call, tools) for call in found.calls]
+        results = [await result_of(call, context, tools) for call in found.calls]
         if None in results:
             unknown = found.calls[results.index(None)]
             return NoReply("diverged", f"the log has no call of {unknown.name} with these arguments")
@@ -272,22 +265,21 @@ async def continued(
     return NoReply("diverged", f"more than {ROUNDS} rounds of calls")
 
 
-async def mocked(call: ToolCall, tools: Mapping[str, Callable[..., Any]]) -> str | None:
-    """Return what a function of the user's says in place of a tool; None where there is none, or it fails."""
+async def result_of(call: ToolCall, context: ReplyContext, tools: Mapping[str, Callable[..., Any]]) -> str | None:
+    """Return the logged result of a call equal in name and arguments, else what a function of the user's says.
+
+    None where there is neither, or the function fails.
+    """
+    turns = context.conversation.turns
+    for use in tool_uses(turns):
+        same = (use.call.name, use.call.normalized) == (call.name, call.normalized)
+        if same and use.result is not None and (text := turns[use.result].content):
+            return text
     try:
         found = tools[call.name](**json.loads(call.arguments or "{}"))
         return str(await found if inspect.isawaitable(found) else found)
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def recorded_result(call: ToolCall, context: ReplyContext) -> str | None:
-    """Return the logged result of a call equal in name and arguments; None where the log has none."""
-    turns = context.conversation.turns
-    for use in tool_uses(turns):
-        if (use.call.name, use.call.normalized) == (call.name, call.normalized) and use.result is not None:
-            return turns[use.result].content
-    return None
 
 
 def messages_before(context: ReplyContext) -> list[dict[str, Any]]:

@@ -58,7 +58,7 @@ def of_users(difference: Floats, user: Ints) -> Floats:
 
 
 def z_of(values: Floats) -> Floats:
-    """Compute the deviate of the mean over users `[...]`, from Student's t over users; few users go by `flipped_z`."""
+    """Compute the deviate of the mean over users `[...]`, from Student's t over users; few users go by `flipped_p`."""
     n = values.shape[-1]
     error = np.maximum(values.std(axis=-1, ddof=1), 1e-9) / np.sqrt(n)
     ratio = values.mean(axis=-1) / error
@@ -78,7 +78,8 @@ def effect(values: Floats, bound: float = NORMAL, n: int = 0) -> PairedEffect:
         flips = flips_of(users, np.random.default_rng(0))
         level = float(2 * norm.sf(bound))
         low, high = (flipped_end(values, flips, level, side) for side in (-1, 1))
-        return PairedEffect(mean, low, high, flipped_z(values, flips), n, users)
+        z = float(np.sign(mean) * norm.isf(flipped_p(values, flips) / 2))
+        return PairedEffect(mean, low, high, z, n, users)
     half = float(t.isf(norm.sf(bound), users - 1) * values.std(ddof=1) / np.sqrt(users))
     return PairedEffect(mean, mean - half, mean + half, float(z_of(values)), n, users)
 
@@ -95,11 +96,6 @@ def flipped_p(values: Floats, flips: Floats) -> float:
     """Compute the two-sided p-value of the mean by flipped signs."""
     means = np.abs(flips @ values)
     return float((means >= means[0] - 1e-12).mean())
-
-
-def flipped_z(values: Floats, flips: Floats) -> float:
-    """Return the deviate of the p-value by flipped signs, with the mean's sign."""
-    return float(np.sign(values.mean()) * norm.isf(flipped_p(values, flips) / 2))
 
 
 def flipped_end(values: Floats, flips: Floats, level: float, side: int) -> float:

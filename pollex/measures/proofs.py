@@ -16,7 +16,6 @@ from pollex.measures.looks import BETTER, GOING, LOOKS, WORSE, bounds_at_equal_s
 from pollex.measures.paired_effects import (
     LONGEST,
     MARGIN,
-    NORMAL,
     ONE_SIDED,
     PairedEffect,
     by_length,
@@ -38,8 +37,6 @@ OLD, NAIVE, CEILING = 0, 1, 2
 ROOM = 0.08
 """Of the scale: less than this is not worth a proof."""
 FEWEST_USERS, UNTRIED = 2, {"found": False, "said": "not tried: too few replies", "n": 0}
-Verdict = Literal["judged better", "not cleared", "no difference found", "worse", "better, people agree",
-                  "people prefer the old one"]  # fmt: skip
 GuardrailState = Literal["worse", "cleared", "open"]
 
 
@@ -94,24 +91,6 @@ class ProofEnd(NamedTuple):
         if self.fraction:
             return bounds_to(self.look, self.fraction, self.alpha)
         return bounds_at_equal_steps(LOOKS, self.alpha)
-
-
-@dataclass(frozen=True)
-class Headroom:
-    """Whether replies still fail, and whether any prompt mends that.
-
-    Attributes:
-        room: Old prompt where it went well minus where it failed, and its upper one-sided 95 % bound.
-        naive, ceiling: Effects of a plain sentence, and of a hint for each context.
-        ended: Why nothing is proposed; empty to go on.
-    """
-
-    room: float
-    room_high: float
-    naive: PairedEffect
-    ceiling: PairedEffect
-    ceiling_high: float
-    ended: str
 
 
 @dataclass
@@ -256,8 +235,14 @@ class ProofArrays:
         share = {"value": one.value + 0.5, "low": max(0.0, one.low + 0.5), "high": min(1.0, one.high + 0.5), "n": one.n}
         return share | {"against": float(z_of(values)) < -ONE_SIDED}
 
-    def headroom(self) -> Headroom:
-        """Tell whether a change is worth looking for; see `Headroom`."""
+    def headroom(self) -> dict[str, Any]:
+        """Tell whether replies still fail, and whether any prompt mends that.
+
+        Returns:
+            As JSON values `room`, the old prompt where it went well minus where it failed, with its upper one-sided
+            95 % bound; `naive` and `ceiling`, effects of a plain sentence and of a hint for each context; `ended`, why
+            nothing is to be proposed, empty to go on.
+        """
         old = mean_of_known(self.values)[:, OLD, 0]
         fine, fails = self.users_of(old, FINE), self.users_of(old, FAILING)
         room, high = float(fine.mean() - fails.mean()), float(upper_bound_of_difference(fine, fails))
@@ -266,7 +251,8 @@ class ProofArrays:
         ended = "no prompt mends this here: it lacks knowledge or tools" if ceiling_high < ROOM else ""
         if high < ROOM:
             ended = "it no longer fails more there than elsewhere, with this model and prompt"
-        return Headroom(room, high, effect(naive, NORMAL), effect(best, NORMAL), ceiling_high, ended)
+        found = {"room": room, "room_high": high, "naive": asdict(effect(naive)), "ceiling": asdict(effect(best))}
+        return found | {"ceiling_high": ceiling_high, "ended": ended}
 
     def traffic(self, look: int, arm: int, shares: Sequence[float]) -> float | None:
         """Return the effect per conversation of traffic; None where a stratum has no contexts.
@@ -290,7 +276,7 @@ def mean_of_known(values: Floats) -> Floats:
         return np.asarray(np.nanmean(values, axis=2))
 
 
-def verdict_of(primary: Primary, guards: Sequence[Guardrail], against: Sequence[str] = ()) -> tuple[Verdict, list[str]]:
+def verdict_of(primary: Primary, guards: Sequence[Guardrail], against: Sequence[str] = ()) -> tuple[str, list[str]]:
     """Return the verdict, and what speaks against it or is open, the worst first.
 
     Args:

@@ -6,7 +6,7 @@ that took no part in finding it.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pollex.services.remedy.cases import CasesResult
     from pollex.services.remedy.follow import FollowResult
     from pollex.services.remedy.result import RemedyResult
-    from pollex.services.remedy.sample import RemedyOptions
     from pollex.usecases.families import Rubrics
 
 GATE_FAILED, GATE = 4, ("worse", "not cleared", "people prefer the old one")
@@ -83,7 +82,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
       pollex remedy run … --dry-run                      calls, cost, and the smallest effect that it can find
     """
 
-    does, plans = "remedy.run.remedy", True
+    does, plans, bundle = "remedy.run.remedy", True, "services.remedy.sample.RemedyOptions"
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     prompt: tuple[str, ...] | Path | str = opt(
@@ -138,15 +137,6 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     )
     seed: int = opt("Random seed of the contexts and replies; 0 if not set.", default=0, place="setting")
 
-    def as_options(self, crew: Crew) -> RemedyOptions:
-        """Return what the remedy is about."""
-        from pollex.services.remedy.sample import RemedyOptions
-
-        edit = (self.edit,) if isinstance(self.edit, str | Path) else tuple(self.edit)
-        prompt = self.prompt if isinstance(self.prompt, str | Path) else tuple(self.prompt)
-        known = self.given(*(one.name for one in fields(RemedyOptions)))
-        return RemedyOptions(**known | {"edit": edit, "prompt": prompt})
-
     def as_assistant(self, crew: Crew) -> AssistantOptions:
         """Return who is asked."""
         from pollex.services.remedy.assistants import named_assistant
@@ -200,9 +190,4 @@ class PlanRemedy(ProveRemedy):
 
     def carry_out(self, crew: Crew) -> Any:
         """See `plan`."""
-        from pollex.services.plan import Planned  # the roles of a model come with it
-
-        try:
-            return super().carry_out(replace(crew, run=replace(crew.run, dry_run=True)))
-        except Planned as ended:
-            return ended.plan
+        return ProveRemedy(**vars(self)).plan(crew)

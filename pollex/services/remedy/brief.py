@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,11 +14,10 @@ from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.intervals import Figure, share_interval
 from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.logs import Sources, files_of, logs_from
+from pollex.services.logs import Sources, files_of
 from pollex.services.options import RunOptions
-from pollex.services.remedy.contexts import Held, failing, held_in, listed, survives, target_of, targets, why_no_target
+from pollex.services.remedy.contexts import failing, listed, read_held, survives, why_no_target
 from pollex.services.remedy.prompt_text import PromptText, naive_sentence
 from pollex.services.results import Shown
 from pollex.text import Line, Told, count, printable
@@ -46,29 +44,56 @@ class BriefedTarget:
     """What the log tells of one rubric that a change of the prompt may aim at.
 
     Attributes:
-        share: Of conversations in which it fails.
-        topics: Rare words of what the user had just said, with the number of such replies.
+        contexts: Where it fails.
+        asked: Conversations that were answered.
         lines: Lines of the prompt that are near in words, with their numbers.
         survives: See `contexts.survives`; None where a model would be asked.
-        naive: A sentence to try.
     """
 
     rubric: ChosenRubric
-    share: Figure
-    failing: int
-    examples: tuple[ReplyContext, ...]
-    topics: tuple[tuple[str, int], ...]
+    contexts: tuple[ReplyContext, ...]
+    asked: int
     lines: tuple[tuple[int, str], ...]
-    matter: Matter
     survives: float | None
-    naive: str
+
+    @property
+    def share(self) -> Figure:
+        """Of conversations in which it fails."""
+        low, high = share_interval(len(self.contexts), self.asked, units=None)
+        return Figure(len(self.contexts) / self.asked, low, high, self.asked)
+
+    @property
+    def topics(self) -> list[tuple[str, int]]:
+        """Words that are rare in English and frequent in what the user had just said, with the number of replies."""
+        seen = Counter(word for one in self.contexts for word in {*_rare_words(_asked(one))})
+        enough = max(2, round(0.05 * len(self.contexts)))
+        ranked = sorted(seen, key=lambda word: (-seen[word] * rarity(word), word))
+        return [(word, seen[word]) for word in ranked if seen[word] >= enough][:TOPICS]
+
+    @property
+    def matter(self) -> Matter:
+        """What it is a matter of, by the family of its event."""
+        if self.rubric.source.startswith(KNOWLEDGE):
+            return "knowledge"
+        return "tools" if self.rubric.source.startswith(TOOLS) else "words"
 
     @property
     def row(self) -> dict[str, Any]:
         """The figures as JSON values."""
-        told = {"target": self.rubric.id, "text": self.rubric.text, "failing": self.failing, "share": self.share.value}
-        told |= {"low": self.share.low, "high": self.share.high, "matter": self.matter}
+        share = self.share
+        told = {"target": self.rubric.id, "text": self.rubric.text, "failing": len(self.contexts), "share": share.value}
+        told |= {"low": share.low, "high": share.high, "matter": self.matter}
         return told | {"lines": [number for number, _ in self.lines]}
+
+
+def _asked(context: ReplyContext) -> str:
+    """Return what the user said last before a reply."""
+    return next(turn.content for turn in reversed(context.before) if turn.role == "user")
+
+
+def _rare_words(said: str) -> list[str]:
+    words = (word.strip(".,;:!?\"'()").casefold() for word in said.split())
+    return [word for word in words if word.isalpha() and len(word) > 2 and rarity(word) >= RARE]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -140,14 +165,23 @@ def brief(
     """
     if out is not None:
         require_writable(out, *files_of(logs, rubrics, prompt))
-    rubric_set = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
     text = None if prompt is None else PromptText.load(prompt)
-    read = logs_from(logs, reading, progress)
-    held = held_in(rubric_set, read.conversations, run.store)
-    wanted = [target_of(rubric_set, held, target)] if target else targets(rubric_set, held)
+    rubric_set, read, held, wanted = read_held(logs, rubrics, target, reading, run, progress)
+    found = [
+        BriefedTarget(
+            rubric=one.rubric,
+            contexts=failing(one),
+            asked=one.asked,
+            lines=() if text is None else tuple(nearest_lines(text, one.rubric)),
+            survives=survives(rubric_set, one) if rubric_set.judge.built_in else None,
+        )
+        for one in wanted
+        if failing(one)
+    ]
+    seen = [held[one.id] for one in ([] if target else listed(rubric_set)) if held[one.id].holds]
     result = BriefResult(
-        targets=tuple(briefed(rubric_set, one, text) for one in wanted if failing(one)),
-        untestable=() if target else tuple(untestable(rubric_set, held)),
+        targets=tuple(found),
+        untestable=tuple((one.rubric, why) for one in seen if (why := why_no_target(rubric_set, one))),
         out=out,
         judge=rubric_set.judge.name,
         n=len(read),
@@ -157,52 +191,6 @@ def brief(
         with draft_of(out) as draft:
             draft.write_text(markdown(result, prompted=prompt is not None), encoding="utf-8", errors="replace")
     return result
-
-
-def untestable(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[tuple[ChosenRubric, str]]:
-    """List the headlines that hold somewhere and are no targets, with the reason."""
-    reasons = [(one, why_no_target(rubric_set, held[one.id])) for one in listed(rubric_set) if held[one.id].holds]
-    return [(one, why) for one, why in reasons if why]
-
-
-def briefed(rubric_set: RubricSet, held: Held, text: PromptText | None) -> BriefedTarget:
-    """Gather what the log tells of one target."""
-    contexts, rubric = failing(held), held.rubric
-    low, high = share_interval(len(contexts), held.asked, units=None)
-    kept = survives(rubric_set, held) if rubric_set.judge.built_in else None
-    return BriefedTarget(
-        rubric=rubric,
-        share=Figure(len(contexts) / held.asked, low, high, held.asked),
-        failing=len(contexts),
-        examples=tuple(in_order(contexts, 0)[:EXAMPLES]),
-        topics=tuple(topics_of(contexts)),
-        lines=() if text is None else tuple(nearest_lines(text, rubric)),
-        matter=matter_of(rubric),
-        survives=kept,
-        naive=naive_sentence(rubric),
-    )
-
-
-def matter_of(rubric: Rubric) -> Matter:
-    """Tell by the family of its event what a rubric is a matter of."""
-    if rubric.source.startswith(KNOWLEDGE):
-        return "knowledge"
-    return "tools" if rubric.source.startswith(TOOLS) else "words"
-
-
-def topics_of(contexts: Sequence[ReplyContext]) -> list[tuple[str, int]]:
-    """Return the words that are rare in English and frequent in what the user had just asked for."""
-    seen = Counter(word for one in contexts for word in set(asked_words(one)))
-    enough = max(2, round(0.05 * len(contexts)))
-    ranked = sorted(seen, key=lambda word: (-seen[word] * rarity(word), word))
-    return [(word, seen[word]) for word in ranked if seen[word] >= enough][:TOPICS]
-
-
-def asked_words(context: ReplyContext) -> list[str]:
-    """Return the rare words of the user's last turn before a reply."""
-    said = next(turn.content for turn in reversed(context.before) if turn.role == "user")
-    words = (word.strip(".,;:!?\"'()").casefold() for word in said.split())
-    return [word for word in words if word.isalpha() and len(word) > 2 and rarity(word) >= RARE]
 
 
 def nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str]]:
@@ -228,31 +216,24 @@ def _about(one: BriefedTarget, *, prompted: bool) -> list[str]:
     aim = "do less" if one.rubric.polarity == "dsat" else "do more"
     fails = "holds" if one.rubric.polarity == "dsat" else "doesn't hold where it might"
     lines = [f"## {_plain(one.rubric.text)}", "", f"- Target `{one.rubric.id}` ({aim}): {fails} in {share}."]
-    if one.topics:
-        lines.append("- Asked about: " + ", ".join(f"{word} ({n})" for word, n in one.topics) + ".")
+    if topics := one.topics:
+        lines.append("- Asked about: " + ", ".join(f"{word} ({n})" for word, n in topics) + ".")
     if one.survives is not None:
         kept = f"- Without what follows the reply, the judge still finds it in {one.survives:.0%}"
         lines.append(f"{kept}: it can be tested at a reply.")
     lines.append(f"- It looks like {MATTERS[one.matter]}.")
-    if prompted:
-        lines += _near(one)
-    lines += ["- A sentence to try:", "", f"      {_plain(one.naive)}", ""]
+    if prompted and not one.lines:
+        lines.append("- The prompt says nothing of it.")
+    elif prompted:
+        near = (f"      {n}: {_plain(line)}" for n, line in one.lines)
+        lines += ["- Nearest lines of the prompt:", "", *near, ""]
+    lines += ["- A sentence to try:", "", f"      {_plain(naive_sentence(one.rubric))}", ""]
     lines += ["- Cases for your tests: `pollex remedy cases LOGS --rubrics RUBRICS --to TOOL`", ""]
-    for context in one.examples:
-        lines += [f"`{_plain(context.id)}`", "", *_exchange(context), ""]
+    for context in in_order(one.contexts, 0)[:EXAMPLES]:
+        said = {"user": _asked(context), "assistant": context.reply.content}
+        shown = (f"    {role}: {printable(words, 600)}" for role, words in said.items())
+        lines += [f"`{_plain(context.id)}`", "", *shown, ""]
     return lines
-
-
-def _near(one: BriefedTarget) -> list[str]:
-    if not one.lines:
-        return ["- The prompt says nothing of it."]
-    return ["- Nearest lines of the prompt:", "", *(f"      {n}: {_plain(line)}" for n, line in one.lines), ""]
-
-
-def _exchange(context: ReplyContext) -> list[str]:
-    asked = next(turn for turn in reversed(context.before) if turn.role == "user")
-    said = [("user", asked.content), ("assistant", context.reply.content)]
-    return [f"    {role}: {printable(words, 600)}" for role, words in said]
 
 
 def _plain(text: str) -> str:

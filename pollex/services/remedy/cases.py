@@ -1,7 +1,6 @@
 """Regression cases from a log: replies that failed or went well, to be asked for again in other tools."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ from pollex.formats.peers.cases import CASE_FORMS, Case, CaseCheck, case_files
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.logs import Sources, files_of, logs_from
+from pollex.services.logs import Sources, files_of
 from pollex.services.options import RunOptions
-from pollex.services.remedy.contexts import Held, held_in, target_of, targets
+from pollex.services.remedy.contexts import read_held
 from pollex.services.remedy.prompt_text import PromptText, rendered_for
-from pollex.services.remedy.sample import RemedyPart, parts_of
+from pollex.services.remedy.sample import parts_of
 from pollex.services.results import Shown
 from pollex.text import Told, count, notes_told
 
@@ -47,16 +46,6 @@ class CasesResult(Shown):
     def headline(self) -> str:
         return f"{count(len(self.cases), 'case')} for {self.to}"
 
-    @property
-    def notes(self) -> list[str]:
-        """What was left out, and why."""
-        found = []
-        if self.proving:
-            found.append(f"{count(self.proving, 'case')} left out for a proof: nobody is to tune on them (--all)")
-        if self.unmatched:
-            found.append(f"{count(self.unmatched, 'conversation')} left out: the prompt doesn't make their system turn")
-        return found
-
     def records(self) -> list[dict[str, Any]]:
         return [case.row for case in self.cases]
 
@@ -65,7 +54,12 @@ class CasesResult(Shown):
         yield self.headline
         for path in self.files:
             yield f"Wrote {path}"
-        yield from notes_told(self.notes)
+        left = []
+        if self.proving:
+            left.append(f"{count(self.proving, 'case')} left out for a proof: nobody is to tune on them (--all)")
+        if self.unmatched:
+            left.append(f"{count(self.unmatched, 'conversation')} left out: the prompt doesn't make their system turn")
+        yield from notes_told(left)
 
     def as_json(self) -> dict[str, Any]:
         left = {"left_out_for_a_proof": self.proving, "left_out_by_prompt": self.unmatched}
@@ -105,13 +99,24 @@ def cases(
         )
     if out.exists() and not out.is_dir():
         raise WrongUse("it is a file", where=str(out), remedy="give the name of a folder")
-    rubric_set = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
     text = None if prompt is None else PromptText.load(prompt)
-    read = logs_from(logs, reading, progress)
-    held = held_in(rubric_set, read.conversations, run.store)
-    wanted = [target_of(rubric_set, held, target)] if target else targets(rubric_set, held)
+    rubric_set, read, _, wanted = read_held(logs, rubrics, target, reading, run, progress)
     parts = parts_of(read.conversations, rubric_set.learned_from, seed)
-    found, unmatched = cases_of(wanted, parts, text, seed)
+    checks: dict[str, list[CaseCheck]] = defaultdict(list)
+    contexts: dict[str, ReplyContext] = {}
+    for held in wanted:
+        for context in in_order(held.replies, seed)[:MOST]:
+            rubric = held.rubric
+            contexts[context.id] = context
+            checks[context.id].append(CaseCheck(rubric.id, rubric.polarity, rubric.text, context.reply.content))
+    found = []
+    for context in in_order(contexts.values(), seed):
+        said, id_ = messages_of(context.conversation)[: context.turn], context.conversation.id
+        if text is not None:
+            system = rendered_for(context, text)
+            said = [{"role": "system", "content": system}, *(one for one in said if one["role"] != "system")]
+        if text is None or system is not None:
+            found.append(Case(context.id, said, checks[context.id], id_, context.turn, parts[id_]))
     shown = [case for case in found if every or case.part != "prove"]
     if not shown:
         what = f"no cases: {len(found)} replies, all of them left for a proof" if found else "no reply shows a rubric"
@@ -127,39 +132,7 @@ def cases(
         to=to,
         files=tuple(out / name for name in texts),
         cases=tuple(shown),
-        unmatched=unmatched,
+        unmatched=len(contexts) - len(found),
         proving=len(found) - len(shown),
         bad_rows=read.bad_rows,
     )
-
-
-def cases_of(
-    wanted: Sequence[Held], parts: Mapping[str, RemedyPart], prompt: PromptText | None, seed: int
-) -> tuple[list[Case], int]:
-    """Return the cases of some rubrics, one a reply, and how many conversations the prompt doesn't match."""
-    checks: dict[str, list[CaseCheck]] = defaultdict(list)
-    contexts: dict[str, ReplyContext] = {}
-    for held in wanted:
-        for context in in_order(held.replies, seed)[:MOST]:
-            rubric = held.rubric
-            contexts[context.id] = context
-            checks[context.id].append(CaseCheck(rubric.id, rubric.polarity, rubric.text, context.reply.content))
-    found, unmatched = [], 0
-    for context in in_order(contexts.values(), seed):
-        if (said := messages_before(context, prompt)) is None:
-            unmatched += 1
-            continue
-        part = parts[context.conversation.id]
-        found.append(Case(context.id, said, checks[context.id], context.conversation.id, context.turn, part))
-    return found, unmatched
-
-
-def messages_before(context: ReplyContext, prompt: PromptText | None) -> list[dict[str, Any]] | None:
-    """Return the messages before a reply; None where the logged system turn isn't made from the prompt."""
-    conversation = context.conversation
-    said = messages_of(conversation.model_copy(update={"turns": conversation.turns[: context.turn]}))
-    if prompt is None:
-        return said
-    if (rendered := rendered_for(context, prompt)) is None:
-        return None
-    return [{"role": "system", "content": rendered}, *(one for one in said if one["role"] != "system")]

@@ -49,7 +49,7 @@ def concluded(found: Gathered, live: RemedyWork, state: Mapping[str, Any], *, ow
             "guardrails that the proposer saw rise more than sealed ones": over and over["low"] > 0,
         }
         verdict, against = verdict_of(primary, guards, [words for words, holds in said.items() if holds])
-        people, level, named = None, "R", str(verdict)
+        people, level, named = None, "R", verdict
         if state["choices"]:
             people = people_say(trial, arm, state["choices"], found.options, live.store.secret)
             if people["value"] is not None and people["high"] < 0.5:

@@ -2,23 +2,27 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pollex.agents.asking import answered
-from pollex.agents.mixed import KeptAnswers
 from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext, may_answer
 from pollex.errors import BadRubrics, WrongUse
-from pollex.rubrics.answers import NEUTRAL, Answer, Question, Unanswered
+from pollex.formats.fields import ReadOptions
+from pollex.graphs.context import Progress
+from pollex.rubrics.answers import NEUTRAL, Answer, Question
 from pollex.rubrics.headlines import headlines
 from pollex.rubrics.lint import marks_on_words
 from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric import Polarity, Quote
+from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.event_loop import complete
 from pollex.services.judging import embedded_judge
 from pollex.services.kept_answers import kept_answers
+from pollex.services.logs import Sources, logs_from
+from pollex.services.options import RunOptions
 from pollex.store.store import Store
 
 SIDES: tuple[Polarity, ...] = ("dsat", "sat")
@@ -46,6 +50,31 @@ class Held:
     later: int = 0
 
 
+def read_held(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    target: str | None,
+    reading: ReadOptions,
+    run: RunOptions,
+    progress: Progress,
+) -> tuple[RubricSet, Logs, dict[str, Held], list[Held]]:
+    """Read a set and a log; return them, where each rubric holds, and the target that is named or all there are.
+
+    Raises:
+        BadRubrics: See `held_in`.
+        WrongUse: See `target_of`.
+    """
+    rubric_set = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
+    read = logs_from(logs, reading, progress)
+    held = held_in(rubric_set, read.conversations, run.store)
+    return (
+        rubric_set,
+        read,
+        held,
+        targets(rubric_set, held) if target is None else [target_of(rubric_set, held, target)],
+    )
+
+
 def held_in(rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path) -> dict[str, Held]:
     """Find where each rubric holds, by id; no model is asked.
 
@@ -56,55 +85,53 @@ def held_in(rubric_set: RubricSet, conversations: Sequence[Conversation], store:
         BadRubrics: A model judged, and neither its answers nor the quoted conversations are here.
     """
     scorable = [one for one in conversations if not one.not_scorable]
-    answers = _answers(rubric_set, scorable, store)
-    said: dict[str, list[tuple[Conversation, Answer]]] = defaultdict(list)
-    for conversation in scorable:
-        for answer in answers.get(conversation.id, ()):
-            if isinstance(answer, Answer):
-                said[answer.question_id].append((conversation, answer))
+    said = _answers(rubric_set, scorable, store)
     if not said:
         return _quoted(rubric_set, {one.id: one for one in scorable})
-    found = {one.id: _held(one, said[one.id]) for one in rubric_set.rubrics}
+    found = {}
+    for rubric in rubric_set.rubrics:
+        known = [(one, answer, answer.value() > NEUTRAL) for one, answer in said[rubric.id] if not answer.never_came_up]
+        places: dict[bool, list[ReplyContext]] = {True: [], False: []}
+        later = 0
+        for one, answer, holds in known:
+            turn = next((n for n in sorted(answer.turns) if may_answer(one, n)), None)
+            if turn is not None:  # the first reply that the evidence names
+                places[holds].append(ReplyContext(one, turn))
+                later += holds and any(one.turns[n].role == "user" for n in answer.turns if n > turn)
+        holding = sum(holds for *_, holds in known)
+        replies, without = map(tuple, (places[True], places[False]))
+        found[rubric.id] = Held(rubric, len(said[rubric.id]), holding, replies, without, later)
     return _with_occasions(found) if rubric_set.judge.built_in else found
 
 
-def _answers(
-    rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path
-) -> Mapping[str, Sequence[Answer | Unanswered]]:
+Said = list[tuple[Conversation, Answer]]
+
+
+def _answers(rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path) -> dict[str, Said]:
+    """Return the answers about each rubric: of a built-in judge anew, of a model as the learning run kept them."""
+    said: dict[str, Said] = defaultdict(list)
+
+    async def judged() -> None:
+        judge = embedded_judge(rubric_set, None)
+        await judge.prepare(conversations)
+        for one in conversations:
+            for answer in await answered(judge, one, rubric_set.questions):
+                if isinstance(answer, Answer):
+                    said[answer.question_id].append((one, answer))
+
     if rubric_set.judge.built_in:
-        return complete(_judged(rubric_set, conversations))
-    kept = _kept(rubric_set, store)
-    return {one.id: list(kept.get(one.text_hash, {}).values()) for one in conversations}
-
-
-async def _judged(rubric_set: RubricSet, conversations: Sequence[Conversation]) -> dict[str, list[Answer | Unanswered]]:
-    judge = embedded_judge(rubric_set, None)
-    await judge.prepare(conversations)
-    return {one.id: await answered(judge, one, rubric_set.questions) for one in conversations}
-
-
-def _kept(rubric_set: RubricSet, store: Path) -> KeptAnswers:
-    """Return the answers of the learning run; empty where the store doesn't have it."""
-    if not store.is_dir():
-        return {}
-    with Store.open(store) as opened:
-        try:
-            return kept_answers(opened, rubric_set.run, rubric_set)
-        except WrongUse:
-            return {}
-
-
-def _held(rubric: ChosenRubric, said: Sequence[tuple[Conversation, Answer]]) -> Held:
-    """Find where a rubric holds by its answers: the first reply that the evidence of each names."""
-    known = [(one, answer, answer.value() > NEUTRAL) for one, answer in said if not answer.never_came_up]
-    places: dict[bool, list[ReplyContext]] = {True: [], False: []}
-    later = 0
-    for one, answer, holds in known:
-        turn = next((n for n in sorted(answer.turns) if may_answer(one, n)), None)
-        if turn is not None:
-            places[holds].append(ReplyContext(one, turn))
-            later += holds and any(one.turns[n].role == "user" for n in answer.turns if n > turn)
-    return Held(rubric, len(said), sum(holds for *_, holds in known), tuple(places[True]), tuple(places[False]), later)
+        complete(judged())
+    elif store.is_dir():
+        with Store.open(store) as opened:
+            try:
+                kept = kept_answers(opened, rubric_set.run, rubric_set)
+            except WrongUse:  # the store doesn't have the run
+                return said
+        for one in conversations:
+            for answer in kept.get(one.text_hash, {}).values():
+                if isinstance(answer, Answer):
+                    said[answer.question_id].append((one, answer))
+    return said
 
 
 def _with_occasions(found: Mapping[str, Held]) -> dict[str, Held]:
@@ -114,31 +141,25 @@ def _with_occasions(found: Mapping[str, Held]) -> dict[str, Held]:
         failed = {context.conversation.id for context in one.replies}
         other = [each for each in found.values() if each.rubric.polarity != one.rubric.polarity and each.rubric.leads]
         without = {c.conversation.id: c for each in other for c in each.replies if c.conversation.id not in failed}
-        changed[id_] = Held(one.rubric, one.asked, one.holds, one.replies, tuple(without.values()))
+        changed[id_] = replace(one, without=tuple(without.values()), later=0)
     return changed
 
 
 def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) -> dict[str, Held]:
-    reasons = {reason.id: reason for reason in rubric_set.reasons}
-    found = {}
+    reasons, found = {reason.id: reason for reason in rubric_set.reasons}, {}
     for rubric in rubric_set.rubrics:
-        quotes = [quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes]
-        here = [quote for quote in quotes if quote.conversation_id in conversations]
-        replies = {q.conversation_id: c for q in here if (c := _context_of(q, conversations)) is not None}
-        seen = {quote.conversation_id for quote in here}
+        seen, replies = set[str](), dict[str, ReplyContext]()
+        for quote in (quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes):
+            if (one := conversations.get(quote.conversation_id)) is not None:
+                seen.add(one.id)
+                spoken = not quote.of_comment and quote.turn < len(one.turns) and may_answer(one, quote.turn)
+                if spoken and quote.text in one.turns[quote.turn].shown:
+                    replies[one.id] = ReplyContext(one, quote.turn)
         found[rubric.id] = Held(rubric, len(conversations), len(seen), tuple(replies.values()))
     if not any(one.holds for one in found.values()):
         what = f"{rubric_set.judge.name} judged, and its answers (run {rubric_set.run}) are not in the store"
         raise BadRubrics(what, remedy="give the store of that run, or the log that it was learned from", option="store")
     return _with_occasions(found)
-
-
-def _context_of(quote: Quote, conversations: Mapping[str, Conversation]) -> ReplyContext | None:
-    conversation = conversations[quote.conversation_id]
-    place = quote.turn
-    if quote.of_comment or place >= len(conversation.turns) or not may_answer(conversation, place):
-        return None
-    return ReplyContext(conversation, place) if quote.text in conversation.turns[place].shown else None
 
 
 def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
@@ -157,8 +178,9 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
 
     Of two parts that can be done apart none is a target: the half that is easier would be done for the whole.
     """
-    if parts := marks_of_parts(held.rubric):
-        return parts[0]
+    for mark in marks_on_words(held.rubric):
+        if mark.why.startswith(TWO_PARTS):
+            return f"{mark.why}{'; better: ' + ' · '.join(mark.better) if mark.better else ''}"
     if not held.replies:
         return "it tells of the user's turns, which no reply shows: only whole dialogues or thumbs can"
     if held.later > (1 - SURVIVES) * len(held.replies):
@@ -168,10 +190,7 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
     return ""
 
 
-def marks_of_parts(rubric: ChosenRubric) -> list[str]:
-    """Return why a rubric is of two parts, with better words."""
-    marks = [mark for mark in marks_on_words(rubric) if mark.why.startswith("two parts")]
-    return [f"{mark.why}{'; better: ' + ' · '.join(mark.better) if mark.better else ''}" for mark in marks]
+TWO_PARTS = "two parts"
 
 
 def failing(held: Held) -> tuple[ReplyContext, ...]:
@@ -195,12 +214,11 @@ def target_of(rubric_set: RubricSet, held: Mapping[str, Held], named: str) -> He
     if len(ids) != 1:
         what = f"{len(ids)} rubrics have an id that begins with {named!r:.40}"
         raise WrongUse(what, remedy=remedy, option="target")
-    found = held[ids[0]]
-    if why := why_no_target(rubric_set, found):
-        if marks_of_parts(found.rubric):
+    if why := why_no_target(rubric_set, held[ids[0]]):
+        if why.startswith(TWO_PARTS):
             remedy = "reword it (`pollex rubrics reword`) and fit it again"
-        raise WrongUse(f"the rubric {found.rubric.id} can't be a target: {why}", remedy=remedy)
-    return found
+        raise WrongUse(f"the rubric {ids[0]} can't be a target: {why}", remedy=remedy)
+    return held[ids[0]]
 
 
 def survives(rubric_set: RubricSet, held: Held) -> float:

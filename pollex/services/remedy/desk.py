@@ -1,7 +1,7 @@
 """Who works on a remedy, and what its graph asks of them and of people."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ from pollex.agents.llm.rewording import reworded
 from pollex.agents.llm.second_reader import LastExchange, SecondReader, reply_judge_of
 from pollex.agents.roles import Judge
 from pollex.errors import AnswersPending, WrongUse
-from pollex.formats.write import draft_of
+from pollex.formats.write import draft_of, write_lines
 from pollex.graphs.remedy.graph import REGISTERED, RemedyContext, build, texts_of
 from pollex.graphs.remedy.trial import RemedyWork, Trial
 from pollex.graphs.run import carry_out
@@ -32,9 +32,9 @@ from pollex.services.judging import hire_judge
 from pollex.services.options import ModelOptions
 from pollex.services.remedy.assistants import AssistantOptions
 from pollex.services.remedy.conclude import arms_of, concluded, family, record_of
-from pollex.services.remedy.people import CHOICES, read_choices, sheet_of, write_sheet
+from pollex.services.remedy.people import CHOICES, PAIRS, read_choices, sheet_of
 from pollex.services.remedy.proposals import vetted
-from pollex.services.remedy.result import COMMAND, COMPARED, FORMAT, SHEET, RemedyResult, rows_of
+from pollex.services.remedy.result import COMMAND, COMPARED, FORMAT, SHEET, RemedyResult, pairs_of, rows_of
 from pollex.services.remedy.sample import require_enough
 from pollex.services.remedy.trials import Gathered
 from pollex.services.results import Usage
@@ -51,20 +51,23 @@ LEAST_KAPPA, FEWEST_JUDGED = 0.6, 30
 """A model must know a target in the reply alone as it does in whole conversations, measured on so many replies."""
 
 
-@dataclass(frozen=True)
-class Team:
-    """Who works on a remedy.
+@dataclass(frozen=True, kw_only=True)
+class RemedyDesk:
+    """Who works on a remedy, and answers what its graph asks.
 
     Attributes:
         askers, staffs: By role; `judging` is the judge's staff.
+        out: Where the result is written; what people read or write stands beside it.
     """
 
+    found: Gathered
+    store: Store
+    out: Path | None
     judge: Judge
     assistant: Assistant
     second: SecondReader | None
     askers: Mapping[str, Asker]
     staffs: Mapping[str, Workers]
-    tools: Mapping[str, Callable[..., Any]]
 
     @property
     def paid(self) -> Workers:
@@ -77,11 +80,68 @@ class Team:
         kin = {family(one.name) for one in (self.assistant, self.second) if one}
         return not isinstance(self.judge, LastExchange) and family(self.judge.name) in kin
 
+    @property
+    def folder(self) -> Path:
+        """Where people find pairs, and write what they choose."""
+        return Path(f"{self.out.with_suffix('')}-people" if self.out else "people")
+
+    async def propose(self, trial: Trial) -> list[dict[str, str]]:
+        """Have changes proposed and vetted."""
+        proposer, embedder = self.askers["proposer"], self.staffs["judging"].embedder
+        return [one.kept for one in await vetted(self.found, trial, proposer, self.second, embedder)]
+
+    async def register(self, run: str, trial: Trial, changed: Sequence[str]) -> int:
+        """Keep what may not change once the first reply of a proof is asked for.
+
+        Returns:
+            Which proof of the target it is on any of its conversations, from 1.
+        """
+        frozen, seen = self.found.frozen(trial, changed), set[str]()
+        for one in runs(self.store):
+            known = step(self.store, one.id, REGISTERED) or {} if one.command == COMMAND else {}
+            if known.get("target") == frozen["target"] and {*frozen["hashes"]} & {*known.get("hashes", ())}:
+                seen.add(known.get("proof", ""))
+        await self.store.write_step(run, REGISTERED, frozen)
+        return 1 + len(seen - {frozen["proof"]})
+
+    def answers(self, run: str, wanted: Mapping[str, Any]) -> Any:
+        """Return what people answered to an interrupt; nothing to wait."""
+        if "pairs" in wanted:
+            return read_choices(self.folder, self.store, run)
+        accept = self.found.options.accept
+        return accept if accept in (None, "all") else accept.split(",")
+
+    async def waits(self, run: str, wanted: Mapping[str, Any]) -> None:
+        """Write what people are asked, and wait.
+
+        Raises:
+            AnswersPending: Always.
+        """
+        if "pairs" in wanted:
+            path, told = self.folder / PAIRS, '{"key": …, "choice": "1", "2" or "0"}'
+            write_lines(path, ({name: one[name] for name in ("key", "said", "1", "2")} for one in wanted["pairs"]))
+            remedy = f"compare them in `pollex serve` (Remedies), or write {told} a line into {self.folder / CHOICES}"
+            await self.store.write_step(run, SHEET, list(wanted["pairs"]))
+            raise AnswersPending(f"{len(wanted['pairs'])} pairs wait for people", where=str(path), remedy=remedy)
+        names = [one["name"] for one in wanted["edits"]]
+        where = "; ".join(f"{one['name']}: {one['diff']!r}" for one in wanted["edits"])
+        if self.out is not None:
+            folder = self.out.with_name(f"{self.out.stem}-edits")
+            folder.mkdir(parents=True, exist_ok=True)
+            for one in wanted["edits"]:
+                with draft_of(folder / f"{one['name'].replace(' ', '-')}.diff") as draft:
+                    draft.write_text(f"{one['purpose']}\n\n{one['diff']}", encoding="utf-8", errors="replace")
+            where = str(folder)
+        remedy = f"read them, then go on with --resume --accept all, or {','.join(names)!r}"
+        raise AnswersPending(f"{len(names)} proposals wait to be accepted", where=where, remedy=remedy)
+
 
 @asynccontextmanager
-async def hired(found: Gathered, asked: AssistantOptions, model: ModelOptions, store: Store) -> AsyncIterator[Team]:
+async def hired(
+    found: Gathered, asked: AssistantOptions, model: ModelOptions, store: Store, out: Path | None
+) -> AsyncIterator[RemedyDesk]:
     """Hire the judge and all that the profiles name."""
-    seed, target = found.options.seed, found.sample.target.rubric
+    seed, second = found.options.seed, None
     async with AsyncExitStack() as stack:
         judging = await hire_judge(model, found.rubric_set, store)
         staffs, askers = {"judging": await stack.enter_async_context(dismissed(judging))}, dict[str, Asker]()
@@ -89,11 +149,18 @@ async def hired(found: Gathered, asked: AssistantOptions, model: ModelOptions, s
             staff = await hire(options, DomainProfile.neutral(), store, seed)
             staffs[role] = await stack.enter_async_context(dismissed(staff))
             askers[role] = asker_of(staff, options, store, seed)
-        second = (
-            await second_reader(askers["second"], target, found.rubric_set.judge.scale) if "second" in askers else None
+        if "second" in askers:
+            second = await second_reader(askers["second"], found.sample.target.rubric, found.rubric_set.judge.scale)
+        yield RemedyDesk(
+            found=found,
+            store=store,
+            out=out,
+            judge=reply_judge_of(judging.roles.judge),
+            assistant=assistant_among(asked, askers),
+            second=second,
+            askers=askers,
+            staffs=staffs,
         )
-        judge = reply_judge_of(judging.roles.judge)
-        yield Team(judge, assistant_among(asked, askers), second, askers, staffs, asked.tools)
 
 
 def assistant_among(asked: AssistantOptions, askers: Mapping[str, Asker]) -> Assistant:
@@ -134,70 +201,67 @@ async def carried_out(
         WrongUse: The judge doesn't know the target in the reply alone.
     """
     store, options = opened.store, found.options
-    async with hired(found, asked, model, store) as team:
-        opened.announce(team.paid)
-        kappa, without = await agreement(team.judge, found)
+    async with hired(found, asked, model, store, out) as desk:
+        opened.announce(desk.paid)
+        kappa, without = await agreement(desk.judge, found)
         found = replace(found, sample=replace(found.sample, without=without))
         require_enough(found.sample)
-        desk, prompts = RemedyDesk(found, team, store, out), [one.new.text for one in found.edits]
-        begun = asdict(replace(options, render=None)) | {
-            "accept": None,
-            "prompt": found.prompt.text,
-            "edit": prompts,
-        }
+        desk, prompts = replace(desk, found=found), [one.new.text for one in found.edits]
+        begun = asdict(replace(options, render=None))
+        begun |= {"accept": None, "prompt": found.prompt.text, "edit": prompts}
+        given = [one.kept for one in found.edits]
         waves = found.make("prove", prompts).arrays.wave.tolist()
-        registered = digest([begun, team.assistant.name, waves, team.second and team.second.name])
-        fingerprint = {"registered": registered, "judge": team.judge.fingerprint}
-        setting = opened.setting(arguments, team.paid)
-        async with running(COMMAND, fingerprint, setting, [team.judge.name]) as run:
+        registered = digest([begun, desk.assistant.name, waves, desk.second and desk.second.name])
+        fingerprint = {"registered": registered, "judge": desk.judge.fingerprint}
+        setting = opened.setting(arguments, desk.paid)
+        async with running(COMMAND, fingerprint, setting, [desk.judge.name]) as run:
             live = RemedyWork(
                 **setting.of_run(run.id),
                 stage=COMMAND,
                 fine=frozenset({"asked"}),
-                workers=[team.judge.name],
-                judge=team.judge,
-                assistant=team.assistant,
-                second=team.second,
-                tools=team.tools,
+                workers=[desk.judge.name],
+                judge=desk.judge,
+                assistant=desk.assistant,
+                second=desk.second,
+                tools=asked.tools,
                 make=found.make,
                 propose=desk.propose,
-                edits=[one.kept for one in found.edits],
-                split=found.sample.split,
+                begun={"split": found.sample.split, "candidates": given, "edits": [one["name"] for one in given]},
                 register=desk.register,
                 finalists=options.finalists,
                 sheet=lambda trial, arm: sheet_of(trial, arm, options, store.secret),
-                conclude=partial(concluded, found, own=team.own),
+                conclude=partial(concluded, found, own=desk.own),
                 seed=options.seed,
             )
             answers = partial(desk.answers, run.id)
             state = await carry_out(build(), live, RemedyContext.of(arguments), anew=True, people=answers)
             if waited := state.get("__interrupt__"):
                 await desk.waits(run.id, waited[0].value)
-        usage = Usage.of(team.paid)
-        usages = {role: used for role, one in team.staffs.items() if one is not team.paid and (used := Usage.of(one))}
+        usage = Usage.of(desk.paid)
+        usages = {role: used for role, one in desk.staffs.items() if one is not desk.paid and (used := Usage.of(one))}
     frozen = found.frozen(live.trials["prove"], texts_of(state)) if state["verdicts"] else None
-    times = desk.times_proved(frozen) if frozen else 0
     first = next(iter(state["verdicts"]), None)
     record: dict[str, Any] = {
         "format": FORMAT,
         "verdict": first["verdict"] if first else state["why"],
         "level": first["level"] if first else None,
         "registered": frozen and digest(frozen),
-        "proof": times,
+        "proof": state["proof"],
         "ended": state["why"],
-        "assistant": team.assistant.name,
-        "judge": team.judge.name,
-        "second": team.second and team.second.name,
-        "notes": [*notes_on(found, team, state, times, kappa), *found.sample.notes],
+        "assistant": desk.assistant.name,
+        "judge": desk.judge.name,
+        "second": desk.second and desk.second.name,
+        "notes": [*notes_on(desk, state, kappa), *found.sample.notes],
         "bad_rows": encoded(found.logs.bad_rows),
     }
     record |= record_of(live, state, found) | {"edits": state["verdicts"]}
     replies = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))]
-    result = RemedyResult(record=record, replies=replies, run=live.run, out=out, usage=usage, usages=usages)
+    pairs = pairs_of(live.trials["prove"], arms_of(state, "prove")) if "prove" in live.trials else []
     await store.write_step(live.run, COMMAND, record)
-    pairs = enumerate({one["conversation"]: one} for one in result.compared)  # so each can be forgotten
-    await store.write([FactRow(live.run, COMPARED, str(n), packed(pair)) for n, pair in pairs])
-    return result
+    kept = enumerate({one["conversation"]: one} for one in pairs)  # so each can be forgotten
+    await store.write([FactRow(live.run, COMPARED, str(n), packed(pair)) for n, pair in kept])
+    about: dict[str, Any] = {"run": live.run, "out": out, "usage": usage, "usages": usages}
+    return RemedyResult(record=record, replies=replies, compared=pairs, **about)
 
 
 async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, frozenset[str]]:
@@ -236,21 +300,21 @@ def told_of(kappa: Figure) -> str:
     return kappa.undefined if kappa.value is None else f"κ {kappa.value:.2f}"
 
 
-def notes_on(found: Gathered, team: Team, state: Mapping[str, Any], times: int, kappa: Figure | None) -> list[str]:
+def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -> list[str]:
     """Return what a reader must know."""
-    judge, assistant, second = team.judge.name, team.assistant.name, team.second
-    notes = [f"{judge} judges its own family ({assistant}{f', {second.name}' if second else ''})"] if team.own else []
+    judge, assistant, second = desk.judge.name, desk.assistant.name, desk.second
+    notes = [f"{judge} judges its own family ({assistant}{f', {second.name}' if second else ''})"] if desk.own else []
     notes.append("judged better isn't better: only people's blind pairs or thumbs after a release tell that")
     if second is None:
         notes.append("no second reader compared the replies ([second] in the profiles)")
     if kappa is not None:
         said = told_of(kappa) if kappa.value is None else f"{told_of(kappa)}, n {kappa.n}"
         notes.append(f"the judge, of the reply alone against whole conversations: {said}")
-    if times > 1:
+    if (times := state["proof"]) > 1:
         notes.append(f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}")
     if cut := state["cut"]:
         notes.append(f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked")
-    if found.options.live_tools != "no":
+    if desk.found.options.live_tools != "no":
         notes.append("tools of the assistant acted for real")
     unsure = (unspread(one["name"], **one["primary"]["effect"]) for one in state["verdicts"])
     return [*notes, *filter(None, unsure)]
@@ -262,77 +326,3 @@ def unspread(name: str, low: float, high: float, users: int, **_: float) -> str:
         return ""
     others = f"of other users up to {1 - 0.05 ** (1 / users):.0%} may do otherwise (one-sided 95 % bound)"
     return f"{name}: all {users} users differ by the same; that its interval has no width is no certainty: {others}"
-
-
-@dataclass(frozen=True)
-class RemedyDesk:
-    """Answers what the graph of a remedy asks.
-
-    Attributes:
-        out: Where the result is written; what people read or write stands beside it.
-    """
-
-    found: Gathered
-    team: Team
-    store: Store
-    out: Path | None
-
-    @property
-    def folder(self) -> Path:
-        """Where people find pairs, and write what they choose."""
-        return Path(f"{self.out.with_suffix('')}-people" if self.out else "people")
-
-    async def propose(self, trial: Trial) -> list[dict[str, str]]:
-        """Have changes proposed and vetted."""
-        proposer, embedder = self.team.askers["proposer"], self.team.staffs["judging"].embedder
-        return [one.kept for one in await vetted(self.found, trial, proposer, self.team.second, embedder)]
-
-    async def register(self, run: str, trial: Trial, changed: Sequence[str]) -> float:
-        """Keep what may not change once the first reply of a proof is asked for; return the proof's level."""
-        frozen = self.found.frozen(trial, changed)
-        await self.store.write_step(run, REGISTERED, frozen)
-        return alpha_of(self.times_proved(frozen))
-
-    def answers(self, run: str, wanted: Mapping[str, Any]) -> Any:
-        """Return what people answered to an interrupt; nothing to wait."""
-        if "pairs" in wanted:
-            return read_choices(self.folder, self.store, run)
-        accept = self.found.options.accept
-        return accept if accept in (None, "all") else accept.split(",")
-
-    async def waits(self, run: str, wanted: Mapping[str, Any]) -> None:
-        """Write what people are asked, and wait.
-
-        Raises:
-            AnswersPending: Always.
-        """
-        if "pairs" in wanted:
-            path, told = write_sheet(self.folder, wanted["pairs"]), '{"key": …, "choice": "1", "2" or "0"}'
-            remedy = f"compare them in `pollex serve` (Remedies), or write {told} a line into {self.folder / CHOICES}"
-            await self.store.write_step(run, SHEET, list(wanted["pairs"]))
-            raise AnswersPending(f"{len(wanted['pairs'])} pairs wait for people", where=str(path), remedy=remedy)
-        names = [one["name"] for one in wanted["edits"]]
-        where = write_proposals(wanted["edits"], self.out)
-        remedy = f"read them, then go on with --resume --accept all, or {','.join(names)!r}"
-        raise AnswersPending(f"{len(names)} proposals wait to be accepted", where=where, remedy=remedy)
-
-    def times_proved(self, frozen: Mapping[str, Any]) -> int:
-        """Count the proofs of the target that this one is the next of: earlier ones on any of its conversations."""
-        wanted, seen = set(frozen["hashes"]), set[str]()
-        for run in runs(self.store):
-            known = step(self.store, run.id, REGISTERED) or {} if run.command == COMMAND else {}
-            if known.get("target") == frozen["target"] and wanted & set(known.get("hashes", ())):
-                seen.add(known.get("proof", ""))
-        return 1 + len(seen - {frozen["proof"]})
-
-
-def write_proposals(edits: Sequence[Mapping[str, Any]], out: Path | None) -> str:
-    """Write the diffs that a person is to read; return where."""
-    if out is None:
-        return "; ".join(f"{one['name']}: {one['diff']!r}" for one in edits)
-    folder = out.with_name(f"{out.stem}-edits")
-    folder.mkdir(parents=True, exist_ok=True)
-    for one in edits:
-        with draft_of(folder / f"{one['name'].replace(' ', '-')}.diff") as draft:
-            draft.write_text(f"{one['purpose']}\n\n{one['diff']}", encoding="utf-8", errors="replace")
-    return str(folder)

@@ -25,22 +25,17 @@ FOLLOWED, FEWEST = "followed", 3
 """Name of what is kept, and remedies from which on a regression tells how far predictions can be believed."""
 
 
-def kept_remedy(store: Store, run: str) -> RemedyResult:
-    """Return what a run came to.
+def show(name: str, *, run: RunOptions) -> RemedyResult:
+    """Show what a run came to.
 
     Raises:
         WrongUse: It is no run of `remedy`, or it didn't come to its end.
     """
-    found = find_run(store, run)
-    if (kept := step(store, found.id, COMMAND)) is None:
-        raise WrongUse(f"{found.id} has no remedy", remedy="name a run of `pollex remedy run` that ended")
-    return RemedyResult(record=kept, run=found.id)
-
-
-def show(name: str, *, run: RunOptions) -> RemedyResult:
-    """Show what a run came to."""
     with Store.open(run.store, read_only=True) as store:
-        return kept_remedy(store, name)
+        found = find_run(store, name)
+        if (kept := step(store, found.id, COMMAND)) is None:
+            raise WrongUse(f"{found.id} has no remedy", remedy="name a run of `pollex remedy run` that ended")
+        return RemedyResult(record=kept, run=found.id)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

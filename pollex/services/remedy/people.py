@@ -1,7 +1,7 @@
 """What people say of pairs of replies, blind: which helps more, with a reader without rubrics as prediction."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 from pollex.agents.assistant import keyed_lines
 from pollex.conversations.reply_context import chance_of
 from pollex.errors import BadInput
-from pollex.formats.write import write_lines
 from pollex.graphs.remedy.trial import Trial
 from pollex.measures.proofs import FINE
 from pollex.measures.reliability import wilson
@@ -48,13 +47,6 @@ def sheet_of(trial: Trial, arm: int, options: RemedyOptions, secret: bytes) -> l
             about = {"conversation": trial.contexts[n].conversation.id, "said": said_before(trial.contexts[n])}
             rows.append({"key": key, **about, "1": left, "2": right})
     return sorted(rows, key=lambda row: row["key"])
-
-
-def write_sheet(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    """Write the pairs that people are to compare."""
-    kept = ("key", "said", "1", "2")
-    write_lines(folder / PAIRS, ({name: row[name] for name in kept} for row in rows))
-    return folder / PAIRS
 
 
 def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:

@@ -77,7 +77,7 @@ class _Calls:
 
     async def count(self) -> None:
         """Count all."""
-        found, own = self.found, bool(self.found.edits)
+        found, own, second = self.found, bool(self.found.edits), self.plans.get("second")
         for context, stratum in found.sample.proof:
             if stratum != ANY:
                 await self.of_judging(context, found.questions[:1])
@@ -85,15 +85,20 @@ class _Calls:
         if not own:
             await self.of_trial(found.make("headroom"))
             edits = [with_line(found.prompt, naive_sentence(found.sample.target.rubric)).text] * found.most
-            await self.of_proposals(len(edits))
+            lines = [{"line": n, "text": line} for n, line in enumerate(found.prompt.lines)]
+            for number in range(asked_for(found.most) if "proposer" in self.plans else 0):
+                await proposed(self.plans["proposer"].asker, lines, number)
         with self.at_most():
+            for _ in edits if not own else ():
+                if second:
+                    await SecondReader(second.asker).new_facts("", found.prompt.text)
             if not own and len(edits) > 1:
                 await self.of_trial(found.make("select", edits))
             await self.of_trial(found.make("flatter"))
             proof = found.make("prove", edits if own else edits[: found.options.finalists])
             await self.of_trial(proof)
-            if "second" in self.plans:
-                await self.of_second(proof)
+            if second:
+                await self.of_second(proof, SecondReader(second.asker, found.questions[:1] * 2))
 
     async def of_trial(self, trial: Trial) -> None:
         """Count the replies of a trial, and their judging, with the logged reply in the place of each."""
@@ -108,21 +113,8 @@ class _Calls:
         if self.judge is not None:
             await self.judge.judge(context.cut, [one for one in questions if one.rubric and not one.rubric.answered_by])
 
-    async def of_proposals(self, number: int) -> None:
-        """Count the calls of the proposer, and the checks of facts."""
-        for one in range(asked_for(number)):
-            items = [{"line": n, "text": line} for n, line in enumerate(self.found.prompt.lines)]
-            if "proposer" in self.plans:
-                await proposed(self.plans["proposer"].asker, items, one)
-        if "second" in self.plans:
-            with self.at_most():
-                for _ in range(number):
-                    await SecondReader(self.plans["second"].asker).new_facts("", self.found.prompt.text)
-
-    async def of_second(self, proof: Trial) -> None:
+    async def of_second(self, proof: Trial, reader: SecondReader) -> None:
         """Count the pairs, and the judging by other words."""
-        target, scale = self.found.sample.target.rubric, self.found.rubric_set.judge.scale
-        reader = SecondReader(self.plans["second"].asker, [Question.about(target, scale)] * 2)
         for _ in range(len(proof.systems) - 1):
             for context, stratum in zip(proof.contexts, proof.arrays.stratum, strict=True):
                 for pair in (("a", "b"), ("b", "a")):

@@ -15,6 +15,7 @@ import numpy as np
 from pollex.agents.assistant import AssistantReply, NoReply
 from pollex.conversations.reply_context import ReplyContext
 from pollex.formats.write import draft_of, write_rows
+from pollex.measures.proofs import OLD
 from pollex.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
 from pollex.services.results import Shown, Usage, usage_json
@@ -115,11 +116,13 @@ class RemedyResult(Shown):
     Attributes:
         record: All that is kept, as JSON values: the same for the same replies.
         replies: A row a reply.
+        compared: Pairs of replies of the proof; see `pairs_of`.
         usage: Of the assistant, or of the judge where only that is a model; the others' by role in `usages`.
     """
 
     record: Mapping[str, Any]
     replies: Sequence[dict[str, Any]] = ()
+    compared: Sequence[dict[str, Any]] = ()
     run: str = ""
     out: Path | None = None
     usage: Usage | None = None
@@ -195,11 +198,6 @@ class RemedyResult(Shown):
             stem = self.out.with_suffix("")
             yield f"Wrote {self.out}, {stem}-pairs.parquet and {stem}-edits (run {self.run})"
 
-    @property
-    def compared(self) -> list[dict[str, Any]]:
-        """Pairs of replies of the proof; see `pairs_of`."""
-        return pairs_of(self.replies, self.record["target"]["text"])
-
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
         others = {role: one.by_stage() for role, one in self.usages.items()}
@@ -253,23 +251,30 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def pairs_of(rows: Sequence[Mapping[str, Any]], target: str) -> list[dict[str, Any]]:
+def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
     """Return the pairs of replies of the proof, with what the target and the worst guardrail gained."""
-    places = {
-        (row["context"], row["arm"]): row
-        for row in rows
-        if row["trial"] == "prove" and row["k"] == 0 and row["values"].get(target) is not None
-    }
-    pairs = []
-    for (context, arm), new in places.items():
-        if arm == "old" or (old := places.get((context, "old"))) is None:
-            continue
-        known = [name for name, value in new["values"].items() if None not in (value, old["values"].get(name))]
-        gained = {name: new["values"][name] - old["values"][name] for name in known}
-        change, worst = gained.pop(target), min(gained, key=gained.__getitem__, default="")
-        about = {name: new[name] for name in ("context", "conversation", "said", "reader")} | {"edit": arm}
-        about |= {"change": change, "guardrail": worst, "fell": gained.get(worst)}
-        pairs.append(about | {"old": old["reply"], "new": new["reply"]})
+    names, values, pairs = trial.arrays.names[1:], trial.arrays.values, []
+    for n, context in enumerate(trial.contexts):
+        for arm, edit in list(enumerate(arms))[1:]:
+            gained = dict(zip(names, values[n, arm, 0, 1:] - values[n, OLD, 0, 1:], strict=True))
+            known = {name: float(value) for name, value in gained.items() if not np.isnan(value)}
+            change, both = float(values[n, arm, 0, 0] - values[n, OLD, 0, 0]), trial.pair(arm, n)
+            if both is None or np.isnan(change):
+                continue
+            worst = min(known, key=known.__getitem__, default="")
+            read = trial.wins[arm][n] if arm in trial.wins else np.nan
+            pairs.append({
+                "context": context.id,
+                "conversation": context.conversation.id,
+                "said": said_before(context),
+                "reader": None if np.isnan(read) else float(read),
+                "edit": edit,
+                "change": change,
+                "guardrail": worst,
+                "fell": known.get(worst),
+                "old": both[0],
+                "new": both[1],
+            })  # fmt: skip
     return sorted(pairs, key=lambda one: (one["change"], one["context"]))
 
 

@@ -11,11 +11,11 @@ from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.life import remedied
-from pollex.services.logs import Sources, files_of, logs_from, names_of
+from pollex.services.logs import Sources, files_of, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned
 from pollex.services.remedy.assistants import AssistantOptions
-from pollex.services.remedy.contexts import failing, held_in, target_of, targets
+from pollex.services.remedy.contexts import failing, read_held, targets
 from pollex.services.remedy.plan import planned
 from pollex.services.remedy.prompt_text import PromptText, named_file, read_edit, rendered_for
 from pollex.services.remedy.result import RemedyResult
@@ -49,7 +49,7 @@ def remedy(
     """
     if out is not None:
         require_writable(
-            out, *files_of(logs, rubrics, [str(named_file(one)[1]) for one in (*options.prompts, *options.edit)])
+            out, *files_of(logs, rubrics, [str(named_file(one)[1]) for one in (*options.prompts, *options.edits)])
         )
     found = gathered(logs, rubrics, options, reading, run, progress)
     if not options.edit and "proposer" not in assistant.models:
@@ -60,7 +60,7 @@ def remedy(
     from pollex.services.remedy.desk import carried_out  # LangGraph takes a while
 
     arguments: dict[str, Any] = {"logs": names_of(logs), "rubrics": ", ".join(names_of(rubrics))}
-    arguments |= {"target": options.target, "edit": list(map(str, options.edit)), "out": out and str(out)}
+    arguments |= {"target": options.target, "edit": list(map(str, options.edits)), "out": out and str(out)}
     with workspace(run, progress, found.logs) as opened:
         result = opened.run(carried_out(opened, found, assistant, model, arguments, out))
         target = found.sample.target.rubric
@@ -79,17 +79,14 @@ def gathered(
     progress: Progress,
 ) -> Gathered:
     """Read everything, and choose the contexts."""
-    rubric_set = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
     prompts = [PromptText.load(path, options.keep, name) for name, path in map(named_file, options.prompts)]
-    edited = [named_file(one) for one in options.edit]
+    edited = [named_file(one) for one in options.edits]
     mine = [one for one in prompts if len(prompts) == 1 or {name for name, _ in edited} <= {one.name}]
     if not mine:
         remedy_ = f"each as NAME=FILE, NAME one of {', '.join(one.name for one in prompts)}"
         raise WrongUse("the changes name no prompt, or several", remedy=remedy_, option="edit")
     edits = [read_edit(path, mine[0]) for _, path in edited]
-    read = logs_from(logs, reading, progress)
-    held = held_in(rubric_set, read.conversations, run.store)
-    target = target_of(rubric_set, held, options.target)
+    rubric_set, read, held, (target,) = read_held(logs, rubrics, options.target, reading, run, progress)
     guards = tuple(one.rubric for one in targets(rubric_set, held) if one.rubric.id != target.rubric.id)
     prompt = max(mine, key=lambda one: sum(rendered_for(context, one) is not None for context in failing(target)))
     others = [one for one in prompts if one is not prompt]

@@ -35,27 +35,15 @@ FEW_DATA = 120
 
 @dataclass(frozen=True, kw_only=True)
 class RemedyOptions:
-    """What a remedy is about.
+    """What a remedy is about; `pollex remedy run` describes each.
 
     Attributes:
-        edit: Changes of the user; empty: they are proposed.
-        keep: Patterns of lines of the prompt that nobody may change.
-        any_prompt: Whether conversations under another system prompt count, too.
-        margin: Drop of a guardrail that is to be ruled out.
-        candidates: Proposals that are tried; None: 6, or 1 under `FEW_DATA`.
-        finalists: Proposals that are proven.
-        replies: Of each prompt to a context; None: see `trials.REPLIES`.
-        tried, others: Contexts of a kind before a proof, and those of a proof that didn't fail.
-        accept: Names of the proposals to try, or `all`; None: a person is waited for.
-        people: Pairs that people are asked to compare.
         render: Fills a prompt's template for a conversation; None: from its system turn or metadata.
-        live_tools: Whether tools of the assistant itself may act: `no`, `yes`, or `personal`, on personal data, too.
-        back: Turns of the assistant before the one where a failure shows.
     """
 
     prompt: Path | str | tuple[str, ...]
     target: str
-    edit: tuple[str | Path, ...] = ()
+    edit: Path | str | tuple[str | Path, ...] = ()
     keep: tuple[str, ...] = ()
     any_prompt: bool = False
     margin: float = MARGIN
@@ -74,7 +62,12 @@ class RemedyOptions:
     @property
     def prompts(self) -> tuple[str | Path, ...]:
         """The prompt, or several as `NAME=FILE`."""
-        return (self.prompt,) if isinstance(self.prompt, str | Path) else self.prompt
+        return (self.prompt,) if isinstance(self.prompt, str | Path) else tuple(self.prompt)
+
+    @property
+    def edits(self) -> tuple[str | Path, ...]:
+        """Changes of the user, each perhaps as `NAME=FILE`; empty: they are proposed."""
+        return (self.edit,) if isinstance(self.edit, str | Path) else tuple(self.edit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,14 +157,17 @@ def sampled(
     others: Sequence[PromptText] = (),
 ) -> RemedySample:
     """Choose the contexts, and who proposes, selects and proves; those under other prompts are counted."""
-    strata: dict[int, list[ReplyContext]] = {FAILING: list(failing(target)), FINE: list(fine(target))}
+    strata: dict[int, list[ReplyContext]] = {FAILING: list(failing(target)), FINE: list(fine(target)), ANY: []}
     taken = {one.id for contexts in strata.values() for one in contexts}
-    strata[ANY] = [
-        one for one in map(any_reply(options.seed), conversations) if one is not None and one.id not in taken
-    ]
+    for one in conversations:
+        if not one.not_scorable and (turns := replies_in(one, len(one.turns))):
+            chosen = ReplyContext(one, random.Random(chance_of(one.id, options.seed)).choice(turns))
+            strata[ANY] += [] if chosen.id in taken else [chosen]
     shares = [len(strata[one]) / max(len(conversations), 1) for one in (FAILING, FINE)]
     for _ in range(options.back):
-        strata |= {one: [back for each in strata[one] if (back := before(each))] for one in (FAILING, FINE)}
+        for stratum in (FAILING, FINE):
+            before = [(one.conversation, replies_in(one.conversation, one.turn)) for one in strata[stratum]]
+            strata[stratum] = [ReplyContext(one, turns[-1]) for one, turns in before if turns]
     unmatched = {
         one.conversation.id: one
         for contexts in strata.values()
@@ -197,6 +193,11 @@ def sampled(
     )
 
 
+def replies_in(conversation: Conversation, end: int) -> list[int]:
+    """Return the places of replies before a turn that may be asked for again."""
+    return [turn for turn in range(end) if may_answer(conversation, turn)]
+
+
 def require_enough(sample: RemedySample) -> None:
     """Raise BadLabels where too few failing contexts or users are there to prove anything."""
     failures = sum(stratum == FAILING for _, stratum in sample.proof)
@@ -209,30 +210,11 @@ def require_enough(sample: RemedySample) -> None:
         raise BadLabels(what, where=sample.target.rubric.id, remedy=remedy_)
 
 
-def before(context: ReplyContext) -> ReplyContext | None:
-    """Return the assistant's reply before this one; None where it is the first."""
-    places = [turn for turn in range(context.turn) if may_answer(context.conversation, turn)]
-    return ReplyContext(context.conversation, places[-1]) if places else None
-
-
-def any_reply(seed: int) -> Callable[[Conversation], ReplyContext | None]:
-    """Return what draws a reply of a conversation by chance."""
-
-    def drawn(conversation: Conversation) -> ReplyContext | None:
-        places = [turn for turn in range(len(conversation.turns)) if may_answer(conversation, turn)]
-        if conversation.not_scorable or not places:
-            return None
-        return ReplyContext(conversation, random.Random(chance_of(conversation.id, seed)).choice(places))
-
-    return drawn
-
-
 def waves_of(chosen: Sequence[tuple[ReplyContext, int]], waves: int = LOOKS) -> Ints:
     """Assign each context the wave in which it is asked `[context]`: an equal share of the users of each stratum."""
     found: dict[str, int] = {}
     for stratum in (FAILING, FINE, ANY):
-        users = [c.user for c, s in chosen if s == stratum and c.user not in found]
-        users = list(dict.fromkeys(users))
+        users = [*dict.fromkeys(c.user for c, s in chosen if s == stratum and c.user not in found)]
         found |= {user: n * waves // len(users) for n, user in enumerate(users)}
     return np.array([found[context.user] for context, _ in chosen], int)
 
@@ -258,17 +240,9 @@ def parts_of(
 
     found: dict[str, RemedyPart] = {}
     shares = SHARES if select else (("propose", 0.2), ("prove", 0.8))
+    ends = np.cumsum([share for _, share in shares]) * len(conversations)
     for block in sorted(tied, key=order):
-        part = _part_at(len(found) + len(block) / 2, len(conversations), shares)
+        place = int((ends < len(found) + len(block) / 2).sum())
+        part = shares[min(place, len(shares) - 1)][0]
         found |= {conversations[index].id: part for index in block}
     return found
-
-
-def _part_at(place: float, n: int, shares: Sequence[tuple[RemedyPart, float]]) -> RemedyPart:
-    """Return the part that a place among n belongs to."""
-    end = 0.0
-    for part, share in shares:
-        end += share
-        if place <= end * n:
-            return part
-    return shares[-1][0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import tempfile
 from collections import Counter
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,7 +14,6 @@ from zlib import crc32
 import numpy as np
 
 from pollex.graphs.context import Progress
-from pollex.measures.arrays import Floats, Ints
 from pollex.reports.remedies import sections
 from pollex.rubrics.records import ChosenRubric
 from pollex.services.options import ModelOptions, RunOptions
@@ -56,42 +54,23 @@ def _row(site: Site, run: Run) -> dict[str, Any]:
     return about
 
 
-@dataclass(frozen=True)
-class ProvenPairs:
-    """Pairs of a proof as columns; NaN where nothing is known.
+def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
+    """Return names of a run's pairs: all, those that fell or gained, or that the judges differ in, and *telling* ones.
 
-    Attributes:
-        change: What the target gained.
-        fell: What the guardrail gained that fell furthest.
-        reader: What a reader without rubrics prefers: 1 the new reply, 0 the old one, else ½.
+    Judges differ where a reader without rubrics prefers (1 the new reply, 0 the old one, else ½) what doesn't gain.
     """
-
-    names: list[str]
-    change: Floats
-    fell: Floats
-    reader: Floats
-
-    def rows(self, only: str) -> Ints:
-        """Return places of pairs: all, or those that fell, gained, or that the judges differ in, or *telling* ones."""
-        differ = self.change * (self.reader - 0.5) < 0
-        down, up = np.argsort(self.change, kind="stable"), np.argsort(-self.change, kind="stable")
-        found = {"": down, "fell": down[self.change[down] < 0], "gained": up[self.change[up] > 0]}
-        found["differ"] = down[differ[down]]
-        if only != "telling":
-            return found[only]
-        worst = np.argsort(self.fell, kind="stable")
-        each = (found["differ"], worst[self.fell[worst] < 0], found["gained"])
-        return np.array([*dict.fromkeys(int(n) for one in each for n in one[:ON_A_PAGE])], dtype=np.int64)
-
-
-def pairs_in(site: Site, run: Run) -> ProvenPairs:
-    """Return the pairs of a run."""
     kept = facts_of(site.store, run.id, COMPARED)
     known = {name: pair for name, one in kept.items() for pair in one.values()}  # none where it was forgotten
-    columns = (
+    change, fell, reader = (
         np.array([pair[name] for pair in known.values()], dtype=np.float64) for name in ("change", "fell", "reader")
     )
-    return ProvenPairs([*known], *columns)
+    differ = change * (reader - 0.5) < 0
+    down, up, worst = (np.argsort(one, kind="stable") for one in (change, -change, fell))
+    found = {"": down, "fell": down[change[down] < 0], "gained": up[change[up] > 0], "differ": down[differ[down]]}
+    each = (found["differ"], worst[fell[worst] < 0], found["gained"])
+    telling = dict.fromkeys(int(n) for one in each for n in one[:ON_A_PAGE])
+    names = [*known]
+    return {only: [names[n] for n in rows] for only, rows in (found | {"telling": telling}).items()}
 
 
 @page(f"{links.REMEDIES}/{{run}}", "remedy.html", here="Runs")
@@ -108,11 +87,14 @@ def remedy(
     if not kept:
         raise NotThere(f"{run.id} proved nothing, or not yet", remedy=f"{links.REMEDIES} has what there is")
     pairs = site.once("pairs", run, lambda: pairs_in(site, run))
-    rows = pairs.rows(only)
-    names = [pairs.names[n] for n in rows[at : at + ON_A_PAGE]]
-    read = [pair for name in names for pair in facts_of(site.store, run.id, COMPARED, name)[name].values()]
-    shown = [pair | {"new_first": crc32(packed(pair).encode()) % 2} for pair in read]  # arms stay hidden
-    told = {"n": len(rows), "of": len(pairs.names), "shown": shown}
+    names = pairs[only]
+    read = [one for name in names[at : at + ON_A_PAGE] for one in facts_of(site.store, run.id, COMPARED, name).values()]
+    shown = [
+        pair | {"new_first": crc32(packed(pair).encode()) % 2}  # arms stay hidden
+        for one in read
+        for pair in one.values()
+    ]
+    told = {"n": len(names), "of": len(pairs[""]), "shown": shown}
     if as_json:
         return told | {"remedy": kept}
     sql = "SELECT min(started) FROM spans WHERE run = ? AND name = 'prove'"
