@@ -42,11 +42,6 @@ def test_the_command_that_the_error_prints_reads_the_log_and_ends_with_the_one_t
     assert read.out.splitlines()[-1] == f"Learn from it: {shlex.join(['pollex', 'learn', *command[2:]])}"
 
 
-def test_what_cannot_be_read_as_pairs_is_refused_with_the_form(tmp_path: Path) -> None:
-    ended = run_here("inspect", log(tmp_path), "--columns", "was")
-    assert (ended.code, "'was' stands alone: write NAME=VALUE" in ended.err) == (2, True)
-
-
 def test_a_domain_profile_and_a_set_learned_with_it_say_how_the_log_is_read(tmp_path: Path) -> None:
     profile = tmp_path / "domain.toml"
     profile.write_text(PROFILE, encoding="utf-8")

@@ -89,7 +89,7 @@ def test_python_asks_and_gives_the_same_rows(server: ProtocolServer, tmp_path: P
     assert (found.texts, found.sources, len(found.rows)) == (2, {"logprobs": 18}, 70)
 
 
-def test_bad_questionnaires_are_refused_with_line_and_remedy(pollex: Pollex, tmp_path: Path) -> None:
+def test_bad_questionnaires_are_refused_with_line_and_remedy() -> None:
     many = ", ".join(f'[{n}, "{n}"]' for n in range(10))
     for text, words in [
         (ONE + ONE, r"q\.toml:5: a second question is called 'Q1' → give each question an id of its own"),
@@ -102,10 +102,6 @@ def test_bad_questionnaires_are_refused_with_line_and_remedy(pollex: Pollex, tmp
     ]:
         with pytest.raises(BadInput, match=words):
             questions_in(text, "q.toml")
-    write_log(tmp_path / "log.jsonl", small_log()[:2])
-    assert "name one: --model M" in pollex("ask", "log.jsonl").err
-    ended = pollex("ask", "log.jsonl", "--questionnaire", "nowhere.toml", "--model", "m")
-    assert (ended.code, "name a file, or llm-rubric, which is bundled" in ended.err) == (2, True)
 
 
 def test_the_papers_questions_are_shipped_and_a_study_takes_them_by_name(tmp_path: Path) -> None:

@@ -78,22 +78,6 @@ def test_what_the_data_leave_open_fails_only_where_that_is_asked_for(
     assert gate(*given, "--strict").code == 4
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (("--fail-if", "p drops"), "is no condition"),
-        (("--fail-if", "mean(nothing) drops by 1"), "neither p nor netsat nor the id of a rubric"),
-        (("--again", "--fail-if", "drift(p) above 0.2"), "no interval that holds at every look"),
-    ],
-)
-def test_conditions_that_cannot_be_read_are_refused_with_words(
-    gate: Pollex, logs: tuple[Path, Path], more: tuple[str, ...], words: str
-) -> None:
-    ended = gate(logs[1], logs[0], *more)
-    assert ended.code == 2
-    assert words in ended.err.replace("\n", " ")
-
-
 def test_python_has_the_same_verdicts(gate: Pollex, logs: tuple[Path, Path], learnt: Learnt, store: Path) -> None:
     old, new = logs
     found = pollex_api.check(new, old, learnt.rubrics, fail_if=[WORSE], store=store)

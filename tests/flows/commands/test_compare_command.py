@@ -92,23 +92,6 @@ async def browsed(store: Store, rubrics: RubricSet, a: str, b: str) -> str:
         return (await client.get("/compare", params={"a": a, "b": b})).text
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ((), "one sample can't be compared"),
-        (("--by", "moon"), "no conversation has the field 'moon'"),
-        (("--by", "release", "--baseline", "3.0"), "no conversation has release '3.0'"),
-        (("score-99",), "there is no run 'score-99'"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused_with_words(
-    pollex: Pollex, learnt: Learnt, store: Path, logs: Path, more: tuple[str, ...], words: str
-) -> None:
-    ended = pollex("compare", logs, *more, "--rubrics", learnt.rubrics, "--store", store)
-    assert ended.code in (1, 2)
-    assert words in ended.err
-
-
 def test_a_set_beside_itself_shows_nothing_whichever_run_answered(
     pollex: Pollex, learnt: Learnt, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 from small_log import Ended, row, small_log, write_log
-from small_runs import Learnt, Pollex
+from small_runs import Pollex
 
 ASK = ("--question", "Was the task completed?")
 
@@ -47,42 +47,6 @@ def doubtful(pollex: Pollex, store: Path, log: object, *options: object) -> Ende
     return ended
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ((), "Missing argument 'LOGS…'"),
-        (("log.jsonl",), "Missing option '--question'"),
-        (("log.jsonl", *ASK, "--options", "yes"), "is not a list of answers"),
-        (("log.jsonl", *ASK, "--options", "yes,ｙｅｓ"), "is not a list of answers"),
-        (("log.jsonl", "--question", " \n"), "no question"),
-        (("log.jsonl", "--question", "Does the assistant name a price?"), "doesn't understand a question"),
-        (("log.jsonl", *ASK, "--options", "a,b,c"), "two options"),
-        (("log.jsonl", *ASK, "--tau", "-1"), "never negative"),
-        (("log.jsonl", *ASK, "--tau-precision", "1.5"), "a precision of 1.5"),
-        (("log.jsonl", *ASK, "--tau-precision", "0.9", "--stop-early"), "the answers of all runs"),
-        (("log.jsonl", *ASK, "--tau-precision", "0.9", "--tau", "0.4"), "the answers of all runs"),
-        (("log.jsonl", *ASK, "--ensemble", "0"), "at least one run"),
-        (("log.jsonl", *ASK, "--set", "minimum=9"), "no more answers than runs"),
-        (("log.jsonl", *ASK, "--out", "v.xlsx"), "no format"),
-        (("log.jsonl", *ASK, "--accepted", "."), "it is a folder"),
-        (("log.jsonl", *ASK, "--votes", "v.xlsx"), "no format"),
-        (("log.jsonl", *ASK, "--votes", "verdicts.jsonl"), "verdicts.jsonl"),
-        (("log.jsonl", *ASK, "--model", "m", "--set", "temperature=-1"), "temperature is"),
-    ],
-)
-def test_what_cannot_be_carried_out_is_wrong_use(
-    pollex: Pollex, tmp_path: Path, learnt: Learnt, arguments: tuple[str, ...], said: str
-) -> None:
-    write_log(tmp_path / "log.jsonl", small_log()[:2])
-    ended = pollex("judge", *arguments, "--store", tmp_path / "none")
-    assert (ended.code, said in ended.err) == (2, True), ended.err
-
-
-def test_a_run_that_is_none_of_judge_cannot_be_reviewed(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:
-    assert "no run" in reviewed(pollex, tmp_path / "none", "judge-9").err
-    assert "no run of `pollex judge`" in reviewed(pollex, tmp_path / "none").err
-
-
 def test_help_shows_few_options_in_groups_and_all_where_asked_to(pollex: Pollex) -> None:
     few, every = (pollex("judge", option).out for option in ("--help", "--help-all"))
     assert [line for line in few.splitlines() if re.fullmatch(r"[A-Z]\w+:", line)] == [
@@ -92,18 +56,6 @@ def test_help_shows_few_options_in_groups_and_all_where_asked_to(pollex: Pollex)
     assert len(shown) == 21
     assert "deadline" in every
     assert "deadline" not in few
-
-
-@pytest.mark.parametrize("line", ["not JSON", "[]", '{"id": "a"}', '{"id": "a", "answer": 1}'])
-def test_a_file_of_answers_that_cannot_be_read_is_refused_before_anything_is_asked(
-    pollex: Pollex, tmp_path: Path, learnt: Learnt, line: str
-) -> None:
-    (tmp_path / "answers.jsonl").write_text(f'\n{{"id": "b", "answer": ""}}\n{line}\n')
-    ended = reviewed(pollex, tmp_path / "none", "last", "--answers", "answers.jsonl")
-    assert ended.code == 1
-    assert "answers.jsonl:3" in ended.err
-    assert not (tmp_path / "none").exists()
-    assert reviewed(pollex, tmp_path / "none", "last", "--answers", "missing.jsonl").code == 1
 
 
 def test_the_file_for_people_can_be_handed_back_whatever_a_conversation_says(
@@ -117,18 +69,6 @@ def test_the_file_for_people_can_be_handed_back_whatever_a_conversation_says(
     (tmp_path / "people.jsonl").write_text(json.dumps(one, ensure_ascii=False) + "\r\n", encoding="utf-8")
     ended = reviewed(pollex, store, "last", "--answers", "people.jsonl")
     assert ended.code == 0, ended.err
-
-
-@pytest.mark.parametrize("line", ["[" * 100_000, '{"id": "odd", "answer": "yes", "answer": "no"}', "9" * 5000])
-def test_a_file_for_people_that_was_spoilt_is_refused_with_its_line(
-    pollex: Pollex, tmp_path: Path, store: Path, log: Path, line: str
-) -> None:
-    doubtful(pollex, store, log, "--tau", "0")
-    (tmp_path / "people.jsonl").write_text(f"\n{line}\n", encoding="utf-8")
-    ended = reviewed(pollex, store, "last", "--answers", "people.jsonl")
-    assert ended.code == 1
-    assert "people.jsonl:2: not JSON: " in ended.err
-    assert " → correct the line" in ended.err
 
 
 def test_every_conversation_ends_in_one_file_or_is_told_of(
@@ -338,15 +278,6 @@ def test_tau_for_a_precision_says_on_how_many_thumbs_it_rests_and_how_many_are_m
     assert unseen["interval"][0] < unseen["precision"] < unseen["interval"][1] or unseen["precision"] == 1
     turned = judged(pollex, store, log, "--tau-precision", "0.6", "--options", "no,yes")
     assert (turned.last["fitted"], turned.last["unseen"]) == (fitted, unseen)
-
-
-def test_without_any_thumb_no_tau_is_fitted_and_nobody_is_asked(pollex: Pollex, tmp_path: Path, store: Path) -> None:
-    log = write_log(tmp_path / "plain.jsonl", [one | {"thumbs": None} for one in small_log()])
-    for more in ((), ("--dry-run",)):
-        ended = judged(pollex, store, log, "--tau-precision", "0.9", *more)
-        assert ended.code == 1
-        assert "no conversation has a thumb that τ could be fitted to → name their field: --label-field" in ended.err
-    assert not (tmp_path / "verdicts.jsonl").exists()
 
 
 def test_where_no_tau_reaches_a_precision_the_one_that_could_be_had_is_told(

@@ -16,76 +16,10 @@ from pollex.reports.learning import caveats
 from pollex.rubrics.edits import read_rubrics
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import POLICIES
-from pollex.store.resume import runs
-from pollex.store.store import Store
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.use_case import options_of
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07"
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([one for one in small_log() if one["thumbs"] == "up"], "all labels are positive"),
-        ([one for one in small_log() if one["thumbs"] == "down"], "all labels are negative"),
-        (small_log()[:18], "fewer than 10 conversations of a class: 9 positive, 9 negative"),
-        ([row(n, ["Hi.", f"Hello {n}."]) for n in range(30)], "0 positive, 0 negative, 30 without a label"),
-        (
-            [row(n, ["", " "], thumbs="up" if n % 2 else "down") for n in range(30)],
-            "30 that can't be scored (30 with a label)",
-        ),
-        ([], "no conversations"),
-    ],
-    ids=["only up", "only down", "too few", "no labels", "no words", "empty"],
-)
-def test_a_log_that_nothing_can_be_learnt_from_is_refused(
-    pollex: Pollex, tmp_path: Path, rows: list, message: str
-) -> None:
-    ended = pollex("learn", write_log(tmp_path / "log.jsonl", rows))
-    assert ended.code == 1
-    assert message in ended.err
-    assert "→" in ended.err
-    assert "Traceback" not in ended.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.jsonl"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--budget", "0"], "budget"),
-        (["--test-fraction", "1"], "test fraction"),
-        (["--test-fraction", "nan"], "test fraction"),
-        (["--set", "policy=magic"], "magic"),
-        (["--set", "alpha=nan"], "alpha"),
-        (["--set", "alpha=-1"], "alpha"),
-        (["--seed", "-1"], "a seed of -1 → give one from 0"),
-        (["--seed", str(2**32)], "a seed of 4294967296"),
-        (["--out", "."], "it is a folder"),
-        (["--out", "log.jsonl/rubrics.json"], "is not a writable folder"),
-        (["--domain", "none.toml"], "none.toml"),
-        (["--resume"], "no learn run is unfinished"),
-        (["--nonsense"], "No such option"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_what_cannot_be_carried_out_is_refused_before_any_work(
-    pollex: Pollex, tmp_path: Path, options: list[str], message: str
-) -> None:
-    write_log(tmp_path / "log.jsonl", small_log(12))
-    ended = pollex("learn", "log.jsonl", *options)
-    assert (ended.code, ended.out.count("NetSAT")) == (2, 0)
-    assert message in ended.err
-    if (tmp_path / ".pollex").exists():
-        with Store.open(tmp_path / ".pollex", read_only=True) as kept:
-            assert runs(kept) == []
-    assert not (tmp_path / "rubrics.json").exists()
-
-
-def test_a_missing_log_is_named(pollex: Pollex) -> None:
-    ended = pollex("learn", "nowhere.jsonl")
-    assert ended.code == 1
-    assert "nowhere.jsonl" in ended.err
 
 
 def test_a_bad_row_stops_the_run_until_it_is_put_up_with(pollex: Pollex, tmp_path: Path, store: Path) -> None:
@@ -197,14 +131,6 @@ def test_odd_conversations_are_listed_counted_and_not_learnt_from(
     assert (written["data"]["training"], written["data"]["held_out"]) == (48, 48)
     assert [run["status"] for run in pollex("runs", "--store", store, "--json").last["runs"]] == ["partial"]
     assert written["theta"] == json.loads(learnt.rubrics.read_text(encoding="utf-8"))["theta"]
-
-
-def test_different_conversations_under_one_id_are_refused_by_name(pollex: Pollex, tmp_path: Path) -> None:
-    rows = [*small_log(12), row("c000", ["Something else.", "Indeed."], thumbs="up")]
-    ended = pollex("learn", write_log(tmp_path / "log.jsonl", rows))
-    assert ended.code == 1
-    assert "'c000'" in ended.err
-    assert "--set on_duplicate=last" in ended.err
 
 
 @pytest.mark.nightly

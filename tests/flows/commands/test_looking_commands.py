@@ -32,16 +32,6 @@ def test_every_verb_has_help_that_says_how_it_is_used(pollex: Pollex) -> None:
     assert "(Did you mean 'learn'?)" in pollex("lern").err
 
 
-@pytest.mark.parametrize("arguments", [["runs"], ["trace", "last"], ["trace", "learn-1", "--conversation", "c000"]])
-def test_looking_into_a_store_that_is_not_there_makes_none(
-    pollex: Pollex, tmp_path: Path, arguments: list[str]
-) -> None:
-    ended = pollex(*arguments, "--store", tmp_path / "none")
-    assert ended.code == 2
-    assert str(tmp_path / "none") in ended.err
-    assert not (tmp_path / "none").exists()
-
-
 def test_runs_lists_what_ran_and_by_whom(pollex: Pollex, learnt: Learnt) -> None:
     ended = pollex("runs", "--store", learnt.store, "--json")
     (run,) = ended.last["runs"]

@@ -20,20 +20,6 @@ def test_a_verb_in_a_group_shows_its_settings_too(pollex: Pollex) -> None:
     assert "\n  recipe " in pollex("calibrate", "fit", "--help-all").out
 
 
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("on_duplicat=last", "Did you mean on_duplicate"),
-        ("policy", "is not NAME=VALUE"),
-        ("thumbs=first", "one of last, worst, each"),
-        ("canary=maybe", "unable to interpret input"),
-    ],
-)
-def test_a_setting_that_is_not_known_is_refused_with_those_that_are(pollex: Pollex, setting: str, said: str) -> None:
-    ended = pollex("learn", "log.jsonl", "--set", setting)
-    assert (ended.code, said in " ".join(ended.err.split())) == (2, True), ended.err
-
-
 def test_a_setting_counts(pollex: Pollex, learnt: Learnt, store: Path) -> None:
     assert pollex("learn", learnt.log, "--set", "policy=greedy", "--set", "alpha=1", "--store", store).code == 0
     found = RubricSet.load("rubrics.json")

@@ -30,45 +30,10 @@ def questions() -> str:
     return "q.jsonl"
 
 
-def test_without_a_model_both_commands_say_that_they_need_one(pollex: Pollex, questions: str) -> None:
-    ended = pollex("answer", questions)
-    assert ended.code == 2
-    assert "no model to answer → name one: --model M" in ended.err
-    ended = pollex("grade", questions)
-    assert ended.code == 2
-    assert "grading against references needs an LLM → name one: --model M" in ended.err
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        (["grade", "q.jsonl", "--profile", "klingon"], "the profile can't be read"),
-        (["grade", "q.jsonl", "--answers", "nowhere.jsonl"], "no such file"),
-        (["grade", "q.jsonl", "--human", "unanswered.jsonl"], "nothing in it could be used"),
-        (["grade", "q.jsonl", "--out", "g.xlsx"], "no format ends in '.xlsx'"),
-        (["grade", "q.jsonl", "--page", "."], "it is a folder"),
-        (["grade", "unanswered.jsonl"], "there are no answers to grade → fetch some: `pollex answer"),
-        (["grade"], "Missing argument 'QUESTIONS…'"),
-        (["answer", "q.jsonl", "--profile", "klingon"], "the profile can't be read"),
-        (["answer", "q.jsonl", "--out", "a.txt"], "no format ends in '.txt'"),
-        (["answer", "nowhere.jsonl"], "no such file"),
-    ],
-)
-def test_what_cannot_be_carried_out_is_refused_before_anybody_is_asked(
-    pollex: Pollex, questions: str, command: list[str], words: str
-) -> None:
-    ended = pollex(*command, *NOWHERE)
-    assert ended.code in (1, 2)
-    assert words in ended.err
-
-
 def test_a_type_that_stands_in_a_column_of_another_name_is_not_asked_for(pollex: Pollex, questions: str) -> None:
     Path(questions).write_text(json.dumps(QUESTION | {"answer": "So.", "kind": "advice"}) + "\n")
     planned = pollex("grade", questions, "--set", "category_field=kind", "--dry-run", "--json", *NOWHERE)
     assert "classify" not in json.loads(planned.out.splitlines()[-1])["plan"]
-    ended = pollex("answer", questions, "--set", "category_field=kin", "--dry-run", *NOWHERE)
-    assert ended.code == 1
-    assert "no question has a category in 'kin' → check its name: --set category_field=VALUE" in ended.err
 
 
 SKY = ("为什么天空在白天看起来是蓝色的？", "Why does the sky look blue by day?")
@@ -109,24 +74,6 @@ def test_help_teaches_by_example(pollex: Pollex, verb: str, example: str) -> Non
 
 NOT_FOR_ANSWERS = ["--canary", "--elicitation=batched", "--samples=2", "--require=logprobs", "--closing=user"]
 NOT_FOR_ANSWERS += ["--without=ds", "--value=mode", "--straight-lining", "--embedding-model=m", "--positive=good"]
-
-
-@pytest.mark.parametrize("option", NOT_FOR_ANSWERS)
-def test_what_does_nothing_for_an_answer_is_no_option_of_it(pollex: Pollex, questions: str, option: str) -> None:
-    ended = pollex("answer", questions, option, "--model", "m", "--dry-run", *NOWHERE)
-    assert ended.code == 2
-    assert "No such option" in ended.err
-    assert option.partition("=")[0] not in pollex("answer", "--help-all").out
-
-
-@pytest.mark.parametrize(
-    "option", ["--canary", "--elicitation=batched", "--without=ds", "--question=Good?", "--label-field=x", "--tau=0.4"]
-)
-def test_what_does_nothing_for_grading_is_no_option_of_it(pollex: Pollex, questions: str, option: str) -> None:
-    ended = pollex("grade", questions, option, "--model", "m", "--dry-run", *NOWHERE)
-    assert ended.code == 2
-    assert "No such option" in ended.err
-    assert option.partition("=")[0] not in pollex("grade", "--help-all").out
 
 
 def test_a_file_of_no_known_format_is_refused_and_so_is_one_that_cannot_be_written(tmp_path: Path) -> None:

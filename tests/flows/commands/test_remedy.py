@@ -24,12 +24,6 @@ def prompt(tmp_path: Path) -> Path:
     return tmp_path / "system.md"
 
 
-def test_an_unknown_tool_is_refused_with_those_that_there_are(pollex: Pollex, given: tuple[object, ...]) -> None:
-    ended = pollex("remedy", "cases", *given, "--to", "excel")
-    assert ended.code == 2
-    assert all(tool in ended.err for tool in ("promptfoo", "inspect", "langsmith", "mlflow", "jsonl"))
-
-
 def test_a_target_that_no_reply_shows_is_refused_with_those_that_can_be(
     pollex: Pollex, given: tuple[object, ...]
 ) -> None:

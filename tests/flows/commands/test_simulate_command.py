@@ -160,19 +160,3 @@ def test_the_file_is_a_log_without_thumbs(pollex: Pollex, asked: list[str]) -> N
     read = read_logs("dialogues.jsonl")
     assert not read.bad_rows
     assert [one.metadata["topic"] for one in read] == ["kettle", "lamp"] * len(SYSTEMS)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--systems", "DS9"], "no such dialogue system: DS9"),
-        (["--systems", "DS3"], "DS3 finds documents, and there are none"),
-        (["--topics", "nowhere.toml"], "the topics can't be read"),
-    ],
-)
-def test_what_cannot_be_carried_out_is_refused(pollex: Pollex, options: list[str], words: str) -> None:
-    Path("topics.toml").write_text(TOPICS)
-    nowhere = ["--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
-    ended = pollex("simulate", "--topics", "topics.toml", *options, *nowhere)
-    assert ended.code in (1, 2)
-    assert words in ended.err

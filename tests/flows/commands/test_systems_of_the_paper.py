@@ -33,14 +33,6 @@ def test_what_is_given_wins_whatever_its_place(pollex: Pollex, learnt: Learnt) -
         assert "--set policy=ucb --budget 6 --set scale=likert-domain" in told
 
 
-@pytest.mark.parametrize("system", ["rubicon", "spur"])
-def test_a_system_that_takes_a_model_is_refused_without_one(pollex: Pollex, learnt: Learnt, system: str) -> None:
-    for plan in ((), ("--dry-run",)):
-        ended = pollex("learn", learnt.log, "--as", system, *plan)
-        assert (ended.code, ended.out) == (2, "")
-        assert f"{system} as in the paper takes a model → name one: --model" in ended.err
-
-
 def test_reasons_batches_and_rubrics_a_batch_change_the_plan(pollex: Pollex, learnt: Learnt) -> None:
     def calls(*given: str) -> dict[str, int]:
         plan = pollex("learn", learnt.log, "--dry-run", "--store", "new", "--json", *MODEL, *given).last["plan"]
@@ -50,18 +42,3 @@ def test_reasons_batches_and_rubrics_a_batch_change_the_plan(pollex: Pollex, lea
     assert calls("--set", "reasons=1")["summarize"] < usual["summarize"]
     assert calls("--set", "mini_batch=10")["summarize"] > usual["summarize"]
     assert calls("--set", "new_rubrics=5")["deduplicate"] * 2 == usual["deduplicate"]
-
-
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("reasons=0", "reasons is '0'"),
-        ("near=2", "near is '2'"),
-        ("alike=none", "alike is 'none'"),
-        ("mini_batch=0", "a mini-batch of 0"),
-        ("prompts=mine", "prompts is 'mine'"),
-    ],
-)
-def test_a_rare_setting_out_of_range_is_refused(pollex: Pollex, learnt: Learnt, setting: str, said: str) -> None:
-    ended = pollex("learn", learnt.log, "--set", setting)
-    assert (ended.code, said in ended.err) == (2, True), ended.err

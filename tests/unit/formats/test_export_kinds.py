@@ -49,14 +49,23 @@ def what_is_read(kind: dict[str, Any], folder: Path) -> list[list[str]] | str:
     try:
         logs = read_logs([folder / name for name in kind["files"]], options=ReadOptions(**kind.get("options", {})))
     except (BadInput, WrongUse) as error:
-        return str(error)
+        return str(error).replace(f"{folder}/", "")
+    notes = [note.replace(f"{folder}/", "") for note in logs.notes]
     bad = [f"bad: {row.reason}" for row in logs.bad_rows]
-    bad += [f"no note: {part}" for part in kind.get("notes", ()) if not any(part in note for note in logs.notes)]
+    bad += [f"no note: {part}" for part in kind.get("notes", ()) if not any(part in note for note in notes)]
     bad += [
         f"no comment: {comment}"
         for talk, comment in zip(logs, kind.get("comments", ()), strict=False)
         if comment and comment not in str(talk.feedback)
     ]
+    beside = {
+        "ids": [talk.id for talk in logs],
+        "groups": [talk.group for talk in logs],
+        "metadata": [dict(talk.metadata) for talk in logs],
+        "signals": [dict(talk.signals) for talk in logs],
+        "feedback": [[one.model_dump(mode="json", exclude_defaults=True) for one in talk.feedback] for talk in logs],
+    }
+    bad += [f"{name}: {beside[name]}" for name, wanted in kind.get("more", {}).items() if beside[name] != wanted]
     talks = [[talk.label.value, *(f"{turn.role}: {turn.content}" for turn in talk.turns)] for talk in logs]
     return [*talks, bad] if bad else talks
 
@@ -64,7 +73,7 @@ def what_is_read(kind: dict[str, Any], folder: Path) -> list[list[str]] | str:
 @pytest.mark.parametrize("tool", sorted(path.name for path in FOLDER.iterdir()))
 def test_every_kind_of_export_is_read_to_what_was_said(tool: str, tmp_path: Path) -> None:
     """`talks` has each conversation as its label and its lines; `refused` has a part of what is said instead,
-    `notes` parts of notes, `comments` what the users wrote beside their thumbs."""
+    `notes` parts of notes, `comments` what the users wrote beside their thumbs, `more` what else is known of each."""
     wrong, content = {}, (FOLDER / tool).read_bytes()
     for number, kind in enumerate(json.loads(gzip.decompress(content) if tool.endswith(".gz") else content)):
         found = what_is_read(kind, tmp_path / str(number))

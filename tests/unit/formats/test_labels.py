@@ -114,19 +114,6 @@ def logs_from(folder: Path, *rows: dict[str, Any], **options: Any) -> Logs:
     return read_logs([path], options=ReadOptions(**options))
 
 
-@pytest.mark.parametrize("rows", [[{"thumbs": "up", "label": "up"}], [{"thumbs": "up"}, {"label": "up"}]])
-def test_two_possible_label_fields_are_an_error_that_names_both(rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    with pytest.raises(WrongUse, match="'label' and 'thumbs' → say which: label_field="):
-        logs_from(tmp_path, *rows)
-    assert logs_from(tmp_path, *rows, label_field="thumbs").counts[Label.POSITIVE] == 1
-
-
-def test_numbers_in_a_rating_field_are_no_thumbs_and_a_note_says_so(tmp_path: Path) -> None:
-    logs = logs_from(tmp_path, {"rating": 1}, {"rating": 5})
-    assert logs.counts == {Label.POSITIVE: 0, Label.NEGATIVE: 0, Label.NONE: 2}
-    assert any("'rating' holds ratings" in note and "positive=" in note for note in logs.notes)
-
-
 MIXED = ["up", "👍", 1, "1", True, "thumbs_up", "down", "👎", -1, 0, False]
 SEEN: list[tuple[list[Any], tuple[int, int], str]] = [
     (MIXED, (6, 5), ""),
@@ -155,31 +142,6 @@ def test_values_are_taken_together_where_they_are_told_apart_without_doubt(
     assert sum(logs.account.spellings.values()) == len(values)
 
 
-@pytest.mark.parametrize("options", [{}, {"label_field": "feedback"}])
-def test_one_star_is_no_thumb_up_whatever_its_field_is_called(options: dict[str, Any], tmp_path: Path) -> None:
-    logs = logs_from(tmp_path, *({"feedback": stars} for stars in (1, 1, 3, 5)), **options)
-    assert logs.counts == {Label.POSITIVE: 0, Label.NEGATIVE: 0, Label.NONE: 4}
-    (note,) = logs.notes
-    assert note.startswith("'feedback' holds ratings: 1 (2), 3 (1), 5 (1) are neither")
-    assert "'>=4'" in note
-    assert [one.label for one in logs_from(tmp_path, {"feedback": 1}, {"feedback": 1}, **options)] == ["positive"] * 2
-
-
-def test_ratings_up_to_two_or_three_have_bounds_that_some_of_them_reach(tmp_path: Path) -> None:
-    for top in (2, 3):
-        (note,) = logs_from(tmp_path, *({"rating": one} for one in range(1, top + 1))).notes
-        assert f"positive='>={top}', negative='<=1'" in note
-
-
-def test_the_options_that_a_note_gives_take_what_was_left(tmp_path: Path) -> None:
-    rows = [{"rating": value} for value in ("up", "down", 1, 3, 5)]
-    logs = logs_from(tmp_path, *rows, positive="up,5", negative="down,1")
-    assert (logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE]) == (2, 2)
-    assert any("3 (1) is neither" in note and "positive='up,5,3' or" in note for note in logs.notes)
-    zeros = logs_from(tmp_path, *({"rating": value} for value in (1, 0, -1)), negative="-1,0")
-    assert (zeros.counts[Label.NEGATIVE], zeros.notes) == (2, ("labels come from the field 'rating'",))
-
-
 def test_a_rating_that_is_no_thumb_makes_no_two_conversations_of_one_id(tmp_path: Path) -> None:
     rows = [{"id": "a", "rating": 1}, {"id": "a", "rating": 5}, {"id": "b", "rating": 0}]
     assert logs_from(tmp_path, *rows).duplicates == 1
@@ -194,77 +156,6 @@ def test_a_file_of_labels_tells_which_ratings_are_none(tmp_path: Path) -> None:
     path.write_text('{"id": "a", "rating": 1}\n{"id": "b", "rating": 3}')
     with pytest.raises(BadInput, match="2 rows can't be read"):
         read_labels(path, ReadOptions())
-
-
-def test_ratings_are_the_label_where_bounds_are_given_and_thumbs_where_not(tmp_path: Path) -> None:
-    rows = [{"thumbs": "up", "ratings": [1, 2]}, {"thumbs": None, "ratings": [5, 5]}]
-    assert [c.label for c in logs_from(tmp_path, *rows)] == ["positive", "none"]
-    assert [c.label for c in logs_from(tmp_path, *rows, positive=">=4", negative="<=2")] == ["negative", "positive"]
-
-
-def test_words_in_a_rating_field_are_read(tmp_path: Path) -> None:
-    assert logs_from(tmp_path, {"rating": "👍"}).counts[Label.POSITIVE] == 1
-
-
-def test_the_field_that_labels_come_from_is_noted(tmp_path: Path) -> None:
-    assert logs_from(tmp_path, {"vote": "down"}).notes == ("labels come from the field 'vote'",)
-
-
-def test_columns_named_like_feedback_are_told_while_there_is_no_label_field(tmp_path: Path) -> None:
-    rows = [{"user_rating": "up", "metadata": {"csat": 5}}, {"user_rating": "down", "feedback_id": 7}]
-    (note,) = logs_from(tmp_path, *rows).notes
-    assert "named like feedback: 'user_rating' (2), 'metadata.csat' (1); to use one: label_field='user_rating'" in note
-    assert logs_from(tmp_path, *rows, label_field="user_rating").counts[Label.NEGATIVE] == 1
-    assert not logs_from(tmp_path, *({"thumbs": "up"} | row for row in rows[1:])).notes[1:]
-    assert logs_from(tmp_path, *rows, labels_needed=False).notes == ()
-
-
-def test_an_unknown_label_is_a_bad_row_and_its_conversation_is_not_imported(tmp_path: Path) -> None:
-    logs = logs_from(tmp_path, {"thumbs": "sideways"}, {"thumbs": "up"}, max_bad=1)
-    assert [c.id for c in logs] == ["1"]
-    assert (logs.bad_rows[0].line, logs.bad_rows[0].reason) == (1, "unknown label 'sideways'")
-
-
-@pytest.mark.parametrize(
-    ("fields", "label"),
-    [
-        ({"feedback.score": None, "feedback": {"score": "up"}}, Label.POSITIVE),
-        ({"feedback.score": "down", "feedback": {"score": None}}, Label.NEGATIVE),
-        ({"feedback.score": "down", "feedback": {"score": "up"}}, Label.NEGATIVE),
-        ({"feedback.score": None, "feedback": {}}, Label.NONE),
-    ],
-)
-def test_a_blank_under_a_paths_own_name_hides_nothing_at_its_end(
-    tmp_path: Path, fields: dict[str, Any], label: Label
-) -> None:
-    other = {"feedback.score": "up" if label is Label.NEGATIVE else "down"}
-    assert logs_from(tmp_path, fields, other, label_field="feedback.score").counts[label] == 1
-
-
-def test_a_field_that_no_row_has_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="label_field='tumbs'"):
-        logs_from(tmp_path, {"thumbs": "up"}, label_field="tumbs")
-
-
-DIFFER: list[list[dict[str, Any]]] = [
-    [{"id": "a", "messages": TURNS, "thumbs": thumbs} for thumbs in ("up", "down", "up")],
-    [{"id": "a", "role": "user", "text": "Hi", "thumbs": "up"}, {"id": "a", "role": "bot", "text": "Yo", "thumbs": 0}],
-    [
-        {"id": "b", "chat_id": "a", "messages": TURNS[:1], "thumbs": "up"},
-        {"id": "a", "chat_id": "a", "messages": TURNS, "thumbs": "down"},
-    ],
-]
-"""One conversation with two labels: in rows of one id, in the rows of its turns, and at two moments of it."""
-
-
-@pytest.mark.parametrize("rows", DIFFER)
-def test_labels_that_differ_stop_nothing_that_needs_none(rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    with pytest.raises(BadInput, match="differ"):
-        read_logs(path)
-    (one,) = read_logs(path, options=ReadOptions(labels_needed=False))
-    assert (one.id, one.label, len(one.turns)) == ("a", Label.NONE, 2)
 
 
 # Whether labels are enough
