@@ -13,9 +13,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.asking import ask_sides
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.roles import Extraction, Roles
+from pollex.agents.roles import Extraction, Roles, ask_sides
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs, positives
 from pollex.conversations.splits import folds, split

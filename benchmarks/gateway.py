@@ -31,23 +31,20 @@ from typing import Any
 from openai import AsyncOpenAI
 from pydantic import BaseModel, TypeAdapter
 
-from pollex.agents.asking import ask_sides
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.roles import ask_sides
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.budget import Limits
-from pollex.gateway.calls import Call
-from pollex.gateway.capabilities import Capabilities
+from pollex.gateway.calls import Call, Capabilities, Completed, Failed, Ledger, MemoryLedger, Outcome
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.ledger import Ledger, MemoryLedger
-from pollex.gateway.outcomes import Completed, Failed, Outcome
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.event_loop import few_collections
 from pollex.services.roles import WAVES
 from pollex.services.runs import RunSettings
-from pollex.services.score_runs import score
+from pollex.services.score import run_scoring
+from pollex.services.workspace import few_collections
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 
@@ -66,7 +63,6 @@ CAN = Capabilities(
     tools=True,
     json_object=True,
     logprobs=0,
-    n=True,
     seed=True,
     temperature=True,
     limit_field="max_completion_tokens",
@@ -191,7 +187,7 @@ async def score_graph(work: Work) -> None:
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
         ledger = StoreLedger(store)
         async with Gateway(work.endpoint, ledger, work.limits, window=CAN.window) as gateway:
-            scored = await score(
+            scored = await run_scoring(
                 work.conversations,
                 work.rubrics,
                 judge=judge_at(gateway, work.rubrics),

@@ -15,7 +15,7 @@ from typing import Any
 
 import pollex
 from pollex.graphs import run as runs
-from pollex.services import learn_runs, score_runs
+from pollex.services import learn_runs, score
 
 
 class Clock:
@@ -59,7 +59,7 @@ def measured(clock: Clock) -> None:
         finally:
             clock.whole += time.perf_counter() - began
 
-    for module in (learn_runs, score_runs):
+    for module in (learn_runs, score):
         module.carry_out = timed  # type: ignore[attr-defined]
 
 

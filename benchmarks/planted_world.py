@@ -35,7 +35,7 @@ from planted.model import Reader
 from planted.world import World, signals
 
 from pollex.formats.read_logs import logs_of
-from pollex.gateway.langchain import ChatModel
+from pollex.gateway.transport import ChatModel
 from pollex.measures.classification import auc
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import LIKERT

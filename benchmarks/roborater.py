@@ -34,8 +34,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.ensemble import Ensemble
-from pollex.agents.votes import all_but_one, counted
+from pollex.agents.votes import Ensemble, all_but_one, counted
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow
 from pollex.formats.files import rows_of
@@ -150,7 +149,7 @@ async def embedded(path: str, n: int, cache: Path | None) -> Recording:
     for conversation in clear:
         (answer,) = await rater.judge(conversation, [question])
         plain.append(answer.probabilities[0] if isinstance(answer, Answer) else np.nan)
-        (votes,) = await ensemble.votes(conversation, [question])
+        votes = await ensemble.votes(conversation, question)
         rows.append([counted([vote], 2).index(1) if any(counted([vote], 2)) else FAILED for vote in votes])
     truth = np.array([int(c.label is Label.NEGATIVE) for c in clear], dtype=np.int64)
     return Recording(np.array(rows, dtype=np.int64), truth, ("yes", "no"), len(logs) - len(clear), np.array(plain))

@@ -28,15 +28,15 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from pollex.agents.asking import answered
 from pollex.agents.embedded.embedder import Encoder, MiniLM, SentenceTransformersEncoder, model_folder
+from pollex.agents.roles import answered
 from pollex.conversations.conversation import Conversation, Label
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import scores_out
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
-from pollex.services.event_loop import few_collections
 from pollex.services.scorer import BatchScorer
+from pollex.services.workspace import few_collections
 from pollex.store.rows import AnswerCells, conversation_rows, score_block
 from pollex.store.store import Store
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pollex.conversations.logs import Logs
 from pollex.gateway.budget import StageUsage
-from pollex.gateway.langchain import ChatModel
+from pollex.gateway.transport import ChatModel
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.edits import read_rubrics
@@ -19,7 +19,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.policies import DEFAULT
 from pollex.services import learn_runs as runs
 from pollex.services.options import ModelOptions
-from pollex.services.roles import dismissed, hire
+from pollex.services.roles import hire
 from pollex.store.store import Store
 
 PUBLISHED: dict[str, tuple[float, ...]] = {
@@ -147,7 +147,7 @@ async def learnt(
         chat=chat,
     )
     settings = LearnSettings(budget=budget, method=how.method, policy=how.policy, seed=split, stability=False)
-    async with dismissed(await hire(asked, profile, store, 0)) as staff:
+    async with await hire(asked, profile, store, 0) as staff:
         assert staff.gateway is not None, "all of these take a model"
         given = read_rubrics(how.rubrics) if how.rubrics else ()
         learning = runs.Learning(logs=logs, profile=profile, settings=settings, rubrics=given)

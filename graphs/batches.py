@@ -17,8 +17,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
-from pollex.agents.asking import answered, detail_of
-from pollex.agents.roles import Extraction, Extractor, Judge
+from pollex.agents.roles import Extraction, Extractor, Judge, answered, detail_of
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.graphs.context import Resources, resources

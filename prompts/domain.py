@@ -1,9 +1,10 @@
-"""A domain's description, in a TOML file that a person writes once."""
+"""A domain's description, in a TOML file that a person writes once, and what of it prompts may leave out."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,15 @@ from pollex.text import parse_toml
 NEUTRAL = Path(__file__).with_name("neutral.toml")
 REMEDY = "correct it; `pollex domain new` writes a complete one"
 _WORD = re.compile(r"[^\W\d_][\w-]*[#+]*")
+
+Closing = Literal["system", "user", "merged"]
+SWITCHES = {
+    "ds": "the domain, in generation",
+    "cdp": "conversation design principles",
+    "domain": "the domain, in judging",
+}
+"""Blocks that a user may leave out, as ablations do."""
+
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
 
@@ -121,9 +131,8 @@ def profile_at(path: Path | None) -> DomainProfile:
 
 def complaint(error: ValidationError) -> str:
     """Return all that is missing or wrong, in one clause a field."""
-    faults = error.errors(include_url=False, include_input=False)
     names: dict[str, list[str]] = {}
-    for fault in faults:
+    for fault in error.errors(include_url=False, include_input=False):
         names.setdefault(fault["type"], []).append(".".join(str(part) for part in fault["loc"]))
     return "; ".join(f"{_FAULTS.get(kind, kind)}: {', '.join(fields)}" for kind, fields in names.items())
 
@@ -163,3 +172,15 @@ STOPWORDS = frozenset(
     would yet you your
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )
+
+
+def switched_off(given: Sequence[str] | Set[str]) -> frozenset[str]:
+    """Return the blocks that a user wants left out.
+
+    Raises:
+        WrongUse: There is no such block.
+    """
+    if unknown := set(given) - SWITCHES.keys():
+        what, known = ", ".join(sorted(unknown)), ", ".join(SWITCHES)
+        raise WrongUse(f"no such part of a prompt: {what}", remedy=f"choose from {known}")
+    return frozenset(given)

@@ -21,19 +21,13 @@ import tomllib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item, escaped, seal
+from pollex.prompts.domain import Closing
 
 HOME = Path(__file__).parent
-SWITCHES = {
-    "ds": "the domain, in generation",
-    "cdp": "conversation design principles",
-    "domain": "the domain, in judging",
-}
-"""Blocks that a user may leave out, as ablations do."""
-
 _FILE = re.compile(r"\+\+\+\n(?P<head>.*?)\+\+\+\n(?P<body>.*)", re.DOTALL)
 _SECTION = re.compile(r"^# (\w+)\n", re.MULTILINE)
 _MARK = re.compile(r"\{(?P<open>\w+)\?\}|\{/(?P<close>\w+)\}|\{(?P<gap>\w+)\}")
@@ -178,22 +172,6 @@ def _version(texts: Mapping[str, str], schema: Any) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
-def switched_off(given: Sequence[str] | Set[str]) -> frozenset[str]:
-    """Return the blocks that a user wants left out.
-
-    Raises:
-        WrongUse: There is no such block.
-    """
-    if unknown := set(given) - SWITCHES.keys():
-        remedy = f"choose from {', '.join(SWITCHES)}"
-        raise WrongUse(f"no such part of a prompt: {', '.join(sorted(unknown))}", remedy=remedy)
-    return frozenset(given)
-
-
-Message = dict[str, str]
-Closing = Literal["system", "user", "merged"]
-
-
 @dataclass(frozen=True)
 class Layout:
     """The layout of prompts for an endpoint.
@@ -204,7 +182,7 @@ class Layout:
             refuse a system message after the first want `user`; those that also refuse two user messages in a row
             want `merged`, the task below the data in one message, where the boundary alone keeps them apart.
         inline_schema: Whether the task ends with the answer's schema, for an endpoint that can't be held to one.
-        without: Blocks to leave out, of `prompt.SWITCHES`.
+        without: Blocks to leave out, of `domain.SWITCHES`.
     """
 
     salt: bytes = field(repr=False)
@@ -221,7 +199,7 @@ def messages(
     *,
     schema: Mapping[str, Any] | None = None,
     without: frozenset[str] = frozenset(),
-) -> list[Message]:
+) -> list[dict[str, str]]:
     """Build the messages of a call.
 
     Args:

@@ -7,11 +7,9 @@ from typing import Any
 from protocol_server import ProtocolServer
 
 from pollex.gateway.budget import Limits
-from pollex.gateway.calls import Call
+from pollex.gateway.calls import Call, Ledger, MemoryLedger, Outcome
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.ledger import Ledger, MemoryLedger
-from pollex.gateway.outcomes import Outcome
 
 KEY = "test-key-0123456789"
 LABELS = ["Strongly Disagree", "Disagree", "Neutral", "Agree", "Strongly Agree"]

@@ -32,7 +32,7 @@ class Recorded(Judge):
         return content_id("recorded", self.name, *rows)
 
     def again(self, replicate: int) -> Self:
-        """Return the recorded run with that number; see `agents.ensemble.Repeatable`."""
+        """Return the recorded run with that number; see `agents.votes.Repeatable`."""
         other = copy(self)
         other._replicate = replicate
         return other

@@ -10,9 +10,7 @@ from sealed import unseal
 
 from pollex.agents.llm.asker import Asker
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.gateway.calls import Call
-from pollex.gateway.capabilities import Capabilities
-from pollex.gateway.outcomes import Completed, Outcome
+from pollex.gateway.calls import Call, Capabilities, Completed, Outcome
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
 from pollex.rubrics.judge_settings import JudgeSettings
@@ -26,7 +24,6 @@ ABLE = Capabilities(
     tools=True,
     json_object=True,
     logprobs=0,
-    n=True,
     seed=True,
     temperature=True,
     limit_field="max_completion_tokens",

@@ -14,7 +14,7 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.netsat import NetSat
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.event_loop import complete
+from pollex.services.workspace import complete
 from pollex.store.resume import facts_of
 from pollex.store.rows import AnswerCells, conversation_rows, fact, rubric_rows
 from pollex.store.spans import Tracer

@@ -20,10 +20,9 @@ from fault_cases import case
 from fault_cases.commands import run
 from pollex.errors import PollexError, StoreDamaged
 from pollex.gateway.budget import Limits
-from pollex.gateway.calls import Call
+from pollex.gateway.calls import Call, Outcome
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.outcomes import Outcome
 from pollex.store.ledger import StoreLedger
 from pollex.store.repair import rebuild
 from pollex.store.store import Store

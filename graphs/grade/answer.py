@@ -6,8 +6,8 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
-from pollex.agents.asking import detail_of
 from pollex.agents.llm.respondent import Respondent
+from pollex.agents.roles import detail_of
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.references import Case
 from pollex.errors import PollexError

@@ -9,8 +9,7 @@ from langgraph.graph import END, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from pollex.agents.ensemble import Ensemble
-from pollex.agents.votes import PERSON, Task, Votes, persons_answer, persons_question, run_question
+from pollex.agents.votes import PERSON, Ensemble, Task, Vote, persons_answer, persons_question, run_question
 from pollex.graphs.batches import BatchState, BatchWork, batched, finish, on_each
 from pollex.graphs.context import Context, ConversationIndex, resources
 from pollex.graphs.judge.state import Tallied, tallied
@@ -55,7 +54,7 @@ class JudgeWork(BatchWork):
     shelf: ConversationIndex
     ensemble: Ensemble | None
     task: Task
-    known: Mapping[str, Mapping[int, Votes]] = field(default_factory=dict)
+    known: Mapping[str, Mapping[int, Vote]] = field(default_factory=dict)
 
     async def prepare(self, batch: Sequence[str]) -> None:
         """Have the ensemble prepare."""
@@ -77,7 +76,7 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
     conversation, ensemble = live.shelf[id_], live.ensemble
     assert ensemble is not None, "where only people are asked, no conversation waits for a judge"
     async with live.semaphore, live.tracer.span("ask_runs", kind="role", item=id_) as span:
-        (votes,) = await ensemble.votes(conversation, [live.task.question], live.known.get(id_))
+        votes = await ensemble.votes(conversation, live.task.question, live.known.get(id_))
         failed = [vote for vote in votes if isinstance(vote, Unanswered)]
         span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
         if failed:

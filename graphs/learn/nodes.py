@@ -8,8 +8,8 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from pollex.agents.asking import sides
 from pollex.agents.llm.pairs import in_turns, matched_pairs
+from pollex.agents.roles import sides
 from pollex.errors import BadRubrics
 from pollex.graphs.batches import ask, at_once, extract_from
 from pollex.graphs.context import resources

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.asking import answered
 from pollex.agents.assistant import (
     Assistant,
     AssistantReply,
@@ -19,7 +18,7 @@ from pollex.agents.assistant import (
     messages_before,
 )
 from pollex.agents.llm.second_reader import SecondReader
-from pollex.agents.roles import Judge
+from pollex.agents.roles import Judge, answered
 from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import AnswersPending
 from pollex.graphs.batches import BatchWork, at_once

@@ -14,8 +14,7 @@ from pollex.agents.llm.respondent import without_thoughts
 from pollex.conversations.conversation import ToolCall, messages_of, tool_uses
 from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import BadInput, PollexError, WrongUse
-from pollex.gateway.calls import Call
-from pollex.gateway.outcomes import Completed
+from pollex.gateway.calls import Call, Completed
 
 ROUNDS = 8
 """Calls of recorded tools in a row, after which a continuation counts as diverged."""

@@ -1,4 +1,4 @@
-"""Votes of independent runs, and the verdict that they come to.
+"""Votes of independent runs, of one judge or of a panel, and the verdict that they come to.
 
 Diversity entropy DE(A) = −Σ_a p_a ln p_a, p_a the share of the runs that answered a. The rating is the mode of the
 answers where they agree enough, else NONE; a tie of the mode is NONE.
@@ -9,17 +9,20 @@ Symposium.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from math import comb, inf, log
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from pollex.agents.llm.sampling import point
-from pollex.errors import WrongUse
+from pollex.agents.roles import Judge, unanswered
+from pollex.conversations.conversation import Conversation
+from pollex.errors import PollexError, WrongUse
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 from pollex.rubrics.rubric import content_id
 
@@ -29,7 +32,8 @@ ROUNDING = 1e-9
 MOST_STATES = 20_000
 """Beyond so many states of the votes, no early stop is looked for: that would take longer than it saves."""
 
-Votes = list[Answer | Unanswered]
+Vote = Answer | Unanswered
+Votes = list[Vote]
 Reason = Literal["", "too_few_runs", "tie", "disagreement"]
 
 
@@ -248,14 +252,6 @@ def next_runs(votes: tuple[int, ...], left: int, rule: Rule) -> int:
     return soonest(votes, left, rule) if states <= MOST_STATES else left
 
 
-def in_words(found: Verdict) -> str:
-    """Describe a verdict in words: the votes, and after how many runs it was decided."""
-    said = ", ".join(f"{count} {option}" for option, count in zip(found.options, found.votes, strict=True) if count)
-    failed = f", {sum(found.failures.values())} failed" if found.failures else ""
-    why = f"; {found.reason.replace('_', ' ')}" if found.reason else ""
-    return f"{found.answered} of {found.planned} runs answered: {said or 'none'}{failed}{why}"
-
-
 PERSON = "person"
 
 
@@ -341,3 +337,98 @@ def persons_answer(question: Question, chosen: int) -> Answer:
     mass = point(chosen, len(question.options))
     id_ = persons_question(question).id
     return Answer(question_id=id_, probabilities=mass, chosen=chosen, source="recorded", judge=PERSON)
+
+
+class Repeatable(Judge, Protocol):
+    """A judge that can be asked again with its chance drawn anew."""
+
+    def again(self, replicate: int) -> Judge:
+        """Return this judge for one independent run, numbered from 0."""
+
+
+class Ensemble:
+    """Asks one judge, or a panel in turn, in n independent runs.
+
+    Run i is asked of judge i mod k, each time as another of its replicates; a judge that stands in the panel twice has
+    twice the runs. Which runs fail is told; a failed run is never a vote.
+
+    Args:
+        judges: One, or a panel of several.
+        rule: When the mode is a rating; `Rule.of(n)` if left out.
+        stop_early: Ask no more runs once the verdict can no longer change. Entropy and distribution then rest on fewer
+            runs, and are not to be compared between conversations.
+    """
+
+    def __init__(self, *judges: Repeatable, n: int = RUNS, rule: Rule | None = None, stop_early: bool = False) -> None:
+        if not judges:
+            raise WrongUse("an ensemble without a judge", remedy="give at least one")
+        self.judges, self.rule, self.stop_early = judges, rule or Rule.of(n), stop_early
+
+    @property
+    def n(self) -> int:
+        """Runs that are planned for a question."""
+        return self.rule.runs
+
+    @property
+    def name(self) -> str:
+        """Number of runs, and the names of the judges."""
+        return f"{self.n} runs of {', '.join(judge.name for judge in self.judges)}"
+
+    @property
+    def drawn_from(self) -> str:
+        """Fingerprint of the judges alone, on which single runs depend."""
+        return content_id(*(judge.fingerprint for judge in self.judges))
+
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Let every judge prepare."""
+        for judge in self.judges:
+            await judge.prepare(conversations)
+
+    async def votes(
+        self, conversation: Conversation, question: Question, known: Mapping[int, Vote] | None = None
+    ) -> Votes:
+        """Ask the runs and return their answers in order.
+
+        Args:
+            known: Runs that were asked before, by number from 0.
+        """
+        found: Votes = []
+        while size := self._next(question, found):
+            numbers = range(len(found), len(found) + size)
+            found += await asyncio.gather(
+                *(self._run(conversation, question, number, (known or {}).get(number)) for number in numbers)
+            )
+        return found
+
+    def _next(self, question: Question, found: Votes) -> int:
+        left = self.n - len(found)
+        return next_runs(counted(found, len(question.options)), left, self.rule) if self.stop_early else left
+
+    async def _run(self, conversation: Conversation, question: Question, number: int, known: Vote | None) -> Vote:
+        """Ask one run; a run that raises counts as failed, without stopping the others."""
+        if known is not None:
+            return known
+        judge = self.judges[number % len(self.judges)].again(self._replicate(number))
+        try:
+            answers = await judge.judge(conversation, [question])
+        except PollexError:
+            raise
+        except Exception as error:
+            return unanswered(judge, question, f"{type(error).__name__} in run {number + 1}")
+        if len(answers) != 1:
+            return unanswered(judge, question, f"Mismatch: {len(answers)} answers to 1 questions in run {number + 1}")
+        return _fitting(question, answers[0], judge)
+
+    def _replicate(self, number: int) -> int:
+        """Return the replicate number of a run; runs of identical judges never share a number."""
+        turn, place = divmod(number, len(self.judges))
+        fingerprints = [judge.fingerprint for judge in self.judges]
+        same = [i for i, fingerprint in enumerate(fingerprints) if fingerprint == fingerprints[place]]
+        return turn * len(same) + same.index(place)
+
+
+def _fitting(question: Question, answer: Vote, judge: Judge) -> Vote:
+    """Return the answer under its question's id; a failure if it names no option."""
+    if isinstance(answer, Answer) and not 0 <= answer.chosen < len(question.options):
+        return unanswered(judge, question, "Malformed: not one of the question's options")
+    return answer if answer.question_id else answer.model_copy(update={"question_id": question.id})

@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pollex.agents.gradings import Grading
-from pollex.agents.llm.reference_judge import PLAIN, TYPE, plain_question, type_question
+from pollex.agents.llm.reference_judge import PLAIN, TYPE, Grading, plain_question, type_question
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.grades import areas, cumulative, mean_grade, paired
 from pollex.measures.intervals import Figure

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from pollex.errors import LimitReached, WrongUse
-from pollex.gateway.outcomes import Outcome, Usage
+from pollex.gateway.calls import Outcome, Usage
 
 _DOUBT = 30
 """First pauses of an outage: time for six calls, as pauses double."""

@@ -1,4 +1,4 @@
-"""One question to a model, as it is sent and as it is remembered.
+"""One question to a model: what the endpoint can do, how it is sent, what it comes to, and how it is remembered.
 
 Estimates of a text's number of tokens, without tokenizer or network.
 
@@ -14,10 +14,197 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar, Literal, Protocol, Self
 
-from pollex.gateway.ledger import StoredCall
+LEASE = 120.0
+"""Seconds for which a call that is out is nobody else's, unless it may take longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCall:
+    """The last reply that came for a key.
+
+    Attributes:
+        key: See `calls.request_for`.
+        outcome: Facts about the reply, as `Reply.facts` gives them: JSON values.
+        raw: The body as it came, with keys blanked out and cut at the cap.
+    """
+
+    key: str
+    outcome: dict[str, Any]
+    raw: str
+
+
+class Ledger(Protocol):
+    """Two entries for each sent call: an intent before, a record after.
+
+    An intent without a record was possibly billed. It is a lease, too: until the record, or until it runs out, nobody
+    else who shares the ledger may send the same.
+    """
+
+    async def lookup(self, key: str) -> StoredCall | None:
+        """Return the last record of `key`, None when there is none."""
+
+    async def intend(self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE) -> bool:
+        """Record durably, before it returns, that a call is about to be sent.
+
+        Args:
+            seconds: The lease: what the call may take at most.
+
+        Returns:
+            False where it must not be sent: somebody else has it out, or has its reply to this attempt already.
+        """
+
+    async def is_out(self, key: str) -> bool:
+        """Return whether somebody else has the call out."""
+
+    async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
+        """Record durably, before it returns, what came back."""
+
+
+@dataclass(slots=True)
+class MemoryLedger:
+    """A ledger in memory, for tests and calls that need not be kept."""
+
+    calls: dict[str, StoredCall] = field(default_factory=dict)
+    intents: list[tuple[str, int]] = field(default_factory=list)
+
+    async def lookup(self, key: str) -> StoredCall | None:
+        """See `Ledger`."""
+        return self.calls.get(key)
+
+    async def intend(self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE) -> bool:  # noqa: ARG002
+        """See `Ledger`."""
+        self.intents.append((key, attempt))
+        return True
+
+    async def is_out(self, key: str) -> bool:  # noqa: ARG002
+        """See `Ledger`."""
+        return False
+
+    async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:  # noqa: ARG002
+        """See `Ledger`."""
+        self.calls[key] = StoredCall(key, dict(outcome), raw)
+
+
+Kind = Literal[
+    "completed",
+    "refused",
+    "truncated",
+    "context_exceeded",
+    "silently_truncated",
+    "unparsable",
+    "error",
+]
+"""The words are those of `Unanswered.outcome`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the endpoint counted them; None if it did not say.
+
+    Attributes:
+        prompt: Read, `cached` ones included.
+        completion: Written, `reasoning` ones included.
+    """
+
+    prompt: int | None = None
+    completion: int | None = None
+    cached: int | None = None
+    reasoning: int | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether the cost is known."""
+        return self.prompt is not None and self.completion is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Properties of all outcomes.
+
+    Attributes:
+        kind: One word for counting.
+        key: The call's key, under which the ledger keeps the reply.
+        detail: Cause in words; empty for `Completed`.
+        text: What the model wrote, if it wrote anything.
+        logprobs: One entry a token as it came; None where none came. See `logprobs`.
+        finish_reason: As it came.
+        model: The model that says it answered; may differ from the one asked.
+        fingerprint: The backend's, where it tells.
+        attempts: Calls sent for it in this run; 0 where the ledger knew the reply or none was needed.
+        seconds: Duration of the last attempt.
+    """
+
+    kind: ClassVar[Kind]
+
+    key: str = ""
+    detail: str = ""
+    text: str = ""
+    logprobs: Sequence[Any] | None = field(default=None, repr=False)
+    finish_reason: str = ""
+    model: str = ""
+    fingerprint: str = ""
+    usage: Usage = field(default_factory=Usage)
+    attempts: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed(Outcome):
+    """The model wrote its answer to the end."""
+
+    kind: ClassVar[Kind] = "completed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused(Outcome):
+    """The model or a filter declined, or wrote nothing."""
+
+    kind: ClassVar[Kind] = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncated(Outcome):
+    """The answer stops at the token limit; `Call.longer` may be asked once."""
+
+    kind: ClassVar[Kind] = "truncated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextExceeded(Outcome):
+    """The prompt is longer than the window; said by the server, or known before sending."""
+
+    kind: ClassVar[Kind] = "context_exceeded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilentlyTruncated(Outcome):
+    """The server counted far fewer prompt tokens than were sent. Its text answers another question."""
+
+    kind: ClassVar[Kind] = "silently_truncated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Malformed(Outcome):
+    """The reply is not what the protocol promises."""
+
+    kind: ClassVar[Kind] = "unparsable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed(Outcome):
+    """No reply that could be used.
+
+    Attributes:
+        fault: What failed, one word: `timeout`, `connection`, `server`, `rate_limited`, `bad_request`. Opens `detail`.
+    """
+
+    kind: ClassVar[Kind] = "error"
+
+    fault: str
+
 
 _WORD = re.compile(r"(?<!['’])[^\W\d_]+|\d{1,3}")
 _PIECE = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]+|_+")
@@ -223,3 +410,88 @@ class Reply:
             detail=facts.get("detail", ""),
             seconds=facts.get("seconds", 0.0),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """The capabilities of an endpoint; others are left out of calls, and reported once.
+
+    Attributes:
+        json_schema: Whether a schema in `response_format` is obeyed.
+        tools: Whether a forced tool call comes back and obeys its schema.
+        json_object: Whether JSON mode gives JSON.
+        logprobs: Alternatives of a token that may be asked for; 0 where none come for the answer's token.
+        seed: Whether a seed is accepted; whether it is obeyed can't be told.
+        temperature: Whether a temperature is accepted.
+        limit_field: What it calls the most tokens to write.
+        window: Tokens of its context, where it says.
+        calls: What finding out took.
+    """
+
+    __pydantic_config__: ClassVar = {"extra": "ignore"}  # sets of earlier versions record more
+
+    model: str
+    json_schema: bool
+    tools: bool
+    json_object: bool
+    logprobs: int
+    seed: bool
+    temperature: bool
+    limit_field: Literal["max_completion_tokens", "max_tokens"]
+    window: int | None
+    calls: int
+
+    @classmethod
+    def assumed(cls, model: str) -> Self:
+        """Return the capabilities assumed for an endpoint that was not probed: all."""
+        return cls(
+            model=model,
+            json_schema=True,
+            tools=True,
+            json_object=True,
+            logprobs=20,
+            seed=True,
+            temperature=True,
+            limit_field="max_completion_tokens",
+            window=None,
+            calls=0,
+        )
+
+    @property
+    def form(self) -> Form:
+        """The strictest supported way to ask for an answer in a schema.
+
+        Below `tool`, the prompt has to show the schema.
+        """
+        if self.json_schema:
+            return "json_schema"
+        if self.tools:
+            return "tool"
+        return "json_object" if self.json_object else "text"
+
+    def fit(self, call: Call) -> Call:
+        """Return `call` without what the endpoint doesn't support."""
+        listed = min(call.top_logprobs or 0, self.logprobs)
+        return replace(
+            call,
+            form=self.form,
+            limit_field=self.limit_field,
+            seed=call.seed if self.seed else None,
+            temperature=call.temperature if self.temperature else None,
+            top_logprobs=listed or None,
+        )
+
+    def missing(self) -> list[str]:
+        """Describe missing capabilities, one sentence each."""
+        said = {
+            "json_schema": f"no JSON schema: answers are asked for by {self.form.replace('_', ' ')}",
+            "logprobs": "no log-probabilities of the answer's token: no distributions from a single call",
+            "seed": "no seed: samples can't be repeated",
+            "temperature": "no temperature: the model's own is used",
+            "window": "the endpoint doesn't tell its context window: it is not checked before sending",
+        }
+        return [sentence for name, sentence in said.items() if not getattr(self, name)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values, to be recorded with a run."""
+        return asdict(self)

@@ -12,16 +12,28 @@ from typing import Self
 from pollex.errors import Interrupted, LimitReached, PollexError
 from pollex.gateway.batches.desk import Desk
 from pollex.gateway.budget import Budget, Limits, UsageTable
-from pollex.gateway.calls import Call, Reply, Request, prompt_ceiling, prompt_estimate
+from pollex.gateway.calls import (
+    LEASE,
+    Call,
+    ContextExceeded,
+    Failed,
+    Kind,
+    Ledger,
+    Malformed,
+    Outcome,
+    Reply,
+    Request,
+    StoredCall,
+    Usage,
+    prompt_ceiling,
+    prompt_estimate,
+)
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.langchain import ChatModel
-from pollex.gateway.ledger import LEASE, Ledger, StoredCall
 from pollex.gateway.limiter import Limiter
-from pollex.gateway.outcomes import ContextExceeded, Failed, Kind, Malformed, Outcome, Usage
 from pollex.gateway.responses import HttpFault, read
 from pollex.gateway.retries import CircuitBreaker, Outage, RetryPolicy
 from pollex.gateway.session import Session, SharedCall
-from pollex.gateway.transport import connect
+from pollex.gateway.transport import ChatModel, connect
 from pollex.text import printable
 
 RETRYABLE: frozenset[Kind] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})

@@ -6,16 +6,12 @@ from typing import Any
 
 from pollex.errors import ModelRefused, ModelUnavailable
 from pollex.gateway.budget import Limits
-from pollex.gateway.calls import Call
-from pollex.gateway.capabilities import Capabilities
+from pollex.gateway.calls import Call, Capabilities, Completed, Failed, Malformed, MemoryLedger, Outcome
 from pollex.gateway.endpoint import OPENAI, Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.json_in_text import Block, last_object, value_spans
-from pollex.gateway.langchain import ChatModel
-from pollex.gateway.ledger import MemoryLedger
 from pollex.gateway.logprobs import Tokens
-from pollex.gateway.outcomes import Completed, Failed, Malformed, Outcome
-from pollex.gateway.transport import OpenAIWire
+from pollex.gateway.transport import ChatModel, OpenAIWire
 
 MOST_ALTERNATIVES = 20
 """More `top_logprobs` than these OpenAI refuses."""
@@ -38,7 +34,7 @@ async def probe(
     max_wait: float = 0.0,
     backoff: float = 0.5,
 ) -> Capabilities:
-    """Probe an endpoint by five to some ten calls of about 30 tokens.
+    """Probe an endpoint by four to some ten calls of about 30 tokens.
 
     Args:
         max_wait: Most seconds to wait for an endpoint that is away.
@@ -64,7 +60,6 @@ async def probe(
         tools=_obeys(await bench.ask(replace(bare, form="tool"))),
         json_object=_object(await bench.ask(replace(bare, form="json_object"))) is not None,
         logprobs=(call.top_logprobs or 0) if _lists_alternatives(outcome) else 0,
-        n=await bench.samples(replace(bare, form="text"), 2) == 2,
         seed=call.seed is not None,
         temperature=call.temperature is not None,
         limit_field=call.limit_field,
@@ -97,24 +92,14 @@ class _Bench:
         """Display name of the endpoint."""
         return self._endpoint.shown
 
-    async def ask(self, call: Call, endpoint: Endpoint | ChatModel | None = None) -> Outcome:
-        async with Gateway(endpoint or self._endpoint, self._ledger, self._limits) as gateway:
+    async def ask(self, call: Call) -> Outcome:
+        async with Gateway(self._endpoint, self._ledger, self._limits) as gateway:
             outcome = await gateway.ask(call)
             self.calls += gateway.used.total.sent
         if isinstance(outcome, Failed) and outcome.fault != "bad_request":
             remedy = "check the address and that the server runs"
             raise ModelUnavailable(outcome.detail, where=self.place, remedy=remedy)
         return outcome
-
-    async def samples(self, call: Call, n: int) -> int:
-        """Return how many samples come back of one call for `n`."""
-        if isinstance(self._endpoint, ChatModel):
-            return 1
-        several = replace(self._endpoint, extra={**self._endpoint.extra, "n": n})
-        outcome = await self.ask(call, several)
-        if not isinstance(outcome, Completed):
-            return 0
-        return len(json.loads(self._ledger.calls[outcome.key].raw)["choices"])
 
 
 async def _narrowed(bench: _Bench, everything: Call) -> Call:

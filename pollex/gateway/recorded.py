@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import PollexError
-from pollex.gateway.calls import Reply, Request
-from pollex.gateway.capabilities import Capabilities
+from pollex.gateway.calls import Capabilities, Reply, Request
 from pollex.gateway.endpoint import Endpoint
 
 PLACE = "https://recorded.invalid/v1"
@@ -87,7 +86,7 @@ class RecordedEndpoint(Endpoint):
     @property
     def capabilities(self) -> Capabilities:
         """What the model could do when it was recorded."""
-        return replace(Capabilities.assumed(self.model), tools=False, json_object=False, logprobs=0, n=False)
+        return replace(Capabilities.assumed(self.model), tools=False, json_object=False, logprobs=0)
 
     def wire(self) -> RecordedWire:
         """Return a wire to the recording."""

@@ -15,16 +15,18 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Literal
 
-from pollex.gateway.calls import Call, Reply, prompt_floor
-from pollex.gateway.outcomes import (
+from pollex.gateway.calls import (
+    Call,
     Completed,
     ContextExceeded,
     Malformed,
     Outcome,
     Refused,
+    Reply,
     SilentlyTruncated,
     Truncated,
     Usage,
+    prompt_floor,
 )
 from pollex.gateway.redaction import redacted
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from pollex.errors import ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.budget import Limits
-from pollex.gateway.outcomes import Failed, Malformed, Outcome, SilentlyTruncated
+from pollex.gateway.calls import Failed, Malformed, Outcome, SilentlyTruncated
 from pollex.gateway.redaction import redacted
 from pollex.gateway.responses import HttpFault
 

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass, field
 
+from pollex.gateway.calls import Outcome
 from pollex.gateway.limiter import Limiter
-from pollex.gateway.outcomes import Outcome
 from pollex.gateway.retries import Outage
 from pollex.gateway.transport import Wire
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from pollex.agents.gradings import Grading
+from pollex.agents.llm.reference_judge import Grading
 from pollex.formats.grade_summary import ALL, HUMAN, RULES, Summary
 from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure

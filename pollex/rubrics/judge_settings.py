@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, field_validator
 
 from pollex.errors import WrongUse
-from pollex.gateway.capabilities import Capabilities
-from pollex.prompts.prompt import Closing, switched_off
+from pollex.gateway.calls import Capabilities
+from pollex.prompts.domain import Closing, switched_off
 from pollex.rubrics.answers import DOMAIN_SCALES, ScaleName
 from pollex.rubrics.rubric import BUILT_IN
 

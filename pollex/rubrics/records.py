@@ -282,7 +282,7 @@ class JudgeRecord(Record):
     """The judge that answers, and all that it has learned.
 
     Attributes:
-        kind: `embedded`, or `llm`; see `services.judging`.
+        kind: `embedded`, or `llm`; see `services.roles`.
         options: How it was asked, and is asked again.
         learned: `Judge.learned`.
     """

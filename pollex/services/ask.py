@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.asking import answered
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.roles import Judge
+from pollex.agents.roles import Judge, answered
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions

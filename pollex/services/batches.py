@@ -10,14 +10,13 @@ from urllib.parse import urlsplit
 from pollex.errors import WrongUse
 from pollex.gateway.batches.anthropic import AnthropicBatches
 from pollex.gateway.batches.client import OpenAIBatches
-from pollex.gateway.batches.desk import Desk, Round
-from pollex.gateway.batches.provider import FileBatches, Provider
+from pollex.gateway.batches.desk import Desk, FileBatches, Provider, Round
 from pollex.gateway.endpoint import Endpoint
 from pollex.store.ledger import StoreBook
 
 if TYPE_CHECKING:
-    from pollex.gateway.langchain import ChatModel
-    from pollex.gateway.ledger import Ledger
+    from pollex.gateway.calls import Ledger
+    from pollex.gateway.transport import ChatModel
     from pollex.services.options import ModelOptions
     from pollex.store.store import Store
 

@@ -5,20 +5,22 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from pollex.agents.distilled.judge import Lessons, LocalJudge, Taught
+from pollex.agents.distilled.judge import DistilledJudge, Lessons, LocalJudge, Taught
 from pollex.agents.embedded.embedder import Embedder
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import check_learnable
+from pollex.conversations.splits import block_ids, check_learnable
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
+from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import auc_difference, auc_of_scores
-from pollex.measures.intervals import Figure
+from pollex.measures.correlations import pearson_statistic
+from pollex.measures.intervals import Figure, Measure, mean_of, measured
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 from pollex.rubrics.judge_settings import MOST_IN_A_CALL, JudgeSettings
 from pollex.rubrics.learning.results import Learned
@@ -28,20 +30,112 @@ from pollex.rubrics.records import LLM, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
-from pollex.services.distill_figures import CascadeRow, Fidelity, Hard, cascade_rows, fidelity_of, log_loss
-from pollex.services.judging import embeds_with, judging
+from pollex.rubrics.worth import share_of
 from pollex.services.learn_result import require_not_edited, require_places
 from pollex.services.learn_runs import refit as run_refit
 from pollex.services.logs import Sources, files_of, logs_from, names_of, say_repeats
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown, Usage, used
-from pollex.services.roles import Workers, embedded_workers, embedder_for
+from pollex.services.roles import Workers, embedded_workers, embedder_for, embeds_with, hire_judge
 from pollex.services.score import unedited
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import runs
 from pollex.store.rows import question_hash, read_answer
 from pollex.store.store import Store
 from pollex.text import Rows, Told, count
+
+ASKED = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
+Hard = Literal["drop", "model"]
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """How well a rubric's answers are foretold for conversations that they were not learned from.
+
+    Attributes:
+        correlation: Pearson's, of distilled values and the model's.
+        by: Who answers the rubric now; `dropped` where nobody does.
+    """
+
+    id: str
+    text: str
+    correlation: Figure
+    by: Literal["distilled", "model", "dropped"]
+
+
+@dataclass(frozen=True)
+class CascadeRow:
+    """What asking the model about the most doubtful conversations buys.
+
+    Attributes:
+        asked: Share of conversations that the model is asked about.
+        right: Share of decisions that are right.
+    """
+
+    asked: float
+    right: Figure
+
+
+async def fidelity_of(
+    judged: Sequence[Conversation],
+    asked: Sequence[ChosenRubric],
+    lessons: Lessons,
+    embedder: Embedder,
+    hard: Hard,
+    least: float,
+) -> tuple[Fidelity, ...]:
+    """Cross-fit each rubric over conversations, and correlate what is foretold with what the model said."""
+    judge = DistilledJudge(embedder, lessons=lessons)
+    await judge.fit(judged, asked)
+    foretold = {c.text_hash: judge.foretold(c) for c in judged}
+    return tuple(_fidelity(one, judged, lessons.get(one.id, {}), foretold, hard, least) for one in asked)
+
+
+def _fidelity(
+    rubric: ChosenRubric,
+    judged: Sequence[Conversation],
+    taught: Mapping[str, Taught],
+    foretold: Mapping[str, Mapping[str, float]],
+    hard: Hard,
+    least: float,
+) -> Fidelity:
+    """Correlate one rubric's values; conversations on which its occasion never came up are left out."""
+    pairs = [
+        (foretold[c.text_hash][rubric.id], one.value, c)
+        for c in judged
+        if (one := taught.get(c.text_hash)) and one.value is not None
+    ]
+    x, y = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs], dtype=float)
+    if len(pairs) < 2 or not np.ptp(x) or not np.ptp(y):
+        figure = Figure(None, n=len(pairs), undefined="the answers are all alike")
+    else:
+        blocks = block_ids([p[2] for p in pairs])
+        measure = {"r": Measure(pearson_statistic(x, y), empty="the answers are all alike")}
+        figure = measured(measure, blocks, np.random.default_rng(0), 500)["r"]
+    able = figure.value is not None and figure.value >= least
+    return Fidelity(rubric.id, rubric.text, figure, "distilled" if able else "dropped" if hard == "drop" else "model")
+
+
+def cascade_rows(distilled: Floats, model: Floats, up: Bools) -> tuple[CascadeRow, ...]:
+    """Ask the model where the distilled probability is nearest to .5, for some shares of the conversations."""
+    if not len(up):
+        return ()
+    order = np.argsort(np.abs(distilled - 0.5), kind="stable")
+    rows = []
+    for share in ASKED:
+        p = distilled.copy()
+        asked = order[: round(share * len(order))]
+        p[asked] = model[asked]
+        rows.append(CascadeRow(share, share_of(int(((p >= 0.5) == up).sum()), len(up))))
+    return tuple(rows)
+
+
+def log_loss(probability: Floats, up: Bools, rng: np.random.Generator) -> Figure:
+    """Measure the mean log-loss of probabilities, in nats, with its interval."""
+    clipped = np.clip(probability, 1e-6, 1 - 1e-6)
+    losses = -np.log(np.where(up, clipped, 1 - clipped))
+    return measured({"l": Measure(mean_of(losses))}, np.arange(len(up)), rng)["l"]
+
 
 JUDGING = ("learn", "refit", "score", "evaluate", "label")
 FEWEST = 40
@@ -237,7 +331,7 @@ async def _staff(
     record = rubric_set.judge
     local = LocalJudge(embedder, {}, lessons)
     if any(not rubric.answered_by for rubric in kept):
-        staff = await stack.enter_async_context(judging(model, rubric_set, opened.store))
+        staff = await stack.enter_async_context(await hire_judge(model, rubric_set, opened.store))
         return replace(staff, embedder=embedder).judging_beside(local)
     staff = embedded_workers(rubric_set.domain, embedder)
     options = JudgeSettings(embedding_model=embedder.model, scale=record.scale)

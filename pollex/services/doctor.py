@@ -23,7 +23,7 @@ from pollex.store.store import Store
 from pollex.text import Rows, Told, count
 
 if TYPE_CHECKING:
-    from pollex.gateway.capabilities import Capabilities
+    from pollex.gateway.calls import Capabilities
 
 
 PACKAGES = (
@@ -44,7 +44,6 @@ ABLE = {
     "tools": "tool calls",
     "json_object": "JSON mode",
     "logprobs": "log-probabilities",
-    "n": "several samples a call",
     "seed": "a seed",
     "temperature": "a temperature",
 }

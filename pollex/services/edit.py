@@ -16,10 +16,10 @@ from pollex.rubrics.headlines import went_the_other_way
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.event_loop import complete
 from pollex.services.rejudging import preview
 from pollex.services.results import Result
 from pollex.services.set_differences import SCORES, SIDES, TURNED, figures_of, rubric_line
+from pollex.services.workspace import complete
 from pollex.store.store import Store
 from pollex.text import Line, Told
 

@@ -15,9 +15,9 @@ from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import Reason
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.event_loop import complete
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
+from pollex.services.workspace import complete
 from pollex.store.resume import conversations_of, find_run, originals_of, runs
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -286,7 +286,7 @@ def questions_of(store: Store, run: Run) -> dict[str, Question]:
     if run.command not in ("judge", "grade", "ask"):
         return {}
     from pollex.services import ask as asking
-    from pollex.services import grade_runs as grading
+    from pollex.services import grade as grading
     from pollex.store import votes as judging  # a tenth of a second, for these runs alone
 
     kinds = {"judge": judging.asked_in, "grade": grading.asked_in, "ask": asking.asked_in}

@@ -12,19 +12,17 @@ from typing import Any
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.rater import EmbeddedRater
-from pollex.agents.ensemble import Ensemble, Repeatable
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.parsing import as_read
 from pollex.agents.llm.rater import LlmRater, Variant, calls_of
-from pollex.agents.votes import RUNS, Rule, Task, asked
+from pollex.agents.votes import RUNS, Ensemble, Repeatable, Rule, Task, asked
 from pollex.conversations.logs import Logs
 from pollex.errors import UNREADABLE, BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_apart, require_format, require_writable
 from pollex.gateway.batches.desk import Round
 from pollex.gateway.budget import Budget
-from pollex.gateway.calls import Call
-from pollex.gateway.outcomes import Completed, Outcome
+from pollex.gateway.calls import Call, Completed, Outcome
 from pollex.graphs.context import Progress
 from pollex.graphs.judge.state import Tallied
 from pollex.prompts.domain import DomainProfile, profile_at
@@ -33,7 +31,7 @@ from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planned, Planner, call_plan
 from pollex.services.results import Usage
-from pollex.services.roles import Workers, embedded_workers, embedder_for, workers
+from pollex.services.roles import Workers, embedded_workers, embedder_for, hire
 from pollex.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.spans import Tracer
@@ -226,7 +224,7 @@ def _plan(
 
     async def rehearse() -> None:
         for one in read:
-            await ensemble.votes(one, [task.question])
+            await ensemble.votes(one, task.question)
 
     asyncio.run(rehearse())
     first, *others = (plan.planner.table for plan in plans)
@@ -250,7 +248,7 @@ async def _judge(
             staff = []
             for name in members:
                 one = model if model.chat else replace(model, model=name)
-                hired = workers(one, profile, opened.store, options.seed, budget, together)
+                hired = await hire(one, profile, opened.store, options.seed, budget, together)
                 staff.append(each := await stack.enter_async_context(hired))
                 assert isinstance(each.roles.judge, LlmJudge), "a model judges by its own role"
                 raters.append(LlmRater(each.roles.judge.asker, options.variant, told))

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pollex.agents.ensemble import Ensemble
-from pollex.agents.votes import Task, verdict
+from pollex.agents.votes import Ensemble, Task, verdict
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.context import ConversationIndex

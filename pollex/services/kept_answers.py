@@ -1,7 +1,6 @@
 """Answers of an earlier run in place of calls, where rubrics are as they were."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pollex.agents.mixed import KeptAnswers, KeptJudge
@@ -10,10 +9,9 @@ from pollex.errors import WrongUse
 from pollex.gateway.calls import prompt_estimate
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.judging import embeds_with, judging
 from pollex.services.options import ModelOptions
 from pollex.services.plan import WRITTEN_AN_ANSWER
-from pollex.services.roles import Workers, embedded_workers, embedder_for
+from pollex.services.roles import Workers, embedded_workers, embedder_for, embeds_with, hire_judge
 from pollex.store.resume import answers_of, conversations_of, find_run
 from pollex.store.store import Store
 
@@ -37,10 +35,9 @@ def kept_answers(store: Store, run: str, rubric_set: RubricSet) -> KeptAnswers:
     return {hashes[id_]: {q: one for q, one in own.items() if q in same} for id_, own in answers.items()}
 
 
-@asynccontextmanager
-async def judging_the_rest(
+async def hire_for_the_rest(
     model: ModelOptions, rubric_set: RubricSet, store: Store, logs: Iterable[Conversation], kept: KeptAnswers
-) -> AsyncIterator[Workers]:
+) -> Workers:
     """Restore the set's judge for what is not answered yet; hire nobody where nothing is left.
 
     Raises:
@@ -52,19 +49,11 @@ async def judging_the_rest(
         raise WrongUse(what, remedy="leave one of these out", option={"model": None, "answers": None})
     if all(rubric.id in kept.get(one.text_hash, {}) for one in logs for rubric in rubric_set.rubrics):
         embedder = embedder_for(store.folder, embeds_with(record, model.settings.embedding_model))
-        staff = embedded_workers(rubric_set.domain, embedder)
-        staff.record = record
-        staff.roles = replace(
-            staff.roles, judge=KeptJudge(record.name, record.fingerprint, kept, None, dict(record.learned))
-        )
-        yield staff
-        return
-    async with judging(replace(model, model=None), rubric_set, store) as staff:
-        judge = staff.roles.judge
-        staff.roles = replace(
-            staff.roles, judge=KeptJudge(judge.name, judge.fingerprint, kept, judge, dict(record.learned))
-        )
-        yield staff
+        judge = KeptJudge(record.name, record.fingerprint, kept, None, dict(record.learned))
+        return embedded_workers(rubric_set.domain, embedder).judging_by(judge, record)
+    staff = await hire_judge(replace(model, model=None), rubric_set, store)
+    own = staff.roles.judge
+    return staff.judging_by(KeptJudge(own.name, own.fingerprint, kept, own, dict(record.learned)), staff.record)
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import grades_told, require_grades
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.judging import judging
-from pollex.services.kept_answers import judging_the_rest, kept_answers
+from pollex.services.kept_answers import hire_for_the_rest, kept_answers
 from pollex.services.label_sources import labeled_logs
 from pollex.services.learn_result import LearnResult, learned_result, require_not_edited, require_places
 from pollex.services.learn_runs import Learning
@@ -32,7 +31,7 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_learning, plan_scoring
 from pollex.services.pool_review import ENDING, Fork, People, PoolWaits, pool_in, rows_of, written_pool
 from pollex.services.results import Usage
-from pollex.services.roles import Workers, embedded_roles, workers
+from pollex.services.roles import Workers, embedded_roles, hire, hire_judge
 from pollex.services.starter import FEWEST, consulted, measured, starter_of
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.store import Store
@@ -130,7 +129,7 @@ async def _learn(
     opened: Workspace, asked: Learning, model: ModelOptions, arguments: dict[str, Any]
 ) -> tuple[Learned, Usage | None]:
     profile, seed = asked.profile, asked.settings.seed
-    async with workers(model, profile, opened.store, seed) as staff:
+    async with await hire(model, profile, opened.store, seed) as staff:
         if not asked.rubrics and asked.settings.method != "spur":
             own = embedded_roles(profile, staff.embedder, seed, model.settings.alike)
             staff = staff.beside_built_in(own, model.settings.without)
@@ -213,11 +212,11 @@ async def _refit(
     """Refit with the named model, or else with the set's judge."""
     if answers is not None:
         kept = kept_answers(opened.store, answers, rubric_set)
-        hired = judging_the_rest(model, rubric_set, opened.store, logs.learnable, kept)
+        hired = await hire_for_the_rest(model, rubric_set, opened.store, logs.learnable, kept)
     elif model.name is None:
-        hired = judging(model, rubric_set, opened.store)
+        hired = await hire_judge(model, rubric_set, opened.store)
     else:
-        hired = workers(model, rubric_set.domain, opened.store, settings.seed)
+        hired = await hire(model, rubric_set.domain, opened.store, settings.seed)
     async with hired as staff:
         if model.name is not None and answers is None:
             staff = staff.leaving(rubric_set.rubrics, {})

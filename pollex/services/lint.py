@@ -14,7 +14,7 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Result
-from pollex.services.roles import dismissed, embedder_for, hire
+from pollex.services.roles import embedder_for, hire
 from pollex.services.workspace import Workspace, workspace
 from pollex.text import Line, Told, count
 
@@ -97,7 +97,7 @@ async def _worded(opened: Workspace, found: RubricSet, result: LintResult, model
 
     marked = [rubric for rubric in found.rubrics if marks_on_words(rubric)]
     why = {rubric.id: [mark.why for mark in marks_on_words(rubric)] for rubric in marked}
-    async with dismissed(await hire(model, found.domain, opened.store)) as staff:
+    async with await hire(model, found.domain, opened.store) as staff:
         opened.announce(staff)
         judge = staff.roles.judge
         assert isinstance(judge, LlmJudge), "a model was named"

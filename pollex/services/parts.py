@@ -29,7 +29,7 @@ from pollex.services.options import ModelOptions
 from pollex.services.runs import digest
 
 if TYPE_CHECKING:
-    from pollex.gateway.capabilities import Capabilities
+    from pollex.gateway.calls import Capabilities
 
 MANIFEST, LEDGER = "manifest.json", "ledger"
 

@@ -14,21 +14,19 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from pollex.agents.asking import ask_sides
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.summarizer import LlmSummarizer
 from pollex.agents.llm.updater import LlmUpdater
 from pollex.agents.mixed import KeptAnswers, KeptJudge
+from pollex.agents.roles import ask_sides
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import PollexError
 from pollex.gateway.budget import Price, UsageTable
-from pollex.gateway.calls import Call, prompt_estimate
-from pollex.gateway.capabilities import Capabilities
+from pollex.gateway.calls import Call, Capabilities, Failed, Outcome, prompt_estimate
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.outcomes import Failed, Outcome
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Question
@@ -37,9 +35,9 @@ from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import Sides, sides_of
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.judging import confirmed, embedding_confirmed, seed_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Result, Usage
+from pollex.services.roles import confirmed, embedding_confirmed, seed_of
 from pollex.store.folder import kept_secret
 from pollex.store.store import Store
 from pollex.text import Told

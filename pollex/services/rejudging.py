@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.agents.asking import ask_sides
 from pollex.agents.embedded.evidence import judged_by
-from pollex.agents.roles import Judge
+from pollex.agents.roles import Judge, ask_sides
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
 from pollex.gateway.calls import prompt_estimate
@@ -26,14 +25,13 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.rubrics.worth import worth_of
 from pollex.selection.losses import EVAL_RANGE
-from pollex.services.judging import confirmed, embedded_judge, judging
 from pollex.services.options import ModelOptions
-from pollex.services.roles import dismissed, hire
+from pollex.services.roles import confirmed, embedded_judge, hire, hire_judge
 from pollex.store.resume import answers_of, conversations_of
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
-    from pollex.gateway.capabilities import Capabilities
+    from pollex.gateway.calls import Capabilities
 
 Answers = Mapping[str, Answer | Unanswered]
 MOST, FEW = 400, 20
@@ -180,7 +178,7 @@ async def ask_again(
         judge = await _own_judge(store, run, rubric_set, asked)
         answers = await _asked(judge, conversation, rubric_set, asked)
     else:
-        async with dismissed(await hire(_as_before(model, rubric_set), rubric_set.domain, store)) as staff:
+        async with await hire(_as_before(model, rubric_set), rubric_set.domain, store) as staff:
             judge = staff.roles.judge
             answers = await _asked(judge, conversation, rubric_set, asked)
             used, able = staff.used(), staff.capabilities
@@ -212,7 +210,7 @@ async def preview(
     asked, again = changed_in(rubric_set, rubrics), dict[str, Answers]()
     by: dict[str, JudgedBy] = dict.fromkeys([rubric.id for rubric in asked], "model")
     if asked and model:
-        async with judging(model, rubric_set, store) as staff:
+        async with await hire_judge(model, rubric_set, store) as staff:
             asking = [_asked(staff.roles.judge, one, rubric_set, asked) for one in conversations]
             again = {one.id: each for one, each in zip(conversations, await asyncio.gather(*asking), strict=True)}
     elif asked:

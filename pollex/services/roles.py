@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.deduplicator import NEAR, EmbeddedDeduplicator
@@ -15,24 +14,25 @@ from pollex.agents.embedded.extractor import EmbeddedExtractor
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.summarizer import EmbeddedSummarizer
 from pollex.agents.roles import Judge, Roles
-from pollex.errors import WrongUse
+from pollex.errors import BadRubrics, WrongUse
 from pollex.gateway.budget import Budget
+from pollex.gateway.calls import Capabilities
+from pollex.gateway.endpoint import LANGCHAIN, Endpoint
 from pollex.graphs.context import BATCH
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import DOMAIN_SCALES, RETRYABLE, Outcome
 from pollex.rubrics.judge_settings import DEFAULT_MODEL, JudgeSettings
 from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
-from pollex.rubrics.rubric import BUILT_IN, Rubric
+from pollex.rubrics.rubric import BUILT_IN, DISTILLED, Rubric
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
 from pollex.services.runs import RunSettings
 
 if TYPE_CHECKING:
     from pollex.gateway.batches.desk import Round
-    from pollex.gateway.capabilities import Capabilities
     from pollex.gateway.gateway import Gateway
     from pollex.store.spans import Tracer
     from pollex.store.store import Store
-
 
 BY_BATCH = 10_000
 """Conversations whose calls go into one batch; more take another one."""
@@ -46,7 +46,7 @@ EMBEDDINGS = "embeddings"
 
 @dataclass(kw_only=True)
 class Workers:
-    """The roles of a run, with its model and its resources.
+    """The roles of a run, with its model and its resources; left as a context they close its connections.
 
     Attributes:
         record: How a rubric set remembers the judge.
@@ -70,6 +70,14 @@ class Workers:
     traced: Callable[[Tracer], None] = lambda _tracer: None
     notes: list[str] = field(default_factory=list)
     by_batch: bool = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Await pending calls and close connections."""
+        if self.gateway is not None:
+            await self.gateway.close()
 
     @property
     def at_once(self) -> int:
@@ -156,6 +164,10 @@ class Workers:
         known = {id_: what for id_, what in learned.items() if id_ in own}
         return self.judging_beside(LocalJudge(self.embedder, known))
 
+    def judging_by(self, judge: Judge, record: JudgeRecord) -> Workers:
+        """Return workers with another judge."""
+        return replace(self, roles=replace(self.roles, judge=judge), record=record)
+
     def judging_beside(self, local: Judge) -> Workers:
         """Return workers whose model judges what `local` doesn't."""
         from pollex.agents.mixed import MixedJudge
@@ -173,20 +185,6 @@ class Workers:
         if self.gateway is None:
             return NAME
         return f"{self.record.name} at {self.gateway.endpoint.shown}"
-
-
-@asynccontextmanager
-async def workers(
-    options: ModelOptions,
-    profile: DomainProfile,
-    store: Store,
-    seed: int = 0,
-    budget: Budget | None = None,
-    together: Round | None = None,
-) -> AsyncIterator[Workers]:
-    """Build the roles of a run and close their connections on exit."""
-    async with dismissed(await hire(options, profile, store, seed, budget, together)) as staff:
-        yield staff
 
 
 async def hire(
@@ -218,7 +216,6 @@ async def hire(
                 option="model",
             )
         return embedded_workers(profile, embedder, seed, options.settings.alike)
-    from pollex.gateway.capabilities import Capabilities
     from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN  # the client behind it takes a second to import
     from pollex.gateway.gateway import Gateway
     from pollex.gateway.probe import probe
@@ -251,19 +248,8 @@ async def hire(
     if desk is not None:
         await desk.fetch()
     made = llm_workers(options, profile, store.secret, embedder, gateway, capabilities, seed)
-    made.by_batch = desk is not None and bool(desk.to)
-    made.retry_outcomes, made.traced = RETRYABLE | refused, ledger.trace
-    return made
-
-
-@asynccontextmanager
-async def dismissed(staff: Workers) -> AsyncIterator[Workers]:
-    """Await pending calls and close connections on exit."""
-    try:
-        yield staff
-    finally:
-        if staff.gateway is not None:
-            await staff.gateway.close()
+    by_batch = desk is not None and bool(desk.to)
+    return replace(made, by_batch=by_batch, retry_outcomes=RETRYABLE | refused, traced=ledger.trace)
 
 
 def embedded_workers(profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float = NEAR) -> Workers:
@@ -333,3 +319,117 @@ def embedded_record(embedder: Embedder) -> JudgeRecord:
 def embedder_for(store: Path | None, model: str = DEFAULT_MODEL) -> Embedder:
     """Return the embedding model with the store's cache."""
     return Embedder(model, None if store is None else store / EMBEDDINGS)
+
+
+def build(record: JudgeRecord, embedder: Embedder, rubrics: Sequence[Rubric] = ()) -> Judge:
+    """Build a judge that needs no model.
+
+    Raises:
+        BadRubrics: There is no judge of this kind, or what it learned can't be used.
+    """
+    if record.kind == EMBEDDED:
+        return EmbeddedJudge(embedder, record.learned, rubrics)
+    if record.kind == DISTILLED:
+        from pollex.agents.distilled.judge import LocalJudge  # few sets are
+
+        return LocalJudge(embedder, record.learned)
+    known = ", ".join((LLM, EMBEDDED, DISTILLED))
+    raise BadRubrics(f"there is no judge of the kind {record.kind!r:.60}", remedy=f"use one of {known}")
+
+
+def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAULT_MODEL) -> Judge:
+    """Restore the built-in judge of a rubric set.
+
+    Args:
+        asked: The embedding model that the user names.
+
+    Raises:
+        WrongUse: The set's judge is a model, or embeds with something that the user did not name.
+    """
+    record = rubric_set.judge
+    if not record.built_in:
+        raise WrongUse(
+            f"θ was fitted to the answers of {record.name}, not of the built-in judge",
+            remedy="fit it for the built-in judge (`pollex refit`), or name the model",
+            option={"model": record.name},
+        )
+    return build(rubric_set.asked_judge, embedder_for(store, embeds_with(record, asked)), rubric_set.rubrics)
+
+
+async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store) -> Workers:
+    """Restore the judge that θ was fitted to.
+
+    Raises:
+        WrongUse: Another judge was asked for, or the set's endpoint or embedding model wasn't confirmed.
+    """
+    record = rubric_set.judge
+    if not record.built_in:
+        hired = await hire(confirmed(options, record), rubric_set.domain, store, seed_of(record))
+        hired.notes += changed(record, hired.capabilities)
+        if any(rubric.answered_by for rubric in rubric_set.rubrics):
+            hired.embedder = embedder_for(store.folder, embeds_with(record, options.settings.embedding_model))
+        return hired.leaving(rubric_set.rubrics, record.learned)
+    staff = embedded_workers(rubric_set.domain, embedder_for(store.folder, embedding_confirmed(options, record)))
+    return staff.judging_by(build(rubric_set.asked_judge, staff.embedder, rubric_set.rubrics), record)
+
+
+def confirmed(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
+    """Return the options with which the set's judge answers as before.
+
+    A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the user names it too.
+    """
+    asked = options.name
+    if asked not in (None, record.name):
+        raise WrongUse(
+            f"θ was fitted to the answers of {record.name}, not of {asked}",
+            remedy=f"fit it again (`pollex refit … --model {asked}`), or name the model that it has",
+            option={"model": record.name},
+        )
+    place = record.options.place
+    if options.chat is None and options.base_url is None and place != Endpoint(record.name).place:
+        made = place.startswith(LANGCHAIN)
+        what = f"the judge {record.name} answered at {place}"
+        if made:
+            raise WrongUse(what, remedy="give it in Python: pollex.Scorer.load(PATH, model=…)")
+        raise WrongUse(what, remedy="confirm it", option={"base_url": place})
+    return replace(options, model=record.name, settings=record.options.but(require=options.settings.require))
+
+
+def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
+    """Return the embedding model with which the set's built-in judge answers as before."""
+    if asked := options.name:
+        raise WrongUse(
+            f"θ was fitted to the built-in judge's answers, not to those of {asked}",
+            remedy=f"leave the model out, or fit it for the model: `pollex refit … --model {asked}`",
+        )
+    return embeds_with(record, options.settings.embedding_model)
+
+
+def changed(record: JudgeRecord, now: Capabilities | None) -> list[str]:
+    """Warn if the endpoint's capabilities changed since θ was fitted."""
+    before = record.options.capabilities
+    if before is None or now is None or bool(before.logprobs) == bool(now.logprobs):
+        return []
+    gave, gives = ("log-probabilities", "none") if before.logprobs else ("none", "log-probabilities")
+    return [f"when θ was fitted the endpoint gave {gave}, now {gives}: scores differ; `pollex refit` fits θ again"]
+
+
+def seed_of(record: JudgeRecord) -> int:
+    """Return the seed of a judge's calls."""
+    return record.options.seed or 0
+
+
+def embeds_with(record: JudgeRecord, asked: str) -> str:
+    """Return the embedding model of the set's judge.
+
+    A rubric set may come from anybody: a model that it names is neither fetched nor read, and the files of a folder
+    not even hashed, unless the user names it too.
+    """
+    made_with = record.options.embedding_model
+    if made_with not in (DEFAULT_MODEL, asked):
+        raise WrongUse(
+            f"the rubric set's judge embeds with {made_with!r}, which may be fetched or read from disk",
+            remedy="confirm it",
+            option={"embedding_model": made_with},
+        )
+    return made_with

@@ -1,9 +1,12 @@
 """Score conversations with a rubric set, or measure the set on labeled ones."""
 
+from __future__ import annotations
+
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -11,13 +14,15 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
 from pollex.formats.scores import rows as score_rows
 from pollex.formats.scores import scores_out
 from pollex.formats.write import draft_of, require_format, require_writable
-from pollex.graphs.context import Progress
+from pollex.graphs.context import ConversationIndex, Progress
+from pollex.graphs.run import carry_out
 from pollex.measures.drift import Stability, is_unlike, stability_of_counts
 from pollex.reports.page import file_of
 from pollex.reports.scores import Tally, scores_page
@@ -25,10 +30,8 @@ from pollex.rubrics.records import SpreadRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
 from pollex.rubrics.thumb_model import judges_wanted
-from pollex.services.judging import judging
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.pool import ScoringPool
 from pollex.services.results import (
     Shown,
     Usage,
@@ -36,12 +39,12 @@ from pollex.services.results import (
     support_json,
     used,
 )
-from pollex.services.score_runs import Scored
-from pollex.services.score_runs import score as run_graph
-from pollex.services.scorer import BatchScorer
-from pollex.services.telemetry import exporting
+from pollex.services.roles import hire_judge
+from pollex.services.runs import RunSettings, digest, kept_ids, running
+from pollex.services.scorer import BatchScorer, ScoringPool
 from pollex.services.workspace import Workspace, workspace
-from pollex.store.resume import scores_of
+from pollex.store.resume import PORTION, outcome_counts, scored_ids, scores_of
+from pollex.store.rows import conversation_rows, rubric_rows
 from pollex.text import Told
 
 FEWEST = 20
@@ -174,7 +177,7 @@ def score(
         raise Planned(plan_scoring(read.conversations, rubric_set, run, model))
     file = out if form is None else None
     with (
-        exporting(events, rubric_set.rubrics_digest) as emit,
+        _sending(events, rubric_set) as emit,
         workspace(run, progress, read) as opened,
         ScoreSinks(rubric_set, file, asked, full, wide=wide, emit=emit) as scores,
     ):
@@ -207,6 +210,17 @@ def score(
         usage=usage,
         asked=doubtful,
     )
+
+
+@contextmanager
+def _sending(events: str | None, rubrics: RubricSet) -> Iterator[Callable[[Score], None] | None]:
+    if events is None:
+        yield None
+    else:
+        from pollex.services.telemetry import exporting  # few want it
+
+        with exporting(events, rubrics.rubrics_digest) as emit:
+            yield emit
 
 
 class ScoreSinks:
@@ -369,12 +383,12 @@ def scored_by(
     whole = rubric_set.judge.built_in and rubric_set.starter is None and trace == "batch"
 
     async def scored() -> tuple[Scored, Usage | None]:
-        async with judging(model, rubric_set, opened.store) as staff:
+        async with await hire_judge(model, rubric_set, opened.store) as staff:
             opened.announce(staff)
             judge = staff.roles.judge
             scorer = BatchScorer(rubric_set, judges, costs, staff.embedder.model, judge)  # with its vectors
             with ScoringPool.for_log(scorer, len(logs), workers) if whole else nullcontext() as pool:
-                found = await run_graph(
+                found = await run_scoring(
                     logs.conversations,
                     rubric_set,
                     judge=judge,
@@ -390,3 +404,66 @@ def scored_by(
     for some in () if whole else scores_of(opened.store, found.run, rubric_set, logs.conversations, judges, costs):
         told(some)
     return found, usage
+
+
+async def run_scoring(
+    conversations: Sequence[Conversation],
+    rubric_set: RubricSet,
+    *,
+    judge: Judge,
+    data_fingerprint: str,
+    setting: RunSettings,
+    command: Literal["score", "evaluate", "label"] = "score",
+    whole: Callable[[Sequence[Conversation]], Awaitable[ScoreColumns]] | None = None,
+    told: Callable[[ScoreColumns], None] = lambda _scores: None,
+) -> Scored:
+    """Score conversations with a rubric set; `scores_of` reads the scores.
+
+    Args:
+        whole: What scores batches in one piece, for a judge that asks nobody.
+        told: Told each batch's scores, in the order of the conversations; only with `whole`.
+    """
+    from pollex.graphs.score import ScoreContext, ScoreWork, build
+
+    fingerprint = {
+        "data": data_fingerprint[:12],
+        "rubrics": digest(rubric_set.model_dump(mode="json")),
+        "judge": judge.fingerprint,
+    }
+    netsat = rubric_set.scorer_of()  # one that can't be rebuilt begins no run
+    async with running(command, fingerprint, setting, [judge.name]) as run:
+        store = setting.store
+        if not store.value("SELECT count(*) FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]):
+            store.put(rubric_rows(run.id, rubric_set.all_rubrics))  # so that a trace can tell what was asked
+        known = kept_ids(store, run.id)
+        for start in range(0, 0 if whole else len(conversations), PORTION):
+            new = [c for c in conversations[start : start + PORTION] if c.id not in known]
+            await store.write(conversation_rows(run.id, new))
+        shelf, done = ConversationIndex(conversations), scored_ids(store, run.id, setting.retry_outcomes)
+        live = ScoreWork(
+            **setting.of_run(run.id),
+            stage="score",
+            total=len(shelf),
+            pending={id_: None for id_ in shelf if whole or id_ not in done},
+            outcomes=Counter({} if whole else outcome_counts(store, run.id, done)),
+            fine=frozenset({"scored"}),
+            workers=[judge.name],
+            shelf=shelf,
+            whole=whole,
+            told=told,
+            scored=done,
+            known=known,
+            judge=judge,
+            questions=rubric_set.questions,
+            netsat=netsat,
+        )
+        state = await carry_out(build(), live, ScoreContext.of(setting.arguments), anew=whole is not None)
+    return Scored(run.id, state["outcomes"])
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The result of a scoring run; `scores_of` reads the scores."""
+
+    run: str
+    counts: dict[str, int]

@@ -13,8 +13,7 @@ from pollex.conversations.conversation import Conversation, messages_of
 from pollex.errors import WrongUse
 from pollex.formats.topics import read_documents, read_topics
 from pollex.formats.write import require_writable, write_lines
-from pollex.gateway.calls import Call
-from pollex.gateway.outcomes import Completed, Outcome
+from pollex.gateway.calls import Call, Completed, Outcome
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out
 from pollex.graphs.simulate import SIMULATED

@@ -13,18 +13,16 @@ from typing import Any, BinaryIO, Protocol
 from pollex.conversations.conversation import Conversation
 from pollex.formats.places import Place
 from pollex.gateway.budget import Budget
-from pollex.gateway.capabilities import Capabilities
+from pollex.gateway.calls import LEASE, Capabilities, StoredCall
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.ledger import LEASE, StoredCall
 from pollex.gateway.probe import probe
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
-from pollex.services.event_loop import complete
-from pollex.services.judging import confirmed, embeds_with, seed_of
 from pollex.services.options import ModelOptions
 from pollex.services.parts import LEDGER, Job
-from pollex.services.roles import embedder_for, llm_workers
+from pollex.services.roles import confirmed, embedder_for, embeds_with, llm_workers, seed_of
 from pollex.services.scorer import BatchScorer
+from pollex.services.workspace import complete
 
 
 def model_of(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions, Capabilities]:
@@ -100,7 +98,7 @@ class Folder(Protocol):
 
 
 class SegmentLedger:
-    """Fulfils `gateway.ledger.Ledger`: a reply is on the disk before anybody reads it.
+    """Fulfils `gateway.calls.Ledger`: a reply is on the disk before anybody reads it.
 
     On a disk the segment is one file that is appended to; object stores can't append, and have one object a reply.
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pollex.errors import PollexError, StoreBusy, WrongUse
-from pollex.store import desk, tables
+from pollex.store import tables
 from pollex.store.folder import failed, no_memory, no_room, not_writable, write_failed
 from pollex.store.tables import Row, damaged, type_of
 
@@ -35,16 +35,16 @@ ROWS: dict[type[Row], str] = {
     tables.LeaseRow: "PRIMARY KEY (id)",
     tables.SheetRow: "PRIMARY KEY (label)",
     tables.OriginalRow: "",
-    desk.ChosenRow: "PRIMARY KEY (queue, conversation)",
-    desk.ReplayRow: "PRIMARY KEY (id)",
-    desk.DraftRow: "PRIMARY KEY (id, version)",
-    desk.AnnotatorRow: "PRIMARY KEY (id)",
-    desk.RevocationRow: "PRIMARY KEY (annotator)",
-    desk.StudyRow: "",
-    desk.TalkRow: "PRIMARY KEY (id), UNIQUE (study, number), UNIQUE (study, annotator)",
-    desk.TalkTurnRow: "",
-    desk.TalkAnswerRow: "",
-    desk.TalkEndRow: "",
+    tables.ChosenRow: "PRIMARY KEY (queue, conversation)",
+    tables.ReplayRow: "PRIMARY KEY (id)",
+    tables.DraftRow: "PRIMARY KEY (id, version)",
+    tables.AnnotatorRow: "PRIMARY KEY (id)",
+    tables.RevocationRow: "PRIMARY KEY (annotator)",
+    tables.StudyRow: "",
+    tables.TalkRow: "PRIMARY KEY (id), UNIQUE (study, number), UNIQUE (study, annotator)",
+    tables.TalkTurnRow: "",
+    tables.TalkAnswerRow: "",
+    tables.TalkEndRow: "",
 }
 """What a table has beside its fields: keys, and a checksum."""
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from pollex.gateway.batches.provider import Line, Submission
-from pollex.gateway.ledger import LEASE, StoredCall
+from pollex.gateway.batches.desk import Line, Submission
+from pollex.gateway.calls import LEASE, StoredCall
 from pollex.store.database import Change
 from pollex.store.runs import OUT, Lease, is_held
 from pollex.store.spans import Tracer
@@ -75,7 +75,7 @@ def reply(values: Mapping[str, Any]) -> Change:
 
 
 class StoreLedger:
-    """Fulfils `gateway.ledger.Ledger`: a call without a reply was possibly billed.
+    """Fulfils `gateway.calls.Ledger`: a call without a reply was possibly billed.
 
     Replies of other processes on the same store are found, too.
 

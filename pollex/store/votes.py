@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from pollex.agents.votes import Rule, Tally, Task, Verdict, Votes, persons_question, run_question, verdict
+from pollex.agents.votes import Rule, Tally, Task, Verdict, Vote, persons_question, run_question, verdict
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
 from pollex.store.resume import PORTION, answers_of, step
@@ -29,14 +29,14 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
 
 def so_far(
     store: Store, run: str, task: Task, again: Collection[Outcome]
-) -> tuple[dict[str, Tally], dict[str, dict[int, Votes]]]:
+) -> tuple[dict[str, Tally], dict[str, dict[int, Vote]]]:
     """Return vote counts by conversation, and known answers of those still to be asked."""
     tallies: dict[str, Tally] = {}
-    partial: dict[str, dict[int, Votes]] = {}
+    partial: dict[str, dict[int, Vote]] = {}
     for id_, votes in votes_of(store, run, task):
         tallies[id_] = Tally.of(votes, len(task.question.options))
         if any(retryable(vote, again) for vote in votes):
-            partial[id_] = {number: [vote] for number, vote in enumerate(votes) if not retryable(vote, again)}
+            partial[id_] = {number: vote for number, vote in enumerate(votes) if not retryable(vote, again)}
     return tallies, partial
 
 

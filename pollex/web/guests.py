@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from pollex.store.desk import AnnotatorRow, RevocationRow
 from pollex.store.store import Store
-from pollex.store.tables import now
+from pollex.store.tables import AnnotatorRow, RevocationRow, now
 from pollex.web import links
 from pollex.web.faults import Forbidden
 

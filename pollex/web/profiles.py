@@ -6,10 +6,9 @@ from pathlib import Path
 from pollex.agents.llm.simulator import Passages, passages_of
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.topics import read_documents
-from pollex.gateway.capabilities import Capabilities
+from pollex.gateway.calls import Capabilities
 from pollex.prompts.simulate.systems import System, chosen
-from pollex.services.options import ModelOptions
-from pollex.services.profiles import ModelTable, tables_in
+from pollex.services.options import ModelOptions, ModelTable, tables_in
 
 MEND = (
     "a profile is a table: [mini], with model, and base_url, key_env, price_in, price_out, max_cost, system, documents "

@@ -18,7 +18,7 @@ from pollex.formats.grade_summary import summary
 from pollex.measures.arrays import Floats
 from pollex.reports.grades import example, sections
 from pollex.reports.svg import element, svg
-from pollex.services.grade_runs import kept_gradings
+from pollex.services.grade import kept_gradings
 from pollex.services.judge_runs import work_of
 from pollex.services.precision import Precision, precision_of
 from pollex.store.resume import conversations_of

@@ -25,9 +25,8 @@ from pollex.gateway.budget import Budget
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.services.options import ModelOptions
-from pollex.store.desk import StudyRow, TalkEndRow, TalkRow, TalkTurnRow
 from pollex.store.store import Store
-from pollex.store.tables import now, unpacked
+from pollex.store.tables import StudyRow, TalkEndRow, TalkRow, TalkTurnRow, now, unpacked
 from pollex.text import parse_toml
 from pollex.web.faults import Fault, NotThere
 from pollex.web.profiles import Speaker
@@ -378,9 +377,11 @@ async def reply(
     said: dict[int, str] | None,
 ) -> TalkTurnRow:
     """Ask a system for its next turn; what goes wrong is the row's outcome."""
-    from pollex.gateway.calls import Call  # the client behind it takes a second to import
+    from pollex.gateway.calls import (
+        Call,  # the client behind it takes a second to import
+        Completed,
+    )
     from pollex.gateway.gateway import Gateway
-    from pollex.gateway.outcomes import Completed
     from pollex.store.ledger import StoreLedger
 
     began, text, outcome, sources = time.perf_counter(), "", "", list[dict[str, Any]]()

@@ -105,7 +105,7 @@ class EmbeddedJudge:
         ]
 
     def again(self, replicate: int) -> Self:
-        """Return the judge on resampled turns; see `agents.ensemble.Repeatable`."""
+        """Return the judge on resampled turns; see `agents.votes.Repeatable`."""
         other = copy(self)
         other._replicate = replicate
         other._known = {}

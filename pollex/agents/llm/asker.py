@@ -10,9 +10,7 @@ from typing import Any, Protocol
 from pollex.agents.llm.parsing import object_in
 from pollex.conversations.conversation import Conversation
 from pollex.errors import ModelRefused, WrongUse
-from pollex.gateway.calls import Call
-from pollex.gateway.capabilities import Capabilities
-from pollex.gateway.outcomes import Completed, Outcome, Truncated
+from pollex.gateway.calls import Call, Capabilities, Completed, Outcome, Truncated
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.data_boundary import conversation as items_of
 from pollex.prompts.domain import DomainProfile

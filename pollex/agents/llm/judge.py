@@ -23,14 +23,12 @@ from string import ascii_uppercase
 from typing import Self
 
 from pollex.agents.llm.asker import Asker, Role, failure, judge_id, turns_as_items
-from pollex.agents.llm.numbered_answers import Sheet
 from pollex.agents.llm.parsing import chosen
-from pollex.agents.llm.sampling import again, point, sampled, unlisted
+from pollex.agents.llm.sampling import Sheet, again, point, sampled, unlisted
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
-from pollex.gateway.calls import Call
+from pollex.gateway.calls import Call, Completed
 from pollex.gateway.logprobs import Tokens
-from pollex.gateway.outcomes import Completed
 from pollex.prompts.data_boundary import escaped
 from pollex.prompts.judging import batch_schema, coded, glossed, lettered, listed, meaning, numbered
 from pollex.prompts.prompt import load
@@ -369,7 +367,7 @@ class LlmJudge(Role, Judge):
         return self.elicitation.tally
 
     def again(self, replicate: int) -> Self:
-        """See `agents.ensemble.Repeatable`."""
+        """See `agents.votes.Repeatable`."""
         return type(self)(again(self.asker, replicate, self.replicates))
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:

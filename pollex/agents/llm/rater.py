@@ -23,8 +23,7 @@ from pollex.agents.llm.sampling import again, point
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
-from pollex.gateway.calls import Call
-from pollex.gateway.outcomes import Completed
+from pollex.gateway.calls import Call, Completed
 from pollex.prompts.data_boundary import Item, escaped
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import listed, rating_schema
@@ -58,7 +57,7 @@ class LlmRater(Role, Judge):
         super().__init__(asker, [self.prompt, *self.states.values()], **facts)
 
     def again(self, replicate: int) -> Self:
-        """See `agents.ensemble.Repeatable`."""
+        """See `agents.votes.Repeatable`."""
         return type(self)(again(self.asker, replicate), self.variant, self.instructions)
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:

@@ -1,8 +1,7 @@
 """The system under test: a model that is asked questions as its users ask them."""
 
 from pollex.agents.llm.asker import Asker, failure
-from pollex.gateway.calls import Call
-from pollex.gateway.outcomes import Completed
+from pollex.gateway.calls import Call, Completed
 from pollex.rubrics.answers import Unanswered
 
 WRITTEN = 500

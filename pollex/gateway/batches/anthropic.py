@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from pollex.gateway.batches.client import BatchClient
-from pollex.gateway.batches.provider import Answer, Line, Standing, Submission, Undecided, compact
+from pollex.gateway.batches.desk import Answer, Line, Standing, Submission, Undecided, compact
 from pollex.gateway.budget import Limits
 from pollex.gateway.endpoint import Endpoint
 

@@ -16,7 +16,7 @@ import httpx2
 from openai import APIStatusError, AsyncOpenAI, DefaultAioHttpClient, Omit, OpenAIError
 
 from pollex.errors import ModelRefused, ModelUnavailable, PollexError
-from pollex.gateway.batches.provider import Answer, Doubtful, Gone, Line, Standing, Submission, answer_in, request_line
+from pollex.gateway.batches.desk import Answer, Doubtful, Gone, Line, Standing, Submission, answer_in, request_line
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply
 from pollex.gateway.endpoint import Endpoint

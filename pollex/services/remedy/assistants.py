@@ -9,8 +9,7 @@ from typing import Any
 
 from pollex.agents.assistant import Assistant, assistant_of
 from pollex.errors import WrongUse
-from pollex.services.options import ModelOptions
-from pollex.services.profiles import ModelTable, tables_in
+from pollex.services.options import ModelOptions, ModelTable, tables_in
 
 ROLES = ("assistant", "proposer", "second")
 MEND = "give [assistant] with model, and base_url, key_env, temperature, price_in, price_out, max_cost where wanted"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pollex.agents.asking import answered
+from pollex.agents.roles import answered
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext, may_answer
@@ -18,11 +18,11 @@ from pollex.rubrics.lint import marks_on_words
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.event_loop import complete
-from pollex.services.judging import embedded_judge
 from pollex.services.kept_answers import kept_answers
 from pollex.services.logs import Sources, logs_from
 from pollex.services.options import RunOptions
+from pollex.services.roles import embedded_judge
+from pollex.services.workspace import complete
 from pollex.store.store import Store
 
 SIDES: tuple[Polarity, ...] = ("dsat", "sat")

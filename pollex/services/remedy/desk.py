@@ -28,7 +28,6 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import NEUTRAL, Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.services.grade import asker_of
-from pollex.services.judging import hire_judge
 from pollex.services.options import ModelOptions
 from pollex.services.remedy.assistants import AssistantOptions
 from pollex.services.remedy.conclude import arms_of, concluded, family, record_of
@@ -38,7 +37,7 @@ from pollex.services.remedy.result import COMMAND, COMPARED, FORMAT, SHEET, Reme
 from pollex.services.remedy.sample import require_enough
 from pollex.services.remedy.trials import Gathered
 from pollex.services.results import Usage
-from pollex.services.roles import Workers, dismissed, hire
+from pollex.services.roles import Workers, hire, hire_judge
 from pollex.services.runs import digest, running
 from pollex.services.workspace import Workspace
 from pollex.store.resume import runs, step
@@ -143,11 +142,11 @@ async def hired(
     """Hire the judge and all that the profiles name."""
     seed, second = found.options.seed, None
     async with AsyncExitStack() as stack:
-        judging = await hire_judge(model, found.rubric_set, store)
-        staffs, askers = {"judging": await stack.enter_async_context(dismissed(judging))}, dict[str, Asker]()
+        judging = await stack.enter_async_context(await hire_judge(model, found.rubric_set, store))
+        staffs, askers = {"judging": judging}, dict[str, Asker]()
         for role, options in asked.models.items():
             staff = await hire(options, DomainProfile.neutral(), store, seed)
-            staffs[role] = await stack.enter_async_context(dismissed(staff))
+            staffs[role] = await stack.enter_async_context(staff)
             askers[role] = asker_of(staff, options, store, seed)
         if "second" in askers:
             second = await second_reader(askers["second"], found.sample.target.rubric, found.rubric_set.judge.scale)

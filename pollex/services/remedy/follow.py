@@ -12,11 +12,11 @@ from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.compare import compare
-from pollex.services.event_loop import complete
 from pollex.services.logs import Sources
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.remedy.result import COMMAND, RemedyResult
 from pollex.services.results import Shown
+from pollex.services.workspace import complete
 from pollex.store.resume import find_run, runs, step
 from pollex.store.store import Store
 from pollex.text import Told

@@ -16,13 +16,13 @@ from pollex.measures.paired_effects import smallest_effect
 from pollex.measures.proofs import ANY, FAILING
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
-from pollex.services.judging import confirmed, seed_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
 from pollex.services.remedy.assistants import AssistantOptions
 from pollex.services.remedy.prompt_text import naive_sentence, with_line
 from pollex.services.remedy.proposals import asked_for
 from pollex.services.remedy.trials import Gathered
+from pollex.services.roles import confirmed, seed_of
 
 SPREAD = 0.32
 """Standard deviation of a user's difference with two replies an arm, for plans; as in the benchmark's world."""

@@ -5,11 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pollex.store.desk import ChosenRow
 from pollex.store.labels import VOLUNTARY, opinions
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
-from pollex.store.tables import LabelRow, QueueRow, SheetRow, now, packed
+from pollex.store.tables import ChosenRow, LabelRow, QueueRow, SheetRow, now, packed
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Name, Short, Words

@@ -16,14 +16,13 @@ from pollex.conversations.conversation import messages_of
 from pollex.rubrics.edits import ENDING, Entry, applied, entries_of, toml_of
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.event_loop import complete
 from pollex.services.kept_answers import Left, left_to_ask
 from pollex.services.options import ModelOptions
 from pollex.services.rejudging import changed_in, planned_preview, preview
-from pollex.store.desk import DraftRow
+from pollex.services.workspace import complete
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
-from pollex.store.tables import now, packed, unpacked
+from pollex.store.tables import DraftRow, now, packed, unpacked
 from pollex.web import frame, links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Form, Place

@@ -12,9 +12,8 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
 from pollex.services.rejudging import ask_again, planned
 from pollex.services.set_differences import differing
-from pollex.store.desk import ReplayRow
 from pollex.store.runs import Run
-from pollex.store.tables import now, packed, unpacked
+from pollex.store.tables import ReplayRow, now, packed, unpacked
 from pollex.web import links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Words

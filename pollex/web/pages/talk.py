@@ -10,8 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from pollex.gateway.budget import Budget
-from pollex.store.desk import TalkAnswerRow
-from pollex.store.tables import Row, now, packed
+from pollex.store.tables import Row, TalkAnswerRow, now, packed
 from pollex.web import links
 from pollex.web.faults import Clash, Forbidden
 from pollex.web.forms import Form, Place

@@ -10,8 +10,7 @@ from small_runs import Learnt
 from pollex.conversations.conversation import Conversation
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.pool import ScoringPool
-from pollex.services.scorer import TOGETHER, BatchScorer
+from pollex.services.scorer import TOGETHER, BatchScorer, ScoringPool
 
 
 def test_a_killed_worker_is_replaced_and_scores_are_the_same_in_the_same_order(learnt: Learnt) -> None:

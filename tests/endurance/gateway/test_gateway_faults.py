@@ -13,19 +13,19 @@ from protocol_server import ProtocolServer
 
 from pollex.errors import Interrupted, LimitReached, ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.budget import Price
-from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.gateway import Gateway
-from pollex.gateway.ledger import MemoryLedger
-from pollex.gateway.outcomes import (
+from pollex.gateway.calls import (
     Completed,
     ContextExceeded,
     Failed,
     Malformed,
+    MemoryLedger,
     Outcome,
     Refused,
     SilentlyTruncated,
     Truncated,
 )
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.gateway import Gateway
 from pollex.gateway.responses import retry_after
 
 QUICK = {"deadline": 10.0, "max_wait": 5.0, "backoff": 0.1}

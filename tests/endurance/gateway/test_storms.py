@@ -4,8 +4,8 @@ import pytest
 from gateway_asking import ask_all, gateway, question
 from protocol_server import ProtocolServer
 
+from pollex.gateway.calls import Completed
 from pollex.gateway.limiter import FIRST_CALLS
-from pollex.gateway.outcomes import Completed
 
 
 @pytest.mark.nightly

@@ -12,7 +12,7 @@ from pathlib import Path
 from gateway_asking import ask_all, gateway, question
 from protocol_server import SubprocessServer
 
-from pollex.gateway.outcomes import Completed
+from pollex.gateway.calls import Completed
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 

@@ -27,12 +27,9 @@ from pollex.agents.llm.reference_judge import (
 )
 from pollex.conversations.references import Case, Evidence
 from pollex.errors import ModelRefused
-from pollex.gateway.calls import Call
-from pollex.gateway.capabilities import Capabilities
+from pollex.gateway.calls import Call, Capabilities, Completed, Failed, MemoryLedger, Refused, Truncated
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.ledger import MemoryLedger
-from pollex.gateway.outcomes import Completed, Failed, Refused, Truncated
 from pollex.gateway.probe import probe
 from pollex.prompts.grading.profile import COMPARISON, ReferencingProfile
 from pollex.rubrics.answers import Answer, Unanswered

@@ -18,11 +18,9 @@ from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.summarizer import LlmSummarizer
 from pollex.agents.roles import Extraction, Roles, Summary
-from pollex.gateway.calls import Call
+from pollex.gateway.calls import Call, MemoryLedger, Outcome
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.ledger import MemoryLedger
-from pollex.gateway.outcomes import Outcome
 from pollex.gateway.probe import probe
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import coded

@@ -10,8 +10,7 @@ from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import rows
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
-from pollex.services.pool import packed_turns, unpacked_turns
-from pollex.services.scorer import BatchScorer
+from pollex.services.scorer import BatchScorer, packed_turns, unpacked_turns
 
 
 def test_rows_are_the_same_whatever_the_batch_and_after_a_journey_to_another_process(learnt: Learnt) -> None:

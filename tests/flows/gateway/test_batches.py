@@ -17,13 +17,11 @@ from pollex.errors import AnswersPending, LimitReached, ModelRefused, ModelUnava
 from pollex.gateway.batches import desk as desks
 from pollex.gateway.batches.anthropic import AnthropicBatches
 from pollex.gateway.batches.client import BatchClient, OpenAIBatches
-from pollex.gateway.batches.desk import Desk, Round
-from pollex.gateway.batches.provider import FileBatches, Provider
+from pollex.gateway.batches.desk import Desk, FileBatches, Provider, Round
 from pollex.gateway.budget import Limits, Price
-from pollex.gateway.calls import Call
+from pollex.gateway.calls import Call, Completed, Failed, Outcome
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.outcomes import Completed, Failed, Outcome
 from pollex.store.ledger import StoreBook, StoreLedger
 from pollex.store.store import Store
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from protocol_server import ProtocolServer
 from protocol_server.answers import truth
 
-from pollex.gateway.calls import Call
+from pollex.gateway.calls import Call, Completed
 from pollex.gateway.json_in_text import last_object, value_spans
 from pollex.gateway.logprobs import Tokens
-from pollex.gateway.outcomes import Completed
 
 ANSWER = {"why": 'He said "no, [really]".', "answer": "Agree"}
 PLAIN = json.dumps(ANSWER)

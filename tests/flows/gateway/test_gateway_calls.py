@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Limits, Price, UsageTable
-from pollex.gateway.calls import Call, estimate, floor
+from pollex.gateway.calls import Call, Completed, Refused, Usage, estimate, floor
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.outcomes import Completed, Refused, Usage
 from pollex.gateway.redaction import redacted, without
 from pollex.gateway.responses import error_text
 

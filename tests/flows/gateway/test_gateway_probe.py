@@ -14,16 +14,14 @@ from pydantic import Field
 
 from pollex.errors import ModelRefused, ModelUnavailable
 from pollex.gateway.budget import Limits
-from pollex.gateway.capabilities import Capabilities
+from pollex.gateway.calls import Capabilities, Completed, Failed, Malformed, MemoryLedger, Truncated
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.json_in_text import last_object
-from pollex.gateway.langchain import ChatModel
-from pollex.gateway.ledger import MemoryLedger
-from pollex.gateway.outcomes import Completed, Failed, Malformed, Truncated
 from pollex.gateway.probe import probe
+from pollex.gateway.transport import ChatModel
 
-ALL = {"json_schema", "tools", "json_object", "logprobs", "n", "seed", "temperature", "window"}
+ALL = {"json_schema", "tools", "json_object", "logprobs", "seed", "temperature", "window"}
 
 
 async def probed(*script: dict[str, Any]) -> tuple[Capabilities, int]:
@@ -36,18 +34,17 @@ def cannot(capabilities: Capabilities) -> set[str]:
     return {name for name, value in capabilities.as_dict().items() if name in ALL and not value}
 
 
-async def test_an_endpoint_that_can_do_everything_is_known_by_four_calls() -> None:
+async def test_an_endpoint_that_can_do_everything_is_known_by_three_calls() -> None:
     capabilities, received = await probed()
     assert cannot(capabilities) == set()
     assert capabilities.missing() == []
     assert (capabilities.form, capabilities.logprobs, capabilities.window) == ("json_schema", 20, 32768)
-    assert capabilities.calls == received == 4
+    assert capabilities.calls == received == 3
 
 
 @pytest.mark.parametrize(
     ("what", "lost", "form"),
     [
-        ("n", {"n"}, "json_schema"),
         ("logprobs", {"logprobs"}, "json_schema"),
         ("response_format", {"json_schema", "json_object"}, "tool"),
         ("tools", {"tools"}, "json_schema"),
@@ -65,7 +62,6 @@ async def test_what_an_endpoint_ignores_is_found(what: str, lost: set[str], form
         ("temperature", {"temperature"}),
         ("seed", {"seed"}),
         ("logprobs", {"logprobs"}),
-        ("n", {"n"}),
         ("response_format", {"json_schema", "json_object"}),
         ("max_completion_tokens", set()),
     ],

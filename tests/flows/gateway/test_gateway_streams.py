@@ -7,7 +7,7 @@ from itertools import pairwise
 from gateway_asking import KEY, gateway, question
 from protocol_server import ProtocolServer
 
-from pollex.gateway.outcomes import Completed, Malformed
+from pollex.gateway.calls import Completed, Malformed
 
 
 async def test_a_streamed_reply_is_told_piece_by_piece_and_is_the_one_that_comes_whole() -> None:

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pollex.gateway.calls import Call
+from pollex.gateway.calls import Call, Completed, MemoryLedger
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.ledger import MemoryLedger
-from pollex.gateway.outcomes import Completed
 from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, asked, body_of
 
 ASKED = Call(messages=[{"role": "user", "content": "How was it?"}], stage="judge", item="c1")

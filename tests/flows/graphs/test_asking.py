@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from plain_judges import Answers, PlainJudge, Reply, likert, neutral, raises
 
-from pollex.agents.asking import answered, sides
+from pollex.agents.roles import answered, sides
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused
 from pollex.rubrics.answers import Answer, Question, Unanswered

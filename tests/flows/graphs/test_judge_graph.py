@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from recorded_runs import Recorded
 
-from pollex.agents.ensemble import Ensemble
-from pollex.agents.votes import Rule, Task, asked
+from pollex.agents.votes import Ensemble, Rule, Task, asked
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.errors import Interrupted, ResumeRefused, WrongUse
 from pollex.graphs.judge.state import Tallied

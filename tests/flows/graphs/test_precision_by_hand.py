@@ -9,8 +9,7 @@ import pytest
 from recorded_runs import Recorded
 from web_site import client_of, made_app
 
-from pollex.agents.ensemble import Ensemble
-from pollex.agents.votes import Rule, Task, asked
+from pollex.agents.votes import Ensemble, Rule, Task, asked
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.formats.verdicts import vote_rows
 from pollex.measures.intervals import share_interval

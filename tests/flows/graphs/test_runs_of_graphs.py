@@ -32,12 +32,11 @@ from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services import learn_runs as runs
-from pollex.services import score_runs as results
-from pollex.services import score_runs as score_run
 from pollex.services.pool_review import Fork, rows_of
 from pollex.services.roles import Workers, embedded_record, embedded_roles
 from pollex.services.runs import RunSettings
-from pollex.store.resume import find_run, outcome_counts, scores_of
+from pollex.services.score import Scored, run_scoring
+from pollex.store.resume import find_run, outcome_counts, scored_ids, scores_of
 from pollex.store.rows import AnswerCells, score_block
 from pollex.store.store import Store
 from pollex.store.traces import conversation_trace, run_tree
@@ -99,8 +98,8 @@ async def learn(logs: Logs, roles: Roles, kept: Store, record: JudgeRecord, **se
     return await runs.learn(asked, workers, RunSettings.of(kept, secrets=(SECRET,), **setting))
 
 
-async def score(logs: Logs, rubrics: RubricSet, judge: Judge, kept: Store, **setting: Any) -> results.Scored:
-    return await score_run.score(
+async def score(logs: Logs, rubrics: RubricSet, judge: Judge, kept: Store, **setting: Any) -> Scored:
+    return await run_scoring(
         logs.conversations,
         rubrics,
         judge=judge,
@@ -203,7 +202,7 @@ async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only
     with pytest.raises(ModelRefused):
         await score(logs, rubrics, first, kept, batch=8)
     assert find_run(kept, "last").status == "failed"
-    done = results.scored_ids(kept, find_run(kept, "last").id)
+    done = scored_ids(kept, find_run(kept, "last").id)
     assert len(done) == 16
     second = PlainJudge()
     scored = await score(logs, rubrics, second, kept, batch=8, resume=True)

@@ -16,9 +16,8 @@ from protocol_server import ProtocolServer
 from web_site import client_of, made_app, made_store
 
 from pollex.cli.main import pollex as command
-from pollex.store.desk import StudyRow
 from pollex.store.store import Store
-from pollex.store.tables import now
+from pollex.store.tables import StudyRow, now
 from pollex.web.profiles import read_profiles
 from pollex.web.studies import Study, read_studies
 

@@ -8,8 +8,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.rater import EmbeddedRater, fit_weights
 from pollex.agents.embedded.view import RESAMPLED, chance, resample_turns
-from pollex.agents.ensemble import Ensemble
-from pollex.agents.votes import Rule
+from pollex.agents.votes import Ensemble, Rule, verdict
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
@@ -104,8 +103,7 @@ async def test_an_ensemble_of_the_rater_is_sure_where_all_turns_say_the_same_and
     embedder: Embedder, log: list[Conversation]
 ) -> None:
     ensemble = Ensemble(await studied(embedder, log), rule=Rule.of(25, tau=0.0))
-    (clear,) = await ensemble.verdicts(log[0], [WELL])
-    (mixed,) = await ensemble.verdicts(MIXED, [WELL])
+    clear, mixed = [verdict("", WELL, await ensemble.votes(one, WELL), ensemble.rule) for one in (log[0], MIXED)]
     assert (clear.rating, clear.entropy) == ("yes", 0.0)
     assert mixed.entropy is not None
     assert mixed.entropy > 0

@@ -13,7 +13,7 @@ from scripted import Scripted, asker, rubric
 from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
 from pollex.agents.llm.deduplicator import MOST_IN_A_GROUP, LlmDeduplicator, disjoint, near_groups
 from pollex.agents.mixed import MixedDeduplicator
-from pollex.gateway.outcomes import Refused
+from pollex.gateway.calls import Refused
 from pollex.rubrics.rubric import Rubric
 
 

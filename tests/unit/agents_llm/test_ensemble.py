@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
@@ -13,13 +13,12 @@ import pytest
 from recorded_runs import Recorded
 from scripted import TALK
 
-from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.sampling import point
-from pollex.agents.votes import Rule, diversity_entropy, mode, next_runs, settled, soonest, verdict
+from pollex.agents.roles import Judge
+from pollex.agents.votes import Ensemble, Rule, Verdict, diversity_entropy, mode, next_runs, settled, soonest, verdict
 from pollex.conversations.conversation import Conversation
 from pollex.errors import ModelRefused, WrongUse
 from pollex.rubrics.answers import Answer, Option, Outcome, Question, Unanswered
-from pollex.rubrics.rubric import Rubric
 
 YES, NO, LOST = "yes", "no", ""
 QUESTION = Question(
@@ -44,7 +43,7 @@ def votes(*texts: str, question: Question = QUESTION) -> list[Answer | Unanswere
 
 
 @dataclass
-class Many:
+class Many(Judge):
     """A judge whose runs answer as told.
 
     Attributes:
@@ -56,7 +55,6 @@ class Many:
     name: str = "many"
     asked: list[int] = field(default_factory=list)
     replicate: int = 0
-    learned: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
@@ -64,15 +62,6 @@ class Many:
 
     def again(self, replicate: int) -> Many:
         return Many(self.says, self.name, self.asked, replicate)
-
-    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Nothing."""
-
-    def understood(self, rubric: Rubric) -> Rubric:
-        return rubric
-
-    async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Nothing."""
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         self.asked.append(self.replicate)
@@ -82,25 +71,25 @@ class Many:
         return [vote(said, question) for question in questions]
 
 
+async def decided(ensemble: Ensemble, question: Question) -> Verdict:
+    return verdict(TALK.id, question, await ensemble.votes(TALK, question), ensemble.rule)
+
+
 async def test_failed_runs_are_no_votes_and_the_verdict_says_with_how_many_it_decided() -> None:
     judge = Many([YES, LOST, YES, LOST, YES, YES, LOST])
-    (found,) = await Ensemble(judge, rule=Rule.of(7, tau=0.0)).verdicts(TALK, [QUESTION])
+    found = await decided(Ensemble(judge, rule=Rule.of(7, tau=0.0)), QUESTION)
     assert (found.rating, found.answered, found.runs, found.failures) == (YES, 4, 7, {"error": 3})
     assert (found.distribution, found.entropy, found.agreement) == ((1.0, 0.0), 0.0, 1.0)
 
 
 async def test_below_the_minimum_of_answered_runs_there_is_no_rating_however_they_agree() -> None:
     judge = Many([YES, LOST, YES, LOST, YES, LOST, LOST])
-    (found,) = await Ensemble(judge, rule=Rule.of(7, tau=0.7)).verdicts(TALK, [QUESTION])
+    found = await decided(Ensemble(judge, rule=Rule.of(7, tau=0.7)), QUESTION)
     assert (found.rating, found.reason, found.answered) == (None, "too_few_runs", 3)
-    (answer,) = await Ensemble(judge, rule=Rule.of(7, tau=0.7)).judge(TALK, [QUESTION])
-    assert isinstance(answer, Unanswered)
-    assert answer.outcome == "undecided"
-    assert "3 of 7 runs answered: 3 yes, 4 failed; too few runs" in answer.detail
 
 
 async def test_runs_that_all_fail_have_no_entropy_and_no_distribution() -> None:
-    (found,) = await Ensemble(Many([LOST] * 7)).verdicts(TALK, [QUESTION])
+    found = await decided(Ensemble(Many([LOST] * 7)), QUESTION)
     assert (found.entropy, found.agreement, found.distribution, found.reason) == (None, None, None, "too_few_runs")
 
 
@@ -118,7 +107,7 @@ async def test_a_run_that_raises_or_answers_what_was_not_asked_fails_alone() -> 
             return found
 
     judge = Odd([ValueError("secret words"), YES, YES, YES, YES, YES, YES])
-    (found,) = await Ensemble(judge).votes(TALK, [QUESTION])
+    found = await Ensemble(judge).votes(TALK, QUESTION)
     failed = [one for one in found if isinstance(one, Unanswered)]
     assert [one.detail for one in failed] == [
         "ValueError in run 1",
@@ -126,7 +115,7 @@ async def test_a_run_that_raises_or_answers_what_was_not_asked_fails_alone() -> 
         "Malformed: not one of the question's options",
     ]
     with pytest.raises(ModelRefused):
-        await Ensemble(Many([REFUSED] * 7)).votes(TALK, [QUESTION])
+        await Ensemble(Many([REFUSED] * 7)).votes(TALK, QUESTION)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +204,7 @@ def test_ties_of_the_mode_are_none() -> None:
 
 async def test_every_run_is_another_replicate_and_a_panel_takes_turns() -> None:
     one, two = Many([YES] * 4, "one"), Many([NO] * 3, "two")
-    (found,) = await Ensemble(one, two, n=7).verdicts(TALK, [QUESTION])
+    found = await decided(Ensemble(one, two, n=7), QUESTION)
     assert (sorted(one.asked), sorted(two.asked)) == ([0, 1, 2, 3], [0, 1, 2])
     assert (found.votes, found.rating, found.reason) == ((4, 3), None, "disagreement")
     assert Ensemble(one, two).name == "7 runs of one, two"
@@ -223,21 +212,14 @@ async def test_every_run_is_another_replicate_and_a_panel_takes_turns() -> None:
 
 async def test_a_judge_that_stands_in_the_panel_twice_never_answers_one_run_with_anothers_replicate() -> None:
     one, two = Many([YES] * 5, "one"), Many([NO] * 2, "two")
-    (found,) = await Ensemble(one, two, one, n=7).verdicts(TALK, [QUESTION])
+    found = await decided(Ensemble(one, two, one, n=7), QUESTION)
     assert (sorted(one.asked), sorted(two.asked)) == ([0, 1, 2, 3, 4], [0, 1])
     assert found.votes == (5, 2)
 
 
-async def test_an_ensemble_is_a_judge_whose_distribution_is_the_share_of_the_runs() -> None:
-    (answer,) = await Ensemble(Many([YES, YES, NO, YES, YES, YES, YES])).judge(TALK, [QUESTION])
-    assert isinstance(answer, Answer)
-    assert (answer.probabilities, answer.chosen, answer.source) == ((6 / 7, 1 / 7), 0, "sampled")
-    assert (answer.judge, answer.justification) == ("7 runs of many", "because yes")
-
-
 async def test_known_runs_are_not_asked_again() -> None:
     judge = Many([NO] * 7)
-    (found,) = await Ensemble(judge).votes(TALK, [QUESTION], {0: votes(YES), 3: votes(YES)})
+    found = await Ensemble(judge).votes(TALK, QUESTION, {0: vote(YES), 3: vote(YES)})
     assert judge.asked == [1, 2, 4, 5, 6]
     assert [one.chosen for one in found if isinstance(one, Answer)] == [0, 1, 1, 0, 1, 1, 1]
 
@@ -254,8 +236,8 @@ async def test_stopping_early_never_changes_a_verdict_and_never_asks_what_could_
     saved = 0
     for course in product([*texts, LOST], repeat=5):
         judge = Many(course)
-        (whole,) = await Ensemble(Many(course), rule=rule).verdicts(TALK, [question])
-        (early,) = await Ensemble(judge, rule=rule, stop_early=True).verdicts(TALK, [question])
+        whole = await decided(Ensemble(Many(course), rule=rule), question)
+        early = await decided(Ensemble(judge, rule=rule, stop_early=True), question)
         assert early.rating == whole.rating
         assert (early.runs, early.saved) == (len(judge.asked), 5 - len(judge.asked))
         counts = [tuple(course[:n].count(text) for text in texts) for n in range(6)]
@@ -303,7 +285,7 @@ def test_the_words_of_a_verdict_are_those_of_the_first_run_for_each_option() -> 
 
 async def test_recorded_answers_are_runs_and_what_is_missing_or_off_the_options_is_no_vote() -> None:
     table = {TALK.id: [YES, "maybe", NO]}
-    (found,) = await Ensemble(Recorded(table), n=4).votes(TALK, [QUESTION])
+    found = await Ensemble(Recorded(table), n=4).votes(TALK, QUESTION)
     assert [one.outcome if isinstance(one, Unanswered) else one.source for one in found] == [
         "recorded",
         "unparsable",
@@ -311,15 +293,3 @@ async def test_recorded_answers_are_runs_and_what_is_missing_or_off_the_options_
         "error",
     ]
     assert Recorded(table).fingerprint != Recorded({TALK.id: [YES, NO]}).fingerprint
-
-
-def test_the_fingerprint_knows_rule_judges_and_early_stops() -> None:
-    judge = Many([YES])
-    prints = {
-        Ensemble(judge).fingerprint,
-        Ensemble(judge, judge).fingerprint,
-        Ensemble(judge, n=5).fingerprint,
-        Ensemble(judge, rule=Rule.of(7, tau=0.5)).fingerprint,
-        Ensemble(judge, stop_early=True).fingerprint,
-    }
-    assert len(prints) == 5

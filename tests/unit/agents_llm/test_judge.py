@@ -26,9 +26,9 @@ from scripted import (
 from pollex.agents.llm.judge import LlmJudge
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused
-from pollex.gateway.calls import Call
-from pollex.gateway.capabilities import Capabilities
-from pollex.gateway.outcomes import (
+from pollex.gateway.calls import (
+    Call,
+    Capabilities,
     Completed,
     ContextExceeded,
     Failed,

@@ -9,7 +9,7 @@ from scripted import TALK, Scripted, asker
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Feedback, Label
-from pollex.gateway.outcomes import Failed, Refused
+from pollex.gateway.calls import Failed, Refused
 from pollex.rubrics.answers import Unanswered
 
 NEGATIVE = TALK.model_copy(update={"label": Label.NEGATIVE})

@@ -6,13 +6,12 @@ import pytest
 from scripted import ABLE, TALK, Scripted, asker
 from sealed import unseal
 
-from pollex.agents.ensemble import Ensemble
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.rater import VARIANTS, LlmRater, Variant
+from pollex.agents.votes import Ensemble, counted
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import WrongUse
-from pollex.gateway.calls import Call
-from pollex.gateway.outcomes import Completed, Failed, Outcome, Refused
+from pollex.gateway.calls import Call, Completed, Failed, Outcome, Refused
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 
 QUESTION = Question(
@@ -133,7 +132,7 @@ def test_variants_and_instructions_have_fingerprints_of_their_own() -> None:
 
 async def test_no_two_runs_share_a_call_even_where_a_run_asks_twice_and_chance_is_asked_for() -> None:
     door = Scripted(otherwise=lambda call: model(call) if call.replicate % 1000 else Completed(text="not JSON"))
-    await Ensemble(LlmRater(asker(door, seed=5)), n=7).verdicts(TALK, [QUESTION])
+    await Ensemble(LlmRater(asker(door, seed=5)), n=7).votes(TALK, QUESTION)
     described = [call for call in door.history if call.stage == "describe"]
     assert len(described) == 7 * 2 * 2  # each is asked a second time, since the first is no JSON
     assert len({(call.replicate, call.schema_name) for call in described}) == len(described)
@@ -143,7 +142,7 @@ async def test_no_two_runs_share_a_call_even_where_a_run_asks_twice_and_chance_i
 
 async def test_a_temperature_that_is_set_is_that_of_every_run() -> None:
     door = Scripted(otherwise=model)
-    await Ensemble(LlmRater(asker(door, temperature=0.3)), n=3).verdicts(TALK, [QUESTION])
+    await Ensemble(LlmRater(asker(door, temperature=0.3)), n=3).votes(TALK, QUESTION)
     assert {call.temperature for call in door.history} == {0.3}
 
 
@@ -152,7 +151,7 @@ async def test_without_seeds_and_temperature_runs_still_have_keys_of_their_own()
 
     plain = replace(ABLE, seed=False, temperature=False)
     door = Scripted(otherwise=model)
-    await Ensemble(LlmRater(asker(door, plain, seed=5), "v0"), n=3).verdicts(TALK, [QUESTION])
+    await Ensemble(LlmRater(asker(door, plain, seed=5), "v0"), n=3).votes(TALK, QUESTION)
     assert [(call.seed, call.temperature) for call in door.history] == [(None, None)] * 3
     assert len({call.replicate for call in door.history}) == 3
 
@@ -160,8 +159,8 @@ async def test_without_seeds_and_temperature_runs_still_have_keys_of_their_own()
 async def test_the_judge_of_rubrics_can_be_asked_again_too() -> None:
     door = Scripted(otherwise='{"1": {"why": "w", "turns": [0], "answer": "Agree"}}')
     likert = Question(id="r", text="The user is glad.")
-    (found,) = await Ensemble(LlmJudge(asker(door, canary=False, seed=1)), n=3).verdicts(TALK, [likert])
-    assert (found.rating, found.votes) == ("Agree", (0, 0, 0, 3, 0))
+    found = await Ensemble(LlmJudge(asker(door, canary=False, seed=1)), n=3).votes(TALK, likert)
+    assert counted(found, 5) == (0, 0, 0, 3, 0)
     assert [(call.replicate, call.seed, call.temperature) for call in door.history] == [
         (0, 1, None),
         (1000, 2, None),

@@ -8,7 +8,7 @@ from sealed import unseal
 
 from pollex.agents.llm.summarizer import LlmSummarizer
 from pollex.agents.roles import Pair, Summary
-from pollex.gateway.outcomes import Refused
+from pollex.gateway.calls import Refused
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Quote, Reason
 

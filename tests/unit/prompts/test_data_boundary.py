@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sealed import unseal
 
 from pollex.prompts.data_boundary import boundary, conversation, enclose, escaped, seal, written
-from pollex.prompts.domain import DomainProfile
+from pollex.prompts.domain import Closing, DomainProfile
 from pollex.prompts.judging import meaning, numbered
-from pollex.prompts.prompt import Closing, Layout, load, messages
+from pollex.prompts.prompt import Layout, load, messages
 
 SALT = b"the store's secret"
 ORDERS = {

@@ -8,9 +8,9 @@ import pytest
 
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item, conversation
-from pollex.prompts.domain import DomainProfile
+from pollex.prompts.domain import Closing, DomainProfile
 from pollex.prompts.judging import batch_schema, coded, glossed, lettered, listed, meaning, numbered
-from pollex.prompts.prompt import Closing, Layout, load, messages, names
+from pollex.prompts.prompt import Layout, load, messages, names
 from pollex.prompts.simulate import systems
 from pollex.rubrics.answers import NEVER_CAME_UP
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pollex.errors import WrongUse
-from pollex.prompts.domain import DomainProfile
-from pollex.prompts.prompt import SWITCHES, load, names, parse, switched_off
+from pollex.prompts.domain import SWITCHES, DomainProfile, switched_off
+from pollex.prompts.prompt import load, names, parse
 
 HEAD = '+++\npurpose = "To test."\nvariables = ["who"]\nblocks = ["ds"]\n+++\n\n'
 BODY = "# system\n\nHello {who}.{ds?} Mind the domain.{/ds}\n\n# closing\n\nEnd.\n"

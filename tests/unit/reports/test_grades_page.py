@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from test_learning_page import Reader, loud
 
-from pollex.agents.gradings import Grading
-from pollex.agents.llm.reference_judge import PLAIN, plain_question, questions_for
+from pollex.agents.llm.reference_judge import PLAIN, Grading, plain_question, questions_for
 from pollex.conversations.references import Case
 from pollex.formats.grade_summary import Summary, summary
 from pollex.prompts.grading.profile import ReferencingProfile

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import StoreDamaged
-from pollex.gateway.ledger import Ledger, StoredCall
+from pollex.gateway.calls import Ledger, StoredCall
 from pollex.store.ledger import StoreLedger
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
