@@ -28,7 +28,7 @@ from rubicon import dealt_as_before
 from scipy.stats import fisher_exact
 from scipy.stats import t as student
 
-from pollex.agents.embedded.clues import Study
+from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.comments import remarks_of
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import family_of
@@ -101,7 +101,7 @@ def main() -> None:
     given = parser.parse_args()
     for path in given.data:
         logs, figures = dealt_as_before(read_logs(path)), Figures()
-        study = Study(sorted(logs.learnable, key=lambda c: c.id), Embedder())
+        study = StudiedLog(sorted(logs.learnable, key=lambda c: c.id), Embedder())
         for seed in range(given.halvings):
             halved(study, seed, figures)
         again(study, figures)
@@ -113,7 +113,7 @@ def main() -> None:
     print("\n".join(["Planted worlds", *planted()]))
 
 
-def chosen_on(study: Study, up: Bools, rows: Bools, seed: int) -> Chosen:
+def chosen_on(study: StudiedLog, up: Bools, rows: Bools, seed: int) -> Chosen:
     """Choose by some conversations of a log, as `learn` does, and answer for all of them."""
     labels = (Label.POSITIVE if one else Label.NEGATIVE for one in up)
     log = [c.model_copy(update={"label": label}) for c, label in zip(study.conversations, labels, strict=True)]
@@ -146,7 +146,7 @@ def chosen_on(study: Study, up: Bools, rows: Bools, seed: int) -> Chosen:
     return Chosen(weighed, made.leads, weighed.weigh(rows)[0].p, order, fit)
 
 
-def halved(study: Study, seed: int, figures: Figures) -> None:
+def halved(study: StudiedLog, seed: int, figures: Figures) -> None:
     """Choose on one half, and add what that comes to on the other."""
     up, training = positives(study.conversations), {c.id for c in split(study.conversations, 0.5, seed).train}
     rows = np.array([c.id in training for c in study.conversations])
@@ -172,7 +172,7 @@ def halved(study: Study, seed: int, figures: Figures) -> None:
     figures.means["of them leading"].append(len(found.leading))
 
 
-def again(study: Study, figures: Figures) -> None:
+def again(study: StudiedLog, figures: Figures) -> None:
     """Add whether another seed proves the same families, from all labels, and the cross-fitted AUC of each."""
     up, every = positives(study.conversations), np.ones(len(study.conversations), dtype=bool)
     proven = []
@@ -191,7 +191,7 @@ def again(study: Study, figures: Figures) -> None:
         figures.shares["families proven that another seed proves"] += [name in other for name in sorted(one)]
 
 
-def shuffled(study: Study, seed: int, figures: Figures) -> None:
+def shuffled(study: StudiedLog, seed: int, figures: Figures) -> None:
     """Choose by labels that mean nothing, and add what is proven all the same."""
     up = np.random.default_rng([seed, 11]).permutation(positives(study.conversations))
     found = chosen_on(study, up, np.ones(len(up), dtype=bool), seed)
@@ -226,7 +226,7 @@ def planted() -> list[str]:
     from test_comments import commented_log
 
     tools = tool_log()
-    study = Study(sorted(tools, key=lambda c: c.id), Embedder())
+    study = StudiedLog(sorted(tools, key=lambda c: c.id), Embedder())
     up = positives(study.conversations)
     found = chosen_on(study, up, np.ones(len(up), dtype=bool), 0)
     leading = [found.weighed.pool.rubrics[one].source.partition(" ")[0] for one in found.leading]

@@ -26,7 +26,7 @@ from llm_rubric_runs import Material, beside
 
 from pollex.calibration.model_choice import standard_error
 from pollex.measures.arrays import Floats
-from pollex.measures.distributions import Assessment, Predictions, assess, log_losses
+from pollex.measures.distributions import Predictions, Quality, assess, log_losses
 
 GRID: dict[str, tuple[float | None, ...]] = {
     "shared": (1.0, 3.0, 10.0, 30.0, 60.0, 100.0),
@@ -49,7 +49,7 @@ class Tried:
 
     settings: dict[str, Any]
     left_out: Predictions
-    real: Assessment
+    real: Quality
 
     @property
     def losses(self) -> Floats:

@@ -29,7 +29,7 @@ from llm_rubric_runs import Done
 from permutation import Tested, compared_losses
 
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import Assessment, Predictions, assess, log_losses
+from pollex.measures.distributions import Predictions, Quality, assess, log_losses
 from pollex.measures.intervals import Figure, Measure, measured
 from pollex.measures.intervals import mean_of as mean_over
 
@@ -50,7 +50,7 @@ class Row:
     """
 
     runs: tuple[Predictions, ...]
-    each: tuple[Assessment, ...]
+    each: tuple[Quality, ...]
     interval: Mapping[str, Figure]
     seconds: float
     notes: tuple[str, ...]

@@ -11,20 +11,20 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from pollex.conversations.redaction import Found, found_in
+from pollex.conversations.redaction import Identifier, found_in
 from pollex.rubrics.worth import share_of
 
 SET = Path(__file__).with_suffix(".txt")
 _MARK = re.compile(r"\{\{(?P<kind>[A-Z]+)\|(?P<text>.*?)\}\}")
 
 
-def unmarked(line: str) -> tuple[str, list[Found]]:
+def unmarked(line: str) -> tuple[str, list[Identifier]]:
     """The sentence without marks, and what was marked in it."""
     line = line.replace("~", "")  # it keeps scanners for leaked keys quiet
     text, marks, end = "", [], 0
     for mark in _MARK.finditer(line):
         text += line[end : mark.start()]
-        marks.append(Found(len(text), len(text) + len(mark["text"]), mark["kind"]))
+        marks.append(Identifier(len(text), len(text) + len(mark["text"]), mark["kind"]))
         text, end = text + mark["text"], mark.end()
     return text + line[end:], marks
 

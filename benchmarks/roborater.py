@@ -40,7 +40,7 @@ from pollex.conversations.logs import BadRow
 from pollex.formats.files import rows_of
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.answers import Answer
-from pollex.selection.consensus import Side, filtered, first_runs, fitted_tau, points
+from pollex.selection.consensus import TauSide, filtered, first_runs, fitted_tau, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,7 +184,7 @@ def by_confidence(found: Recording, plain: npt.NDArray[np.float64], row: Mapping
     """As many conversations as pass in `row`, picked by how sure the rater is of itself without an ensemble."""
     passing = np.argsort(-np.abs(plain - 0.5), kind="stable")[: row["passed"]["n"]]
     right = int(((plain < 0.5) == found.truth)[passing].sum())
-    return {"n": row["n"], "coverage": row["coverage"], "passed": Side(len(passing), right, 0).as_json}
+    return {"n": row["n"], "coverage": row["coverage"], "passed": TauSide(len(passing), right, 0).as_json}
 
 
 def half_and_half(found: Recording, n: int, precision: float, rng: np.random.Generator) -> list[dict[str, Any]]:

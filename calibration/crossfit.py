@@ -12,7 +12,7 @@ from pollex.calibration.judgments import Judgments, predictions_beside
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import Assessment, Predictions, assess
+from pollex.measures.distributions import Predictions, Quality, assess
 
 
 def assign_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Ints]:
@@ -112,7 +112,7 @@ class Point:
 
     share: float
     labels: float
-    repeats: tuple[Assessment, ...]
+    repeats: tuple[Quality, ...]
     failed: int = 0
 
     def mean(self, measure: str) -> float | None:

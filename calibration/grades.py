@@ -11,7 +11,7 @@ from pollex.calibration.model_choice import clipped_log_losses
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.thumbs import FEW, Fold, Judges, _choice, flat, questionnaire, thumb_models
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import Assessment, Predictions, assess
+from pollex.measures.distributions import Predictions, Quality, assess
 
 FIFTHS = 5
 
@@ -32,7 +32,7 @@ class GradeComparison:
 
     chosen: str
     why: str
-    figures: dict[str, Assessment]
+    figures: dict[str, Quality]
     reliability: tuple[tuple[float, float, int], ...]
 
 

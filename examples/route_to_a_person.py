@@ -17,23 +17,23 @@ BELOW = 0.3
 """Probability of a thumb up under which a person takes over."""
 
 
-class State(MessagesState):
+class ChatState(MessagesState):
     """The messages, and the score of the conversation so far."""
 
     pollex: dict[str, Any]
 
 
-def bot(state: State) -> dict[str, Any]:  # noqa: ARG001
+def bot(state: ChatState) -> dict[str, Any]:  # noqa: ARG001
     """Answer the user."""
     return {"messages": [AIMessage("Please restart the app.")]}
 
 
-def person(state: State) -> dict[str, Any]:  # noqa: ARG001
+def person(state: ChatState) -> dict[str, Any]:  # noqa: ARG001
     """Hand the conversation over."""
     return {"messages": [AIMessage("I am handing you over to a colleague.")]}
 
 
-def route(state: State) -> str:
+def route(state: ChatState) -> str:
     """Choose a person where a thumb up is unlikely; a missing score changes nothing."""
     probability = state["pollex"].get("probability")
     return "person" if probability is not None and probability < BELOW else END
@@ -43,7 +43,7 @@ def graph_of(rubrics: Path) -> Any:
     """Build the graph."""
     from pollex.langgraph import score_node  # it loads what scoring needs
 
-    graph = StateGraph(State)
+    graph = StateGraph(ChatState)
     graph.add_node("bot", bot)
     graph.add_node("score", score_node(rubrics))
     graph.add_node("person", person)

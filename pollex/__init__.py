@@ -11,6 +11,7 @@ score = pollex.Scorer.load("rubrics.json").score(conversation)
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -88,14 +89,16 @@ _NAMES = {
     "services.scorer": ("Scorer",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
-"""Where names are; all others are use cases."""
+"""Where names are; all others are use cases, those that `__all__` doesn't have among them."""
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that `import pollex` is quick."""
-    if name not in __all__:
+    if name in __all__:
+        return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api.verbs')}"), name)
+    if find_spec(f"{__name__}.usecases.{name}") is None:
         raise AttributeError(f"module 'pollex' has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api.verbs')}"), name)
+    return import_module(f"{__name__}.api.verbs").function_named(name)
 
 
 def __dir__() -> list[str]:

@@ -150,7 +150,6 @@ def _parts(name: str, text: str) -> list[Part]:
 
 
 def _turned(name: str, block: str, mark: re.Match[str]) -> str:
-    """Return the block that one is in after an opening or closing mark."""
     if mark["open"] and not block:
         return mark["open"]
     if mark["close"] and mark["close"] == block:

@@ -34,7 +34,7 @@ def modes(votes: Ints) -> Ints:
 
 
 @dataclass(frozen=True)
-class Side:
+class TauSide:
     """Conversations on one side of τ.
 
     Attributes:
@@ -81,8 +81,8 @@ class Side:
 class Filtered:
     """Conversations with a truth that pass τ, and those that don't."""
 
-    passed: Side
-    left: Side
+    passed: TauSide
+    left: TauSide
     units: int | None = None
 
     @property
@@ -117,7 +117,7 @@ def filtered(entropy: Floats, mode: Ints, truth: Ints, tau: float, together: Int
 
 
 @dataclass(frozen=True)
-class Point:
+class TauPoint:
     """Both sides of one τ where only the first n runs are counted."""
 
     n: int
@@ -141,10 +141,10 @@ def first_runs(picks: Ints, n: int, options: int, fewest: int = 1) -> tuple[Floa
     return np.where(votes.sum(axis=1) < fewest, np.nan, entropies(votes)), modes(votes)
 
 
-def points(entropy: Floats, mode: Ints, truth: Ints, n: int, together: Ints | None = None) -> list[Point]:
+def points(entropy: Floats, mode: Ints, truth: Ints, n: int, together: Ints | None = None) -> list[TauPoint]:
     """Split conversations at every τ that entropies of n runs have; arguments as for `filtered`."""
     taus = np.unique(np.round(entropy[~np.isnan(entropy)], 9)).tolist()
-    return [Point(n, tau, filtered(entropy, mode, truth, tau, together)) for tau in taus]
+    return [TauPoint(n, tau, filtered(entropy, mode, truth, tau, together)) for tau in taus]
 
 
 def _passing(entropy: Floats, mode: Ints, tau: float) -> Bools:
@@ -160,10 +160,10 @@ def sides(passes: Bools, mode: Ints, truth: Ints, together: Ints | None = None) 
     )
 
 
-def _side(on_it: Bools, mode: Ints, truth: Ints, together: Ints | None) -> Side:
+def _side(on_it: Bools, mode: Ints, truth: Ints, together: Ints | None) -> TauSide:
     mode, truth = mode[on_it], truth[on_it]
     units = None if together is None else len(np.unique(together[on_it]))
-    return Side(len(mode), int((mode == truth).sum()), int((mode == TIE).sum()), units)
+    return TauSide(len(mode), int((mode == truth).sum()), int((mode == TIE).sum()), units)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ MOST_LABELS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Side:
+class WindowSide:
     """One side of the window.
 
     Attributes:
@@ -59,8 +59,8 @@ class GuaranteedWindow:
         n: Calibration conversations.
     """
 
-    lower: Side
-    upper: Side
+    lower: WindowSide
+    upper: WindowSide
     precision: float
     delta: float
     n: int
@@ -114,7 +114,7 @@ def _enough(precision: float, delta: float, wrong: int) -> int:
     return int(np.ceil(2 * (wrong + 1) / risk + 8 * np.log(1 / delta) / risk))
 
 
-def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: float) -> Side:
+def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: float) -> WindowSide:
     """Find the upper side: the lowest threshold that passes with all stricter ones.
 
     Args:
@@ -130,9 +130,9 @@ def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: f
     p = binom.cdf(errors, over, 1 - precision)  # of "wrong more often than 1 − P", one-sided
     passed = np.logical_and.accumulate(p[tried] <= delta)
     if not passed.any():
-        return Side(None, 0, 0, _labels_needed(over, errors, len(scores), precision, delta))
+        return WindowSide(None, 0, 0, _labels_needed(over, errors, len(scores), precision, delta))
     at = np.flatnonzero(tried)[np.flatnonzero(passed)[-1]]
-    return Side(float(thresholds[at]), int(over[at]), int(errors[at]), None)
+    return WindowSide(float(thresholds[at]), int(over[at]), int(errors[at]), None)
 
 
 def _counts(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, Ints]:

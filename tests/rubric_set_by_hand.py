@@ -9,7 +9,7 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
 from pollex.reports.learning import learning_page
-from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.reports.learning_data import LeftOut, MeanAnswer
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import (
     Baseline,
@@ -143,7 +143,7 @@ def page(words: Words = plain, **changes: Any) -> str:
     return learning_page(
         rubrics,
         [*scores(words), unscored],
-        [Skipped(words("log.jsonl:7"), words("no messages"), words("give it messages"))],
+        [LeftOut(words("log.jsonl:7"), words("no messages"), words("give it messages"))],
         means={rubric.id: MeanAnswer(6.5, 4.25) for rubric in rubrics.rubrics},
         path=words("rubrics.json"),
     )

@@ -35,7 +35,7 @@ from pollex.usecases.rubrics import DiffSets, StateOfRubric
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.share import EstimateShare
 from pollex.usecases.simulate import SimulateDialogues
-from pollex.usecases.use_case import Crew, Option, UseCase, options_of
+from pollex.usecases.use_case import VERBS, Crew, UseCase, VerbOption, options_of
 
 EVERY = 0.2
 """Seconds between two drawings."""
@@ -122,6 +122,15 @@ def function(kind: Callable[..., UseCase[R]], then: Callable[[R], Any] = lambda 
     return made
 
 
+def function_named(name: str) -> Callable[..., Any]:
+    """Make the function of a use case by its verb, whether or not it has a line below."""
+    import_module(home := f"pollex.usecases.{name}")
+    for kind in VERBS[home]:
+        if kind.verb == name:
+            return function(kind)
+    raise AttributeError(f"pollex has no function {name!r}: the verb has others below it")
+
+
 def spread(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
     """Make a function whose first argument is all that is given without a name."""
     inner = function(kind)
@@ -149,7 +158,7 @@ def result_of(kind: type[UseCase[Any]]) -> str:
     return getattr(result, "__forward_arg__", str(result))
 
 
-def own_first(kind: type[UseCase[Any]]) -> list[Option]:
+def own_first(kind: type[UseCase[Any]]) -> list[VerbOption]:
     """Return a use case's arguments, those of its families last."""
     return sorted(
         (one for one in options_of(kind) if one.door != "terminal"),

@@ -19,7 +19,7 @@ from pollex.cli.settings import VALUES, SetOption, preset, preset_told, spelled
 from pollex.services.options import RunOptions
 from pollex.text import Command
 from pollex.usecases.families import Calls
-from pollex.usecases.use_case import NEEDED, VERBS, AtTerminal, Crew, Option, UseCase, options_of
+from pollex.usecases.use_case import NEEDED, VERBS, AtTerminal, Crew, UseCase, VerbOption, options_of
 
 RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "grade", "ask", "label", "share", "simulate")
 
@@ -94,12 +94,12 @@ def command_of(kind: type[UseCase[Any]]) -> click.Command:
     return Verb(kind.verb, params=params, callback=partial(ended, kind), help=inspect.getdoc(kind), known=known)
 
 
-def settings_in(known: Mapping[str, Option]) -> bool:
+def settings_in(known: Mapping[str, VerbOption]) -> bool:
     """Return whether something is given by `--set` alone."""
     return any(one.place == "setting" for one in known.values())
 
 
-def parameter_of(one: Option) -> click.Parameter:
+def parameter_of(one: VerbOption) -> click.Parameter:
     """Make what click parses."""
     required = one.usual is NEEDED
     shared: dict[str, Any] = {"type": type_of(one), "required": required, "metavar": one.metavar}
@@ -119,7 +119,7 @@ def parameter_of(one: Option) -> click.Parameter:
     return click.Option(names, help=one.help, envvar=list(one.env) or None, **shared, **more)
 
 
-def type_of(one: Option) -> click.ParamType[Any] | None:
+def type_of(one: VerbOption) -> click.ParamType[Any] | None:
     """Return click's type of an option."""
     if one.parse is not None:
         return Parsed(one)
@@ -135,7 +135,7 @@ def type_of(one: Option) -> click.ParamType[Any] | None:
 class Parsed(click.ParamType[Any]):
     """What a function of the option makes of a text."""
 
-    def __init__(self, one: Option) -> None:
+    def __init__(self, one: VerbOption) -> None:
         self.one, self.name = one, one.metavar or one.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import click
 
 from pollex.cli.settings import SetOption, described
-from pollex.usecases.use_case import Option
+from pollex.usecases.use_case import VerbOption
 
 ALL = "pollex.help_all"
 OF_ALL = ("as_json", "dry_run", "settings")
@@ -48,7 +48,7 @@ class Verb(click.Command):
         known: Its options as a use case declares them.
     """
 
-    def __init__(self, *args: Any, known: Mapping[str, Option], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, known: Mapping[str, VerbOption], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.known = known
         self.params.append(

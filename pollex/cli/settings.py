@@ -10,7 +10,7 @@ import click
 
 from pollex.errors import Options
 from pollex.services.options import SYSTEMS
-from pollex.usecases.use_case import Option
+from pollex.usecases.use_case import VerbOption
 
 VALUES = "pollex.settings"
 
@@ -28,7 +28,7 @@ class SetOption(click.Option):
         names: Those that are given this way alone.
     """
 
-    def __init__(self, known: Mapping[str, Option]) -> None:
+    def __init__(self, known: Mapping[str, VerbOption]) -> None:
         self.known = known
         self.names = tuple(name for name, one in known.items() if one.place == "setting")
         super().__init__(
@@ -72,7 +72,7 @@ def preset_told(context: click.Context, name: str) -> str:
     return f"As {name}: {spelled(context.command, {each: given[each] for each in SYSTEMS[name]})}"
 
 
-def parsed(one: Option, value: str) -> Any:
+def parsed(one: VerbOption, value: str) -> Any:
     """Return a setting's value in its type; what describes itself in `JudgeSettings` is checked there."""
     name, kind = one.name, one.kind if one.help else str
     if not value.strip() and (kind is Path or name in PLACES):
@@ -88,7 +88,7 @@ def parsed(one: Option, value: str) -> Any:
         raise click.BadParameter(f"{name} is a {what}, and {value!r} is none") from None
 
 
-def described(one: Option) -> str:
+def described(one: VerbOption) -> str:
     """Return a setting's help."""
     if one.help:
         return one.help

@@ -19,7 +19,7 @@ from pollex.conversations.conversation import Conversation, Feedback
 from pollex.errors import WrongUse
 
 
-class Found(NamedTuple):
+class Identifier(NamedTuple):
     """Characters of a text that say who somebody is."""
 
     start: int
@@ -27,7 +27,7 @@ class Found(NamedTuple):
     kind: str
 
 
-Finder = Callable[[str], Iterator[Found]]
+Finder = Callable[[str], Iterator[Identifier]]
 """Finds one kind of thing in a text."""
 
 REGIONS = ("US", "GB", "DE", "FR", "IN", "AU")
@@ -86,51 +86,51 @@ _DATE = re.compile(
 )
 
 
-def mails(text: str) -> Iterator[Found]:
+def mails(text: str) -> Iterator[Identifier]:
     """Find mail addresses."""
-    yield from (Found(*one.span(), "MAIL") for one in _MAIL.finditer(text) if "@" in text)
+    yield from (Identifier(*one.span(), "MAIL") for one in _MAIL.finditer(text) if "@" in text)
 
 
-def links(text: str) -> Iterator[Found]:
+def links(text: str) -> Iterator[Identifier]:
     """Find addresses of the web, and of machines."""
     for one in _LINK.finditer(text):
-        yield Found(one.start(), one.start() + len(one.group().rstrip(_LINK_ENDS)), "LINK")
+        yield Identifier(one.start(), one.start() + len(one.group().rstrip(_LINK_ENDS)), "LINK")
     for one in _IP.finditer(text):
         if not _VERSION.search(text[max(0, one.start() - NEAR) : one.start()]):
-            yield Found(*one.span(), "IP")
+            yield Identifier(*one.span(), "IP")
 
 
-def keys(text: str) -> Iterator[Found]:
+def keys(text: str) -> Iterator[Identifier]:
     """Find credentials: those that show by their form, and those that are said to be one."""
-    yield from (Found(*one.span(), "KEY") for one in _KEY.finditer(text))
+    yield from (Identifier(*one.span(), "KEY") for one in _KEY.finditer(text))
     for one in _SAID_KEY.finditer(text):
         value = one.group("value").rstrip(".!?)")
         mixed = any(c.isdigit() for c in value) and (any(c.isalpha() for c in value) or len(value) <= 8)
         if mixed or (len(value) >= 6 and any(not c.isalnum() for c in value[1:-1].replace("-", "").replace("/", ""))):
-            yield Found(one.start("value"), one.start("value") + len(value), "KEY")
+            yield Identifier(one.start("value"), one.start("value") + len(value), "KEY")
 
 
-def accounts(text: str) -> Iterator[Found]:
+def accounts(text: str) -> Iterator[Identifier]:
     """Find international bank account numbers whose check digits are right, or that are called so."""
     for one in _IBAN.finditer(text):
         words = one.group().split(" ")
         for count in range(len(words), 0, -1):  # the words that follow may look like a part of it
             candidate = " ".join(words[:count])
             if iban.is_valid(candidate, check_country=False):
-                yield Found(one.start(), one.start() + len(candidate), "ACCOUNT")
+                yield Identifier(one.start(), one.start() + len(candidate), "ACCOUNT")
                 break
         else:
             if re.search(r"\bIBAN\W{0,6}(?:is\W)?$", text[max(0, one.start() - 12) : one.start()], re.IGNORECASE):
-                yield Found(*one.span(), "ACCOUNT")
+                yield Identifier(*one.span(), "ACCOUNT")
 
 
-def numbers(text: str) -> Iterator[Found]:
+def numbers(text: str) -> Iterator[Identifier]:
     """Find numbers of phones, cards, accounts and people."""
     for one in _DIGITS.finditer(text):
         if kind := kind_of(
             one.group(), text[max(0, one.start() - NEAR) : one.start()], text[one.end() : one.end() + 1]
         ):
-            yield Found(*one.span(), kind)
+            yield Identifier(*one.span(), kind)
 
 
 def kind_of(number: str, before: str, after: str = "") -> str:
@@ -191,9 +191,9 @@ def finders_of(redact: str) -> tuple[Finder, ...]:
     return FINDERS if redact != "names" else (*FINDERS, names())
 
 
-def found_in(text: str, finders: Sequence[Finder] = FINDERS) -> list[Found]:
+def found_in(text: str, finders: Sequence[Finder] = FINDERS) -> list[Identifier]:
     """Return what is found in a text, in order, without overlaps."""
-    taken: list[Found] = []
+    taken: list[Identifier] = []
     for find in finders:
         for one in find(text):
             place = bisect_left(taken, (one.end,))  # behind all that begin before its end; none of them overlap
@@ -270,7 +270,7 @@ LEAST_SCORE = 0.5
 NAMES_LANGUAGE = "en"
 
 
-def names() -> Callable[[str], Iterator[Found]]:
+def names() -> Callable[[str], Iterator[Identifier]]:
     """Return what finds names of people and places: Presidio, with an installed model of spaCy.
 
     Raises:
@@ -297,10 +297,10 @@ def names() -> Callable[[str], Iterator[Found]]:
     engine = SpacyNlpEngine(models=[{"lang_code": NAMES_LANGUAGE, "model_name": models[-1]}])
     analyzer = AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=[NAMES_LANGUAGE])
 
-    def find(text: str) -> Iterator[Found]:
+    def find(text: str) -> Iterator[Identifier]:
         for one in analyzer.analyze(
             text, language=NAMES_LANGUAGE, entities=list(NAMED_KINDS), score_threshold=LEAST_SCORE
         ):
-            yield Found(one.start, one.end, NAMED_KINDS[one.entity_type])
+            yield Identifier(one.start, one.end, NAMED_KINDS[one.entity_type])
 
     return find

@@ -207,7 +207,6 @@ def _mend(bins: Ints, counts: Ints, shares: Floats) -> bool:
 
 
 def _lacking(held: Ints) -> int:
-    """Return how many pairs of bin and class have no conversation; `held` is [bin, label]."""
     return int((held[:, CLASSES] == 0).sum())
 
 

@@ -37,10 +37,10 @@ def codes(names: Sequence[str], known: Sequence[str]) -> Ints:
     return np.array([places.get(each, -1) for each in names], dtype=np.int64)
 
 
-def groups_of(records: Records, texts: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], list[Fault]]:
+def groups_of(records: Records, texts: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], list[Issue]]:
     """Return each text's group by column, and report texts with two groups in one column."""
     found: dict[str, tuple[str, ...]] = {}
-    faults: list[Fault] = []
+    faults: list[Issue] = []
     row_text: dict[int, str] = dict(zip(records.row, records.text, strict=True))
     for column, values in records.groups.items():
         of_text: dict[str, str] = {}
@@ -74,7 +74,7 @@ EXAMPLES = 3
 
 
 @dataclass(frozen=True)
-class Fault:
+class Issue:
     """One thing about a table.
 
     Attributes:
@@ -114,23 +114,23 @@ def fault(
     remedy: str = "",
     *,
     left_out: bool = True,
-) -> list[Fault]:
+) -> list[Issue]:
     """Return the issue of the items that `which` picks; none if it picks nothing.
 
     Args:
-        place: What to say of one of them; for `noun` and `what` see `Fault`.
+        place: What to say of one of them; for `noun` and `what` see `Issue`.
     """
     numbers = np.flatnonzero(which) if which.dtype == bool else which
     if not len(numbers):
         return []
     examples = tuple(place(int(n)) for n in numbers[:EXAMPLES])
-    return [Fault(noun, what, len(numbers), examples, remedy, left_out)]
+    return [Issue(noun, what, len(numbers), examples, remedy, left_out)]
 
 
-def faults_of(noun: str, what: str, names: Iterable[str], remedy: str = "", *, left_out: bool = True) -> list[Fault]:
+def faults_of(noun: str, what: str, names: Iterable[str], remedy: str = "", *, left_out: bool = True) -> list[Issue]:
     """Return the issue of named items; `noun` and `what` as for `fault`."""
     listed = list(names)
-    return [Fault(noun, what, len(listed), tuple(listed[:EXAMPLES]), remedy, left_out)] if listed else []
+    return [Issue(noun, what, len(listed), tuple(listed[:EXAMPLES]), remedy, left_out)] if listed else []
 
 
 MEND = "correct each; the question counts as unanswered there"
@@ -156,7 +156,7 @@ class AnswerTable:
     X: Floats
     scales: tuple[Scale, ...]
     groups: Mapping[str, tuple[str, ...]]
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Issue, ...] = ()
 
 
 def answer_table(
@@ -177,7 +177,7 @@ def answer_table(
         BadInput: Nothing can be used.
         WrongUse: Options are given for a question that there is not.
     """
-    faults: list[Fault] = []
+    faults: list[Issue] = []
     known = None if scales is None else {scale.question for scale in scales}
     if scales is None:
         scales, faults = _scales_of(records, options or {}, frozenset(nominal) | records.nominal)
@@ -191,7 +191,7 @@ def answer_table(
 
 def _scales_of(
     records: Records, options: Mapping[str, Sequence[float]], nominal: Collection[str]
-) -> tuple[tuple[Scale, ...], list[Fault]]:
+) -> tuple[tuple[Scale, ...], list[Issue]]:
     names = sorted(dict.fromkeys(records.question), key=naturally)
     if strangers := sorted(set(options) - set(names)):
         raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"options are of {', '.join(names)}")
@@ -206,7 +206,7 @@ def _scales_of(
     return scales, [*faults, *_odd_options(pairs, [name for name in names if name not in options], names)]
 
 
-def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) -> list[Fault]:
+def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) -> list[Issue]:
     """Report options that hardly any text has, which may be typing errors.
 
     Args:
@@ -278,7 +278,7 @@ def _columns(scales: Sequence[Scale], question: Ints, option: Floats) -> Ints:
     return column
 
 
-def _strangers(records: Records, cells: _Cells, known: Collection[str] | None) -> list[Fault]:
+def _strangers(records: Records, cells: _Cells, known: Collection[str] | None) -> list[Issue]:
     nameless = cells.text < 0
     alien = np.array([known is not None and name not in known for name in records.question], dtype=bool)
     option = (cells.question >= 0) & (cells.column < 0)
@@ -295,7 +295,7 @@ def _strangers(records: Records, cells: _Cells, known: Collection[str] | None) -
     ]
 
 
-def _array(records: Records, cells: _Cells, texts: int, scales: Sequence[Scale]) -> tuple[Floats, list[Fault]]:
+def _array(records: Records, cells: _Cells, texts: int, scales: Sequence[Scale]) -> tuple[Floats, list[Issue]]:
     """Build X `[text, column]` with NaN for invalid blocks; a missing option has probability 0."""
     sizes = np.array([len(scale.values) for scale in scales], dtype=np.int64)
     usable, wrong = cells.usable, cells.wrong()
@@ -323,12 +323,12 @@ def _array(records: Records, cells: _Cells, texts: int, scales: Sequence[Scale])
     ]
 
 
-def _faulty(records: Records, what: str, which: Bools) -> list[Fault]:
+def _faulty(records: Records, what: str, which: Bools) -> list[Issue]:
     return fault("probability", what, which, records.describe, MEND)
 
 
 def _whole(
-    records: Records, texts: Sequence[str], X: Floats, scales: tuple[Scale, ...], faults: list[Fault]
+    records: Records, texts: Sequence[str], X: Floats, scales: tuple[Scale, ...], faults: list[Issue]
 ) -> AnswerTable:
     keep: Bools = np.asarray(~np.isnan(X).all(axis=1))
     kept = tuple(text for text, whole in zip(texts, keep.tolist(), strict=True) if whole)
@@ -340,7 +340,7 @@ def _whole(
     return AnswerTable(kept, X[keep], scales, groups, tuple(faults))
 
 
-def _nothing(what: str, faults: Sequence[Fault], records: Records) -> BadInput:
+def _nothing(what: str, faults: Sequence[Issue], records: Records) -> BadInput:
     why = "".join(f"; {each}" for each in faults[:3])
     where = records.where(0) if len(records) else ""
     return BadInput(what + why, where=where, remedy="give each text and question a row for every option")

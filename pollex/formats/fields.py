@@ -36,7 +36,7 @@ Fields = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class RowFields:
     """The fields of a row besides the turns.
 
     Attributes:
@@ -67,7 +67,7 @@ class Picker:
         self._unread = 0
         self._found: set[str] = set()
 
-    def pick(self, fields: Fields, id_names: tuple[str, ...] = ID_NAMES) -> Picked:
+    def pick(self, fields: Fields, id_names: tuple[str, ...] = ID_NAMES) -> RowFields:
         """Return the id, label, judge and group of a row.
 
         Args:
@@ -89,7 +89,7 @@ class Picker:
         named = {id_name, label_name, judge_name, group_name, comment_name, tags_name}
         named_too = (options.label_field, *(signal_named(signal)[0] for signal in options.signals))
         self._found.update(name for name in (*named, *named_too) if name and look_up(fields, name) is not None)
-        return Picked(
+        return RowFields(
             id=_id(look_up(fields, id_name)) if id_name else None,
             label=label,
             judge=_as_text(judge_name, look_up(fields, judge_name)) if judge_name else None,
@@ -101,7 +101,7 @@ class Picker:
         )
 
     def _label(self, fields: Fields) -> tuple[str | None, str, Label]:
-        """Return the label field's name, the number in it (see `Picked`) and the label."""
+        """Return the label field's name, the number in it (see `RowFields`) and the label."""
         try:
             asked = self._options.label_field
             outer = asked or self._label_name(fields)

@@ -333,10 +333,10 @@ def _unpack(source: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, inner:
     raw.seek(info.header_offset)
     name, extra = _LOCAL_HEADER.unpack(raw.read(_LOCAL_HEADER.size))
     raw.seek(info.header_offset + _LOCAL_HEADER.size + name + extra)
-    _copy_zstandard(source, _Part(raw, info.compress_size), inner)
+    _copy_zstandard(source, _Member(raw, info.compress_size), inner)
 
 
-class _Part(io.RawIOBase):
+class _Member(io.RawIOBase):
     def __init__(self, file: IO[bytes], size: int) -> None:
         super().__init__()
         self._file, self._left = file, size

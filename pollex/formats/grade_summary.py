@@ -36,7 +36,7 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Summary:
+class GradeSummary:
     """Summary of gradings; see the module.
 
     Attributes:
@@ -70,7 +70,7 @@ class Summary:
         return next((m.figure for m in self.means if (m.category, m.dimension) == (category, dimension)), None)
 
 
-def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Value = "auto") -> Summary:
+def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Value = "auto") -> GradeSummary:
     """Summarize gradings.
 
     Args:
@@ -92,7 +92,7 @@ def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Val
     ]
     levels = np.arange(TENTHS * profile.lowest, TENTHS * profile.highest + 1) / TENTHS
     judges = {RULES: columns[OVERALL]} | {name: columns[name] for name in (PLAIN, HUMAN) if name in columns}
-    return Summary(
+    return GradeSummary(
         n=len(gradings),
         names={key: part.name for key, part in profile.dimensions.items()},
         dimensions=tuple(columns),
@@ -206,7 +206,7 @@ def grade_rows(
         }
 
 
-def summary_json(found: Summary) -> dict[str, Any]:
+def summary_json(found: GradeSummary) -> dict[str, Any]:
     """Return a summary for scripts: figures with n and interval, null if undefined."""
     return {
         "n": found.n,

@@ -15,7 +15,7 @@ from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.answer_tables import Records, place_of
 from pollex.formats.answers import (
     AnswerTable,
-    Fault,
+    Issue,
     codes,
     fault,
     faults_of,
@@ -125,7 +125,7 @@ class JudgmentTable:
     judgments: Judgments
     questionnaire: Questionnaire
     groups: Mapping[str, tuple[str, ...]]
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Issue, ...] = ()
 
 
 def judgment_table(
@@ -183,7 +183,7 @@ def _require_joined(records: Records, answers: AnswerTable, row: Ints) -> None:
         )
 
 
-def _unreadable(records: Records, row: Ints, value: Floats) -> list[Fault]:
+def _unreadable(records: Records, row: Ints, value: Floats) -> list[Issue]:
     remedy = "give each text answers, or leave its judgments out"
     empty = np.array([one is None or not str(one).strip() for one in records.option], dtype=bool)
     return [
@@ -206,7 +206,7 @@ def _questionnaire(
     value: Floats,
     main: str | None,
     nominal: Collection[str],
-) -> tuple[Questionnaire, list[Fault]]:
+) -> tuple[Questionnaire, list[Issue]]:
     asked = {scale.question for scale in answers.scales}
     own = sorted({name for name in records.question if name not in asked}, key=naturally)
     loose = frozenset(nominal) | records.nominal
@@ -224,7 +224,7 @@ def _questionnaire(
     return Questionnaire(scales, chosen), faults
 
 
-def _strangers(records: Records, questionnaire: Questionnaire, usable: Bools) -> list[Fault]:
+def _strangers(records: Records, questionnaire: Questionnaire, usable: Bools) -> list[Issue]:
     known = {scale.question for scale in questionnaire.scales}
     alien = usable & np.array([name not in known for name in records.question], dtype=bool)
     return fault("judgment", "whose question the questionnaire doesn't have", alien, records.describe)
@@ -260,7 +260,7 @@ def _judgments(records: Records, row: Ints, question: Ints, answer: Ints, keep: 
     return Judgments(row[keep], question[keep], judge[keep], answer[keep], tuple(judges))
 
 
-def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgments, list[Fault]]:
+def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgments, list[Issue]]:
     """Keep judgments of questions with more than one different answer.
 
     Raises:
@@ -280,7 +280,7 @@ def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgme
     return judgments.where(several[judgments.question] > 1), faults_of("question", what, alone)
 
 
-def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Fault]:
+def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
     """Report judges who judged a question of a text twice: all judgments are used."""
     known = judgments.where(judgments.judge != NOBODY)
     keys = np.stack([known.row, known.question, known.judge], axis=1)
@@ -297,13 +297,13 @@ def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Fault]:
     return fault("case", what, shown, place_of_extra, left_out=False)
 
 
-def _rare(judgments: Judgments) -> list[Fault]:
+def _rare(judgments: Judgments) -> list[Issue]:
     n = np.bincount(judgments.judge[judgments.judge != NOBODY], minlength=len(judgments.judges))
     what = "with one label only: predicted mostly by the shared part"
     return fault("judge", what, n == 1, lambda judge: judgments.judges[judge], left_out=False)
 
 
-def _blank(records: Records) -> list[Fault]:
+def _blank(records: Records) -> list[Issue]:
     rows = np.array(records.blank, dtype=np.int64)
     what = "with an empty cell where an answer should be: other answers there count"
     return fault("row", what, rows, lambda n: place_of(records.rows[n]), left_out=False)

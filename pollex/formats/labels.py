@@ -53,7 +53,7 @@ _SPACES = re.compile(r"(?<=\w)[\s-]+(?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RatingBound:
     """A rating above or below a bound."""
 
     sign: str
@@ -73,7 +73,7 @@ class Spellings:
         return _key(value) in self.words
 
 
-Rule = Comparison | Spellings
+Rule = RatingBound | Spellings
 """Tells whether a label's value belongs to a class."""
 
 
@@ -99,7 +99,7 @@ class Verdicts:
             WrongUse: A comparison that can't be read, one without its opposite, or a spelling on both sides.
         """
         rules = _rule(positive, "positive", POSITIVE), _rule(negative, "negative", NEGATIVE)
-        compared = [isinstance(rule, Comparison) for rule in rules]
+        compared = [isinstance(rule, RatingBound) for rule in rules]
         if any(compared) and (positive is None or negative is None):
             missing = "negative" if negative is None else "positive"
             what = "a rating needs a bound on both sides"
@@ -138,7 +138,7 @@ class Verdicts:
     @property
     def compared(self) -> bool:
         """Whether the user gave bounds."""
-        return isinstance(self.positive, Comparison)
+        return isinstance(self.positive, RatingBound)
 
     def leave(self, value: object) -> None:
         """Count a value that is no label as it stands."""
@@ -178,7 +178,7 @@ def _rule(text: str | None, option: str, usual: str) -> Rule:
     if text is None:
         return _spellings(usual)
     if found := _COMPARISON.fullmatch(text):
-        return Comparison(found.group(1), float(found.group(2)))
+        return RatingBound(found.group(1), float(found.group(2)))
     if text.strip()[:1] in ("<", ">", "="):
         raise WrongUse(f"{option} {text} can't be read", remedy="write a comparison like '>=4', or spellings: up,great")
     return _spellings(text)

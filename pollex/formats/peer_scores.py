@@ -30,7 +30,7 @@ class Aim(NamedTuple):
     first: str = ""
 
 
-class Figure(NamedTuple):
+class PeerFigure(NamedTuple):
     """One thing to write back about a conversation.
 
     Attributes:
@@ -50,7 +50,7 @@ class Figure(NamedTuple):
     metadata: Mapping[str, Any]
 
 
-def figures_of(score: Score, rubrics: RubricSet) -> list[Figure]:
+def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
     """NetSAT, the label and every rubric's answer; nothing where there is no score or no answer."""
     if score.netsat is None:
         return []
@@ -65,10 +65,10 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[Figure]:
     }
     sure = "confident" if score.confident else "not confident"
     told = f"NetSAT {score.netsat:.2f}, θ {rubrics.theta:.4g}: {score.label}, {sure}"
-    found = [Figure("netsat", score.netsat, score.netsat, "NUMERIC", told, False, about)]
+    found = [PeerFigure("netsat", score.netsat, score.netsat, "NUMERIC", told, False, about)]
     if score.label is not None:
         up = score.label == "positive"
-        found.append(Figure("label", up, float(up), "BOOLEAN", told, False, about))
+        found.append(PeerFigure("label", up, float(up), "BOOLEAN", told, False, about))
     texts = {rubric.id: rubric for rubric in rubrics.rubrics}
     llm = rubrics.judge.kind == "llm"
     for answer in score.answers:
@@ -78,18 +78,18 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[Figure]:
             said = {"polarity": rubric.polarity, "probabilities": list(answer.probabilities), "rubrics": digest}
             word, value = answer.word, value_in(answer, rubrics)
             name = f"{rubric.polarity}_{rubric.id}"
-            found.append(Figure(name, word, float(value), "CATEGORICAL", f"{rubric.text}{turns}", llm, said))
+            found.append(PeerFigure(name, word, float(value), "CATEGORICAL", f"{rubric.text}{turns}", llm, said))
     return found
 
 
-def _langfuse(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
+def _langfuse(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     target = {"sessionId": aim.session} if aim.session else {"traceId": aim.trace}
     value = int(figure.value) if figure.kind == "BOOLEAN" else figure.value
     name, said = f"pollex_{figure.name}", {"comment": figure.comment, "metadata": dict(figure.metadata)}
     return {"id": id_, **target, "name": name, "value": value, "dataType": figure.kind, **said}
 
 
-def _phoenix(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
+def _phoenix(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     target = {"session_id": aim.session} if aim.session else {"trace_id": aim.trace}
     return {
         **target,
@@ -101,13 +101,13 @@ def _phoenix(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
     }
 
 
-def _word(figure: Figure) -> str | None:
+def _word(figure: PeerFigure) -> str | None:
     if figure.kind == "BOOLEAN":
         return "positive" if figure.value else "negative"
     return figure.value if isinstance(figure.value, str) else None
 
 
-def _mlflow(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
+def _mlflow(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     """Make an MLflow assessment; values of metadata are text."""
     said = {name: json.dumps(value) for name, value in figure.metadata.items() if value is not None}
     session = {"mlflow.trace.session": aim.session} if aim.session else {}
@@ -122,7 +122,7 @@ def _mlflow(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
     }
 
 
-def _langsmith(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
+def _langsmith(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     source = {"type": "model", "metadata": dict(figure.metadata)}
     return {
         "id": _uuid(id_),
@@ -141,7 +141,7 @@ def _uuid(id_: str) -> str:
     return f"{raw[:8]}-{raw[8:12]}-5{raw[13:16]}-a{raw[17:20]}-{raw[20:32]}"
 
 
-def _opik(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
+def _opik(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     target = {"thread_id": aim.session} if aim.session else {"id": aim.trace}
     word = _word(figure)
     return {
@@ -155,7 +155,7 @@ def _opik(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
     }
 
 
-def _otel(aim: Aim, figure: Figure, id_: str) -> dict[str, Any]:
+def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     """Make one log record, with ids of the trace and the span if known; attributes hold no null."""
     told: list[tuple[str, dict[str, Any]]] = [
         ("gen_ai.evaluation.name", {"stringValue": f"pollex.{figure.name}"}),
@@ -176,7 +176,7 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
-Make = Callable[[Aim, Figure, str], dict[str, Any]]
+Make = Callable[[Aim, PeerFigure, str], dict[str, Any]]
 FORMS: dict[str, Make] = {
     "langfuse": _langfuse,
     "phoenix": _phoenix,

@@ -18,7 +18,7 @@ from pollex.formats.assembly.labelled import Labeller
 from pollex.formats.assembly.thumbs import left
 from pollex.formats.assembly.trees import in_order
 from pollex.formats.bounds import CUT
-from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picked, Picker, ReadOptions
+from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picker, ReadOptions, RowFields
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import Row
@@ -27,7 +27,7 @@ from pollex.formats.log_shapes.readers import Draft, NoShape, Reader, read_field
 from pollex.formats.log_shapes.tools import export_of, nearest, respelled
 from pollex.formats.mapping import Mapper
 from pollex.formats.proposal import Strange
-from pollex.formats.tally import CONTENT_ID, Placed, Skipped, Tally, Voted
+from pollex.formats.tally import CONTENT_ID, LogTally, Placed, Skipped, Voted
 from pollex.text import SURROGATES, writable
 
 T = TypeVar("T")
@@ -52,12 +52,12 @@ class TableTurn(NamedTuple):
     position: float | None
     at: float | None
     turn: Turn
-    picked: Picked
+    picked: RowFields
     feedback: Feedback | None
 
 
 @dataclass(slots=True)
-class Table:
+class ConversationRows:
     """The rows of one conversation in a flat table, with its first bad row."""
 
     source: str
@@ -65,7 +65,7 @@ class Table:
     turns: list[TableTurn] = field(default_factory=list)
     bad: BadRow | None = None
 
-    def add(self, draft: Draft, picked: Picked, feedback: Feedback | None) -> None:
+    def add(self, draft: Draft, picked: RowFields, feedback: Feedback | None) -> None:
         """Add a row's turn; what the row before it says, too, is kept once."""
         if self.turns and self.turns[-1].picked == picked:
             picked = self.turns[-1].picked
@@ -83,7 +83,7 @@ class Assembler:
         self._joiner, self._strange = joiner, strange
         self._picker = picker
         self._options = options
-        self._tables: dict[str, Table] = {}
+        self._tables: dict[str, ConversationRows] = {}
         self._begun = False
         self._moments: dict[str, list[Placed]] = {}
 
@@ -160,7 +160,7 @@ class Assembler:
         id_ = self._picker.id_of_turn(row.fields)
         if id_ is None:
             raise NoShape("the turn has no conversation id", remedy="name the column that holds it", option="id_field")
-        table = self._tables.get(id_) or self._tables.setdefault(id_, Table(row.source, row.line))
+        table = self._tables.get(id_) or self._tables.setdefault(id_, ConversationRows(row.source, row.line))
         try:
             draft = reader.read(row.fields)
             if draft:
@@ -179,24 +179,24 @@ class Assembler:
         conversation = self._joiner.with_signals(conversation, (row.source, row.line))
         return Placed(conversation, row.source, row.line, picked.number)
 
-    def _agreed(self, rows: Sequence[Picked]) -> Picked:
+    def _agreed(self, rows: Sequence[RowFields]) -> RowFields:
         """Combine the fields of one conversation's rows; labels that differ are none where none is needed."""
         if self._options.labels_needed or len({row.label for row in rows} - {Label.NONE}) < 2:
             return _agreed(rows)
         self._picker.leave_unread()
         return _agreed([replace(row, label=Label.NONE, number="") for row in rows])
 
-    def _picked(self, draft: Draft, id_names: tuple[str, ...] = ID_NAMES) -> Picked:
+    def _picked(self, draft: Draft, id_names: tuple[str, ...] = ID_NAMES) -> RowFields:
         picked = self._picker.pick(draft.rest, id_names)
         if picked.label is Label.NONE and not picked.number and not self._picker.label_field:
             self._joiner.unused.update(likely(picked.rest))
         return picked
 
-    def _feedback(self, picked: Picked, row: Row) -> Feedback | None:
+    def _feedback(self, picked: RowFields, row: Row) -> Feedback | None:
         comment, tags = self._joiner.odd.written(picked.comment, picked.tags, (row.source, row.line))
         return Feedback(comment=comment, tags=tags, author=picked.judge) if comment or tags else None
 
-    def _joined(self, table: Table) -> Placed | BadRow:
+    def _joined(self, table: ConversationRows) -> Placed | BadRow:
         """Join a table's turns to a conversation, by their numbers, else by their times, else in the table's order."""
         numbered = any(turn.position is not None for turn in table.turns)
         ordered = sorted(table.turns, key=lambda turn: turn.position or 0) if numbered else in_order(table.turns)
@@ -295,7 +295,7 @@ def _bad(row: Row, error: BadInput) -> BadRow:
 
 
 def _conversation(
-    turns: tuple[Turn, ...], picked: Picked, feedback: tuple[Feedback, ...], options: ReadOptions, row: Row
+    turns: tuple[Turn, ...], picked: RowFields, feedback: tuple[Feedback, ...], options: ReadOptions, row: Row
 ) -> Conversation:
     flags = _flags(turns, options.max_turn_chars)
     if "too_large" in flags:
@@ -343,7 +343,7 @@ def _content_id(row: Row) -> str:
     return CONTENT_ID + hashlib.sha256(content.encode("ascii")).hexdigest()[:16]
 
 
-def _agreed(rows: Sequence[Picked]) -> Picked:
+def _agreed(rows: Sequence[RowFields]) -> RowFields:
     """Combine the fields of one conversation's rows; the label may be in one or all.
 
     Raises:
@@ -351,7 +351,7 @@ def _agreed(rows: Sequence[Picked]) -> Picked:
     """
     labels = [row.label for row in rows if row.label is not Label.NONE]
     sure = any(row.label is not Label.NONE and not row.number for row in rows)
-    return Picked(
+    return RowFields(
         id=rows[0].id,
         label=_only("label", labels) or Label.NONE,
         judge=_only("judge", [row.judge for row in rows]),
@@ -407,7 +407,7 @@ def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
 def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where: str) -> Logs:
     mapper, strange, asked = Mapper.of(options), Strange(), options
     options = mapper.options(options)
-    picker, tally, originals = Picker(options), Tally(options), dict[tuple[str, str], dict[str, str]]()
+    picker, tally, originals = Picker(options), LogTally(options), dict[tuple[str, str], dict[str, str]]()
     finders = finders_of(options.redact) if options.redact else None
     joiner = Joiner(options, tally.owner_of)
     for item in _items(map(mapper.rows, sources), picker, options, joiner, strange):
@@ -443,7 +443,7 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
         BadInput: Different conversations share an id, or there are none.
         WrongUse: What is given holds something else: a path, or rows as they were logged.
     """
-    tally, remedy = Tally(ReadOptions()), "read a log first: pollex.read_logs(PATH)"
+    tally, remedy = LogTally(ReadOptions()), "read a log first: pollex.read_logs(PATH)"
     if isinstance(conversations, str) or not isinstance(conversations, Iterable):
         raise WrongUse(f"not conversations, but {type(conversations).__name__}", remedy=remedy)
     for number, conversation in enumerate(conversations, start=1):

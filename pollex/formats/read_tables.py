@@ -10,7 +10,7 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText
 from pollex.formats.answer_tables import Records, Shape, Side, shape_of
-from pollex.formats.answers import AnswerTable, Fault, answer_table, faults_of
+from pollex.formats.answers import AnswerTable, Issue, answer_table, faults_of
 from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.json_rows import Row
@@ -75,7 +75,7 @@ def read_judgments(
     return JudgmentTable(table.judgments, table.questionnaire, table.groups, (*bad_rows, *table.faults))
 
 
-def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tuple[Records, list[Fault]]:
+def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tuple[Records, list[Issue]]:
     """Read the records of all files, and report rows that could not be read.
 
     Args:

@@ -125,7 +125,7 @@ class Voted(NamedTuple):
 
 
 @dataclass(slots=True)
-class Entry:
+class Recorded:
     """The record of a conversation that was read.
 
     Attributes:
@@ -142,17 +142,17 @@ class Entry:
     number: str = ""
 
 
-class Tally:
+class LogTally:
     """Takes what is read, one by one, finds duplicates and counts."""
 
     def __init__(self, options: ReadOptions, memory: int | None = None) -> None:
         self._on_duplicate = options.on_duplicate
         self._labels_needed = options.labels_needed
         self._shelf = SpilledList() if memory is None else SpilledList(memory)
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, Recorded] = {}
         self._bad_rows: list[BadRow] = []
         self._clashes: list[str] = []
-        self._by_number: list[tuple[Entry, Placed]] = []
+        self._by_number: list[tuple[Recorded, Placed]] = []
         self._counts: Counter[str] = Counter()
         self._messages: dict[str, str] | None = None
 
@@ -186,7 +186,7 @@ class Tally:
             told |= {"label": voted.label, "judge": voted.judge or one.judge}
         self._replace(voted.id, entry, one.model_copy(update=told))
 
-    def _replace(self, id_: str, entry: Entry, conversation: Conversation) -> None:
+    def _replace(self, id_: str, entry: Recorded, conversation: Conversation) -> None:
         source, _, line = entry.place.rpartition(":")
         self._entries[id_] = _entry(entry.index, Placed(conversation, source, int(line)))
         self._shelf.replace(entry.index, conversation)
@@ -237,7 +237,7 @@ class Tally:
             fingerprint=hashlib.sha256(b"".join(sorted(entry.digest for entry in entries.values()))).hexdigest(),
         )
 
-    def _meet(self, known: Entry, item: Placed) -> None:
+    def _meet(self, known: Recorded, item: Placed) -> None:
         entry = _entry(known.index, item)
         if entry.digest == known.digest:
             self._counts["duplicates"] += 1
@@ -250,14 +250,14 @@ class Tally:
         else:
             self._meet_another(known, item)
 
-    def _differ_in_label(self, known: Entry, item: Placed) -> bool:
+    def _differ_in_label(self, known: Recorded, item: Placed) -> bool:
         unrated = [
             _entry(0, Placed(one.model_copy(update={"label": Label.NONE}), "", 0)).digest
             for one in (self._shelf[known.index], item.conversation)
         ]
         return unrated[0] == unrated[1]
 
-    def _meet_another(self, known: Entry, item: Placed) -> None:
+    def _meet_another(self, known: Recorded, item: Placed) -> None:
         entry = _entry(known.index, item)
         before = self._shelf[known.index]
         if self._on_duplicate == "error" and (
@@ -297,8 +297,8 @@ def _keys(conversation: Conversation) -> Iterator[str]:
         yield from (str(key) for key in (found if isinstance(found, list) else [found]) if key is not None)
 
 
-def _entry(index: int, item: Placed) -> Entry:
+def _entry(index: int, item: Placed) -> Recorded:
     conversation, source, line, number = item
     content = [conversation.id, conversation.text_hash, conversation.label, conversation.judge, conversation.group]
     digest = hashlib.sha256(json.dumps(content).encode("ascii")).digest()
-    return Entry(index, digest, conversation.label, conversation.flags, f"{source}:{line}", number)
+    return Recorded(index, digest, conversation.label, conversation.flags, f"{source}:{line}", number)

@@ -64,7 +64,7 @@ class Predictions:
 
 
 @dataclass(frozen=True)
-class Assessment:
+class Quality:
     """All figures of one set of predictions.
 
     Attributes:
@@ -95,7 +95,7 @@ def assess(
     resamples: int = RESAMPLES,
     smece_resamples: int = SMECE_RESAMPLES,
     smooth: bool = True,
-) -> Assessment:
+) -> Quality:
     """Measure predictions; what can't be measured is undefined, never an error.
 
     Args:
@@ -110,7 +110,7 @@ def assess(
     else:
         mean = Figure(None, n=len(predictions), undefined="not asked for", units=texts)
         each = [mean] * len(predictions.values)
-    return Assessment(
+    return Quality(
         n=len(predictions),
         texts=texts,
         smece=mean,
@@ -125,7 +125,7 @@ def assess_each(
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
     smece_resamples: int = SMECE_RESAMPLES,
-) -> dict[Hashable, Assessment]:
+) -> dict[Hashable, Quality]:
     """Measure each judge, or each subgroup, by itself.
 
     Args:
@@ -231,5 +231,5 @@ def _constant(expected: Floats, given: Floats) -> str:
     return "all predictions are alike" if np.ptp(expected) <= 1e-12 * np.abs(expected).max() else ""
 
 
-NAMES = tuple(field.name for field in dataclasses.fields(Assessment) if field.name not in ("n", "texts", "smece_of"))
-"""The measures, in the order of an `Assessment`."""
+NAMES = tuple(field.name for field in dataclasses.fields(Quality) if field.name not in ("n", "texts", "smece_of"))
+"""The measures, in the order of a `Quality`."""

@@ -11,8 +11,8 @@ from pollex.calibration.leverage import Leverage
 from pollex.calibration.model_choice import Choice, Trial, names_of
 from pollex.calibration.response_curves import ResponseCurve
 from pollex.conversations.conversation import Turn
-from pollex.formats.answers import Fault
-from pollex.measures.distributions import Assessment
+from pollex.formats.answers import Issue
+from pollex.measures.distributions import Quality
 from pollex.measures.intervals import FEWEST, Figure, Support
 from pollex.measures.reliability import Reliability
 from pollex.reports.numbers import count, interval_in_words, known, listed, number
@@ -173,7 +173,7 @@ class ComparedModel:
     """
 
     title: str
-    assessment: Assessment | None
+    assessment: Quality | None
     behind: Figure | None = None
     why_not: str = ""
 
@@ -271,18 +271,18 @@ class CalibrationData:
     choice: Choice | None
     compared: tuple[ComparedModel, ...]
     reliabilities: tuple[Reliability, ...]
-    subgroups: Mapping[str, Mapping[str, Assessment]]
+    subgroups: Mapping[str, Mapping[str, Quality]]
     mesh: tuple[float, ...]
     responses: tuple[ResponseCurve, ...]
     gains: tuple[QuestionGain, ...]
     learning: tuple[LearningPoint, ...]
     leverages: tuple[Leverage, ...]
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Issue, ...] = ()
     predicted: tuple[PredictedScores, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def own(self) -> Assessment:
+    def own(self) -> Quality:
         """The calibrator's figures."""
         found = self.compared[0].assessment
         assert found is not None, "a calibrator that can't be fitted has no page"

@@ -66,7 +66,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Topic:
+class SegmentFindings:
     """A segment with its conversations."""
 
     segment: Segment
@@ -112,7 +112,7 @@ class Findings:
     hints: Sequence[Finding]
     turned: Sequence[Finding]
     sounds: Sequence[Finding]
-    topics: Sequence[Topic]
+    topics: Sequence[SegmentFindings]
     wrong: Sequence[Mistake]
     shown: Sequence[ShownConversation]
     sounds_worth: str
@@ -155,7 +155,7 @@ def findings_of(
     hints = [finding(rubric, places) for rubric in hints_of(rubrics.rubrics)]
     beside = sounds_of(rubrics.rubrics)
     sounds = [finding(rubric, places, examples=0) for rubric in beside]
-    topics = [Topic(one, tuple(map(places.example, one.examples))) for one in rubrics.segments[:SEGMENTS]]
+    topics = [SegmentFindings(one, tuple(map(places.example, one.examples))) for one in rubrics.segments[:SEGMENTS]]
     wrong = [mistake(score, places, conversations) for score in most_wrong(scores)]
     return Findings(leading, hints, against, sounds, topics, wrong, list(shown(rubrics, places)), sounds_worth(beside))
 

@@ -7,7 +7,7 @@ import numpy as np
 from markupsafe import Markup
 
 from pollex.agents.llm.reference_judge import Grading
-from pollex.formats.grade_summary import ALL, HUMAN, RULES, Summary
+from pollex.formats.grade_summary import ALL, HUMAN, RULES, GradeSummary
 from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure
 from pollex.prompts.grading.profile import COMPARISON, EXPLANATION, OVERALL, ReferencingProfile
@@ -28,7 +28,7 @@ COLUMNS = {"overall": "Overall, by rules", "plain": "Overall, plain", "human": "
 
 
 def grades_page(
-    found: Summary, *, judge: str, pivot: float, run: str = "", example: Mapping[str, Any] | None = None
+    found: GradeSummary, *, judge: str, pivot: float, run: str = "", example: Mapping[str, Any] | None = None
 ) -> str:
     """Render the whole page.
 
@@ -54,7 +54,7 @@ def grades_page(
     )
 
 
-def sections(found: Summary, pivot: float, example: Mapping[str, Any] | None) -> dict[str, Any]:
+def sections(found: GradeSummary, pivot: float, example: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what the template of distributions, means, agreement and the example shows; arguments as above."""
     shown = [name for name in CURVES if found.counts.get(name)]
     columns = sorted(found.dimensions, key=lambda name: name not in COLUMNS)
@@ -91,7 +91,7 @@ def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[st
     }
 
 
-def cumulative_chart(found: Summary, pivot: float) -> Markup:
+def cumulative_chart(found: GradeSummary, pivot: float) -> Markup:
     """Draw the cumulative distributions of all judges' grades, with the reference's own grade marked."""
     low, high = float(found.levels[0]), float(found.levels[-1])
     frame = Frame.over((low - 0.5, high), (0.0, 1.0))

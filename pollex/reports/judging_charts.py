@@ -6,23 +6,23 @@ from markupsafe import Markup
 
 from pollex.reports.numbers import SHARES, known
 from pollex.reports.svg import Frame, disc, svg
-from pollex.selection.consensus import Point
+from pollex.selection.consensus import TauPoint
 
 LEGEND = [("positive", "right, DE ≤ τ"), ("negative", "right, DE > τ"), ("ink", "coverage")]
 
 
-def by_runs(points: Sequence[Point]) -> Markup:
+def by_runs(points: Sequence[TauPoint]) -> Markup:
     """Draw coverage, and the share that is right on both sides, by the number of runs."""
     return _drawn("by the number of runs", "runs", [(float(point.n), point) for point in points])
 
 
-def by_tau(points: Sequence[Point]) -> Markup:
+def by_tau(points: Sequence[TauPoint]) -> Markup:
     """Draw the same by τ, with all runs."""
     most = max(point.n for point in points)
     return _drawn("by τ", "τ in nats", [(point.tau, point) for point in points if point.n == most])
 
 
-def _drawn(title: str, axis: str, points: Sequence[tuple[float, Point]]) -> Markup:
+def _drawn(title: str, axis: str, points: Sequence[tuple[float, TauPoint]]) -> Markup:
     frame = Frame.over((points[0][0], points[-1][0]), (0.0, 1.0))
     series = {
         "positive": [(x, one.sides.passed.precision, one.sides.passed.precision_interval) for x, one in points],

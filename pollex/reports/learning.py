@@ -16,8 +16,8 @@ from pollex.reports.learning_charts import bars_over
 from pollex.reports.learning_data import (
     MOST_DROPPED,
     MOST_PLACES,
+    LeftOut,
     MeanAnswer,
-    Skipped,
     agreement_range,
     cards_of,
     dropped_groups,
@@ -76,7 +76,7 @@ TOO_FEW = 10
 def learning_page(
     rubrics: RubricSet,
     scores: Sequence[LabelledScore] = (),
-    skipped: Sequence[Skipped] = (),
+    skipped: Sequence[LeftOut] = (),
     *,
     means: Mapping[str, MeanAnswer] | None = None,
     conversations: Mapping[str, Conversation] | None = None,

@@ -20,7 +20,7 @@ MOST_DROPPED = 400
 
 
 @dataclass(frozen=True)
-class Skipped:
+class LeftOut:
     """One item that was left out.
 
     Attributes:
@@ -134,11 +134,11 @@ def dropped_groups(dropped: Sequence[DroppedRubric]) -> dict[str, list[DroppedRu
     return {name: rows for name, rows in groups.items() if rows}
 
 
-def skipped_groups(skipped: Sequence[Skipped], scores: Sequence[LabelledScore]) -> dict[tuple[str, str], list[str]]:
+def skipped_groups(skipped: Sequence[LeftOut], scores: Sequence[LabelledScore]) -> dict[tuple[str, str], list[str]]:
     """Group what was skipped by reason and remedy, the most frequent reason first."""
     named = {item.where for item in skipped}
     unscored = [
-        Skipped(score.conversation_id, f"no score: {score.outcome}")
+        LeftOut(score.conversation_id, f"no score: {score.outcome}")
         for score in scores
         if not known(score.netsat) and score.conversation_id not in named
     ]

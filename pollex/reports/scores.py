@@ -31,7 +31,7 @@ MIDDLE = EVAL_RANGE / 2
 
 
 @dataclass(frozen=True, order=True)
-class Row:
+class WorstRow:
     """A scored conversation in the list.
 
     Attributes:
@@ -66,7 +66,7 @@ class Lowering:
     good: Figure
 
 
-class Tally:
+class ScoreTally:
     """Counts scores on their way to a file, and keeps the worst ones; memory doesn't grow with the log."""
 
     def __init__(self, rubrics: RubricSet) -> None:
@@ -76,14 +76,14 @@ class Tally:
         self.points: defaultdict[tuple[str, str], float] = defaultdict(float)
         self.held: Counter[tuple[str, str]] = Counter()
         self.unscored = 0
-        self._worst: list[Row] = []
+        self._worst: list[WorstRow] = []
 
     def count(self, scores: ScoreColumns) -> None:
         """Count scores, and keep the worst."""
         index, ids = scores.answers.index, scores.answers.rubrics
         value = [value_of(one, self.value) if isinstance(one, Answer) else MIDDLE for one in scores.answers.different]
         values = np.array([*value, MIDDLE])[index]  # unanswered lowers nothing, nor does the set that a cascade asks
-        signs = [(1 if self.rubrics[id_].polarity == "sat" else -1) if id_ in self.rubrics else 0 for id_ in ids]
+        signs = [self.rubrics[id_].sign if id_ in self.rubrics else 0 for id_ in ids]
         points, held = (values - MIDDLE) * signs, values > MIDDLE
         decisions = scores.column("decision")
         for decision in ("positive", "negative"):
@@ -107,11 +107,11 @@ class Tally:
                 by = scores.answers.rubrics[lowest[place]]
                 answer = scores.answers.different[scores.answers.index[place, lowest[place]]]
                 turns = tuple(answer.turns) if isinstance(answer, Answer) else ()
-            row = Row(-probability, scores.ids[place], decision, bool(confident), by, turns, before + place)
+            row = WorstRow(-probability, scores.ids[place], decision, bool(confident), by, turns, before + place)
             (heapq.heappush if len(self._worst) < LISTED else heapq.heappushpop)(self._worst, row)
 
     @property
-    def worst(self) -> list[Row]:
+    def worst(self) -> list[WorstRow]:
         """The conversations of the list, the worst first."""
         return sorted(self._worst, key=lambda row: (-row.goodness, row.id))
 
@@ -142,11 +142,11 @@ class Tally:
 class Worst:
     """One of the worst conversations, with its turns; what its lowest answer rests on is marked."""
 
-    row: Row
+    row: WorstRow
     turns: tuple[MarkedTurn, ...]
 
 
-def scores_page(tally: Tally, conversations: Sequence[Conversation], file: str, rubrics_file: str) -> str:
+def scores_page(tally: ScoreTally, conversations: Sequence[Conversation], file: str, rubrics_file: str) -> str:
     """Render the page.
 
     Args:
@@ -177,7 +177,7 @@ def scores_page(tally: Tally, conversations: Sequence[Conversation], file: str, 
     )
 
 
-def verdict(tally: Tally) -> str:
+def verdict(tally: ScoreTally) -> str:
     """Say in one sentence how many conversations are good."""
     good = tally.good
     if good.value is None:
@@ -188,7 +188,7 @@ def verdict(tally: Tally) -> str:
     )
 
 
-def worst_of(row: Row, texts: Mapping[str, Conversation]) -> Worst:
+def worst_of(row: WorstRow, texts: Mapping[str, Conversation]) -> Worst:
     """Prepare one of the worst conversations."""
     if row.id not in texts:
         return Worst(row, ())

@@ -8,13 +8,13 @@ from markupsafe import Markup
 
 from pollex.measures.share import Bounds, Dependence, Share
 from pollex.reports.page import render
-from pollex.reports.svg import Scale, disc, element, line, svg, text, tick_label, ticks
+from pollex.reports.svg import Axis, disc, element, line, svg, text, tick_label, ticks
 
 WIDTH, ROW, NAMES = 640, 24, 190
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class NamedEstimate:
     """An estimate with its name.
 
     Attributes:
@@ -31,10 +31,10 @@ class Line:
 def share_page(
     *,
     conversations: int,
-    lines: Sequence[Line],
+    lines: Sequence[NamedEstimate],
     bounds: Sequence[Bounds],
     dependence: Dependence | None,
-    groups: Sequence[Line],
+    groups: Sequence[NamedEstimate],
     by: str,
     notes: Sequence[str],
 ) -> str:
@@ -66,11 +66,11 @@ def share_page(
     )
 
 
-def forest(title: str, lines: Sequence[Line]) -> Markup:
+def forest(title: str, lines: Sequence[NamedEstimate]) -> Markup:
     """Draw an interval a line, over shares from 0 to 1."""
     shown = [one for one in lines if one.share is not None]
     height = ROW * (len(shown) + 1) + 12
-    scale = Scale(0.0, 1.0, NAMES, WIDTH - 20)
+    scale = Axis(0.0, 1.0, NAMES, WIDTH - 20)
     grid = [
         (line(scale(v), 4, scale(v), height - ROW, "grid"), text(scale(v), height - 8, tick_label(v), "tick", "middle"))
         for v in ticks(0.0, 1.0, 6)
@@ -79,7 +79,7 @@ def forest(title: str, lines: Sequence[Line]) -> Markup:
     return svg(title, grid, rows, width=WIDTH, height=height)
 
 
-def _row(one: Line, scale: Scale, y: float) -> Markup:
+def _row(one: NamedEstimate, scale: Axis, y: float) -> Markup:
     assert one.share is not None, "only those with an estimate are drawn"
     name = one.name if len(one.name) <= 28 else f"{one.name[:27]}…"
     ends = scale(one.share.low), scale(one.share.high)

@@ -7,22 +7,22 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from pollex.reports.numbers import Estimate, known, number
-from pollex.reports.svg import Scale, diamond, disc, element, line, nice_step, rect, svg, text, tick_label
+from pollex.reports.svg import Axis, diamond, disc, element, line, nice_step, rect, svg, text, tick_label
 
 WIDTH = 150
 ROW = 12
 NARROWEST = 1e-6
 """The narrowest scale whose ends have different labels."""
 
-UNIT = Scale(0.0, 1.0, 8, WIDTH - 8)
+UNIT = Axis(0.0, 1.0, 8, WIDTH - 8)
 
 
-def scale_over(low: float, high: float) -> Scale:
+def scale_over(low: float, high: float) -> Axis:
     """Make a scale for small drawings."""
-    return Scale(low, high, 8, WIDTH - 8)
+    return Axis(low, high, 8, WIDTH - 8)
 
 
-def scale_of(figures: Iterable[Estimate]) -> Scale:
+def scale_of(figures: Iterable[Estimate]) -> Axis:
     """Make one scale for all rows of a table, with 0 on it."""
     ends = [end for figure in figures for end in (figure.value, figure.low, figure.high) if known(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
@@ -30,7 +30,7 @@ def scale_of(figures: Iterable[Estimate]) -> Scale:
     return scale_over(math.floor(low / step) * step, math.ceil(high / step) * step or step)
 
 
-def axis(scale: Scale, values: Sequence[float] = ()) -> Markup:
+def axis(scale: Axis, values: Sequence[float] = ()) -> Markup:
     """Label a scale above a table's rows: at these values, else ends and 0."""
     places = dict.fromkeys(values or [scale.low, 0.0, scale.high])
     labels = [text(scale(value), 11, tick_label(round(value, 6)), "tick", "middle") for value in places]
@@ -39,7 +39,7 @@ def axis(scale: Scale, values: Sequence[float] = ()) -> Markup:
 
 
 def whiskers(
-    name: str, figures: Sequence[tuple[str, Estimate | None]], scale: Scale = UNIT, reference: float | None = None
+    name: str, figures: Sequence[tuple[str, Estimate | None]], scale: Axis = UNIT, reference: float | None = None
 ) -> Markup:
     """Draw figures with their intervals, one below another.
 
@@ -66,12 +66,12 @@ def whiskers(
     )
 
 
-def whisker(name: str, figure: Estimate, scale: Scale) -> Markup:
+def whisker(name: str, figure: Estimate, scale: Axis) -> Markup:
     """Draw one figure with its interval beside 0."""
     return whiskers(name, [("held out", figure)], scale, 0.0)
 
 
-def _whisker(figure: Estimate, scale: Scale, y: float, class_: str) -> Markup | None:
+def _whisker(figure: Estimate, scale: Axis, y: float, class_: str) -> Markup | None:
     if not known(figure.value):
         return None
     mark = disc(scale(figure.value), y, class_)
@@ -109,7 +109,7 @@ def share_bar(title: str, share: float) -> Markup:
     return svg(title, *bars, width=100, height=10, class_="share")
 
 
-def two_means(positive: float | None, negative: float | None, scale: Scale) -> Markup:
+def two_means(positive: float | None, negative: float | None, scale: Axis) -> Markup:
     """Draw the mean answers of both classes on one scale."""
     marks = [(negative, diamond, "negative"), (positive, disc, "positive")]
     drawn = [mark(scale(value), 10, class_) for value, mark, class_ in marks if known(value)]

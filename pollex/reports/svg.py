@@ -50,7 +50,7 @@ def _attribute(key: str, value: object) -> str:
 
 
 @dataclass(frozen=True)
-class Scale:
+class Axis:
     """A straight line from values `low` … `high` to pixels `start` … `end`."""
 
     low: float
@@ -148,13 +148,13 @@ class Frame:
     A panel is as wide as a phone; two stand side by side on a screen, so that no text in it gets unreadably small.
     """
 
-    x: Scale
-    y: Scale
+    x: Axis
+    y: Axis
 
     @classmethod
     def over(cls, xs: tuple[float, float], ys: tuple[float, float]) -> Frame:
         """Make a panel of these ranges."""
-        return cls(Scale(*xs, LEFT, WIDTH - RIGHT), Scale(*ys, HEIGHT - BOTTOM, TOP))
+        return cls(Axis(*xs, LEFT, WIDTH - RIGHT), Axis(*ys, HEIGHT - BOTTOM, TOP))
 
     def curve(self, xs: Sequence[float], ys: Sequence[float], class_: str) -> Markup:
         """Draw a line through points."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pollex.measures.arrays import Bools, Ints
 from pollex.measures.intervals import share_interval
-from pollex.selection.guarantee import GuaranteedWindow, Side
+from pollex.selection.guarantee import GuaranteedWindow, WindowSide
 from pollex.selection.threshold import Window
 from pollex.text import count
 
@@ -30,8 +30,8 @@ class GuaranteeRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    lower: Side
-    upper: Side
+    lower: WindowSide
+    upper: WindowSide
     precision: float
     delta: float
     n: int
@@ -100,7 +100,7 @@ def _sides(record: GuaranteeRecord) -> str:
     return f"{_side(record.upper, 'positive', 'over', record)}; {_side(record.lower, 'negative', 'at most', record)}"
 
 
-def _side(side: Side, label: str, place: str, record: GuaranteeRecord) -> str:
+def _side(side: WindowSide, label: str, place: str, record: GuaranteeRecord) -> str:
     if side.threshold is not None:
         return f"{label} {place} {side.threshold:.1f} ({count(side.confident, 'conversation')}, {side.wrong} wrong)"
     if side.needed is None:

@@ -93,6 +93,11 @@ class Rubric(BaseModel):
     answered_by: AnsweredBy = ""
 
     @property
+    def sign(self) -> int:
+        """What NetSAT multiplies its values by: 1 for satisfaction, −1 for dissatisfaction."""
+        return 1 if self.polarity == "sat" else -1
+
+    @property
     def leads(self) -> bool:
         """Whether it tells of a deed or an outcome, rather than of a tone, whatever found it."""
         kind, _, name = self.source.partition(":")

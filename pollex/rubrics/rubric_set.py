@@ -378,7 +378,7 @@ class RubricSet(Record):
             costs: Of both mistakes; see `decide_at`.
         """
         return NetSat(
-            signs={rubric.id: 1 if rubric.polarity == "sat" else -1 for rubric in self.rubrics},
+            signs={rubric.id: rubric.sign for rubric in self.rubrics},
             theta=self.theta,
             window=self.window,
             calibration=self.calibration,

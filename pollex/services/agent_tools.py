@@ -214,7 +214,6 @@ class AgentTools:
         return {one.id for one in seen_in(store, run) if any(each.startswith(rubric) for each in one.held)}
 
     def _answer(self, rows: Sequence[Any], offset: int, **about: Any) -> str:
-        """Seal a page of rows, with what is shown of how many in front."""
         if offset < 0:
             raise WrongUse("offset is negative", remedy="give 0, or the `next` of the answer before")
         page = [self._short(row) for row in islice(rows, offset, offset + PAGE)]

@@ -137,7 +137,6 @@ def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sampl
 
 
 def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
-    """Convert a sample to arrays, without conversations that have no score."""
     both = [(c, s) for c, s in zip(*sample[:2], strict=True) if s.netsat is not None and s.probability is not None]
     width = len(rubric_set.rubrics)
     values = [[expected_of(answer) for answer in score.answers[:width]] for _, score in both]

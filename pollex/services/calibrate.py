@@ -14,7 +14,7 @@ from pollex.calibration.models import model_named, name_of
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import JSON_NAME, load_each, save
 from pollex.errors import WrongUse
-from pollex.formats.answers import AnswerTable, Fault
+from pollex.formats.answers import AnswerTable, Issue
 from pollex.formats.files import find_files
 from pollex.formats.judgments import JudgmentTable, Trusted, columns_of, rows_of_predictions
 from pollex.formats.read_tables import read_answers, read_judgments
@@ -58,7 +58,7 @@ class TablesRead:
     labels: int
     judges: int
     unnamed: int
-    faults: tuple[Fault, ...]
+    faults: tuple[Issue, ...]
 
     @classmethod
     def of(cls, table: AnswerTable, judged: JudgmentTable) -> TablesRead:
@@ -117,7 +117,7 @@ class FittedCalibrator(Shown):
         return [{name: value for name, value in self.as_json().items() if not isinstance(value, list)}]
 
     @property
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[Issue, ...]:
         return self.tables.faults
 
     def told(self, next_command: str = "") -> Told:
@@ -155,7 +155,7 @@ class Predicted(Result):
     learned_from: int | None
     labels: int | None
     unknown_judges: tuple[str, ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[Issue, ...]
 
     @property
     def support(self) -> Support | None:
@@ -446,13 +446,13 @@ def name_for_people(model: JudgedEstimator) -> str:
     return f"calibrator ({names[0] if len(names) == 1 else f'{len(names)} models together'})"
 
 
-def faults_told(faults: Iterable[Fault]) -> Told:
+def faults_told(faults: Iterable[Issue]) -> Told:
     """Yield what was left out, in yellow, and what is worth knowing."""
     for fault in faults:
         yield Line(f"Left out: {fault}", "yellow") if fault.left_out else f"Note: {fault}"
 
 
-def faults_json(faults: Iterable[Fault]) -> dict[str, Any]:
+def faults_json(faults: Iterable[Issue]) -> dict[str, Any]:
     """Return what was left out and what is worth knowing as JSON values."""
     found = [(fault.left_out, asdict(fault)) for fault in faults]
     return {

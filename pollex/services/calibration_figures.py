@@ -20,7 +20,7 @@ from pollex.formats.judgments import JudgmentTable
 from pollex.graphs.context import Progress
 from pollex.measures.agreement import Level, alpha
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import Assessment, Predictions, assess, assess_each, difference
+from pollex.measures.distributions import Predictions, Quality, assess, assess_each, difference
 from pollex.measures.intervals import Figure, support
 from pollex.measures.reliability import reliability
 from pollex.reports.calibration import (
@@ -264,7 +264,7 @@ def agreement_of(bench: Bench) -> Figure:
 
 def subgroups_of(
     bench: Bench, predictions: Predictions, table: AnswerTable, judged: JudgmentTable
-) -> dict[str, dict[str, Assessment]]:
+) -> dict[str, dict[str, Quality]]:
     """Measure figures by group, for columns of few groups, and by judge."""
     rows = bench.given.row.tolist()
     columns = {

@@ -12,14 +12,14 @@ import numpy as np
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.storage import JSON_NAME, load_each
 from pollex.conversations.conversation import Conversation
-from pollex.formats.answers import Fault, naturally
+from pollex.formats.answers import Issue, naturally
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import Assessment
+from pollex.measures.distributions import Quality
 from pollex.measures.intervals import FEWEST, LEVEL, Figure
 from pollex.reports.calibration import CalibrationData, PredictedScores, TailText, calibration_page
 from pollex.services.calibrate import TablesRead, faults_json, groups_of
@@ -146,7 +146,7 @@ class CalibrationReport(Result):
     data: CalibrationData
 
     @property
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[Issue, ...]:
         return self.data.faults
 
     def told(self) -> Told:
@@ -275,7 +275,7 @@ def measure_calibrator(
     return TablesRead.of(table, judged), data
 
 
-def _figures(assessment: Assessment | None) -> dict[str, Any] | None:
+def _figures(assessment: Quality | None) -> dict[str, Any] | None:
     if assessment is None:
         return None
     return {name: _measured(value) for name, value in vars(assessment).items() if isinstance(value, Figure)}

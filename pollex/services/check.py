@@ -25,7 +25,7 @@ from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.arms import Arm, arm_of_run, arms_of
 from pollex.services.compare import Comparison, comparable, compared
-from pollex.services.life import State, mark_back, mended_in
+from pollex.services.life import RubricState, mark_back, mended_in
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Result
@@ -90,7 +90,7 @@ class Condition:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ConditionResult:
     """What became of a condition.
 
     Attributes:
@@ -121,7 +121,7 @@ class CheckResult(Result):
 
     json_fields = ("failed", "again", "strict", "unscored", "mended", "verdicts", "comparison", "written")
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ConditionResult, ...]
     comparison: Comparison
     again: bool
     strict: bool
@@ -253,7 +253,7 @@ def check_runs(
 
 def _verdicts(
     conditions: Sequence[Condition], found: Comparison, arms: Sequence[Arm], rubric_set: RubricSet, *, again: bool
-) -> tuple[Verdict, ...]:
+) -> tuple[ConditionResult, ...]:
     if again:
         a, b, _ = comparable(arms[0], arms[1])
     return tuple(
@@ -261,7 +261,7 @@ def _verdicts(
     )
 
 
-def came_back(id_: str, state: State, arms: Sequence[Arm], rubric_set: RubricSet) -> Verdict | None:
+def came_back(id_: str, state: RubricState, arms: Sequence[Arm], rubric_set: RubricSet) -> ConditionResult | None:
     """Return the verdict on a mended rubric that holds more often than in the baseline; None where it doesn't.
 
     The bound holds at every look: a build server asks every night.
@@ -275,7 +275,7 @@ def came_back(id_: str, state: State, arms: Sequence[Arm], rubric_set: RubricSet
         f"its share rose by {figure.value:.3f}, 95 % interval {figure.low:.3f} … {figure.high:.3f}, n = {figure.n}"
     )
     what = f"{id_}, {state}, is back again"
-    return Verdict(condition=what, status="failed", figure=figure, message=f"{numbers}: {one_line(text)}")
+    return ConditionResult(condition=what, status="failed", figure=figure, message=f"{numbers}: {one_line(text)}")
 
 
 def conditions_of(texts: Sequence[str], rubric_set: RubricSet, *, again: bool) -> list[Condition]:
@@ -363,12 +363,12 @@ def _of_stability(one: Stability) -> Figure:
     return Figure(one.value, one.low, one.high, one.after)
 
 
-def verdict(condition: Condition, figure: Figure) -> Verdict:
+def verdict(condition: Condition, figure: Figure) -> ConditionResult:
     """Decide a condition: the limit is reached by more than chance, ruled out, or neither."""
     ends = [end for end in (figure.low, figure.high) if end is not None]
     if figure.value is None or len(ends) < 2:
         why = figure.undefined or "too few conversations for an interval"
-        return Verdict(condition=condition.text, status="open", figure=figure, message=why)
+        return ConditionResult(condition=condition.text, status="open", figure=figure, message=why)
     worse, sure, most = sorted(condition.sign * end for end in ends), 0.0, condition.limit
     reached = condition.sign * figure.value >= most
     status: Status = "failed" if reached and worse[0] > sure else "passed" if worse[1] < most else "open"
@@ -379,4 +379,4 @@ def verdict(condition: Condition, figure: Figure) -> Verdict:
     }[status]
     plus = "+" if condition.kind == "difference" else ""
     numbers = f"{figure.value:{plus}.3f}, 95 % interval {ends[0]:{plus}.3f} … {ends[1]:{plus}.3f}, n = {figure.n}"
-    return Verdict(condition=condition.text, status=status, figure=figure, message=f"{numbers}; {said}")
+    return ConditionResult(condition=condition.text, status=status, figure=figure, message=f"{numbers}; {said}")

@@ -57,7 +57,7 @@ class RubricDifference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SampleSize:
     """The sample size needed to detect a difference, with power .8.
 
     Attributes:
@@ -103,7 +103,7 @@ class Comparison:
     rubrics: tuple[RubricDifference, ...]
     share: Share | None
     labels: tuple[int, int]
-    plan: Plan
+    plan: SampleSize
     drift: Stability
     watch: Watch
     notes: tuple[str, ...]
@@ -289,14 +289,14 @@ def _labeled(
     return labeled_at_random(sample), n
 
 
-def _plan(see: float, a: Arm, share: Share | None) -> Plan:
+def _plan(see: float, a: Arm, share: Share | None) -> SampleSize:
     """Compute the sample size for a difference, from labels or else from probabilities."""
     mean, spread = float(a.probability.mean()), float(a.probability.std())
     known = None if share is None else share.correlation
     expected = min(spread / max(np.sqrt(mean * (1 - mean)), 1e-6), 0.99)  # of a calibrated probability and its label
     correlation = expected if known is None else known
     with_scores, alone = (labels_for_difference(see, min(mean, 1 - see), r) for r in (correlation, 0.0))
-    return Plan(
+    return SampleSize(
         difference=see,
         conversations=conversations_for_difference(see, spread),
         labels=with_scores,

@@ -49,7 +49,7 @@ ABLE = {
 }
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     """One thing examined; `remedy` is empty where it is well."""
 
     what: str
@@ -69,7 +69,7 @@ class Health(Result):
 
     json_fields = ("well", "findings", "roles", "endpoint")
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Diagnosis, ...]
     notes: tuple[str, ...]
     roles: str
     endpoint: dict[str, Any] | None
@@ -148,24 +148,24 @@ class Examined:
         }
 
 
-def python() -> Finding:
-    return Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}", True)
+def python() -> Diagnosis:
+    return Diagnosis("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}", True)
 
 
-def package(name: str) -> Finding:
+def package(name: str) -> Diagnosis:
     """Report a package's version."""
     try:
-        return Finding(name, version(name), True)
+        return Diagnosis(name, version(name), True)
     except PackageNotFoundError:
-        return Finding(name, "not installed", False, "pip install pollex")
+        return Diagnosis(name, "not installed", False, "pip install pollex")
 
 
-def examined(what: str, work: Callable[[], str]) -> Finding:
+def examined(what: str, work: Callable[[], str]) -> Diagnosis:
     """Run a check; return its result, or its error and remedy."""
     try:
-        return Finding(what, work(), True)
+        return Diagnosis(what, work(), True)
     except PollexError as error:
-        return Finding(what, error.what, False, error.advice)
+        return Diagnosis(what, error.what, False, error.advice)
 
 
 def embeddings() -> str:

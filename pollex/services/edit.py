@@ -195,7 +195,6 @@ def _written(
 
 
 def _found(path: Path, rubric: str) -> str:
-    """Return the id of a rubric from a beginning of it."""
     known = [one.id for one, _ in list_rubrics(path).rows]
     near = [id_ for id_ in known if id_ == rubric] or [id_ for id_ in known if rubric and id_.startswith(rubric)]
     if len(near) != 1:

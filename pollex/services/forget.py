@@ -14,7 +14,7 @@ from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
-from pollex.store.forgetting import FORGOTTEN, Target, conversations_to_forget, forget, left_in, require_idle
+from pollex.store.forgetting import FORGOTTEN, ToForget, conversations_to_forget, forget, left_in, require_idle
 from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.text import Line, Told
@@ -134,7 +134,7 @@ def written_by_runs(store: Store) -> Iterator[Path]:
             yield from looked_through([Path(out), Path(out).with_suffix(".html"), Path(out).with_name("report.html")])
 
 
-def quotes(path: Path, target: Target) -> bool:
+def quotes(path: Path, target: ToForget) -> bool:
     """Tell whether a file quotes or names one of the conversations."""
     if not path.is_file() or path.stat().st_size > LARGEST:
         return False
@@ -146,7 +146,7 @@ def quotes(path: Path, target: Target) -> bool:
     return target.traces.within(_said(text) if path.suffix == ".html" else text)
 
 
-def without_quotes(path: Path, target: Target) -> bool:
+def without_quotes(path: Path, target: ToForget) -> bool:
     """Take the conversations out of a file; return whether nothing is left in it."""
     if path.suffix == ".parquet":
         _filter(path, target)
@@ -180,7 +180,7 @@ def _values(path: Path, text: str) -> list[Any]:
         return [text]
 
 
-def _masked(text: str, page: bool, target: Target) -> str:
+def _masked(text: str, page: bool, target: ToForget) -> str:
     """Replace what quotes them: in a page runs of text, and whole blocks where tags lie within a quote."""
     for pattern in (_TAG, _BLOCK) if page else (_LINE,):
         pieces = re.split(f"({pattern.pattern})", text, flags=pattern.flags)
@@ -205,7 +205,7 @@ def _ids_of(path: Path) -> set[str]:
         return {str(row[0]) for row in database.execute("SELECT id FROM read_parquet(?)", [str(path)]).fetchall()}
 
 
-def _filter(path: Path, target: Target) -> None:
+def _filter(path: Path, target: ToForget) -> None:
     import duckdb  # as above
 
     draft = path.with_name(f".{path.name}.draft")

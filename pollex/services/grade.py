@@ -25,7 +25,7 @@ from pollex.conversations.logs import BadRow
 from pollex.conversations.references import Case, Cases, script_of
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.grade_summary import ALL, COLUMNS, Summary, Value, grade_rows, summary, summary_json
+from pollex.formats.grade_summary import ALL, COLUMNS, GradeSummary, Value, grade_rows, summary, summary_json
 from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans
 from pollex.formats.write import draft_of, require_apart, require_format, require_writable, write_rows
 from pollex.graphs.context import Progress
@@ -65,7 +65,7 @@ class GradeResult(Shown):
     judge: str
     out: Path | None
     page: Path | None
-    summary: Summary
+    summary: GradeSummary
     profile: ReferencingProfile
     value: Value
     gradings: tuple[Grading, ...]

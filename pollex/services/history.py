@@ -191,7 +191,6 @@ class Origin(Result):
 
 
 def _standing(rubric: ChosenRubric) -> Told:
-    """Yield how far labels bear a rubric out, and its family as a tree with counts and quotes."""
     found = rubric.standing
     yield f"{rubric.stands}: p = {found.p:.2g}, {found.n} conversations" if found else "its standing is unknown"
     if rubric.family and rubric.family.members:

@@ -33,7 +33,7 @@ from pollex.text import Told, count
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class LabelCandidates:
     """Conversations that have a probability, including labeled ones.
 
     Attributes:
@@ -154,15 +154,15 @@ def to_score(logs: Logs, rubric_set: RubricSet) -> Logs:
     return Logs(conversations=kept, fingerprint=logs.fingerprint)
 
 
-def candidates(conversations: Sequence[Conversation], scores: Any, judges: Sequence[str]) -> Candidates:
+def candidates(conversations: Sequence[Conversation], scores: Any, judges: Sequence[str]) -> LabelCandidates:
     """Return the conversations that have a probability."""
     both = [(c, s) for c, s in zip(conversations, scores, strict=True) if s.probability is not None]
     each = [[s.judges[judge] for judge in judges] if judges else [s.probability] for _, s in both]
     probability = np.array(each, dtype=np.float64).reshape(len(both), max(1, len(judges)))
-    return Candidates([c for c, _ in both], [s for _, s in both], probability, tuple(judges))
+    return LabelCandidates([c for c, _ in both], [s for _, s in both], probability, tuple(judges))
 
 
-def picked_rows(found: Candidates, embedder: Embedder, count: int) -> list[Request]:
+def picked_rows(found: LabelCandidates, embedder: Embedder, count: int) -> list[Request]:
     """Return the conversations to label next, a row for each."""
     if not found.conversations:
         return []
@@ -186,7 +186,7 @@ def embeddings_of(conversations: Sequence[Conversation], embedder: Embedder) -> 
     return np.asarray(parts, dtype=np.float64).reshape(len(views), -1)
 
 
-def _row(found: Candidates, place: int, judge: int) -> Request:
+def _row(found: LabelCandidates, place: int, judge: int) -> Request:
     one, p = found.conversations[place], float(found.probability[place, judge])
     row: Request = {"id": one.id, "probability": p, "entropy": float(entropy(np.array([1 - p, p])))}
     if found.judges:

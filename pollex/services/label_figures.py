@@ -43,7 +43,7 @@ ANSWERED = """
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class CalibratorPoint:
     """A calibrator that was fitted to some of the labels, measured on held-out ones.
 
     Attributes:
@@ -95,7 +95,7 @@ class LabelFigures:
     held_out: int
     drawn: bool
     same: bool | None
-    curve: tuple[CurvePoint, ...]
+    curve: tuple[CalibratorPoint, ...]
     pulls: tuple[Pull, ...]
     tried: int
     redrawn: Figure
@@ -200,7 +200,7 @@ def _some(rows: list[dict[str, str]], rng: np.random.Generator) -> list[dict[str
 def _read(store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: Sequence[dict[str, str]]) -> _Table:
     ids, side = (
         [row["id"] for row in rows],
-        {one.id: 1.0 if one.polarity == "sat" else -1.0 for one in rubric_set.rubrics},
+        {one.id: float(one.sign) for one in rubric_set.rubrics},
     )
     record = record.model_copy(update={"rubrics": tuple(one for one in record.rubrics if one in side)})  # no starter's
     place, column = ({name: n for n, name in enumerate(names)} for names in (ids, record.rubrics))
@@ -220,8 +220,7 @@ def _read(store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: S
     )
 
 
-def _curve(table: _Table, mine: Ints, others: Ints, rng: np.random.Generator) -> tuple[CurvePoint, ...]:
-    """Fit to growing shares of the users, and measure on the held-out labels."""
+def _curve(table: _Table, mine: Ints, others: Ints, rng: np.random.Generator) -> tuple[CalibratorPoint, ...]:
     orders = [rng.permutation(np.unique(table.unit[mine])) for _ in range(DRAWS)]
     found = []
     for share in SHARES:
@@ -241,13 +240,13 @@ def _losses(table: _Table, rows: Ints, others: Ints) -> Floats:
 
 def _point(
     share: float, labels: float, losses: Floats, best: Floats, unit: Ints, rng: np.random.Generator
-) -> CurvePoint:
+) -> CalibratorPoint:
     mean, spread = losses.mean(axis=0), losses.mean(axis=1)
     measures = {"loss": Measure(mean_of(mean)), "behind": Measure(mean_of(mean - best))}
     figures = measured(measures, unit, rng, RESAMPLES)
     deviation = float(spread.std(ddof=1)) if len(spread) > 1 else None
     point = LearningPoint(share, labels, float(mean.mean()), deviation, len(losses))
-    return CurvePoint(point, figures["loss"], figures["behind"])
+    return CalibratorPoint(point, figures["loss"], figures["behind"])
 
 
 def _pulls(table: _Table, mine: Ints, whole: Floats, rng: np.random.Generator) -> tuple[tuple[Pull, ...], int]:

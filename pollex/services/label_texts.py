@@ -14,7 +14,7 @@ from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load
 from pollex.errors import WrongUse
-from pollex.formats.answers import Fault
+from pollex.formats.answers import Issue
 from pollex.formats.files import find_files
 from pollex.formats.judgments import expected_of
 from pollex.formats.label_files import FORMATS, Request, sheet_for, write_requests
@@ -46,7 +46,7 @@ class NextTexts(Shown):
     model: str
     support: str
     out: Path | None
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Issue, ...] = ()
 
     @property
     def headline(self) -> str:

@@ -61,7 +61,6 @@ def crossfitted(
 
 
 def _folds(unit: Ints, rng: np.random.Generator) -> Ints:
-    """Return the fold of each conversation; those of one unit share a fold."""
     _, number = np.unique(unit, return_inverse=True)
     dealt = rng.permutation(number.max() + 1 if len(number) else 0) % FOLDS
     return np.asarray(dealt[number], dtype=np.int64)

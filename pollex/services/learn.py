@@ -209,7 +209,6 @@ async def _refit(
     answers: str | None,
     starter: Starter | None,
 ) -> tuple[Learned, Usage | None]:
-    """Refit with the named model, or else with the set's judge."""
     if answers is not None:
         kept = kept_answers(opened.store, answers, rubric_set)
         hired = await hire_for_the_rest(model, rubric_set, opened.store, logs.learnable, kept)

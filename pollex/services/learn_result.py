@@ -11,7 +11,7 @@ from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.write import draft_of, require_apart, require_writable
 from pollex.reports.findings import named_in
 from pollex.reports.learning import caveats, learning_page
-from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.reports.learning_data import LeftOut, MeanAnswer
 from pollex.reports.page import file_of
 from pollex.rubrics.alone import ANEW
 from pollex.rubrics.edits import edits_beside
@@ -101,7 +101,7 @@ class LearnResult(Shown):
     report: Path | None
     scores: tuple[LabelledScore, ...]
     means: dict[str, MeanAnswer]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[LeftOut, ...]
     all_taken: bool
     usage: Usage | None = None
     conversations: Mapping[str, Conversation] = field(default_factory=dict)
@@ -236,17 +236,17 @@ def learned_result(read: Logs, learned: Learned, usage: Usage | None, out: Path 
     return result
 
 
-def skipped(logs: Logs, learned: Learned) -> list[Skipped]:
+def skipped(logs: Logs, learned: Learned) -> list[LeftOut]:
     """Return everything that was read and not learned from, with its reason."""
-    rows = [Skipped(f"{row.source}:{row.line}", row.reason, row.remedy) for row in logs.bad_rows]
-    odd = [Skipped(id_, f"can't be judged: {reason}") for id_, reason in not_scorable(logs)]
+    rows = [LeftOut(f"{row.source}:{row.line}", row.reason, row.remedy) for row in logs.bad_rows]
+    odd = [LeftOut(id_, f"can't be judged: {reason}") for id_, reason in not_scorable(logs)]
     tie = "its text has as many thumbs up as down"
     repeats = [
-        Skipped(a, tie if a == b else f"has the text of {b}, which counts once") for a, b in logs.repeated.items()
+        LeftOut(a, tie if a == b else f"has the text of {b}, which counts once") for a, b in logs.repeated.items()
     ]
-    unlabelled = [Skipped(c.id, "no label: kept for scoring") for c in logs if c.label is Label.NONE]
+    unlabelled = [LeftOut(c.id, "no label: kept for scoring") for c in logs if c.label is Label.NONE]
     silent = [
-        Skipped(id_, f"no reasons: {found.outcome}: {found.detail}") for id_, found in learned.unextracted.items()
+        LeftOut(id_, f"no reasons: {found.outcome}: {found.detail}") for id_, found in learned.unextracted.items()
     ]
-    failed = [Skipped(s.conversation_id, f"unanswered: {s.outcome}") for s in learned.scores if s.netsat is None]
+    failed = [LeftOut(s.conversation_id, f"unanswered: {s.outcome}") for s in learned.scores if s.netsat is None]
     return [*rows, *odd, *silent, *failed, *repeats, *unlabelled]

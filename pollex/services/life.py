@@ -76,7 +76,7 @@ class MadeSet(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Event:
+class LifeEvent:
     """Something that happened to a rubric, when and in which run, or who said it."""
 
     time: str
@@ -86,7 +86,7 @@ class Event:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class RubricState:
     """What a person said of a rubric, or `check`."""
 
     family: str
@@ -114,12 +114,12 @@ class RubricLife(Result):
     text: str
     polarity: str
     family: str
-    state: State | None
+    state: RubricState | None
     weeks: dict[str, Figure]
     releases: dict[str, Figure]
     down_with: Figure
     down_without: Figure
-    events: tuple[Event, ...]
+    events: tuple[LifeEvent, ...]
 
     @property
     def word(self) -> str:
@@ -163,26 +163,26 @@ def family(rubric: Rubric | Mapping[str, Any]) -> str:
     return f"{given['polarity']} {known}"
 
 
-def states(store: Store) -> dict[str, list[State]]:
+def states(store: Store) -> dict[str, list[RubricState]]:
     """Return what was said of each family, in order."""
-    found: dict[str, list[State]] = {}
+    found: dict[str, list[RubricState]] = {}
     for row in store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [STATE]):
-        found.setdefault(row["id"], []).append(State(**unpacked(row["payload"])))
+        found.setdefault(row["id"], []).append(RubricState(**unpacked(row["payload"])))
     return found
 
 
-def row_of(state: State) -> FactRow:
+def row_of(state: RubricState) -> FactRow:
     """Return a state as the store keeps it: with the facts, which `forget` looks through."""
     return FactRow("", STATE, state.family, packed(asdict(state)))
 
 
 def remedied(rubric: Rubric, run: str, edit: str, verdict: str) -> FactRow:
     """Return what a proof came to as the store keeps it."""
-    event = Event(now(), f"change of the prompt proved: {verdict}", run, edit)
+    event = LifeEvent(now(), f"change of the prompt proved: {verdict}", run, edit)
     return FactRow("", EVENT, family(rubric), packed(asdict(event)))
 
 
-def mended_in(folder: Path, rubric_set: RubricSet) -> dict[str, State]:
+def mended_in(folder: Path, rubric_set: RubricSet) -> dict[str, RubricState]:
     """Return the rubrics of a set that somebody said are mended, by id; none where there is no store."""
     if not (folder / FILE).exists():
         return {}
@@ -193,19 +193,19 @@ def mended_in(folder: Path, rubric_set: RubricSet) -> dict[str, State]:
     return {id_: state for id_, state in last.items() if state.state == "mended"}
 
 
-def about(said: Mapping[str, list[State]], id_: str, known: str, ids: Collection[str]) -> list[State]:
+def about(said: Mapping[str, list[RubricState]], id_: str, known: str, ids: Collection[str]) -> list[RubricState]:
     """Return what was said of a rubric: under its id, or of one of its family that is not beside it in its set."""
     return [one for one in said.get(known, ()) if one.rubric == id_ or one.rubric not in ids]
 
 
-def mark_back(folder: Path, back: Iterable[State], why: str) -> None:
+def mark_back(folder: Path, back: Iterable[RubricState], why: str) -> None:
     """Keep that mended rubrics are back again."""
     with Store.open(folder) as store:
         store.put([row_of(replace(one, state="back", note=why, who="check", time=now())) for one in back])
         store.flush()
 
 
-def said_of(rubric: Mapping[str, Any], state: Said, release: str, note: str, who: str) -> State:
+def said_of(rubric: Mapping[str, Any], state: Said, release: str, note: str, who: str) -> RubricState:
     """Return what somebody says of a rubric.
 
     Raises:
@@ -217,7 +217,7 @@ def said_of(rubric: Mapping[str, Any], state: Said, release: str, note: str, who
         what = "mended in which release?" if state == "mended" else "only what is mended has a release"
         raise WrongUse(what, remedy="give it with mended, as in 2.14", option="release")
     who = who or getpass.getuser()
-    return State(family=family(rubric), rubric=rubric["id"], state=state, release=release, note=note, who=who)
+    return RubricState(family=family(rubric), rubric=rubric["id"], state=state, release=release, note=note, who=who)
 
 
 def rubric_state(
@@ -285,7 +285,7 @@ def lives(
             seen |= {one.id: (one, asked) for one in (kept(run) if kept else seen_in(store, run))}
     said, sets = states(store), list(_sets(store, every))
     events = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [EVENT])
-    kept_events = [(row["id"], Event(**unpacked(row["payload"]))) for row in events]
+    kept_events = [(row["id"], LifeEvent(**unpacked(row["payload"]))) for row in events]
     return [_life(_facts_of(one), seen.values(), said, sets, kept_events) for one in rubrics]
 
 
@@ -328,9 +328,9 @@ def _week(metadata: Mapping[str, Any]) -> str:
 def _life(
     rubric: Mapping[str, Any],
     seen: Iterable[tuple[Seen, dict[str, set[str]]]],
-    said: Mapping[str, list[State]],
+    said: Mapping[str, list[RubricState]],
     sets: Sequence[MadeSet],
-    events: Sequence[tuple[str, Event]],
+    events: Sequence[tuple[str, LifeEvent]],
 ) -> RubricLife:
     name = family(rubric)
     weeks: Counter[tuple[str, bool]] = Counter()
@@ -367,20 +367,20 @@ def _shares(counts: Counter[tuple[str, bool]]) -> dict[str, Figure]:
 
 
 def _events(
-    id_: str, name: str, said: Sequence[State], sets: Sequence[MadeSet], events: Sequence[tuple[str, Event]]
-) -> Iterator[Event]:
+    id_: str, name: str, said: Sequence[RubricState], sets: Sequence[MadeSet], events: Sequence[tuple[str, LifeEvent]]
+) -> Iterator[LifeEvent]:
     before, ever = "", False
     for run, texts, families in sets:
         text = texts.get(id_) or next((texts[one] for one in families.get(name, ())), "")
         if text and not before:
-            yield Event(run.started, "back again" if ever else "found", run.id, text)
+            yield LifeEvent(run.started, "back again" if ever else "found", run.id, text)
         elif text and text != before:
-            yield Event(run.started, "edited", run.id, text)
+            yield LifeEvent(run.started, "edited", run.id, text)
         elif before and not text:
-            yield Event(run.started, "gone", run.id)
+            yield LifeEvent(run.started, "gone", run.id)
         before, ever = text, ever or bool(text)
     yield from (event for known, event in events if known == name)
-    yield from (Event(one.time, str(one), one.who, one.note) for one in said)
+    yield from (LifeEvent(one.time, str(one), one.who, one.note) for one in said)
 
 
 def _sets(store: Store, every: Sequence[Run]) -> Iterator[MadeSet]:

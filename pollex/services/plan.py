@@ -187,7 +187,6 @@ class Plan:
             await self.planner.ask(call)
 
     async def _judging(self, conversations: Sequence[Conversation], batches: int) -> None:
-        """Plan `batches` calls about every conversation."""
         judge = LlmJudge(self.asker)
         questions = [
             Question.about(_rubric(number, "sat"), self.asker.settings.scale) for number in range(MOST_IN_A_CALL)

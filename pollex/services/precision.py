@@ -20,7 +20,7 @@ from pollex.conversations.splits import block_ids
 from pollex.measures.agreement import alpha
 from pollex.measures.intervals import Figure, share_interval
 from pollex.rubrics.answers import Answer
-from pollex.selection.consensus import Filtered, Point, filtered, first_runs, modes, points, sides
+from pollex.selection.consensus import Filtered, TauPoint, filtered, first_runs, modes, points, sides
 from pollex.services.judge_runs import truth_of
 from pollex.store.labels import THUMB, VOLUNTARY, Opinion, opinions
 from pollex.store.resume import PORTION
@@ -79,8 +79,8 @@ class Precision:
     """
 
     chosen: Filtered
-    by_runs: tuple[Point, ...]
-    by_tau: tuple[Point, ...]
+    by_runs: tuple[TauPoint, ...]
+    by_tau: tuple[TauPoint, ...]
     people: tuple[People, People]
 
     @property
@@ -123,7 +123,7 @@ def precision_of(
     failing = {one.text_hash for one in used} - passing
     return Precision(
         sides(passes, modes(votes), right, together),
-        tuple(Point(n, tau, filtered(*first[n], right, tau, together)) for n, tau in taus.items()),
+        tuple(TauPoint(n, tau, filtered(*first[n], right, tau, together)) for n, tau in taus.items()),
         tuple(point for n in numbers for point in points(*first[n], right, n, together)),
         (People.of(said, passing), People.of(said, failing)),
     )

@@ -318,8 +318,7 @@ def _detector(by: JudgedBy, up: Bools, values: Floats, rubric: ChosenRubric, rng
     worth = worth_of(values > EVAL_RANGE / 2, up)
     if not up.any() or up.all():
         return Detector(by, Figure(None, n=len(up), undefined="only one kind of thumb"), worth)
-    signed = values if rubric.polarity == "sat" else -values
-    return Detector(by, _above_half(auc_difference(signed, np.zeros(len(up)), up, rng, 500)), worth)
+    return Detector(by, _above_half(auc_difference(values * rubric.sign, np.zeros(len(up)), up, rng, 500)), worth)
 
 
 def _above_half(over_chance: Figure) -> Figure:

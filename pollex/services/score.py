@@ -25,7 +25,7 @@ from pollex.graphs.context import ConversationIndex, Progress
 from pollex.graphs.run import carry_out
 from pollex.measures.drift import Stability, is_unlike, stability_of_counts
 from pollex.reports.page import file_of
-from pollex.reports.scores import Tally, scores_page
+from pollex.reports.scores import ScoreTally, scores_page
 from pollex.rubrics.records import SpreadRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
@@ -242,7 +242,7 @@ class ScoreSinks:
         wide: bool,
         emit: Callable[[Score], None] | None,
     ) -> None:
-        self.tally = Tally(rubrics)
+        self.tally = ScoreTally(rubrics)
         self._rubrics, self._emit, self._kept = rubrics, emit, list[ScoreColumns]()
         self._counts = np.zeros(len(rubrics.spread.counts) if rubrics.spread else 0, np.int64)
         self._file = scores_out(file, rubrics, judges, other, wide=wide) if file else nullcontext(self._kept.append)
@@ -332,7 +332,7 @@ def write_form(
         progress.note(f"Note: nothing is written for {id_:.60}: {why}")
 
 
-def write_page(tally: Tally, read: Logs, out: Path, rubrics: str) -> Path | None:
+def write_page(tally: ScoreTally, read: Logs, out: Path, rubrics: str) -> Path | None:
     """Write the page of scores beside the file of rows; none beside a stream."""
     if not out.is_file():
         return None

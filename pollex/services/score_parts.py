@@ -177,7 +177,6 @@ def _job(
     costs: tuple[float, float],
     model: ModelOptions,
 ) -> Job:
-    """Make the folder, confirm the judge, and give all workers one secret."""
     folder = Place.at(out)
     folder.make_folder()
     folder.remove_drafts()

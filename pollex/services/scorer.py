@@ -254,7 +254,6 @@ class Scorer:
         self.close()
 
     async def _hired(self) -> BatchScorer:
-        """Return what scores; a model is probed when it is first asked."""
         if self._scorer is None:
             async with self._hiring:
                 if self._scorer is None:

@@ -51,7 +51,6 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
 
 
 def _remarks(remarks: Iterable[Remark]) -> Told:
-    """Yield what people wrote with their thumb, the most frequent first, each with a quote."""
     for remark in remarks:
         of = f"{count(remark.share.n, 'comment')} with thumbs {'up' if remark.polarity == 'sat' else 'down'}"
         share = f"{percent(remark.share)} of {of} ({ends(remark.share)})"
@@ -61,7 +60,6 @@ def _remarks(remarks: Iterable[Remark]) -> Told:
 
 
 def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
-    """Yield rubrics under a heading, near twins after theirs; nothing where there are none."""
     for number, entry in enumerate(entries):
         if not number:
             yield Line(f"{heading}:", "bold")
@@ -109,7 +107,7 @@ FORMS = {"del": "[-{}-]", "ins": "{{+{}+}}"}
 
 
 @dataclass(frozen=True)
-class Words:
+class TextPiece:
     """A piece of two texts: common, only in the first, or only in the second."""
 
     text: str
@@ -117,7 +115,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Change:
+class RubricChange:
     """A rubric in two sets; None where a set hasn't got it."""
 
     before: ChosenRubric | None
@@ -141,7 +139,7 @@ class Change:
         return first, second
 
     @property
-    def words(self) -> list[Words]:
+    def words(self) -> list[TextPiece]:
         """Return the words of both, marked where they differ."""
         return differing(self.before.text if self.before else "", self.after.text if self.after else "")
 
@@ -162,7 +160,7 @@ class SetDifference(Result):
 
     before: RubricSet
     after: RubricSet
-    changes: tuple[Change, ...]
+    changes: tuple[RubricChange, ...]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -214,7 +212,7 @@ def diff_sets(before: Path | RubricSet, after: Path | RubricSet) -> SetDifferenc
     return SetDifference(first, second, tuple(changes(first.rubrics, second.rubrics)))
 
 
-def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> list[Change]:
+def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> list[RubricChange]:
     """Pair rubrics by id, else by event and topic; what only one has comes last."""
     new = {rubric.id: rubric for rubric in after}
     pairs = {rubric.id: new[rubric.id] for rubric in before if rubric.id in new}
@@ -224,9 +222,9 @@ def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> li
         if rubric.id not in pairs and (found := same.pop(meaning(rubric), None)) is not None:
             pairs[rubric.id] = found
     paired = {rubric.id for rubric in pairs.values()}
-    both = [Change(rubric, pairs[rubric.id]) for rubric in before if rubric.id in pairs]
-    gone = [Change(rubric, None) for rubric in before if rubric.id not in pairs]
-    return [*both, *gone, *(Change(None, rubric) for rubric in after if rubric.id not in paired)]
+    both = [RubricChange(rubric, pairs[rubric.id]) for rubric in before if rubric.id in pairs]
+    gone = [RubricChange(rubric, None) for rubric in before if rubric.id not in pairs]
+    return [*both, *gone, *(RubricChange(None, rubric) for rubric in after if rubric.id not in paired)]
 
 
 def meaning(rubric: ChosenRubric) -> Hashable:
@@ -238,14 +236,14 @@ def meaning(rubric: ChosenRubric) -> Hashable:
     return source.event.pattern, topic, source.event.detail, rubric.polarity
 
 
-def differing(before: str, after: str) -> list[Words]:
+def differing(before: str, after: str) -> list[TextPiece]:
     """Compare two texts word by word."""
     old, new = before.split(), after.split()
     found = []
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "equal":
-            found.append(Words(" ".join(old[a:b])))
+            found.append(TextPiece(" ".join(old[a:b])))
             continue
-        found += [Words(" ".join(old[a:b]), "del")] if b > a else []
-        found += [Words(" ".join(new[c:d]), "ins")] if d > c else []
+        found += [TextPiece(" ".join(old[a:b]), "del")] if b > a else []
+        found += [TextPiece(" ".join(new[c:d]), "ins")] if d > c else []
     return found

@@ -26,7 +26,7 @@ from pollex.measures.share import (
     share_at_random,
     wilson_share,
 )
-from pollex.reports.share import Line, share_page
+from pollex.reports.share import NamedEstimate, share_page
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.labeled_sample import Sample, grouped, labels_of, notes_on, sampled
 from pollex.services.logs import Sources, files_of, logs_from
@@ -249,12 +249,12 @@ def page_of(found: ShareResult) -> str:
     )
 
 
-def lines_of(found: ShareResult) -> tuple[list[Line], list[Line]]:
+def lines_of(found: ShareResult) -> tuple[list[NamedEstimate], list[NamedEstimate]]:
     """Return the estimates for all conversations, and one a group, as lines of a page."""
     size = found.total.conversations
-    lines = [Line(name=WAYS[how], conversations=size, share=one) for how, one in found.total.known]
+    lines = [NamedEstimate(name=WAYS[how], conversations=size, share=one) for how, one in found.total.known]
     groups = [
-        Line(name=one.name, conversations=one.conversations, share=share, why_not=one.needs)
+        NamedEstimate(name=one.name, conversations=one.conversations, share=share, why_not=one.needs)
         for one, share in found.compared
     ]
     return lines, groups

@@ -56,7 +56,7 @@ class Transferred(Result):
 
 
 @dataclass(slots=True)
-class State:
+class FetchState:
     """Progress of a fetch, stored next to the file.
 
     A stopped fetch goes on from here, and the next fetch asks for new rows.
@@ -137,9 +137,8 @@ def _scope(client: httpx2.Client, interface: Interface, project: str) -> str:
 
 
 def _pages(
-    client: httpx2.Client, stream: Stream, state: State, interface: Interface, scope: str
+    client: httpx2.Client, stream: Stream, state: FetchState, interface: Interface, scope: str
 ) -> Iterator[list[Row]]:
-    """Yield a stream's rows page by page; update the state before each page."""
     if stream.about:
         yield from _about(client, stream, state, scope)
         return
@@ -160,8 +159,7 @@ def _pages(
         yield rows
 
 
-def _about(client: httpx2.Client, stream: Stream, state: State, scope: str) -> Iterator[list[Row]]:
-    """Yield rows that are queried by ids, some at a time."""
+def _about(client: httpx2.Client, stream: Stream, state: FetchState, scope: str) -> Iterator[list[Row]]:
     while ids := tuple(state.ids.get(stream.name, [])[:PAGE]):
         rows, cursor = [], ""
         while True:
@@ -229,7 +227,7 @@ def _beside(out: Path) -> Path:
     return out.with_name(f"{out.name}.state")
 
 
-def _state(out: Path, tool: str, project: str, since: str) -> State:
+def _state(out: Path, tool: str, project: str, since: str) -> FetchState:
     """Return the progress of the file; a new one begins at `since`.
 
     Raises:
@@ -244,9 +242,9 @@ def _state(out: Path, tool: str, project: str, since: str) -> State:
                 option="out",
             )
         streams = [stream.name for stream in INTERFACES[tool].streams]
-        return State(tool, project, since=dict.fromkeys(streams, since) if since else {})
+        return FetchState(tool, project, since=dict.fromkeys(streams, since) if since else {})
     try:
-        state = State(**json.loads(_beside(out).read_text(encoding="utf-8")))
+        state = FetchState(**json.loads(_beside(out).read_text(encoding="utf-8")))
     except (ValueError, TypeError) as error:
         raise BadInput(
             f"its state can't be read: {error}", where=str(_beside(out)), remedy="remove both files"
@@ -266,14 +264,13 @@ def _whole(out: Path, size: int) -> Any:
     return file
 
 
-def _keep(out: Path, state: State) -> None:
-    kept = {name: getattr(state, name) for name in State.__slots__}
+def _keep(out: Path, state: FetchState) -> None:
+    kept = {name: getattr(state, name) for name in FetchState.__slots__}
     with draft_of(_beside(out)) as draft:
         draft.write_text(json.dumps(kept), encoding="utf-8")
 
 
-def _finish(out: Path, state: State) -> None:
-    """Mark all pages as fetched, so that the next fetch asks for new rows."""
+def _finish(out: Path, state: FetchState) -> None:
     state.since |= {name: time_ for name, time_ in state.newest.items() if time_}
     state.cursors.clear()
     _keep(out, state)

@@ -258,7 +258,6 @@ def precision_told(found: Precision) -> Told:
 
 
 def _failures(found: JudgeResult, kept: str) -> Told:
-    """Yield how many runs failed, and how to repeat them."""
     failures = found.failures
     if not failures:
         return

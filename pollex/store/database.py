@@ -110,8 +110,8 @@ DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT")
 """Errors of a file that isn't as it was written."""
 
 
-class Change(NamedTuple):
-    """A change of the database.
+class Statement(NamedTuple):
+    """A statement that changes the database.
 
     Attributes:
         durable: Whether it is on the disk, not just handed to the system, when its commit returns.
@@ -258,7 +258,6 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
 
 
 def _address(path: Path, *, read_only: bool) -> str:
-    """Return the file's URI; immutable if nobody can write it."""
     address = path.absolute().as_uri()
     if read_only and not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         return f"{address}?immutable=1"

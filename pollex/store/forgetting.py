@@ -80,7 +80,7 @@ _JSON_COLUMNS = {
 
 
 @dataclass(frozen=True)
-class Target:
+class ToForget:
     """Conversations to forget.
 
     Attributes:
@@ -107,7 +107,7 @@ class Target:
         return isinstance(value, str) and value in self.ids
 
 
-def conversations_to_forget(store: Store, ids: Collection[str], users: Collection[str]) -> Target:
+def conversations_to_forget(store: Store, ids: Collection[str], users: Collection[str]) -> ToForget:
     """Find what is to be forgotten: conversations by id, and all of some users.
 
     Args:
@@ -124,7 +124,7 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
     own = [said for row in rows if row["id"] in wanted for said in _written(row.get("feedback"))]
     own += [words for row in texts if row["text_hash"] in hashes for words in _words(row["turns"])]
     rest = (words for row in texts if row["text_hash"] not in hashes for words in _words(row["turns"]))
-    return Target(frozenset(wanted), frozenset(hashes - others), tuple(own), Traces(own, rest))
+    return ToForget(frozenset(wanted), frozenset(hashes - others), tuple(own), Traces(own, rest))
 
 
 def _words(turns: str) -> Iterator[str]:
@@ -154,7 +154,7 @@ def require_idle(folder: Path) -> None:
             raise StoreBusy(f"{run.name} is running", where=str(folder), remedy="wait until it ends")
 
 
-def forget(store: Store, target: Target) -> dict[str, int]:
+def forget(store: Store, target: ToForget) -> dict[str, int]:
     """Take conversations out of a store; return how many rows of what went.
 
     Columns go first: as long as the database names a conversation, doing it again finishes what was broken off.
@@ -176,7 +176,7 @@ def forget(store: Store, target: Target) -> dict[str, int]:
     return {name: count for name, count in gone.items() if count}
 
 
-def _from_columns(store: Store, target: Target) -> Iterator[tuple[str, int]]:
+def _from_columns(store: Store, target: ToForget) -> Iterator[tuple[str, int]]:
     folder = store.folder
     of = {
         "conversations": ("id", target.ids),
@@ -194,7 +194,7 @@ def _from_columns(store: Store, target: Target) -> Iterator[tuple[str, int]]:
     yield from counts.items()
 
 
-def _from_database(connection: sqlite3.Connection, target: Target) -> dict[str, int]:
+def _from_database(connection: sqlite3.Connection, target: ToForget) -> dict[str, int]:
     gone: dict[str, int] = {}
     _stage(connection, "forgotten_ids", target.ids)
     _stage(connection, "forgotten_hashes", target.hashes)
@@ -219,7 +219,7 @@ def _stage(connection: sqlite3.Connection, name: str, values: Collection[str]) -
     connection.executemany(f"INSERT INTO {name} VALUES (?)", [[value] for value in values])
 
 
-def _calls(connection: sqlite3.Connection, target: Target) -> int:
+def _calls(connection: sqlite3.Connection, target: ToForget) -> int:
     about = {
         key for (key,) in connection.execute("SELECT key FROM calls WHERE item IN (SELECT value FROM forgotten_ids)")
     }
@@ -247,7 +247,7 @@ def _strings(text: str) -> Iterator[str]:
             waiting += one.values() if isinstance(one, dict) else one
 
 
-def _rewritten(connection: sqlite3.Connection, table: str, columns: Sequence[str], target: Target) -> int:
+def _rewritten(connection: sqlite3.Connection, table: str, columns: Sequence[str], target: ToForget) -> int:
     changed = 0
     for rowid, *texts in connection.execute(f"SELECT rowid, {', '.join(columns)} FROM {table}").fetchall():
         values = [json.loads(text) if text else None for text in texts]
@@ -265,7 +265,7 @@ def _packed(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def left_in(folder: Path, target: Target) -> list[Path]:
+def left_in(folder: Path, target: ToForget) -> list[Path]:
     """Return files of a store that nobody could take them out of: those that a rebuild kept."""
     odd = [path for path in folder.rglob("*") if path.is_file() and re.search(r"\.(damaged|earlier)\.\d", path.name)]
     texts = [text.encode() for text in target.texts if len(text) >= 12]

@@ -7,7 +7,7 @@ from typing import Any
 
 from pollex.gateway.batches.desk import Line, Submission
 from pollex.gateway.calls import LEASE, StoredCall
-from pollex.store.database import Change
+from pollex.store.database import Statement
 from pollex.store.runs import OUT, Lease, is_held
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
@@ -36,19 +36,19 @@ class StoreBook:
         """See `Book`."""
         about = vars(submission)
         sql = f"INSERT INTO batches ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        kept = [Change(sql, [about[name] for name in _COLUMNS.split(", ")])]
-        kept += [Change("INSERT INTO batched VALUES (?, ?, ?)", [about["digest"], x.key, x.attempt]) for x in lines]
+        kept = [Statement(sql, [about[name] for name in _COLUMNS.split(", ")])]
+        kept += [Statement("INSERT INTO batched VALUES (?, ?, ?)", [about["digest"], x.key, x.attempt]) for x in lines]
         await self._store.change(*kept)
 
     async def created(self, digest: str, id_: str) -> None:
         """See `Book`."""
-        await self._store.change(Change("UPDATE batches SET id = ? WHERE digest = ?", [id_, digest]))
+        await self._store.change(Statement("UPDATE batches SET id = ? WHERE digest = ?", [id_, digest]))
 
     async def close(self, digest: str) -> None:
         """See `Book`."""
         await self._store.change(
-            Change("UPDATE batches SET closed = 1 WHERE digest = ?", [digest]),
-            Change("DELETE FROM batched WHERE digest = ?", [digest]),
+            Statement("UPDATE batches SET closed = 1 WHERE digest = ?", [digest]),
+            Statement("DELETE FROM batched WHERE digest = ?", [digest]),
         )
 
 
@@ -68,10 +68,10 @@ _NUMBERS = count()
 _ASKED = "INSERT OR IGNORE INTO requests VALUES (?, ?)"
 
 
-def reply(values: Mapping[str, Any]) -> Change:
+def reply(values: Mapping[str, Any]) -> Statement:
     """Return the change that keeps a reply, on the disk, whether its call's intent is there or not."""
     about = (values.get(name) for name in ("key", "attempt", "run", "stage", "item", "sent", "ended"))
-    return Change(_REPLY, [*about, str(values["outcome"].get("kind", "")), line_of(values)], durable=True)
+    return Statement(_REPLY, [*about, str(values["outcome"].get("kind", "")), line_of(values)], durable=True)
 
 
 class StoreLedger:
@@ -113,9 +113,9 @@ class StoreLedger:
         begun = now()
         run = self._tracer.run if self._tracer else None
         about_it = [about.get("stage"), about.get("item"), begun, self._holder, time.time() + seconds]
-        changes = [Change(_SENT, [key, attempt, run, *about_it])]
+        changes = [Statement(_SENT, [key, attempt, run, *about_it])]
         if self._store.prompts and (request := about.get("request")) is not None:
-            changes.append(Change(_ASKED, [key, request]))
+            changes.append(Statement(_ASKED, [key, request]))
         lease = Lease(self._store.folder, key, attempt, self._holder, changes)
         await self._store.change(lease)
         if lease.granted:

@@ -165,7 +165,6 @@ def _reading(path: Path) -> sqlite3.Connection:
 
 
 def _is_sound(table: str, row: Mapping[str, Any]) -> bool:
-    """Tell whether a reply, or a result of a run, is what was written."""
     if table == "facts":
         return zlib.crc32(str(row["payload"]).encode("utf-8", "surrogatepass")) == int(row["crc"])
     if table == "calls" and row["reply"] is not None:

@@ -42,7 +42,6 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
 
 
 def _kept_turn(turn: Turn) -> list[Any]:
-    """Return a turn as it is kept: role and content, and what it has of tools."""
     tools = turn.model_dump(include={"calls", "result"}, exclude_defaults=True)
     return [turn.role, turn.content, *([tools] if tools else [])]
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict
 
 from pollex.errors import StoreBusy
-from pollex.store.database import Change
+from pollex.store.database import Statement
 from pollex.store.folder import make_private
 from pollex.store.tables import damaged, packed
 
@@ -93,7 +93,7 @@ class Lease:
     key: str
     attempt: int
     holder: str
-    changes: Sequence[Change]
+    changes: Sequence[Statement]
     granted: bool = False
     durable: ClassVar = False
 

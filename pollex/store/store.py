@@ -30,7 +30,7 @@ from typing import Any, Self, TypeVar
 
 from pollex.errors import PollexError, StoreFull, WrongUse
 from pollex.store.columns import RUNS, TEXTS, Columns, Part, RowBlock
-from pollex.store.database import BACKUP, FILE, Change, Database
+from pollex.store.database import BACKUP, FILE, Database, Statement
 from pollex.store.folder import STORE, keep_secret, make_private, write_failed
 from pollex.store.runs import ALL_RUNS, Claim, Lease, Run, Sender, Status, changed
 from pollex.store.tables import FactRow, Row, damaged, now, packed, without_texts
@@ -139,7 +139,7 @@ class Store:
         """Do `settle` in synchronous code."""
         self._writer.flush()
 
-    async def change(self, *changes: Change | Lease) -> None:
+    async def change(self, *changes: Statement | Lease) -> None:
         """Return when changes of the database are committed. Raises as `write` does."""
         await self._writer.write(changes)
 
@@ -194,7 +194,7 @@ class Store:
     def pulse(self, run: str, payload: Mapping[str, Any]) -> None:
         """Note how far a run is; see `progress`."""
         values = [run, os.getpid(), now(), packed(payload)]
-        self._writer.put([Change("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", values)])
+        self._writer.put([Statement("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", values)])
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Return the rows of a query as dicts; text belongs into `parameters`.
@@ -284,7 +284,6 @@ class Store:
             self._claims[run] = Claim(self.folder / RUNS / run)
 
     def _note(self, run: str, **changes: Any) -> None:
-        """Change a run's record; ignore runs that the database doesn't have."""
         with self._database.transaction() as connection:
             cursor = connection.execute(f"{ALL_RUNS} WHERE id = ?", [run])
             names = [column[0] for column in cursor.description]

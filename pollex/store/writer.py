@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pollex.errors import StoreFull
 from pollex.store.columns import KINDS, Columns, RowBlock, block_of
-from pollex.store.database import FILE, PATIENCE, WHILE_ASKED, Change, Database
+from pollex.store.database import FILE, PATIENCE, WHILE_ASKED, Database, Statement
 from pollex.store.runs import Lease
 from pollex.store.tables import ColumnRow, Row, insert_into
 
@@ -42,7 +42,7 @@ class Cells(NamedTuple):
     size: int
 
 
-Item = Change | Lease | Cells | RowBlock
+Item = Statement | Lease | Cells | RowBlock
 Waiting = Future[None] | asyncio.Future[None]
 
 
@@ -149,7 +149,7 @@ class Writer:
             return failure
         return None
 
-    def _apply(self, changes: Sequence[Change | Lease]) -> None:
+    def _apply(self, changes: Sequence[Statement | Lease]) -> None:
         if not changes:
             return
         durable = any(change.durable for change in changes)
@@ -175,7 +175,7 @@ class Writer:
         self._size, self._since = 0, time.monotonic()
 
 
-def queued(row: Row | Cells | RowBlock) -> Change | Cells | RowBlock:
+def queued(row: Row | Cells | RowBlock) -> Statement | Cells | RowBlock:
     """Return a row as it is queued."""
     if isinstance(row, Cells | RowBlock):
         return row
@@ -185,10 +185,10 @@ def queued(row: Row | Cells | RowBlock) -> Change | Cells | RowBlock:
     return change_of(row)
 
 
-def change_of(row: Row) -> Change:
+def change_of(row: Row) -> Statement:
     """Return the change that keeps a row."""
     values = row.values
-    return Change(insert_into(row.table, len(values)), values, row.durable)
+    return Statement(insert_into(row.table, len(values)), values, row.durable)
 
 
 def _wake(waiting: Sequence[Waiting], failure: Exception | None) -> None:

@@ -30,7 +30,7 @@ LAST = ("finish", "assess")
 """Nodes after which a graph has ended."""
 
 
-class Session:
+class StudioRun:
     """A use case that has begun a run, in a thread and an event loop of its own, for the nodes of a server's graph."""
 
     def __init__(self, thread: str, use_case: Callable[[Any], object], context: Any, run: str) -> None:
@@ -81,7 +81,7 @@ class Session:
         await asyncio.to_thread(self._work.join)
 
 
-_sessions: dict[str, Session] = {}
+_sessions: dict[str, StudioRun] = {}
 
 
 def served(name: str, graph: StateGraph[Any, Any, Any, Any], use_case: Callable[[Any], object]) -> Any:
@@ -96,7 +96,7 @@ def _in_session(step: str, node: Callable[..., Any], schema: Any, use_case: Call
     async def carried_out(state: Any, *, runtime: Runtime[Any]) -> dict[str, Any]:
         thread = (runtime.execution_info and runtime.execution_info.thread_id) or ""
         if thread not in _sessions:
-            _sessions[thread] = Session(thread, use_case, runtime.context or schema(), state.get("run", ""))
+            _sessions[thread] = StudioRun(thread, use_case, runtime.context or schema(), state.get("run", ""))
         session = _sessions[thread]
         if not await session.begun():
             del _sessions[thread]  # the next try begins anew

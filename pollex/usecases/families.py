@@ -307,7 +307,7 @@ def chat_of(model: str | BaseChatModel | None) -> dict[str, Any]:
 
 
 @options
-class Batches(Calls):
+class CallsByBatch(Calls):
     """Calls that may be left to a provider's batches."""
 
     by_batch: bool = opt(
@@ -328,7 +328,7 @@ class Batches(Calls):
 
 
 @options
-class SetJudge(Batches):
+class SetJudge(CallsByBatch):
     """Calls of the judge of a rubric set, which is asked as it was."""
 
     model: BaseChatModel | None = opt(
@@ -340,7 +340,7 @@ class SetJudge(Batches):
 
 
 @options
-class AllRoles(Batches):
+class AllRoles(CallsByBatch):
     """Calls of the roles that learn."""
 
     model: str | BaseChatModel | None = model_option("LLM for all roles; default: built-in (no LLM).")
@@ -373,7 +373,7 @@ class Writing(AllRoles):
 
 
 @options
-class Rater(Batches):
+class Rater(CallsByBatch):
     """Calls of a model that is asked one question."""
 
     model: str | BaseChatModel | None = model_option("LLM to ask; default: built-in (no LLM).")
@@ -383,7 +383,7 @@ class Rater(Batches):
 
 
 @options
-class Grader(Batches):
+class Grader(CallsByBatch):
     """Calls of a model that grades or answers a questionnaire."""
 
     model: str | BaseChatModel | None = model_option("LLM to ask; required.")
@@ -402,7 +402,7 @@ class Player(Calls):
 
 
 @options
-class UnderTest(Player, Batches):
+class UnderTest(Player, CallsByBatch):
     """Calls of a model that is asked as its users ask it."""
 
 

@@ -28,7 +28,7 @@ TYPES: Mapping[str, type] = {"str": str, "int": int, "float": float, "bool": boo
 
 
 @dataclass(frozen=True, kw_only=True)
-class Option:
+class VerbOption:
     """How doors offer a field.
 
     Attributes:
@@ -69,20 +69,20 @@ class Option:
 
 
 def opt(said: str = "", *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:
-    """Declare a field; see `Option`."""
-    return field(default=default, kw_only=kw_only, metadata={"option": Option(help=said, **more)})
+    """Declare a field; see `VerbOption`."""
+    return field(default=default, kw_only=kw_only, metadata={"option": VerbOption(help=said, **more)})
 
 
-def options_of(kind: type) -> Iterator[Option]:
+def options_of(kind: type) -> Iterator[VerbOption]:
     """Yield the options of a use case, those of its families first."""
     for one in fields(kind):
-        found: Option = one.metadata["option"]
+        found: VerbOption = one.metadata["option"]
         written = re.match(r"(tuple\[)?(Literal\[[^]]*\]|\w+)", str(one.type))
         assert written is not None, "an annotation begins with a name"
         inner = written[2]
         words = tuple(re.findall(r"'([^']+)'", inner)) or TYPES.get(inner, str)
         many = found.many or (bool(written[1]) and found.parse is None)
-        yield Option(
+        yield VerbOption(
             **vars(found)
             | {
                 "name": one.name,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from pollex.reports.svg import Scale, element, svg, tick_label, ticks
+from pollex.reports.svg import Axis, element, svg, tick_label, ticks
 from pollex.web.by_class import ByClass
 from pollex.web.filters import Histogram
 
@@ -14,8 +14,8 @@ WIDTH, HIGH, LOW = 360, 64, 18
 def histogram(name: str, counted: Histogram, marks: Sequence[tuple[str, float]] = ()) -> Markup:
     """Draw the distribution of a figure: all conversations pale, those found filled."""
     low, high = float(counted.edges[0]), float(counted.edges[-1])
-    across = Scale(low, high, 4, WIDTH - 4)
-    up = Scale(0, float(counted.all.max() or 1), HIGH, 6)
+    across = Axis(low, high, 4, WIDTH - 4)
+    up = Axis(0, float(counted.all.max() or 1), HIGH, 6)
     bars = [
         element(
             "rect", x=across(left) + 0.5, y=up(n), width=max(across(right) - across(left) - 1, 0.5),
@@ -45,7 +45,7 @@ def scale(netsat: float, theta: float, lower: float | None, upper: float | None,
     Args:
         reach: The scale goes from −`reach` to `reach`.
     """
-    across = Scale(-reach, reach, 10, WIDTH - 10)
+    across = Axis(-reach, reach, 10, WIDTH - 10)
     left, right = (across(-reach if lower is None else lower), across(reach if upper is None else upper))
     parts = [
         element("rect", x=left, y=8, width=max(right - left, 1), height=24, class_="window"),
@@ -87,7 +87,7 @@ def by_class(answers: ByClass) -> Markup:
     classes = (("thumb up", answers.up, "bar-up"), ("thumb down", answers.down, "bar-down"))
     places = [place for place in range(len(answers.options)) if any(each.counts[place] for _, each, _ in classes)]
     shares = {words: [each.counts[place] / (each.n or 1) for place in places] for words, each, _ in classes}
-    across = Scale(0, max((share for each in shares.values() for share in each), default=1.0), WORDS, BARS - 2)
+    across = Axis(0, max((share for each in shares.values() for share in each), default=1.0), WORDS, BARS - 2)
     rows = [
         element("text", answers.options[place], x=WORDS - 6, y=OPTION * row + 12, text_anchor="end", class_="tick")
         for row, place in enumerate(places)

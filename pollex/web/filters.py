@@ -15,7 +15,7 @@ GROUPS = 8
 
 
 @dataclass(frozen=True)
-class Choice:
+class FacetValue:
     """One value of a facet, with the number of rows that it would leave."""
 
     value: str
@@ -77,20 +77,20 @@ def all_of(masks: dict[str, Bools], n: int, *, but: str = "") -> Bools:
     return left
 
 
-def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[Choice]]:
+def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
     """Count, for every facet, the rows that each value would leave beside the other facets."""
     found = {}
     for name, (_, column, codes) in FACETS.items():
         values = getattr(lens, column)[all_of(masks, len(lens), but=name)]
-        found[name] = [Choice(value, words, int((values == code).sum())) for code, (value, words) in codes.items()]
+        found[name] = [FacetValue(value, words, int((values == code).sum())) for code, (value, words) in codes.items()]
     sides = _counts(*lens.side_codes, all_of(masks, len(lens), but="side"))
-    found["side"] = [Choice(side or "none", words, sides[side]) for side, words in SIDES.items() if sides[side]]
+    found["side"] = [FacetValue(side or "none", words, sides[side]) for side, words in SIDES.items() if sides[side]]
     groups = _counts(*lens.group_codes, all_of(masks, len(lens), but="group"))
     most = [(name, count) for name, count in groups.most_common(GROUPS + 1) if name][:GROUPS]
-    found["group"] = [Choice(name, name, count) for name, count in most if count]
+    found["group"] = [FacetValue(name, name, count) for name, count in most if count]
     found = {name: options for name, options in found.items() if sum(one.count > 0 for one in options) > 1}
     left = all_of(masks, len(lens), but="flag")
-    flags = [Choice(flag, FLAGS.get(flag, flag), int((mask & left).sum())) for flag, mask in lens.flagged.items()]
+    flags = [FacetValue(flag, FLAGS.get(flag, flag), int((mask & left).sum())) for flag, mask in lens.flagged.items()]
     return found | ({"flag": flags} if flags else {})
 
 

@@ -21,7 +21,7 @@ from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.calibrated import Source, with_labels
 from pollex.web.faults import NothingYet
-from pollex.web.filters import FACETS, Choice, Histogram, all_of, choices, histogram, mask_of, within
+from pollex.web.filters import FACETS, FacetValue, Histogram, all_of, choices, histogram, mask_of, within
 from pollex.web.forms import Form
 from pollex.web.lens import Lens, lens_of
 from pollex.web.site import NamedSet, Site
@@ -92,7 +92,7 @@ class ListForm(Form):
 
 
 @dataclass(frozen=True)
-class Row:
+class Listed:
     """One conversation of a list."""
 
     number: int
@@ -114,7 +114,7 @@ class Row:
         return None if code == -1 else code == 1
 
     @classmethod
-    def of(cls, lens: Lens, row: int, number: int) -> Row:
+    def of(cls, lens: Lens, row: int, number: int) -> Listed:
         """Return a row of a run as the one with a number in a list."""
         figures = (getattr(lens, name)[row].item() for name in ROW)
         return cls(number, lens.ids[row], lens.openings[row], *figures)
@@ -159,7 +159,7 @@ class Listing:
         return min(self.form.at, max(0, self.total - 1) // self.form.n * self.form.n)
 
     @property
-    def facets(self) -> dict[str, list[Choice]]:
+    def facets(self) -> dict[str, list[FacetValue]]:
         """Number of rows that every further choice would leave."""
         return choices(self.lens, self.masks)
 
@@ -167,17 +167,17 @@ class Listing:
         """Count a figure over the run, and over rows found by other filters."""
         return histogram(self.lens.column(name), all_of(self.masks, len(self.lens), but=name))
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[Listed]:
         """Yield the rows of the window."""
         return self._rows(self.at, self.at + self.form.n)
 
-    def every(self) -> Iterator[Row]:
+    def every(self) -> Iterator[Listed]:
         """Yield all rows of the list."""
         return self._rows(0, self.total)
 
-    def _rows(self, first: int, last: int) -> Iterator[Row]:
+    def _rows(self, first: int, last: int) -> Iterator[Listed]:
         for number, row in enumerate(self.order[first:last].tolist(), first):
-            yield Row.of(self.lens, row, number)
+            yield Listed.of(self.lens, row, number)
 
     def neighbors(self, conversation_id: str) -> tuple[str | None, str | None]:
         """Return the ids before and behind a conversation in the list."""
@@ -195,7 +195,7 @@ class Listing:
         return links.conversations(self.run.id, **self.form.but(**changes))
 
 
-def row_json(row: Row) -> dict[str, object]:
+def row_json(row: Listed) -> dict[str, object]:
     """Return a row as JSON values; missing figures are null."""
     return {
         name: None if isinstance(value, float) and math.isnan(value) else value for name, value in vars(row).items()
@@ -293,7 +293,7 @@ ANY_TURN = """
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchedTexts:
     """What a piece brought.
 
     Attributes:
@@ -306,7 +306,7 @@ class Found:
     total: int
 
 
-def search(store: Store, run: str, words: str, piece: int = PIECE) -> Iterator[Found]:
+def search(store: Store, run: str, words: str, piece: int = PIECE) -> Iterator[SearchedTexts]:
     """Look for words, ignoring case, and tell after each piece of the texts what was found in it."""
     stored = json.dumps(words, ensure_ascii=False)[1:-1]  # turns are kept as JSON
     places = [row["seq"] for row in store.ask(run, PIECES)]
@@ -316,7 +316,7 @@ def search(store: Store, run: str, words: str, piece: int = PIECE) -> Iterator[F
     for place, end in enumerate(ends, 1):
         rows = store.ask(run, ANY_TURN, [before, end, stored])
         before = end
-        yield Found(frozenset(row["text_hash"] for row in rows), min(place * piece, len(places)), len(places))
+        yield SearchedTexts(frozenset(row["text_hash"] for row in rows), min(place * piece, len(places)), len(places))
 
 
 def with_words(site: Site, run: Run, lens: Lens, words: str) -> frozenset[str]:

@@ -52,7 +52,7 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Call:
+class KeptCall:
     """A model call.
 
     Attributes:
@@ -94,7 +94,7 @@ def price_of(store: Store, run: Run) -> Price | None:
     return Price(*price) if price else None
 
 
-def calls_of(store: Store, run: Run, order: str, *, down: bool, at: int, n: int) -> list[Call]:
+def calls_of(store: Store, run: Run, order: str, *, down: bool, at: int, n: int) -> list[KeptCall]:
     """Return a window of a run's calls."""
     price = price_of(store, run)
     if order in TOKENS:
@@ -107,18 +107,18 @@ def calls_of(store: Store, run: Run, order: str, *, down: bool, at: int, n: int)
     return [read_call(row, price) for row in store.rows(sql, [run.id, n, at])]
 
 
-def _amount(call: Call, name: str) -> float:
+def _amount(call: KeptCall, name: str) -> float:
     found = call.cost if name == "cost" else call.usage.get(name)
     return -math.inf if found is None else found
 
 
-def read_call(row: Mapping[str, Any], price: Price | None = None) -> Call:
+def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
     """Read a row of calls; one whose reply never came has none."""
     told = (read_line(row["reply"]) or {}) if row["reply"] else {}
     facts, body = told.get("outcome", {}), told.get("raw", "")
     answer = _json(body)
     usage, choice = _usage(answer), _choice(answer)
-    return Call(
+    return KeptCall(
         key=row["key"],
         attempt=row["attempt"],
         stage=row["stage"] or "",
@@ -136,7 +136,7 @@ def read_call(row: Mapping[str, Any], price: Price | None = None) -> Call:
     )
 
 
-def asked_by(store: Store, run: Run, call: Call) -> list[dict[str, Any]]:
+def asked_by(store: Store, run: Run, call: KeptCall) -> list[dict[str, Any]]:
     """Return the spans that asked a call, each with the role or node that it belongs to."""
     return store.rows(ASKED_BY, [run.id, call.item, call.key])
 

@@ -36,7 +36,7 @@ KINDS: dict[str, tuple[str, Callable[[Lens], Bools], str]] = {
 
 
 @dataclass(frozen=True)
-class Left:
+class QueueProgress:
     """The progress of a queue: texts wanted, done, skipped, and in work."""
 
     wanted: int
@@ -90,13 +90,13 @@ _OPEN = """
 """
 
 
-def left_of(store: Store, queue: QueueRow, lens: Lens) -> Left:
+def left_of(store: Store, queue: QueueRow, lens: Lens) -> QueueProgress:
     """Count how far a queue is."""
     taken = _taken(store, queue)
     rows = (*_rows(store, queue, lens).tolist(), *_chosen(store, queue, lens), *_drawn(taken, lens))
     wanted = {lens.hashes[row] for row in rows}
     begun = [about for text, about in taken.items() if text in wanted]  # few of many: a queue may have 100,000 texts
-    return Left(
+    return QueueProgress(
         len(wanted),
         sum(len(about["by"]) >= queue.overlap for about in begun),
         sum(about["skips"] for about in begun),

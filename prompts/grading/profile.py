@@ -37,7 +37,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Rule(_Part):
+class GradeRule(_Part):
     """The meaning of grades from `lowest` to `highest`."""
 
     lowest: int
@@ -75,7 +75,7 @@ class Unknown(_Part):
     temperature: Temperature
 
 
-class Words(_Part):
+class ProfileWords(_Part):
     """The texts for the judge besides rules and dimensions.
 
     Attributes:
@@ -118,8 +118,8 @@ class ReferencingProfile(_Part):
     lowest: int
     highest: int
     pivot: int
-    words: Words
-    rules: tuple[Rule, ...] = Field(min_length=1)
+    words: ProfileWords
+    rules: tuple[GradeRule, ...] = Field(min_length=1)
     dimensions: dict[str, Dimension]
     types: dict[str, TaskType] = Field(min_length=1)
     unknown: Unknown
@@ -236,5 +236,5 @@ def _places(category: str, subcategory: str) -> Iterable[str]:
     return [known_as(f"{category}/{subcategory}"), known_as(category)] if subcategory else [known_as(category)]
 
 
-def _interval(rule: Rule) -> str:
+def _interval(rule: GradeRule) -> str:
     return str(rule.lowest) if rule.lowest == rule.highest else f"{rule.lowest}–{rule.highest}"

@@ -165,7 +165,6 @@ def _unseen(x: Floats, y: Floats, inner: Ints, penalty: float) -> Floats:
 
 
 def _curve(z: Floats, picked: Ints) -> tuple[list[int], list[list[float]]]:
-    """Classes and curve of the multinomial model."""
     from sklearn.linear_model import LogisticRegression  # a second, needed by `distill` alone
 
     classes = np.unique(picked)

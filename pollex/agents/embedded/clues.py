@@ -20,7 +20,7 @@ from pollex.agents.embedded.events.reading import EventRubric
 from pollex.agents.embedded.events.signal import event_signal, source_of
 from pollex.agents.embedded.events.topics import Topics, learn_topics
 from pollex.agents.embedded.evidence import phrase_signal, unexpected
-from pollex.agents.embedded.judge import FOLDS, Scale, binomials, deal, separation
+from pollex.agents.embedded.judge import FOLDS, LearnedScale, binomials, deal, separation
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, Party, Signal, measured
 from pollex.agents.embedded.view import Flags, Floats, View, views_of
 from pollex.conversations.conversation import Conversation
@@ -54,7 +54,7 @@ class Clue:
     source: str
     signal: Signal
     polarity: Polarity
-    scale: Scale
+    scale: LearnedScale
     typical: tuple[float, float]
     event: EventRubric | None = None
 
@@ -70,7 +70,7 @@ class Clue:
         return float(self.scale.odds(measured(self.signal.marks(view), view.of(self.signal.party))))
 
 
-class Study:
+class StudiedLog:
     """A log, looked at: all that clues are chosen by, but for the labels.
 
     Attributes:
@@ -159,7 +159,7 @@ class Study:
 
         def odds(learned_from: Flags) -> Floats:
             apart, middle, spread = separation(measures[learned_from], positive[learned_from], lean)
-            return Scale(middle, spread, np.maximum(0.0, side * apart)).odds(measures)
+            return LearnedScale(middle, spread, np.maximum(0.0, side * apart)).odds(measures)
 
         fold = np.full(len(rows), -1)
         fold[rows] = deal(
@@ -177,7 +177,7 @@ def clue_of(source: str, signal: Signal, measures: Floats, positive: Flags, know
     differences, middle, spread = separation(measures, positive, signal.lean)
     good, bad = np.maximum(0, differences), np.maximum(0, -differences)
     polarity: Polarity = known or ("sat" if (good**2).sum() >= (bad**2).sum() else "dsat")
-    scale = Scale(middle, spread, good if polarity == "sat" else bad)
+    scale = LearnedScale(middle, spread, good if polarity == "sat" else bad)
     own = scale.odds(measures[positive if polarity == "sat" else ~positive])
     return Clue(source, signal, polarity, scale, (float(own.mean()), float(own.std()) or 1.0))
 

@@ -59,7 +59,6 @@ def _of_side(
 
 
 def _phrases(conversation: Conversation, stop: frozenset[str]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield phrases of comments, and tags, as stems and as they were written in lower case."""
     for one in conversation.feedback:
         for tag in one.tags:
             yield tuple(_stem(word) for word in _WORD.findall(tag.casefold())), tag.casefold()

@@ -109,7 +109,6 @@ class Embedder:
 
     @cached_property
     def _vectors(self) -> dict[bytes, Array]:
-        """Vectors by key of the text; the cache is read when the first text is asked for."""
         return {} if self._cache is None else self._cache.load()
 
     @cached_property

@@ -40,7 +40,7 @@ def unexpected(rubric: Rubric) -> bool:
     """Return whether a rubric's side differs from the usual one of its source."""
     kind, _, rest = rubric.source.partition(":")
     signal = SIGNALS.get(rest) if kind == "signal" else event_signal(rubric.source, rubric.text)
-    return signal is not None and signal.lean * (1 if rubric.polarity == "sat" else -1) < 0
+    return signal is not None and signal.lean * rubric.sign < 0
 
 
 def judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:

@@ -22,7 +22,7 @@ from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, content_id
 
 if TYPE_CHECKING:
-    from pollex.agents.embedded.clues import Clue, Study
+    from pollex.agents.embedded.clues import Clue, StudiedLog
     from pollex.rubrics.learning.material import Made
 
 VERSION = "4"
@@ -42,7 +42,7 @@ class EmbeddedExtractor:
         self.embedder = embedder
         self.seed = seed
         self.clues: list[Clue] = []
-        self.study: Study | None = None
+        self.study: StudiedLog | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -75,10 +75,10 @@ class EmbeddedExtractor:
         made = study.made(positives(study.conversations), mine)
         return replace(made, answers=made.answers[order])
 
-    def _study_of(self, conversations: Sequence[Conversation]) -> Study:
-        from pollex.agents.embedded.clues import Study  # whoever judges needs none, nor the fifteen modules behind it
+    def _study_of(self, conversations: Sequence[Conversation]) -> StudiedLog:
+        from pollex.agents.embedded.clues import StudiedLog  # whoever judges needs none, nor what is behind it
 
-        return Study(conversations, self.embedder, self.seed)
+        return StudiedLog(conversations, self.embedder, self.seed)
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
         """Extract the clues that are strongest here compared to conversations of the same label."""

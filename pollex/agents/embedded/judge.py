@@ -61,14 +61,14 @@ class EmbeddedJudge:
         self.embedder = embedder
         self.vectors = any(evidence_of(rubric, embedder).vectors for rubric in rubrics)
         self.scales = {id_: scale_from_json(id_, stored) for id_, stored in (learned or {}).items()}
-        self._fold_scales: list[dict[str, Scale]] = []
+        self._fold_scales: list[dict[str, LearnedScale]] = []
         self._folds: dict[str, int] = {}
         self._fingerprint: str | None = None
         self._replicate: int | None = None
         self._views: dict[str, View] = {}
         self.remembered = REMEMBERED
         self._evidence: dict[str, tuple[Rubric, Signal]] = {}
-        self._known: dict[tuple[Any, ...], tuple[Signal, Scale | None, Answer]] = {}
+        self._known: dict[tuple[Any, ...], tuple[Signal, LearnedScale | None, Answer]] = {}
         self._asked: tuple[Sequence[Question], list[tuple[Question, Signal, str]]] = (), []
         self._patterns: frozenset[str] = frozenset()
         self._look_for(rubrics)
@@ -141,11 +141,11 @@ class EmbeddedJudge:
             view = self._views[conversation.text_hash] = View(conversation, self.embedder, self._patterns)
         return view
 
-    def _scales_for(self, conversation: Conversation) -> Mapping[str, Scale]:
+    def _scales_for(self, conversation: Conversation) -> Mapping[str, LearnedScale]:
         fold = self._folds.get(conversation.text_hash)
         return self.scales if fold is None else self._fold_scales[fold]
 
-    def _answer(self, view: View, question: Question, evidence: Signal, scale: Scale | None) -> Answer:
+    def _answer(self, view: View, question: Question, evidence: Signal, scale: LearnedScale | None) -> Answer:
         found = evidence.marks(view)
         silent = found is view.silent
         if self._replicate is not None and not silent:
@@ -162,7 +162,7 @@ class EmbeddedJudge:
         return known[2]
 
     def _answered(
-        self, view: View, question: Question, evidence: Signal, scale: Scale | None, marks: list[float]
+        self, view: View, question: Question, evidence: Signal, scale: LearnedScale | None, marks: list[float]
     ) -> Answer:
         turns = view.places(evidence.party)
         seen = turns
@@ -189,7 +189,6 @@ class EmbeddedJudge:
         return known[1]
 
     def _look_for(self, rubrics: Sequence[Rubric]) -> None:
-        """Have conversations read for the events of these rubrics, too."""
         events = filter(None, (event_source(rubric.source) for rubric in rubrics))
         wanted = self._patterns.union(found.event.pattern for found in events)
         if wanted != self._patterns:
@@ -212,12 +211,12 @@ def scales_of(
     positive: Flags,
     rubrics: Sequence[Rubric],
     evidence: Sequence[Signal],
-) -> dict[str, Scale]:
+) -> dict[str, LearnedScale]:
     """Learn a scale for each rubric; none if there is only one class."""
     if not positive.any() or positive.all():
         return {}
     return {
-        rubric.id: learn_scale(measures[:, i], positive, +1 if rubric.polarity == "sat" else -1, signal.lean)
+        rubric.id: learn_scale(measures[:, i], positive, rubric.sign, signal.lean)
         for i, (rubric, signal) in enumerate(zip(rubrics, evidence, strict=True))
     }
 
@@ -235,7 +234,7 @@ def deal(hashes: Sequence[str], positive: Flags) -> Indices:
     return np.array([order[text] % FOLDS for text in hashes], dtype=np.intp)
 
 
-def justified(evidence: Signal, measures: Sequence[float], scale: Scale | None) -> str:
+def justified(evidence: Signal, measures: Sequence[float], scale: LearnedScale | None) -> str:
     """Describe the measure with the greatest weight and the midpoint between good and bad."""
     name = evidence.name.partition(" {")[0]  # what an event is about stands in the rubric's words
     if scale is None:
@@ -295,7 +294,7 @@ FARTHEST = 2.5  # standard deviations from the middle beyond which a measure say
 
 
 @dataclass(frozen=True)
-class Scale:
+class LearnedScale:
     """The learned scale of one rubric: middle, spread and weight of each measure, [measure]."""
 
     middle: Floats
@@ -330,16 +329,16 @@ class Scale:
         return {name: getattr(self, name).tolist() for name in ("middle", "spread", "weight")}
 
 
-def scale_from_json(rubric: str, stored: Any) -> Scale:
-    """Read the scale that `Scale.to_json` gave.
+def scale_from_json(rubric: str, stored: Any) -> LearnedScale:
+    """Read the scale that `LearnedScale.to_json` gave.
 
     Raises:
         BadRubrics: It has another form.
     """
     try:
-        found = Scale(*(np.array(stored[name], dtype=np.float64) for name in ("middle", "spread", "weight")))
+        found = LearnedScale(*(np.array(stored[name], dtype=np.float64) for name in ("middle", "spread", "weight")))
     except (KeyError, TypeError, ValueError):
-        found = Scale(np.empty(0), np.empty(0), np.empty(0))
+        found = LearnedScale(np.empty(0), np.empty(0), np.empty(0))
     if any(column.shape != (len(MEASURES),) for column in (found.middle, found.spread, found.weight)):
         what = f"judge.learned.{rubric}: middle, spread and weight are not {len(MEASURES)} numbers each"
         raise BadRubrics(what, remedy="fit it again: `pollex refit LOGS --rubrics …`")
@@ -352,10 +351,12 @@ def rounded(values: Floats) -> Floats:
 
 
 # For a rubric that was never studied: cosines of unrelated turns lie around 0.1 to 0.3.
-UNSTUDIED = Scale(np.array([0.2, 1.0, 0.35, 0.0]), np.array([0.15, 0.5, 0.2, 0.2]), np.array([0.5, 0.0, 1.0, 0.25]))
+UNSTUDIED = LearnedScale(
+    np.array([0.2, 1.0, 0.35, 0.0]), np.array([0.15, 0.5, 0.2, 0.2]), np.array([0.5, 0.0, 1.0, 0.25])
+)
 
 
-def learn_scale(measures: Floats, positive: Flags, direction: int, lean: int = 0) -> Scale:
+def learn_scale(measures: Floats, positive: Flags, direction: int, lean: int = 0) -> LearnedScale:
     """Learn the scale of one rubric from labeled conversations.
 
     Args:
@@ -365,7 +366,7 @@ def learn_scale(measures: Floats, positive: Flags, direction: int, lean: int = 0
         lean: What is known of the evidence in general, +1, −1 or 0.
     """
     differences, middle, spread = separation(measures, positive, lean)
-    return Scale(rounded(middle), rounded(spread), rounded(np.maximum(0.0, direction * differences)))
+    return LearnedScale(rounded(middle), rounded(spread), rounded(np.maximum(0.0, direction * differences)))
 
 
 def separation(measures: Floats, positive: Flags, lean: int | Indices = 0) -> tuple[Floats, Floats, Floats]:

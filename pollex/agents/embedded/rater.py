@@ -43,7 +43,7 @@ Marks = list[npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class Weights:
+class RaterWeights:
     """A standardized linear model of measures [signal, measure]: middle, spread, w, and b."""
 
     middle: Floats
@@ -68,8 +68,8 @@ class EmbeddedRater(Judge):
         self.embedder = embedder
         self.signals = list(SIGNALS.values())
         self.labelled = 0
-        self._weights: Weights | None = None
-        self._fold_weights: list[Weights] = []
+        self._weights: RaterWeights | None = None
+        self._fold_weights: list[RaterWeights] = []
         self._folds: dict[str, int] = {}
         self._replicate: int | None = None
         self._marks: dict[str, tuple[View, Marks]] = {}
@@ -128,7 +128,7 @@ class EmbeddedRater(Judge):
             raise WrongUse("the built-in rater has studied no log", remedy="call `fit` with the log first")
         return [self._answer(conversation, question, weights) for question in questions]
 
-    def _answer(self, conversation: Conversation, question: Question, weights: Weights) -> Answer:
+    def _answer(self, conversation: Conversation, question: Question, weights: RaterWeights) -> Answer:
         view, marks = self._seen(conversation)
         turns = {party: view.of(party) for party in ("user", "assistant")}
         if self._replicate is not None:
@@ -149,7 +149,6 @@ class EmbeddedRater(Judge):
         )
 
     def _seen(self, conversation: Conversation) -> tuple[View, Marks]:
-        """Return the marks of all signals, cached for other runs on the same conversation."""
         if conversation.text_hash not in self._marks:
             if len(self._marks) >= REMEMBERED:
                 del self._marks[next(iter(self._marks))]
@@ -169,7 +168,7 @@ class EmbeddedRater(Judge):
         return np.array([[signal.lean] * len(MEASURES) for signal in self.signals], dtype=np.float64)
 
 
-def fit_weights(measures: Floats, positive: Flags, labelled: Flags, leans: Floats) -> Weights:
+def fit_weights(measures: Floats, positive: Flags, labelled: Flags, leans: Floats) -> RaterWeights:
     """Fit weights on a log.
 
     Args:
@@ -182,9 +181,9 @@ def fit_weights(measures: Floats, positive: Flags, labelled: Flags, leans: Float
     spread = np.where(spread > 1e-9, spread, 1.0)
     y = positive[labelled]
     if min(y.sum(), (~y).sum()) < FEWEST:
-        return Weights(middle, spread, leans / max(1.0, float(np.abs(leans).sum()) ** 0.5))
+        return RaterWeights(middle, spread, leans / max(1.0, float(np.abs(leans).sum()) ** 0.5))
     from sklearn.linear_model import LogisticRegression  # a second, needed where there are thumbs alone
 
     z = np.clip((measures[labelled] - middle) / spread, -FARTHEST, FARTHEST)
     model = LogisticRegression(C=PENALTY, max_iter=2000).fit(z.reshape(len(z), -1), y)
-    return Weights(middle, spread, model.coef_[0].reshape(middle.shape), float(model.intercept_[0]))
+    return RaterWeights(middle, spread, model.coef_[0].reshape(middle.shape), float(model.intercept_[0]))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.patterns.pattern import Firing
-from pollex.agents.embedded.events.reading import Reading, fired, marked, read
+from pollex.agents.embedded.events.reading import Observed, fired, marked, read
 from pollex.agents.embedded.events.sentences import Move, stem
 from pollex.agents.embedded.events.topics import Topics
 from pollex.conversations.conversation import Conversation
@@ -26,7 +26,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class WeighedStems:
     """The stems of a text, weighed by rarity.
 
     Attributes:
@@ -39,10 +39,10 @@ class Terms:
 
 
 @lru_cache(maxsize=8192)
-def terms_of(text: str) -> Terms:
+def terms_of(text: str) -> WeighedStems:
     """Weigh the stems of a text by how rare their words are in English."""
     weights = dict(map(weighed, _WORD.findall(text.casefold())))
-    return Terms(weights, hypot(*weights.values()))
+    return WeighedStems(weights, hypot(*weights.values()))
 
 
 @lru_cache(maxsize=65536)
@@ -58,7 +58,7 @@ def rarity(word: str) -> float:
     return max(LEAST, 1 - zipf_frequency(word, "en") / COMMONEST)
 
 
-def likeness(one: Terms, other: Terms) -> float:
+def likeness(one: WeighedStems, other: WeighedStems) -> float:
     """Cosine of two texts, from 0 to 1."""
     shared = one.weights.keys() & other.weights.keys()
     if not shared:
@@ -114,14 +114,14 @@ class View:
         self._embedder = embedder
         self._patterns = patterns
         self._places: dict[str, list[int]] = {}
-        self._readings: dict[str, Reading] = {}
+        self._readings: dict[str, Observed] = {}
 
     @cached_property
     def silent(self) -> Floats:
         """Marks of a signal that no turn carries, [turn]: zeros, the same array on each call; never written to."""
         return np.zeros(len(self.texts))
 
-    def reading(self, lexicon: str, topics: Topics) -> Reading:
+    def reading(self, lexicon: str, topics: Topics) -> Observed:
         """Return the events that happened in it, by the topics of `lexicon`; cached."""
         if lexicon not in self._readings:
             self._readings[lexicon] = read(self.conversation, topics, self.moves, self._fired)
@@ -193,7 +193,7 @@ class View:
         return np.array([len(text.split()) for text in self.texts], dtype=np.float64)
 
     @cached_property
-    def terms(self) -> list[Terms]:
+    def terms(self) -> list[WeighedStems]:
         """Words of each turn, weighed by rarity."""
         return [terms_of(text) for text in self.texts]
 

@@ -9,7 +9,7 @@ from pollex.errors import BadInput, spelled
 from pollex.formats.assembly.joiner import Joined
 from pollex.formats.assembly.pieces import Score, Turns
 from pollex.formats.assembly.thumbs import Hung, agreed, label_of
-from pollex.formats.fields import Picked, ReadOptions, look_up, unread
+from pollex.formats.fields import ReadOptions, RowFields, look_up, unread
 from pollex.formats.labels import Verdicts, left_note
 from pollex.formats.tally import Voted
 from pollex.text import count
@@ -20,7 +20,7 @@ AFTER = 2
 """Turns after a thumbed answer from which on the note counts its conversation."""
 
 
-Labelled = tuple[Turns, Picked, tuple[Feedback, ...]]
+Labelled = tuple[Turns, RowFields, tuple[Feedback, ...]]
 
 
 class Labeller:
@@ -135,7 +135,7 @@ class Labeller:
         alike = next((text for name in ALIKE if (text := _text(facts.get(name)))), None)
         if options.id_field and (own := _text(self._named(metadata, options.id_field))):
             id_ = own + id_.removeprefix(joined.id)
-        return turns, Picked(id_, label, judge, named or alike or group, metadata), feedback_of(thumbs)
+        return turns, RowFields(id_, label, judge, named or alike or group, metadata), feedback_of(thumbs)
 
     def _named(self, metadata: dict[str, Any], name: str) -> Any:
         value = look_up(metadata, name)

@@ -42,7 +42,7 @@ class CaseCheck(NamedTuple):
         return f"{lead}: {self.text}"
 
 
-class Case(NamedTuple):
+class ReplyCase(NamedTuple):
     """One reply that is asked for again.
 
     Attributes:
@@ -69,12 +69,12 @@ class Case(NamedTuple):
         return {**self.about, "messages": list(self.messages), "checks": [one._asdict() for one in self.checks]}
 
 
-def _example(case: Case) -> dict[str, Any]:
+def _example(case: ReplyCase) -> dict[str, Any]:
     metadata = {**case.about, "checks": [one._asdict() for one in case.checks]}
     return {"inputs": {"messages": list(case.messages)}, "outputs": {}, "metadata": metadata}
 
 
-def _row(case: Case) -> dict[str, Any]:
+def _row(case: ReplyCase) -> dict[str, Any]:
     quotes = {one.rubric: one.quote for one in case.checks}
     return {
         "inputs": {"messages": list(case.messages)},
@@ -83,7 +83,7 @@ def _row(case: Case) -> dict[str, Any]:
     }
 
 
-def _test(case: Case) -> dict[str, Any]:
+def _test(case: ReplyCase) -> dict[str, Any]:
     """Return a test; the messages are JSON in one variable, which the chat prompt is made of."""
     said = [{**one, "content": unbraced(one["content"])} for one in case.messages]
     asserted = [{"type": "llm-rubric", "metric": one.rubric, "value": unbraced(one.told)} for one in case.checks]
@@ -98,7 +98,7 @@ def _test(case: Case) -> dict[str, Any]:
 
 CASES = {"cases.jsonl": lambda case: case.row}
 """One case a line, for tools of one's own."""
-CASE_FORMS: Mapping[str, Mapping[str, Callable[[Case], Any] | str]] = {
+CASE_FORMS: Mapping[str, Mapping[str, Callable[[ReplyCase], Any] | str]] = {
     "promptfoo": {"promptfooconfig.yaml": "", "chat.txt": "{{messages}}\n", "tests.jsonl": _test},
     "inspect": {"pollex_cases.py": "", **CASES},
     "langsmith": {"pollex_cases.py": "", "examples.jsonl": _example},
@@ -108,7 +108,7 @@ CASE_FORMS: Mapping[str, Mapping[str, Callable[[Case], Any] | str]] = {
 """The files of a tool, the first the one to open: how a case becomes a line, a text, or, empty, the tool's template."""
 
 
-def case_files(tool: str, cases: Sequence[Case], model: str) -> dict[str, str]:
+def case_files(tool: str, cases: Sequence[ReplyCase], model: str) -> dict[str, str]:
     """Return the texts of a tool's files by their names.
 
     Args:
@@ -117,7 +117,7 @@ def case_files(tool: str, cases: Sequence[Case], model: str) -> dict[str, str]:
     return {name: _text(tool, made, cases, model) for name, made in CASE_FORMS[tool].items()}
 
 
-def _text(tool: str, made: Callable[[Case], Any] | str, cases: Sequence[Case], model: str) -> str:
+def _text(tool: str, made: Callable[[ReplyCase], Any] | str, cases: Sequence[ReplyCase], model: str) -> str:
     if isinstance(made, str) and made:
         return made
     if callable(made):

@@ -73,7 +73,7 @@ def sheet_of(rubrics: RubricSet) -> Sheet:
     )
     return Sheet(
         items=tuple(
-            Item(f"{rubric.polarity}_{rubric.id}", 1 if rubric.polarity == "sat" else -1, rubric.text, rubric.stands)
+            Item(f"{rubric.polarity}_{rubric.id}", rubric.sign, rubric.text, rubric.stands)
             for rubric in rubrics.rubrics
         ),
         options=tuple((option.text, float(option.value)) for option in SCALES[rubrics.judge.scale]),

@@ -21,6 +21,7 @@ from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
 from pollex.rubrics.learning.material import Made, Material
+from pollex.rubrics.learning.thumbs import signs_of
 from pollex.rubrics.learning.weigh import Candidates, Weighed
 from pollex.rubrics.records import LIKELY
 from pollex.selection.losses import EVAL_RANGE, theta_c
@@ -86,9 +87,9 @@ class Part:
         """The fold for models of the probability."""
         from pollex.calibration.thumbs import Fold  # scikit-learn comes with it, and takes a second to import
 
-        places = sorted(self.chosen.tolist(), key=lambda place: self.made.rubrics[place].id)  # the network's one order
-        signs = np.where(self.weighed.sat[places], 1.0, -1.0).tolist()
-        return Fold(self.out, signs, self.made.answers[:, places])
+        rubrics = self.made.rubrics
+        places = sorted(self.chosen.tolist(), key=lambda place: rubrics[place].id)  # the network's one order
+        return Fold(self.out, [rubrics[place].sign for place in places], self.made.answers[:, places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,5 +215,5 @@ def pool_of(made: Made, conversations: list[Conversation], rule: str) -> Candida
     """Return a pool made anew with its signed terms of NetSAT."""
     answers, options = made.answers[: len(conversations)], np.linspace(0, EVAL_RANGE, made.answers.shape[2])
     values = options[answers.argmax(axis=2)] if rule == "mode" else answers @ options
-    sides = np.array([1.0 if rubric.polarity == "sat" else -1.0 for rubric in made.rubrics])
-    return Candidates(conversations, list(made.rubrics), values * sides, np.ones(values.shape, dtype=bool), {})
+    signed = values * signs_of(made.rubrics)
+    return Candidates(conversations, list(made.rubrics), signed, np.ones(values.shape, dtype=bool), {})

@@ -26,8 +26,8 @@ FEWEST_GRADES = 3
 
 
 def signs_of(rubrics: Sequence[Rubric]) -> Floats:
-    """Return +1 for satisfaction and −1 for dissatisfaction `[rubric]`."""
-    return np.array([1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics])
+    """Return the signs of rubrics `[rubric]`."""
+    return np.array([rubric.sign for rubric in rubrics], dtype=np.float64)
 
 
 def grades_of(conversations: Sequence[Conversation], names: Sequence[str]) -> tuple[Floats, list[Scale]]:

@@ -10,7 +10,7 @@ from pollex.conversations.logs import BadRow, Logs
 from pollex.conversations.reply_context import ReplyContext, in_order
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.peers.cases import CASE_FORMS, Case, CaseCheck, case_files
+from pollex.formats.peers.cases import CASE_FORMS, CaseCheck, ReplyCase, case_files
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
@@ -37,7 +37,7 @@ class CasesResult(Shown):
 
     to: str
     files: tuple[Path, ...]
-    cases: tuple[Case, ...]
+    cases: tuple[ReplyCase, ...]
     unmatched: int = 0
     proving: int = 0
     bad_rows: tuple[BadRow, ...] = ()
@@ -116,7 +116,7 @@ def cases(
             system = rendered_for(context, text)
             said = [{"role": "system", "content": system}, *(one for one in said if one["role"] != "system")]
         if text is None or system is not None:
-            found.append(Case(context.id, said, checks[context.id], id_, context.turn, parts[id_]))
+            found.append(ReplyCase(context.id, said, checks[context.id], id_, context.turn, parts[id_]))
     shown = [case for case in found if every or case.part != "prove"]
     if not shown:
         what = f"no cases: {len(found)} replies, all of them left for a proof" if found else "no reply shows a rubric"

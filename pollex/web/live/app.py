@@ -95,7 +95,7 @@ class Watched:
         return secrets.compare_digest(given, b"Bearer " + self.token.encode())
 
 
-class Stream(StreamingResponse):
+class StreamedAnswer(StreamingResponse):
     """An answer that is written while the request is read: nobody else may take the request's parts."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
@@ -111,7 +111,7 @@ async def score(request: Request) -> Response:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     answers, turns = (request.query_params.get(name, "").lower() in YES for name in ("answers", "turns"))
     if kind in LINES:
-        return Stream(_streamed(request, line, answers), media_type=LINES[0])
+        return StreamedAnswer(_streamed(request, line, answers), media_type=LINES[0])
     if kind != "application/json":
         raise HTTPException(415, f"send application/json, or {LINES[0]} for a stream of lines")
     given = _parsed(await _body(request))

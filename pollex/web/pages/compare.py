@@ -16,7 +16,7 @@ from pollex.gateway.budget import Price
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.classification import auc_difference, auc_of_scores
 from pollex.measures.intervals import Figure
-from pollex.reports.svg import Scale, element, svg, tick_label, ticks
+from pollex.reports.svg import Axis, element, svg, tick_label, ticks
 from pollex.rubrics.rubric import is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.set_differences import diff_sets
@@ -234,7 +234,7 @@ def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
     shown = known if len(known) <= DRAWN else np.random.default_rng(0).choice(known, DRAWN, replace=False)
     every = np.concatenate([pairs.netsat[0][known], pairs.netsat[1][known]])
     low, high = float(every.min()) - 1, float(every.max()) + 1
-    across, up = Scale(low, high, 40, 410), Scale(low, high, 320, 10)
+    across, up = Axis(low, high, 40, 410), Axis(low, high, 320, 10)
     flipped = set(pairs.flips.tolist())
     points = [
         element(

@@ -140,7 +140,7 @@ MIDDLE = 5.0
 
 
 @dataclass(frozen=True)
-class Part:
+class Summand:
     """One rubric's share of a NetSAT.
 
     Attributes:
@@ -156,9 +156,7 @@ class Part:
     @property
     def adds(self) -> float | None:
         """Change of NetSAT by this answer."""
-        if self.value is None:
-            return None
-        return self.value if self.rubric.polarity == "sat" else -self.value
+        return None if self.value is None else self.value * self.rubric.sign
 
     @property
     def far(self) -> float:
@@ -174,15 +172,12 @@ class Sums:
         parts: The farthest from the middle first.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[Summand, ...]
 
     def of(self, polarity: Polarity) -> float:
         """Add up the values of one kind, of what came up."""
-        return sum(
-            part.value
-            for part in self.parts
-            if part.value is not None and part.rubric.polarity == polarity and not part.never
-        )
+        found = (part for part in self.parts if part.rubric.polarity == polarity and not part.never)
+        return sum(abs(part.adds) for part in found if part.adds is not None)
 
     @property
     def never(self) -> float:
@@ -196,8 +191,8 @@ class Sums:
 
     @property
     def netsat(self) -> float:
-        """Sum of SAT terms minus the sum of DSAT terms, with what never came up."""
-        return self.of("sat") - self.of("dsat") + self.never
+        """Sum of what the rubrics add."""
+        return sum(part.adds for part in self.parts if part.adds is not None)
 
     @property
     def unanswered(self) -> int:
@@ -220,10 +215,10 @@ def explained(
     return Sums(tuple(sorted(parts, key=lambda part: -part.far)))
 
 
-def _part(rubric: Rubric, answer: Answer | Unanswered | None, rule: Rule, never: float) -> Part:
+def _part(rubric: Rubric, answer: Answer | Unanswered | None, rule: Rule, never: float) -> Summand:
     if not isinstance(answer, Answer):
-        return Part(rubric, answer, None)
-    return Part(rubric, answer, value_of(answer, rule, never), answer.never_came_up)
+        return Summand(rubric, answer, None)
+    return Summand(rubric, answer, value_of(answer, rule, never), answer.never_came_up)
 
 
 def read(

@@ -23,10 +23,10 @@ from pollex.web.likeness import unlike_of
 from pollex.web.listing import (
     RANGES,
     SCORING,
-    Found,
+    Listed,
     ListForm,
     Listing,
-    Row,
+    SearchedTexts,
     keep,
     labeled,
     lens_for,
@@ -121,7 +121,7 @@ def _parquet(listing: Listing) -> Response:
     """Send a Parquet file, which is made whole before it is sent; it is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "conversations.parquet"
-        types = {each.name: TYPES[str(each.type)] for each in fields(Row)}
+        types = {each.name: TYPES[str(each.type)] for each in fields(Listed)}
         write_rows(path, map(row_json, listing.every()), types)
         return sent("conversations.parquet", "application/vnd.apache.parquet", path.read_bytes())
 
@@ -161,7 +161,7 @@ async def _lines(request: Request, site: Site, run: Run, lens: Lens, form: ListF
         found |= piece.hashes
         shown = mine[: max(0, form.n - hits)]
         hits += len(mine)
-        yield "".join(_line({"hit": row_json(Row.of(lens, row, row))}) for row in shown) + _line(_told(piece, hits))
+        yield "".join(_line({"hit": row_json(Listed.of(lens, row, row))}) for row in shown) + _line(_told(piece, hits))
     keep(site, lens, form.q, frozenset(found))
     yield _line({"ended": True, "found": hits})
 
@@ -174,7 +174,7 @@ def _rows_of(lens: Lens, form: ListForm) -> dict[str, list[int]]:
     return rows
 
 
-def _told(piece: Found, hits: int) -> dict[str, object]:
+def _told(piece: SearchedTexts, hits: int) -> dict[str, object]:
     return {"done": piece.done, "total": piece.total, "found": hits}
 
 

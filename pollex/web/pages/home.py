@@ -11,7 +11,7 @@ from pollex.web import links
 from pollex.web.listing import SCORING
 from pollex.web.pages.compare import built_in_beside
 from pollex.web.pages.runs import pulse_of
-from pollex.web.pages.sets import Support, lives_in, supported
+from pollex.web.pages.sets import SupportedRubric, lives_in, supported
 from pollex.web.pages.waiting import waiting_in
 from pollex.web.site import Site
 from pollex.web.views import Data, page
@@ -61,7 +61,7 @@ LEFT = """
 """The queue that somebody labeled last."""
 
 
-def strongest(found: RubricSet, kind: Polarity) -> list[Support]:
+def strongest(found: RubricSet, kind: Polarity) -> list[SupportedRubric]:
     """Return five headline rubrics of a kind: those without a doubt first, each by the difference in thumbs."""
     every = {one.rubric.id: one for one in supported(found, kind)}
     leading = [every[one.rubric.id] for one in headlines(found.rubrics, kind)]
@@ -73,4 +73,4 @@ def _weight(rubric: ChosenRubric) -> tuple[bool, float]:
     if worth is None or worth.down_with.value is None or worth.down_without.value is None:
         return True, 0.0
     gap = worth.down_with.value - worth.down_without.value
-    return bool(doubt(worth, rubric.polarity)), gap if rubric.polarity == "sat" else -gap
+    return bool(doubt(worth, rubric.polarity)), gap * rubric.sign

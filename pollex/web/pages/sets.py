@@ -31,7 +31,7 @@ KINDS: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", 
 
 
 @dataclass(frozen=True)
-class Support:
+class SupportedRubric:
     """A rubric with its evidence.
 
     Attributes:
@@ -84,7 +84,7 @@ def drafts_of(site: Site, set_id: str) -> list[dict[str, Any]]:
     return site.store.rows(f"{sql} ORDER BY time DESC", [set_id])
 
 
-def supported(found: RubricSet, kind: Polarity) -> list[Support]:
+def supported(found: RubricSet, kind: Polarity) -> list[SupportedRubric]:
     """Return a set's rubrics of one kind, with evidence: headlines in their order, then all others."""
     reasons = {reason.id: reason for reason in found.reasons}
     groups = [(one.rubric, *one.also) for one in headlines(found.rubrics, kind)]
@@ -93,9 +93,9 @@ def supported(found: RubricSet, kind: Polarity) -> list[Support]:
     return [_support(one, [reasons[id_] for id_ in one.reason_ids if id_ in reasons]) for one in (*leading, *rest)]
 
 
-def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> Support:
+def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> SupportedRubric:
     quotes = dict.fromkeys((*rubric.quotes, *(quote for reason in reasons for quote in reason.quotes)))
-    return Support(rubric, len({reason.conversation_id for reason in reasons}), tuple(quotes))
+    return SupportedRubric(rubric, len({reason.conversation_id for reason in reasons}), tuple(quotes))
 
 
 @page(f"{links.SETS}/{{set}}/rubric", "rubric.html", here="Rubric sets")

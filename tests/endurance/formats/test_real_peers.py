@@ -21,7 +21,7 @@ from openai import OpenAI
 from rubric_set_by_hand import rubric, rubric_set
 
 from pollex.formats.peer_scores import requests_of
-from pollex.formats.peers.cases import Case, CaseCheck, case_files
+from pollex.formats.peers.cases import CaseCheck, ReplyCase, case_files
 from pollex.formats.peers.sheet import sheet_of
 from pollex.formats.peers.targets import TARGETS
 from pollex.rubrics.answers import Answer
@@ -285,7 +285,7 @@ def cases(tool: str, folder: Path) -> Any:
     call = {"id": "k", "type": "function", "function": {"name": "find", "arguments": '{"a": {"b": 1}}'}}
     said += [{"role": "assistant", "content": "", "tool_calls": [call]}]
     said += [{"role": "tool", "content": "none found", "tool_call_id": "k"}]
-    case = Case("c1@4", said, checks, "c1", 4, "select")
+    case = ReplyCase("c1@4", said, checks, "c1", 4, "select")
     for name, text in case_files(tool, [case], "gpt-4o-mini").items():
         (folder / name).write_text(text, encoding="utf-8")
     if not (folder / "pollex_cases.py").exists():

@@ -160,10 +160,8 @@ print(TARGETS["acme"].netsat)
 """
 HELP, LENGTH = "pollex/usecases/length.py", LOAD.format(arguments=["length", "two.txt", "--half", "--json"])
 IN_PYTHON = """
-import inspect
-from pollex.api.verbs import function
-from pollex.usecases.length import TellLength
-print(inspect.signature(function(TellLength)))
+import inspect, pollex
+print(pollex.length("two.txt"), inspect.signature(pollex.length))
 """
 FITTED = """
 from pollex.calibration.models import model_named
@@ -175,7 +173,7 @@ LISTED = "from pollex.prompts.simulate.systems import systems; print(*systems())
 ADDED = {
     "a verb": (HELP, VERB, LENGTH, '{"lines": 1}'),
     "a verb in the help": (HELP, VERB, LOAD.format(arguments=["--help"]), "Tell how many lines a file has"),
-    "a verb as a function": (HELP, VERB, IN_PYTHON, "half: 'bool' = False"),
+    "a verb as a function": (HELP, VERB, IN_PYTHON, "Length(lines=2) (source: 'Path', *, half: 'bool' = False)"),
     "a policy": ("selection/policies/last_first.py", POLICY, NAMED, "Choose by place."),
     "a calibrator": ("calibration/models/uniform.py", CALIBRATOR, FITTED, "[[0.5 0.5]]"),
     "a prompt": ("prompts/polite.md", PROMPT, LOADED, "Whether a text is polite."),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small_logs import small_log
 
-from pollex.agents.embedded.clues import Study
+from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import family_of
 from pollex.conversations.conversation import Conversation, Label
@@ -28,11 +28,11 @@ class Silent:
 
 
 @pytest.fixture(scope="module")
-def study() -> Study:
-    return Study(sorted(small_log(120), key=lambda c: (c.text_hash, c.id)), Embedder())
+def study() -> StudiedLog:
+    return StudiedLog(sorted(small_log(120), key=lambda c: (c.text_hash, c.id)), Embedder())
 
 
-def fitted(study: Study, up: Bools, seed: int = 0) -> CrossFit:
+def fitted(study: StudiedLog, up: Bools, seed: int = 0) -> CrossFit:
     labels = (Label.POSITIVE if one else Label.NEGATIVE for one in up)
     log: list[Conversation] = [
         one.model_copy(update={"label": label}) for one, label in zip(study.conversations, labels, strict=True)
@@ -51,12 +51,12 @@ def fitted(study: Study, up: Bools, seed: int = 0) -> CrossFit:
     return cross_fit(material, Candidates(log, [], np.zeros((len(log), 0)), np.zeros((len(log), 0), dtype=bool), {}))
 
 
-def test_labels_that_mean_something_are_ranked_by_rubrics_that_did_not_see_them(study: Study) -> None:
+def test_labels_that_mean_something_are_ranked_by_rubrics_that_did_not_see_them(study: StudiedLog) -> None:
     up = positives(study.conversations)
     assert auc(fitted(study, up).above, up) > 0.9
 
 
-def test_labels_that_mean_nothing_are_ranked_as_by_guessing(study: Study) -> None:
+def test_labels_that_mean_nothing_are_ranked_as_by_guessing(study: StudiedLog) -> None:
     """Pools, sides and scales that saw the labels of a fold would rank it better than that."""
     reached = []
     for seed in range(6):
@@ -66,7 +66,7 @@ def test_labels_that_mean_nothing_are_ranked_as_by_guessing(study: Study) -> Non
     assert np.mean(reached) < 0.5 + 2 * error
 
 
-def test_a_folds_own_labels_change_nothing_of_its_scores(study: Study) -> None:
+def test_a_folds_own_labels_change_nothing_of_its_scores(study: StudiedLog) -> None:
     up = positives(study.conversations)
     fit = fitted(study, up)
     part = fit.parts[0]

@@ -9,7 +9,7 @@ import pytest
 from small_logs import bad, conversation, good, small_log
 
 from pollex.agents.checks import located
-from pollex.agents.embedded.clues import Study, contrast, phrases_in, standing_out
+from pollex.agents.embedded.clues import StudiedLog, contrast, phrases_in, standing_out
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.extractor import EmbeddedExtractor
 from pollex.agents.embedded.judge import EmbeddedJudge
@@ -127,7 +127,7 @@ def test_what_stands_out_on_one_half_alone_is_not_taken() -> None:
 
 def test_mining_noise_finds_next_to_nothing(embedder: Embedder) -> None:
     """Labels by coin over the same texts: of hundreds of phrases hardly one holds on both halves."""
-    study, found = Study(small_log(40), embedder), []
+    study, found = StudiedLog(small_log(40), embedder), []
     every = np.ones(len(study.views), dtype=bool)
     for seed in range(10):
         positive = np.random.default_rng(seed).permutation(np.arange(len(every)) % 2 == 0)
@@ -145,7 +145,7 @@ def test_phrases_are_words_in_a_row_of_one_turn() -> None:
 @pytest.mark.parametrize("texts", [["the", "of"], ["", "!"], ["same", "same"]])
 def test_a_tiny_vocabulary_gives_no_phrases(texts: list[str], embedder: Embedder) -> None:
     log = [conversation(("u", text), ("a", text), id_=str(n)) for n, text in enumerate(texts * 10)]
-    assert Study(log, embedder).mined(np.arange(len(log)) % 4 < 2, np.ones(len(log), dtype=bool)) == []
+    assert StudiedLog(log, embedder).mined(np.arange(len(log)) % 4 < 2, np.ones(len(log), dtype=bool)) == []
 
 
 def test_a_phrase_of_one_class_is_mined_and_an_injected_one_is_refused(embedder: Embedder) -> None:
@@ -154,7 +154,7 @@ def test_a_phrase_of_one_class_is_mined_and_an_injected_one_is_refused(embedder:
         return conversation(("u", f"case {number}: {said}"), ("a", "noted"), id_=str(number))
 
     positive = np.arange(60) % 2 == 0
-    study = Study([talk(number, bool(up)) for number, up in enumerate(positive)], embedder)
+    study = StudiedLog([talk(number, bool(up)) for number, up in enumerate(positive)], embedder)
     statements = [signal.statement for signal in study.mined(positive, np.ones(60, dtype=bool))]
     assert any("flux" in statement or "capacitor" in statement for statement in statements)
     assert not any("<" in statement for statement in statements)
@@ -163,7 +163,7 @@ def test_a_phrase_of_one_class_is_mined_and_an_injected_one_is_refused(embedder:
 def test_what_a_part_of_a_log_teaches_is_what_that_part_alone_would(embedder: Embedder) -> None:
     """The cross-fitted figures rest on it: nothing of the labels left out reaches the clues or their answers."""
     log = small_log(40)
-    study, positive, rows = Study(log, embedder), positives(log), np.arange(len(log)) % 5 > 0
+    study, positive, rows = StudiedLog(log, embedder), positives(log), np.arange(len(log)) % 5 > 0
     clues = study.clues(positive, rows)
     answers = study.answers(clues, positive, rows)
     turned = np.where(rows, positive, ~positive)
@@ -174,7 +174,7 @@ def test_what_a_part_of_a_log_teaches_is_what_that_part_alone_would(embedder: Em
 
 def test_clues_are_answered_as_the_judge_answers_their_rubrics(embedder: Embedder) -> None:
     log = sorted(small_log(40), key=lambda c: (c.text_hash, c.id))
-    study, positive, every = Study(log, embedder), positives(log), np.ones(len(log), dtype=bool)
+    study, positive, every = StudiedLog(log, embedder), positives(log), np.ones(len(log), dtype=bool)
     clues = study.clues(positive, every)
     rubrics = [Rubric(id=c.source, text=c.signal.statement, polarity=c.polarity, source=c.source) for c in clues]
     judge = EmbeddedJudge(embedder)

@@ -12,7 +12,7 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import Placed, Tally, logs_of, read_logs
+from pollex.formats.read_logs import LogTally, Placed, logs_of, read_logs
 from pollex.formats.tally import MEMORY, SpilledList
 
 ROLES = ("user", "assistant")
@@ -220,7 +220,7 @@ def test_a_shelf_gives_the_later_conversation_after_a_replacement() -> None:
 def test_a_log_that_is_too_large_for_memory_is_counted_and_walked_alike(tmp_path: Path) -> None:
     path = write(tmp_path, *(row(n, "a" * n, "b", thumbs="up" if n % 2 else "down") for n in range(40)))
     logs = read_logs(path)
-    tally = Tally(ReadOptions(), memory=5_000)
+    tally = LogTally(ReadOptions(), memory=5_000)
     for number, item in enumerate(logs):
         tally.add(Placed(item, "log", number))
     large = tally.logs(logs.notes)

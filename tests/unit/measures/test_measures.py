@@ -15,8 +15,8 @@ from pollex.calibration.questionnaire import Scale
 from pollex.measures.correlations import kappa_statistic, kendall_statistic, pearson_statistic, spearman_statistic
 from pollex.measures.distributions import (
     NAMES,
-    Assessment,
     Predictions,
+    Quality,
     assess,
     assess_each,
     briers,
@@ -36,7 +36,7 @@ def predictions(n: int, seed: int = 0, values: tuple[float, ...] = FOUR, texts: 
     return Predictions(proba, answer, rng.integers(texts or n, size=n), values)
 
 
-def figures(found: Assessment) -> dict[str, Figure]:
+def figures(found: Quality) -> dict[str, Figure]:
     return {name: getattr(found, name) for name in NAMES}
 
 

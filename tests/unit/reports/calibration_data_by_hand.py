@@ -8,8 +8,8 @@ import numpy as np
 from pollex.calibration.leverage import Leverage
 from pollex.calibration.model_choice import Choice, Trial
 from pollex.conversations.conversation import Turn
-from pollex.formats.answers import Fault
-from pollex.measures.distributions import Assessment, Predictions, assess
+from pollex.formats.answers import Issue
+from pollex.measures.distributions import Predictions, Quality, assess
 from pollex.measures.intervals import Figure, support
 from pollex.measures.reliability import reliability
 from pollex.reports.calibration import (
@@ -42,7 +42,7 @@ def predictions(n: int = 80) -> Predictions:
     return Predictions(proba, answer, np.arange(n) // 2, (1.0, 2.0))
 
 
-def assessment() -> Assessment:
+def assessment() -> Quality:
     """Real figures, but without smECE's intervals, which take long."""
     return assess(predictions(), np.random.default_rng(0), resamples=50, smece_resamples=0)
 
@@ -112,8 +112,8 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
             Leverage(words("Q2"), undefined=words("its options are not ordered")),
         ),
         faults=(
-            Fault("probability", words("below 0"), 12, (words("a.csv:3"),), words("mend them")),
-            Fault("judge", words("with one label only"), 1, (words("dee"),), left_out=False),
+            Issue("probability", words("below 0"), 12, (words("a.csv:3"),), words("mend them")),
+            Issue("judge", words("with one label only"), 1, (words("dee"),), left_out=False),
         ),
         predicted=tuple(
             PredictedScores(words("overall"), *subset, measured(1.5), (1.0, 1.5, 2.0), (0.4, 1.0, 0.6), *bands, lowest)

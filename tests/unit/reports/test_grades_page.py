@@ -9,7 +9,7 @@ from test_learning_page import Reader, loud
 
 from pollex.agents.llm.reference_judge import PLAIN, Grading, plain_question, questions_for
 from pollex.conversations.references import Case
-from pollex.formats.grade_summary import Summary, summary
+from pollex.formats.grade_summary import GradeSummary, summary
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.reports.grades import cumulative_chart, grades_page, steps
 from pollex.rubrics.answers import Answer, Unanswered
@@ -37,12 +37,12 @@ def point(id_: str, grade: int) -> Answer:
     return Answer(question_id=id_, probabilities=mass, chosen=grade - PROFILE.lowest, source="point")
 
 
-def added_up(rules: Sequence[int | None], plain: Sequence[int] = (), human: Sequence[float] = ()) -> Summary:
+def added_up(rules: Sequence[int | None], plain: Sequence[int] = (), human: Sequence[float] = ()) -> GradeSummary:
     others = [list(given) + [None] * (len(rules) - len(given)) for given in (plain, human)]
     return summary(PROFILE, [grading(i, *grades) for i, grades in enumerate(zip(rules, *others, strict=True))])
 
 
-def page_of(found: Summary) -> str:
+def page_of(found: GradeSummary) -> str:
     return grades_page(found, judge="<b>judge</b>", pivot=8)
 
 

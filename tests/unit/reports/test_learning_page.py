@@ -12,14 +12,14 @@ from rubric_set_by_hand import UNKNOWN, figure, figures, page, plain, rubric, ru
 
 from pollex.measures.intervals import Figure
 from pollex.reports.learning import learning_page, written_by
-from pollex.reports.learning_data import MeanAnswer, Skipped
+from pollex.reports.learning_data import LeftOut, MeanAnswer
 from pollex.reports.numbers import SPACE
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import Baseline, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Quote, Reason
 from pollex.rubrics.worth import CurvePoint, Reach
-from pollex.selection.guarantee import Side
+from pollex.selection.guarantee import WindowSide
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import Window
 
@@ -299,7 +299,7 @@ def test_a_score_that_is_no_number_is_skipped_and_listed_once() -> None:
     lost = LabelledScore("lost", "training", True, float("nan"), "refused")
     silent = LabelledScore("silent", "training", True, None, "truncated")
     words = Reader(
-        learning_page(rubric_set(), [*scores(), lost, silent], [Skipped("lost", "unanswered: refused")])
+        learning_page(rubric_set(), [*scores(), lost, silent], [LeftOut("lost", "unanswered: refused")])
     ).words
     assert words.count(" lost ") == 1
     assert "no score: truncated" in words
@@ -314,7 +314,7 @@ def test_a_window_without_an_end_is_put_in_words(window: tuple[float | None, flo
 
 
 def test_both_windows_are_told_of_and_explained() -> None:
-    side = Side(threshold=None, confident=0, wrong=0, needed=46)
+    side = WindowSide(threshold=None, confident=0, wrong=0, needed=46)
     record = GuaranteeRecord(lower=side, upper=side, precision=0.9, delta=0.1, n=24)
     words = Reader(page(guaranteed=record)).words
     assert f"With a guarantee: labels on each side are right at least 90{SPACE}% of the time" in words
@@ -329,7 +329,7 @@ def test_equal_scores_make_a_page() -> None:
 
 
 def test_equal_reasons_for_skipping_are_shown_together_the_most_frequent_first() -> None:
-    skipped = [Skipped("a", "rare"), Skipped("b", "often", "correct it"), Skipped("c", "often", "correct it")]
+    skipped = [LeftOut("a", "rare"), LeftOut("b", "often", "correct it"), LeftOut("c", "often", "correct it")]
     words = Reader(learning_page(rubric_set(), scores(), skipped)).words
     assert words.index("often") < words.index("rare")
     assert words.count("correct it") == 1
@@ -337,7 +337,7 @@ def test_equal_reasons_for_skipping_are_shown_together_the_most_frequent_first()
 
 def test_thousands_of_scores_and_skipped_rows_stay_a_small_page() -> None:
     many = scores(plain, n=10_000)
-    skipped = [Skipped(f"row {i}", "no label") for i in range(10_000)]
+    skipped = [LeftOut(f"row {i}", "no label") for i in range(10_000)]
     means = {"rubric1": MeanAnswer(None, None)}
     text = learning_page(rubric_set(held_out=figures(UNKNOWN)), many, skipped, means=means)
     assert len(text) < 400_000

@@ -6,7 +6,7 @@ from test_learning_page import HOSTILE, Reader, loud
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.reports import scores as page_of_scores
-from pollex.reports.scores import Tally, scores_page
+from pollex.reports.scores import ScoreTally, scores_page
 from pollex.rubrics.answers import LIKERT, Answer
 from pollex.rubrics.score import Score, ScoreColumns
 
@@ -39,8 +39,8 @@ def talk(number: int, words: str = "no") -> Conversation:
     )
 
 
-def tallied(scores: list[Score] = SCORES) -> Tally:
-    tally = Tally(RUBRICS)
+def tallied(scores: list[Score] = SCORES) -> ScoreTally:
+    tally = ScoreTally(RUBRICS)
     tally.count(ScoreColumns.of(scores, [rubric.id for rubric in RUBRICS.rubrics]))
     return tally
 

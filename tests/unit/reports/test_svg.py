@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from pollex.measures.intervals import Figure
 from pollex.reports.sparks import axis, scale_of, whisker, whiskers
-from pollex.reports.svg import HEIGHT, Frame, Scale, element, escape, join, nice_step, svg, tick_label, ticks
+from pollex.reports.svg import HEIGHT, Axis, Frame, element, escape, join, nice_step, svg, tick_label, ticks
 
 
 def test_text_is_escaped_and_markup_is_not() -> None:
@@ -31,8 +31,8 @@ def test_a_drawing_with_links_is_a_group_and_any_other_an_image() -> None:
 
 
 def test_a_scale_maps_its_ends_and_its_middle() -> None:
-    assert [Scale(-10, 10, 40, 350)(value) for value in (-10, 0, 10)] == [40, 195, 350]
-    assert Scale(2, 2, 40, 350)(2) == 40
+    assert [Axis(-10, 10, 40, 350)(value) for value in (-10, 0, 10)] == [40, 195, 350]
+    assert Axis(2, 2, 40, 350)(2) == 40
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_a_scale_of_figures_that_are_all_0_has_different_ends(largest: float) ->
 def test_a_figure_without_an_interval_has_a_mark_alone_and_an_undefined_one_only_words() -> None:
     lone, none = Figure(0.5, None, None, 9, 3), Figure(None, n=9, undefined="no texts", units=3)
     assert (
-        "<circle" in whisker("it", lone, Scale(0, 1, 0, 9)),
-        "whisker" in whisker("it", lone, Scale(0, 1, 0, 9)),
+        "<circle" in whisker("it", lone, Axis(0, 1, 0, 9)),
+        "whisker" in whisker("it", lone, Axis(0, 1, 0, 9)),
     ) == (
         True,
         False,

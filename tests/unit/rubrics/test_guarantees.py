@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from pollex.rubrics.guarantee import GuaranteeRecord, guarantee_text, in_words
-from pollex.selection.guarantee import Side, guaranteed_window
+from pollex.selection.guarantee import WindowSide, guaranteed_window
 
 
-def record(lower: Side, upper: Side, **held_out: Any) -> GuaranteeRecord:
+def record(lower: WindowSide, upper: WindowSide, **held_out: Any) -> GuaranteeRecord:
     alone = {"blocks": (held_out.get("held_out", 0), held_out.get("outside", 0))}
     return GuaranteeRecord(lower=lower, upper=upper, precision=0.9, delta=0.1, n=207, **(alone | held_out))
 
@@ -15,8 +15,8 @@ def record(lower: Side, upper: Side, **held_out: Any) -> GuaranteeRecord:
 def test_sides_without_a_threshold_say_what_it_takes() -> None:
     words = in_words(
         record(
-            Side(threshold=None, confident=0, wrong=0),
-            Side(threshold=None, confident=0, wrong=0, needed=1812),
+            WindowSide(threshold=None, confident=0, wrong=0),
+            WindowSide(threshold=None, confident=0, wrong=0, needed=1812),
         )
     )
     assert "this would take about 1,812 labels instead of 207" in words
@@ -25,15 +25,17 @@ def test_sides_without_a_threshold_say_what_it_takes() -> None:
 
 
 def test_two_sides_that_no_label_can_help_are_told_as_one() -> None:
-    hopeless = Side(threshold=None, confident=0, wrong=0)
+    hopeless = WindowSide(threshold=None, confident=0, wrong=0)
     assert in_words(record(hopeless, hopeless)).endswith(
         "fitted on: no score is that certain, and more labels would not help, because no threshold is right that often."
     )
 
 
 def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
-    upper = Side(threshold=13.27, confident=57, wrong=1)
-    words = in_words(record(Side(threshold=None, confident=0, wrong=0), upper, held_out=205, outside=73, right=68))
+    upper = WindowSide(threshold=13.27, confident=57, wrong=1)
+    words = in_words(
+        record(WindowSide(threshold=None, confident=0, wrong=0), upper, held_out=205, outside=73, right=68)
+    )
     assert "positive over 13.3 (57 conversations, 1 wrong)" in words
     assert "with probability 90 %" in words
     # Clopper–Pearson: 73/205 = 0.356 [0.291, 0.426], 68/73 = 0.932 [0.847, 0.977].
@@ -42,7 +44,7 @@ def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
 
 
 def test_what_is_almost_all_or_almost_none_is_not_told_as_all_or_none() -> None:
-    none, some = Side(threshold=None, confident=0, wrong=0), Side(threshold=9, confident=57, wrong=1)
+    none, some = WindowSide(threshold=None, confident=0, wrong=0), WindowSide(threshold=9, confident=57, wrong=1)
     words = in_words(record(none, some, held_out=400, outside=399, right=1))
     # Clopper–Pearson: 399/400 = 0.9975 [0.98615, 0.99994], 1/399 = 0.00251 [0.00006, 0.01388].
     assert "399 of 400 (99.8 %, 95 % interval 99 % to 99.99 %) outside" in words
@@ -54,8 +56,8 @@ def test_what_is_almost_all_or_almost_none_is_not_told_as_all_or_none() -> None:
 def test_a_window_that_all_held_out_conversations_lie_in_says_so() -> None:
     words = in_words(
         record(
-            Side(threshold=None, confident=0, wrong=0),
-            Side(threshold=9, confident=57, wrong=1),
+            WindowSide(threshold=None, confident=0, wrong=0),
+            WindowSide(threshold=9, confident=57, wrong=1),
             held_out=30,
         )
     )
@@ -64,7 +66,7 @@ def test_a_window_that_all_held_out_conversations_lie_in_says_so() -> None:
 
 
 def test_held_out_conversations_that_go_together_tell_no_more_than_one() -> None:
-    side = Side(threshold=9, confident=57, wrong=1)
+    side = WindowSide(threshold=9, confident=57, wrong=1)
     words = in_words(record(side, side, held_out=40, outside=20, right=20, blocks=(10, 5)))
     assert "20 of 40 (50 %, 95 % interval 19 % to 81 %) outside" in words  # as 5 of 10
     assert "20 of 20 (100 %, 95 % interval 48 % to 100 %) right" in words  # as 5 of 5

@@ -8,7 +8,7 @@ from scipy.stats import binomtest, entropy
 
 from pollex.agents.votes import diversity_entropy, mode
 from pollex.measures.intervals import share_interval
-from pollex.selection.consensus import TIE, Side, crossfitted, entropies, filtered, fitted_tau, modes
+from pollex.selection.consensus import TIE, TauSide, crossfitted, entropies, filtered, fitted_tau, modes
 
 VOTES = np.array([[7, 0, 0], [6, 1, 0], [3, 3, 1], [0, 0, 0], [2, 2, 2], [0, 0, 1]])
 
@@ -28,7 +28,7 @@ def test_entropies_are_those_of_the_ensemble_and_of_scipy() -> None:
 
 
 def test_nothing_on_a_side_has_no_score() -> None:
-    side = Side(0, 0, 0)
+    side = TauSide(0, 0, 0)
     assert (side.score, side.interval) == (None, None)
     none = np.array([], dtype=np.int64)
     empty = filtered(none.astype(float), none, none, 0.5)
@@ -41,8 +41,8 @@ def test_the_sides_of_tau_are_those_counted_by_hand() -> None:
     picked = np.array([0, 1, 1, 0, TIE, TIE])
     truth = np.array([0, 0, 1, 0, 1, 1])
     found = filtered(de, picked, truth, 0.4)
-    assert found.passed == Side(3, 2, 0)
-    assert found.left == Side(3, 1, 2)
+    assert found.passed == TauSide(3, 2, 0)
+    assert found.left == TauSide(3, 1, 2)
     assert (found.coverage, found.passed.score, found.left.score) == (0.5, pytest.approx(1 / 3), pytest.approx(-1 / 3))
     assert filtered(de, picked, truth, 0.7).passed.n == 4  # a tie never passes
 
@@ -51,7 +51,7 @@ def test_the_sides_of_tau_are_those_counted_by_hand() -> None:
 def test_intervals_of_shares_are_those_of_scipy(hits: int, n: int) -> None:
     expected = binomtest(hits, n).proportion_ci(0.95, "exact")
     assert share_interval(hits, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
-    low, high = Side(n, hits, 0).interval or (0, 0)
+    low, high = TauSide(n, hits, 0).interval or (0, 0)
     assert (low, high) == pytest.approx((2 * expected.low - 1, 2 * expected.high - 1), abs=1e-12)
 
 
@@ -101,7 +101,7 @@ def test_each_fold_is_cut_at_the_tau_of_the_others_as_counted_by_hand() -> None:
     truth = np.array([0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0])
     folds, picked = np.repeat([0, 1], 6), np.zeros(12, dtype=np.int64)
     found = crossfitted(de, picked, truth, 0.9, folds)
-    assert (found.passed, found.left) == (Side(5 + 3, 3 + 3, 0), Side(1 + 3, 1 + 3, 0))
+    assert (found.passed, found.left) == (TauSide(5 + 3, 3 + 3, 0), TauSide(1 + 3, 1 + 3, 0))
     assert found.passed.precision == 6 / 8
     assert found.passed.precision_interval == pytest.approx(share_interval(6, 8))
     assert fitted_tau(de, picked, truth, 0.9).precision == 1.0  # on what it was fitted to it looks better
@@ -125,7 +125,7 @@ def test_conversations_that_go_together_count_as_one_in_intervals() -> None:
 def test_a_fold_passes_nothing_where_the_others_reach_no_precision() -> None:
     de, picked, truth = np.zeros(4), np.zeros(4, dtype=np.int64), np.array([0, 0, 1, 1])
     found = crossfitted(de, picked, truth, 0.9, np.array([0, 0, 1, 1]))
-    assert (found.passed, found.coverage) == (Side(2, 0, 0), 0.5)  # fold 1 goes by fold 0, which is right
+    assert (found.passed, found.coverage) == (TauSide(2, 0, 0), 0.5)  # fold 1 goes by fold 0, which is right
 
 
 def test_what_cross_fitting_tells_is_what_new_conversations_bring() -> None:

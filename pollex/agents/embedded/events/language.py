@@ -29,7 +29,7 @@ Mood = Literal["any", "question", "statement"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class WordRule:
     """Words that show an act; `acts.toml` says what its fields are."""
 
     cues: frozenset[str]
@@ -45,7 +45,7 @@ class Act:
 
     name: str
     party: Party
-    rules: tuple[Rule, ...]
+    rules: tuple[WordRule, ...]
     after: frozenset[str] = frozenset()
     longest: int = 0
 
@@ -97,7 +97,7 @@ def surest(sentences: Iterable[Sentence]) -> dict[str, Sentence]:
 class Cues:
     """The rules for sentences of one party that ask or state, by their cues."""
 
-    def __init__(self, rules: Sequence[tuple[Act, Rule]], party: str, *, asking: bool) -> None:
+    def __init__(self, rules: Sequence[tuple[Act, WordRule]], party: str, *, asking: bool) -> None:
         mood = "question" if asking else "statement"
         self._rules = [(act, one) for act, one in rules if act.party == party and one.mood in ("any", mood)]
         self._by_cue: defaultdict[str, list[int]] = defaultdict(list)
@@ -107,16 +107,16 @@ class Cues:
         self._cues = frozenset(self._by_cue)
         self._known = lru_cache(maxsize=4096)(self._rules_by)
 
-    def rules_of(self, words: frozenset[str]) -> Sequence[tuple[Act, Rule]]:
+    def rules_of(self, words: frozenset[str]) -> Sequence[tuple[Act, WordRule]]:
         """Return the rules that have one of these words as a cue, in their order."""
         return self._known(words & self._cues)
 
-    def _rules_by(self, cues: frozenset[str]) -> Sequence[tuple[Act, Rule]]:
+    def _rules_by(self, cues: frozenset[str]) -> Sequence[tuple[Act, WordRule]]:
         numbers = set().union(*map(self._by_cue.__getitem__, cues))
         return [self._rules[number] for number in sorted(numbers)]
 
 
-def hit_of(act: Act, one: Rule, found: re.Match[str], sentence: Sentence) -> Hit:
+def hit_of(act: Act, one: WordRule, found: re.Match[str], sentence: Sentence) -> Hit:
     """Make a hit from a match."""
     detail = (found["detail"] or "") if "detail" in one.pattern.groupindex else ""
     start = sentence.start + found.start()
@@ -128,8 +128,8 @@ def _act(name: str, row: dict[str, Any]) -> Act:
     return Act(name, row["party"], rules, word_set(row.get("after", "")), row.get("longest", 0))
 
 
-def _rule(cues: str, pattern: str, sure: float = 0.9, unless: str = "", mood: Mood = "any") -> Rule:
-    return Rule(word_set(cues), re.compile(pattern), sure, re.compile(unless) if unless else None, mood)
+def _rule(cues: str, pattern: str, sure: float = 0.9, unless: str = "", mood: Mood = "any") -> WordRule:
+    return WordRule(word_set(cues), re.compile(pattern), sure, re.compile(unless) if unless else None, mood)
 
 
 def acts_in(path: Path) -> Acts:
@@ -192,12 +192,12 @@ def _language(path: Path) -> Language:
     )
 
 
-def _rule_of(phrase: str, negations: str) -> Rule:
+def _rule_of(phrase: str, negations: str) -> WordRule:
     """Make the rule of a phrase; one without a negation is ruled out by one before it."""
     words = [word for piece in phrase.split() for word in (_WORD.findall(piece) or [piece])]
     pattern = r"\W+".join(map(re.escape, words)).replace(r"\W+\*\W+", r"\W+(?:\w+\W+){0,5}?")
     denied = None if re.search(rf"\b(?:{negations})\b", phrase) else rf"(?<!\w)(?:{negations})\W+(?:\w+\W+)?{pattern}"
-    return Rule(
+    return WordRule(
         frozenset({max(words, key=len)}),
         re.compile(rf"(?<!\w){pattern}(?!\w)"),
         SURE,

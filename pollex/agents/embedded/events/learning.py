@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from pollex.agents.embedded.events.language import ENGLISH, language_of
 from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Reading, marked, read
-from pollex.agents.embedded.events.signal import MOST, SURE, Evidence, evidence
+from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Observed, marked, read
+from pollex.agents.embedded.events.signal import MOST, SURE, EventQuote, evidence
 from pollex.agents.embedded.events.topics import Topics, learn_topics, plural
 from pollex.agents.embedded.events.wording import named_topics, sayable, sentence, told_of
 from pollex.conversations.conversation import Conversation, Label
@@ -35,7 +35,7 @@ NARROW, EXPECTED, ACTING = 0.75, 1.0, 0.4
 
 
 @dataclass(frozen=True)
-class Found:
+class Marker:
     """An event that tells the classes apart.
 
     Attributes:
@@ -67,7 +67,7 @@ def candidates(
     up: Bools,
     rng: np.random.Generator,
     usable: Callable[[Event], bool],
-) -> list[Found]:
+) -> list[Marker]:
     """List events that distinguish the classes, the most significant first.
 
     Args:
@@ -101,7 +101,7 @@ def candidates(
     found.sort()
     bound = last_within(np.array([p for p, *_ in found]))
     return [
-        Found(column, side, p, k < bound, expected, both) for k, (p, column, side, expected, both) in enumerate(found)
+        Marker(column, side, p, k < bound, expected, both) for k, (p, column, side, expected, both) in enumerate(found)
     ]
 
 
@@ -141,10 +141,10 @@ def chosen(
     events: Sequence[Event],
     sure: Floats,
     up: Bools,
-    found: Sequence[Found],
+    found: Sequence[Marker],
     budget: tuple[int, int],
-    known: Sequence[Found] = (),
-) -> list[Found]:
+    known: Sequence[Marker] = (),
+) -> list[Marker]:
     """Add events one by one that most improve a logistic model, except near duplicates.
 
     Args:
@@ -153,7 +153,7 @@ def chosen(
         budget: Good and bad ones at most.
     """
     left = {1: budget[0], -1: budget[1]}
-    out: list[Found] = []
+    out: list[Marker] = []
     per_pattern: Counter[str] = Counter()
     waiting = [f for f in found if not any(twins(sure, f, one) for one in known)]
     while waiting and any(left.values()):
@@ -175,7 +175,7 @@ def chosen(
     return out
 
 
-def twins(sure: Floats, a: Found, b: Found) -> bool:
+def twins(sure: Floats, a: Marker, b: Marker) -> bool:
     """Return whether two events happen in the same conversations."""
     x, y = sure[:, a.column], sure[:, b.column]
     if not x.std() or not y.std():
@@ -183,7 +183,7 @@ def twins(sure: Floats, a: Found, b: Found) -> bool:
     return abs(float(np.corrcoef(x, y)[0, 1])) > MOST_ALIKE
 
 
-def gain(x: Floats, up: Bools, p: Floats, found: Found, event: Event) -> float:
+def gain(x: Floats, up: Bools, p: Floats, found: Marker, event: Event) -> float:
     """Score the gain of adding an event [conversation]; actionable events get a bonus."""
     w = p * (1 - p)
     centered = x - (w @ x) / w.sum()
@@ -235,7 +235,7 @@ EXAMPLES, FEWEST_ABOUT = 3, 5
 
 
 def fit(
-    readings: Sequence[Reading],
+    readings: Sequence[Observed],
     up: Bools,
     topics: Topics,
     rng: np.random.Generator,
@@ -259,7 +259,7 @@ def fit(
     return [rubric_of(events[f.column], f, readings, up, topics) for f in best]
 
 
-def rubric_of(event: Event, found: Found, readings: Sequence[Reading], up: Bools, topics: Topics) -> EventRubric:
+def rubric_of(event: Event, found: Marker, readings: Sequence[Observed], up: Bools, topics: Topics) -> EventRubric:
     """Make a rubric from a chosen event."""
     firings = [(reading.topics[f.move], f.detail) for reading in readings for f in reading.seen.get(event, ())]
     named = named_topics(event, topics, [topic for topic, _ in firings])
@@ -276,7 +276,7 @@ def rubric_of(event: Event, found: Found, readings: Sequence[Reading], up: Bools
     )
 
 
-def leads(event: Event, found: Found, quotes: Sequence[Evidence]) -> bool:
+def leads(event: Event, found: Marker, quotes: Sequence[EventQuote]) -> bool:
     """Return whether a rubric may be shown first: proven pattern, sure quotes, stable difference."""
     pattern = PATTERNS[event.pattern]
     sure = sum(one.sure >= SURE and one.named for one in quotes) >= SURE_QUOTES
@@ -293,7 +293,7 @@ def segments_of(training: Sequence[Conversation], told: Sequence[Conversation]) 
     return tuple(segments([read(conversation, topics) for conversation in told], topics, up))
 
 
-def segments(readings: Sequence[Reading], topics: Topics, up: Bools) -> list[Segment]:
+def segments(readings: Sequence[Observed], topics: Topics, up: Bools) -> list[Segment]:
     """Rank topics by how much their share of thumbs down differs from the rest."""
     found = []
     about = topic_table(readings, len(topics.topics))
@@ -323,7 +323,7 @@ def unlikeness(segment: Segment) -> float:
     return abs(float((a.value - b.value) / spread))
 
 
-def topic_table(readings: Sequence[Reading], count: int) -> Bools:
+def topic_table(readings: Sequence[Observed], count: int) -> Bools:
     """Tabulate which conversations are about which topics, [conversation, topic]."""
     table = np.zeros((len(readings), count), dtype=bool)
     for row, reading in enumerate(readings):

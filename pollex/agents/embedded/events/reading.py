@@ -49,7 +49,7 @@ class EventRubric:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Observed:
     """The events read in one conversation.
 
     Attributes:
@@ -94,7 +94,7 @@ def read(
     topics: Topics,
     moves: list[Move] | None = None,
     found: list[Firing] | None = None,
-) -> Reading:
+) -> Observed:
     """Read a conversation by the topics of its log.
 
     Args:
@@ -107,7 +107,7 @@ def read(
     for firing in fired(moves) if found is None else found:
         for event in events_of(firing, track[firing.move]):
             seen.setdefault(event, []).append(firing)
-    return Reading(conversation, moves, track, seen)
+    return Observed(conversation, moves, track, seen)
 
 
 def events_of(firing: Firing, topic: int) -> list[Event]:

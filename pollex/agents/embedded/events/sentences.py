@@ -104,7 +104,7 @@ class Called(NamedTuple):
     end: int
 
 
-class Answered(NamedTuple):
+class ToolAnswer(NamedTuple):
     """What a tool answered.
 
     Attributes:
@@ -133,7 +133,7 @@ class Move:
     turns: list[int]
     sentences: list[Sentence]
     text: str
-    tools: list[Answered] = field(default_factory=list)
+    tools: list[ToolAnswer] = field(default_factory=list)
     calls: list[Called] = field(default_factory=list)
     acts: dict[str, Sentence] = field(default_factory=dict)
 
@@ -183,21 +183,21 @@ def carried(word: str) -> str:
 def moves_of(conversation: Conversation) -> list[Move]:
     """Split a conversation into moves that alternate between user and assistant."""
     moves: list[Move] = []
-    waiting: list[Answered] = []
+    waiting: list[ToolAnswer] = []
     called: dict[int | None, str] = {}
     if any(turn.calls for turn in conversation.turns):
         called = {use.result: use.call.name for use in tool_uses(conversation.turns)}
     for index, turn in enumerate(conversation.turns):
         if turn.role == "tool":
             failed = bool(turn.result and turn.result.error)
-            waiting.append(Answered(index, turn.content[:LONGEST_TURN], called.get(index, ""), failed))
+            waiting.append(ToolAnswer(index, turn.content[:LONGEST_TURN], called.get(index, ""), failed))
         elif turn.role in ("user", "assistant") and turn.content.strip():
             add_turn(moves, index, turn, waiting)
             waiting = []
     return moves
 
 
-def add_turn(moves: list[Move], index: int, turn: Turn, tools: list[Answered]) -> None:
+def add_turn(moves: list[Move], index: int, turn: Turn, tools: list[ToolAnswer]) -> None:
     """Append a turn to the last move of its role, or begin a new one."""
     text = turn.content[:LONGEST_TURN]
     calls = [Called(call, index, end - len(call.mark), end) for end, call in turn.placed()] if turn.calls else []
@@ -236,7 +236,6 @@ def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
 
 
 def _cuts(low: str, text: str) -> list[tuple[int, int]]:
-    """Return where sentences end, and where the next ones begin."""
     cuts = [match.span() for match in _UNMARKED.finditer(text)] if "?" in text else []
     for match in _END.finditer(low):
         start, end = match.span()

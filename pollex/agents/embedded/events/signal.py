@@ -14,8 +14,8 @@ import numpy as np
 
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.patterns.pattern import Firing
-from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Reading
-from pollex.agents.embedded.events.topics import Topic, Topics
+from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Observed
+from pollex.agents.embedded.events.topics import LogTopic, Topics
 from pollex.agents.embedded.signals import Signal
 from pollex.agents.embedded.view import Floats, View
 from pollex.rubrics.rubric import Quote
@@ -28,7 +28,7 @@ IN_WINDOW, IN_QUOTE, ON_SIDE, LENGTHY, FEW_WORDS = 0.15, 0.05, 0.1, 0.0002, 0.1
 SHORT = 4
 
 
-class Evidence(NamedTuple):
+class EventQuote(NamedTuple):
     """A quote of an event.
 
     Attributes:
@@ -44,8 +44,8 @@ class Evidence(NamedTuple):
 
 
 def evidence(
-    event: Event, readings: Iterable[Reading], named: Sequence[int], topics: Topics, side: Sequence[bool] | None = None
-) -> list[Evidence]:
+    event: Event, readings: Iterable[Observed], named: Sequence[int], topics: Topics, side: Sequence[bool] | None = None
+) -> list[EventQuote]:
     """Return the quotes of an event, the best first, one for each conversation.
 
     Args:
@@ -62,7 +62,7 @@ def evidence(
     return sorted(ranked, key=lambda one: (-one.worth, one.quote.conversation_id))
 
 
-def _quoted(reading: Reading, firing: Firing, named: Sequence[int], topics: Topics) -> Evidence:
+def _quoted(reading: Observed, firing: Firing, named: Sequence[int], topics: Topics) -> EventQuote:
     span = firing.quote
     text = reading.conversation.turns[span.turn].part(span.start, span.end)
     window = reading.moves[max(0, firing.move - 2) : firing.move + 2]
@@ -77,7 +77,7 @@ def _quoted(reading: Reading, firing: Firing, named: Sequence[int], topics: Topi
     quote = Quote(
         conversation_id=reading.conversation.id, turn=span.turn, text=text, marks=tuple(marks), sure=firing.sure
     )
-    return Evidence(worth, quote, here, firing.sure)
+    return EventQuote(worth, quote, here, firing.sure)
 
 
 KINDS = ("event", "rate")
@@ -155,7 +155,7 @@ def topics_of(lexicon: str) -> Topics:
     """Parse topics from their nouns as JSON."""
     stored = json.loads(lexicon)
     return Topics(
-        [Topic(name, name, {n: float(w) for n, w in nouns.items()}, "", 0.0) for name, nouns in stored.items()]
+        [LogTopic(name, name, {n: float(w) for n, w in nouns.items()}, "", 0.0) for name, nouns in stored.items()]
     )
 
 

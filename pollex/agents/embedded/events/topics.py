@@ -33,7 +33,7 @@ PLAIN_VERBS = frozenset({"make", "get", "find", "change", "check", "complete", "
 
 
 @dataclass(frozen=True)
-class Topic:
+class LogTopic:
     """One object of the log.
 
     Attributes:
@@ -54,7 +54,7 @@ class Topic:
 class Topics:
     """The topics of a log, and which of them a move is about."""
 
-    def __init__(self, topics: Sequence[Topic]) -> None:
+    def __init__(self, topics: Sequence[LogTopic]) -> None:
         self.topics = tuple(topics)
         self.deed_nouns = [
             frozenset(map(stem, topic.deed.split()[1:])) - {"a", "an", topic.name} for topic in self.topics
@@ -104,7 +104,7 @@ class Topics:
 
     @classmethod
     def from_json(cls, stored: Iterable[dict[str, Any]]) -> Topics:
-        return cls([Topic(**one) for one in stored])
+        return cls([LogTopic(**one) for one in stored])
 
 
 def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
@@ -122,7 +122,7 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
             groups[root(noun, parent)].append(noun)
     tops = sorted(groups, key=lambda top: (-nouns.share[top], top))[:MOST]
     topics = [
-        Topic(
+        LogTopic(
             top,
             written(top, nouns),
             {noun: nouns.key[noun] * (1.0 if noun == top else PART_WEIGHT) for noun in groups[top]},
@@ -210,7 +210,7 @@ def with_deeds(topics: Topics, log: Sequence[Sequence[Move]], nouns: Nouns, deed
         alone = best is not None and best[1] in one.nouns and not told_together(log, one.name, best[1])
         what = best and compound(one, best[1], nouns, alone=alone)
         deed = f"{best[0]} {what}" if best else ""
-        named.append(Topic(one.name, one.form, one.nouns, deed, one.share))
+        named.append(LogTopic(one.name, one.form, one.nouns, deed, one.share))
     return Topics(named)
 
 
@@ -234,7 +234,7 @@ def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple
     return found
 
 
-def compound(topic: Topic, noun: str, nouns: Nouns, *, alone: bool) -> str:
+def compound(topic: LogTopic, noun: str, nouns: Nouns, *, alone: bool) -> str:
     """Put the topic before an object that could belong to several, "a restaurant reservation", unless it is alone."""
     form = written(noun, nouns)
     many = form != noun

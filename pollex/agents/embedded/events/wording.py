@@ -8,7 +8,7 @@ from functools import cache
 from pollex.agents.embedded.events.nouns import GENERAL, chunks
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.patterns.pattern import Firing
-from pollex.agents.embedded.events.reading import ANYWHERE, Event, Reading
+from pollex.agents.embedded.events.reading import ANYWHERE, Event, Observed
 from pollex.agents.embedded.events.topics import Topics, listed, plural, with_article
 
 MOST_NAMED = 3
@@ -86,7 +86,7 @@ def covered(named: Sequence[int], happened: Sequence[int]) -> bool:
     return sum(topic in named for topic in happened) >= LEAST_COVERED * max(1, len(happened))
 
 
-def told_of(reading: Reading, firing: Firing, topics: Topics) -> int:
+def told_of(reading: Observed, firing: Firing, topics: Topics) -> int:
     """Return the topic that an exchange names, and whose deciding sentence names no other object; else `ANYWHERE`."""
     topic = reading.topics[firing.move]
     if topic == ANYWHERE:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from planted_german import german_log
 
-from pollex.agents.embedded.clues import Study
+from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.language import (
     ACTS,
@@ -86,7 +86,7 @@ def test_english_and_short_texts_are_read_by_the_rules_of_english() -> None:
 
 def test_a_german_log_gets_events_with_german_quotes_and_no_bare_words(embedder: Embedder) -> None:
     log = german_log()
-    study, positive, every = Study(log, embedder), positives(log), np.ones(len(log), dtype=bool)
+    study, positive, every = StudiedLog(log, embedder), positives(log), np.ones(len(log), dtype=bool)
     found = {one.event.pattern: one for one in study.events(positive, every)}
     assert {"fail_else", "fail_left", "fail_no_way", "failed"} & found.keys()
     assert {"dsat"} == {one.polarity for name, one in found.items() if name.startswith("fail")}
@@ -100,4 +100,4 @@ def test_a_log_in_a_language_without_a_table_is_told_what_needs_one_and_gets_no_
     log = [chat(POLISH, "Niestety nie mogę tego zrobić.", "Szkoda.") for _ in range(20)]
     assert language_of(log) == ""
     assert "bare words are left out" in needs_english(log)
-    assert not Study(log, embedder).mined(np.arange(20) < 10, np.ones(20, dtype=bool))
+    assert not StudiedLog(log, embedder).mined(np.arange(20) < 10, np.ones(20, dtype=bool))

@@ -5,12 +5,12 @@ import pytest
 from planted_bookings import booking_log
 from planted_tools import tool_log
 
-from pollex.agents.embedded.clues import Study
+from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.learning import last_within, segments_of, stratified_half, support
 from pollex.agents.embedded.events.nouns import key_nouns
 from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, marked, read
-from pollex.agents.embedded.events.topics import Topic, Topics, told_together
+from pollex.agents.embedded.events.topics import LogTopic, Topics, told_together
 from pollex.agents.embedded.events.wording import sentence, told_of
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import positives
@@ -28,7 +28,7 @@ def model(log: list[Conversation]) -> list[EventRubric]:
 
 def learned(log: list[Conversation], seed: int = 0) -> list[EventRubric]:
     every = np.ones(len(log), dtype=bool)
-    return Study(log, Embedder(), seed).events(positives(log), every)
+    return StudiedLog(log, Embedder(), seed).events(positives(log), every)
 
 
 def test_a_failure_that_is_recovered_speaks_for_a_conversation(model: list[EventRubric]) -> None:
@@ -55,11 +55,11 @@ def test_calls_made_twice_and_calls_with_what_nobody_said_are_found_and_quoted_w
 
 
 def test_the_objects_of_a_log_are_named_in_its_own_words(log: list[Conversation]) -> None:
-    assert {topic.name for topic in Study(log, Embedder()).topics.topics} >= {"kayak", "cabin", "tandem"}
+    assert {topic.name for topic in StudiedLog(log, Embedder()).topics.topics} >= {"kayak", "cabin", "tandem"}
 
 
 def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
-    topics, done = Topics([Topic("refund", "refund", {"refund": 2.0}, "pay a refund", 1.0)]), Event("done")
+    topics, done = Topics([LogTopic("refund", "refund", {"refund": 2.0}, "pay a refund", 1.0)]), Event("done")
     told = []
     for answer in ("I've added a voucher.", "I've made the refund.", "I've sent it."):
         turns = ("user", "I want a refund."), ("assistant", answer), ("user", "Ok.")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Span
+from pollex.agents.embedded.events.patterns.pattern import Chars, Exchange, Firing
 from pollex.agents.embedded.events.sentences import Move, Sentence
 
 BACK = {
@@ -74,7 +74,7 @@ def _first_reply(x: Exchange) -> Iterator[Firing]:
             x.here,
             [sentence],
             0.85,
-            (Span(sentence.turn, sentence.start + at, sentence.start + at + len(name)),),
+            (Chars(sentence.turn, sentence.start + at, sentence.start + at + len(name)),),
         )
     if x.here.has("explains") and x.here.code:
         yield x.fire("cause_shown", (x.here, "explains"))

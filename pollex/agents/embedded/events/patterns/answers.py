@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Span
+from pollex.agents.embedded.events.patterns.pattern import Chars, Exchange, Firing
 from pollex.agents.embedded.events.patterns.searches import feature_question
 from pollex.agents.embedded.events.sentences import Move, Sentence
 from pollex.agents.embedded.events.values import ASKED, wanted
@@ -38,7 +38,7 @@ def find(x: Exchange) -> Iterator[Firing]:
 
 
 def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
-    question, marks = (user, "asks"), (Span.of(user.acts["asks"]),)
+    question, marks = (user, "asks"), (Chars.of(user.acts["asks"]),)
     feature = feature_question(user)
     if x.here.has("doesnt_know", "refers") and not x.here.has("offers", "done"):
         yield x.fire("answer_unknown", (x.here, "doesnt_know" if x.here.has("doesnt_know") else "refers"), question)
@@ -108,9 +108,8 @@ def _asks(x: Exchange) -> Iterator[Firing]:
                     and " or " not in x.user.low[given.end() : given.end() + 5]
                     and not x.here.has("fails", "unavailable", "offers")
                 ):
-                    yield x.fire_at(
-                        "ask_given", x.here, [one], 0.85, marks=(span_in_move(x.user, given), Span.of(one)), detail=name
-                    )
+                    marks = span_in_move(x.user, given), Chars.of(one)
+                    yield x.fire_at("ask_given", x.here, [one], 0.85, marks=marks, detail=name)
     if x.earlier is not None and (twin := same_question(asking, x.earlier)):
         yield x.fire_at("ask_again", x.here, [twin], 0.9)
     if len(asking) >= 2:
@@ -134,12 +133,12 @@ def only(sentences: list[Sentence], act: str) -> bool:
     return bool(sentences) and all(act in one.hits for one in sentences)
 
 
-def span_in_move(move: Move, found: re.Match[str]) -> Span:
+def span_in_move(move: Move, found: re.Match[str]) -> Chars:
     """Map a match in a move's joined sentences back to its turns."""
     offset = 0
     for one in move.sentences:
         if found.start() < offset + len(one.low) + 1:
             start = one.start + found.start() - offset
-            return Span(one.turn, start, start + len(found.group()))
+            return Chars(one.turn, start, start + len(found.group()))
         offset += len(one.low) + 1
-    return Span.of(move.sentences[-1])
+    return Chars.of(move.sentences[-1])

@@ -26,7 +26,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Chars:
     """Characters of a turn's text, from `start` up to `end`."""
 
     turn: int
@@ -34,7 +34,7 @@ class Span:
     end: int
 
     @classmethod
-    def of(cls, sentence: Sentence) -> Span:
+    def of(cls, sentence: Sentence) -> Chars:
         """Return the span of a whole sentence."""
         return cls(sentence.turn, sentence.start, sentence.end)
 
@@ -52,8 +52,8 @@ class Firing:
 
     pattern: str
     sure: float
-    quote: Span
-    marks: tuple[Span, ...]
+    quote: Chars
+    marks: tuple[Chars, ...]
     move: int
     detail: str = ""
 
@@ -85,7 +85,7 @@ class Exchange:
             sentence = move.acts[act]
             hit = sentence.hits[act]
             least = min(least, hit.sure)
-            spans.append(Span(sentence.turn, hit.start, hit.end))
+            spans.append(Chars(sentence.turn, hit.start, hit.end))
         move, act = deciding[0]
         quoted = [move.acts[other] for one, other in deciding if one is move]
         return Firing(pattern, least, quote_of(quoted), tuple(spans), self.index_of(move), detail)
@@ -96,11 +96,11 @@ class Exchange:
         move: Move,
         sentences: Sequence[Sentence],
         sure: float,
-        marks: tuple[Span, ...] = (),
+        marks: tuple[Chars, ...] = (),
         detail: str = "",
     ) -> Firing:
         """Make a firing from structure: quote the sentences, and mark `marks` or all of them."""
-        found = marks or tuple(map(Span.of, sentences[:2]))
+        found = marks or tuple(map(Chars.of, sentences[:2]))
         return Firing(pattern, sure, quote_of(sentences), found, self.index_of(move), detail)
 
     def index_of(self, move: Move) -> int:
@@ -108,11 +108,11 @@ class Exchange:
         return self.index + (1 if move is self.after else 0 if move is self.here else -1 if move is self.user else -2)
 
 
-def quote_of(sentences: Sequence[Sentence]) -> Span:
+def quote_of(sentences: Sequence[Sentence]) -> Chars:
     """Return the span from the first to the last sentence within the first one's turn."""
     first = min(sentences, key=lambda one: (one.turn, one.start))
     same = [one for one in sentences if one.turn == first.turn]
-    return Span(first.turn, first.start, max(one.end for one in same))
+    return Chars(first.turn, first.start, max(one.end for one in same))
 
 
 def exchanges(moves: Sequence[Move]) -> Iterator[Exchange]:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Span
+from pollex.agents.embedded.events.patterns.pattern import Chars, Exchange, Firing
 from pollex.agents.embedded.events.sentences import Called, lowered, stem
 
 ERROR = re.compile(
@@ -39,11 +39,11 @@ def _calls(x: Exchange) -> Iterator[Firing]:
     """Yield calls whose arguments are the same again, or hold what nobody said before."""
     known = {(one.call.name, one.call.normalized): one for one in x.earlier.calls} if x.earlier else {}
     for called in x.here.calls:
-        key, mark = (called.call.name, called.call.normalized), Span(called.turn, called.start, called.end)
+        key, mark = (called.call.name, called.call.normalized), Chars(called.turn, called.start, called.end)
         if not called.call.arguments:
             continue
         if (before := known.get(key)) is not None:
-            marks = (mark, Span(before.turn, before.start, before.end))
+            marks = (mark, Chars(before.turn, before.start, before.end))
             yield Firing("tool_again", 0.95, mark, marks, x.index, f"`{called.call.name}`")
         known[key] = called
         if unsaid(called, x):
@@ -54,7 +54,7 @@ def _results(x: Exchange, last: str) -> Iterator[Firing]:
     """Yield results that failed, that the reply passes over, or that lack a number of the reply."""
     result = next((one for one in reversed(x.here.tools) if one.failed or failing(one.text)), x.here.tools[-1])
     detail = f"`{result.call or last}`"
-    mark = (Span(result.turn, 0, min(len(result.text), 120)),)
+    mark = (Chars(result.turn, 0, min(len(result.text), 120)),)
     if result.failed or failing(result.text):
         if result is x.here.tools[-1]:
             name = "tool_fails_told" if x.here.has(*TOLD) or ERROR.search(x.here.low) else "tool_fails_hidden"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from pollex.agents.embedded.events.patterns.pattern import Exchange, Firing, Span
+from pollex.agents.embedded.events.patterns.pattern import Chars, Exchange, Firing
 from pollex.agents.embedded.events.sentences import Move, Sentence
 
 COURTESY = frozenset({"anything_else", "says_bye", "thanks", "apologizes"})
@@ -56,12 +56,12 @@ def _repeats(x: Exchange) -> Iterator[Firing]:
     if x.user is not None and x.after is not None:
         for one in x.after.sentences:
             if {"requests", "asks"} & one.hits.keys() and (old := twin(one, x.user.sentences)):
-                yield x.fire_at("user_repeats", x.after, [one], 0.9, marks=(Span.of(one), Span.of(old)))
+                yield x.fire_at("user_repeats", x.after, [one], 0.9, marks=(Chars.of(one), Chars.of(old)))
                 break
     if x.earlier is not None:
         for one in x.here.sentences:
             if not COURTESY & one.hits.keys() and not one.asking and (old := twin(one, x.earlier.sentences)):
-                yield x.fire_at("same_reply", x.here, [one], 0.9, marks=(Span.of(one), Span.of(old)))
+                yield x.fire_at("same_reply", x.here, [one], 0.9, marks=(Chars.of(one), Chars.of(old)))
                 break
 
 
