@@ -99,7 +99,7 @@ class Placed(NamedTuple):
     """A conversation, and the place of its first row.
 
     Attributes:
-        number: The rating that its label was read from, which `Tally.settle` keeps or not; empty for other labels.
+        number: The rating that its label was read from, which `LogTally.settle` keeps or not; empty for other labels.
     """
 
     conversation: Conversation
