@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -176,10 +176,8 @@ async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantRep
     if (kept := (step(live.store, live.run, name) or {}).get(about)) is not None:
         return AssistantReply(**kept) if "text" in kept else NoReply(**kept)
     found = await continued(live.assistant, request, context, live.tools)
-    if isinstance(found, AssistantReply):
-        told: dict[str, Any] = {"text": found.text, "cost": found.cost, "seconds": found.seconds}
-    else:
-        told = {"kind": found.kind, "detail": found.detail}
+    told = asdict(found)
+    told.pop("calls", None)  # of a reply they were answered
     if told.get("kind") not in ("pending", "error"):  # those may be others the next time
         await live.store.write_step(live.run, name, {about: told})  # so it can be forgotten
     return found

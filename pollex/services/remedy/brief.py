@@ -154,11 +154,6 @@ def brief(
 ) -> BriefResult:
     """Tell what fails in replies, where, and what the prompt says of it.
 
-    Args:
-        prompt: The assistant's system prompt; None leaves out which lines are near.
-        target: Id of the one rubric that is told of; None: all headlines.
-        out: Where the brief is written, in Markdown.
-
     Raises:
         BadRubrics: A model judged, and neither its answers nor the quoted conversations are here.
         WrongUse: The target can't be one.

@@ -75,19 +75,11 @@ def cases(
     target: str | None = None,
     prompt: Path | None = None,
     every: bool = False,
-    seed: int = 0,
     reading: ReadOptions,
     run: RunOptions,
     progress: Progress,
 ) -> CasesResult:
     """Write cases for a tool, from replies that failed or went well.
-
-    Args:
-        to: The tool.
-        out: A folder, which is made.
-        target: Id of the one rubric; None: all headlines that a reply shows.
-        prompt: A system prompt in place of the logged ones, perhaps a template; None: as logged.
-        every: Whether those of the part that proves are written, too.
 
     Raises:
         BadLabels: There are no cases.
@@ -101,16 +93,16 @@ def cases(
         raise WrongUse("it is a file", where=str(out), remedy="give the name of a folder")
     text = None if prompt is None else PromptText.load(prompt)
     rubric_set, read, _, wanted = read_held(logs, rubrics, target, reading, run, progress)
-    parts = parts_of(read.conversations, rubric_set.learned_from, seed)
+    parts = parts_of(read.conversations, rubric_set.learned_from)
     checks: dict[str, list[CaseCheck]] = defaultdict(list)
     contexts: dict[str, ReplyContext] = {}
     for held in wanted:
-        for context in in_order(held.replies, seed)[:MOST]:
+        for context in in_order(held.replies, 0)[:MOST]:
             rubric = held.rubric
             contexts[context.id] = context
             checks[context.id].append(CaseCheck(rubric.id, rubric.polarity, rubric.text, context.reply.content))
     found = []
-    for context in in_order(contexts.values(), seed):
+    for context in in_order(contexts.values(), 0):
         said, id_ = messages_of(context.conversation)[: context.turn], context.conversation.id
         if text is not None:
             system = rendered_for(context, text)

@@ -34,7 +34,7 @@ def concluded(found: Gathered, live: RemedyWork, state: Mapping[str, Any], *, ow
         own: Whether judges and assistant are of one family.
     """
     trial, believes, verdicts = live.trials["prove"], state["flatterer"], list[dict[str, Any]]()
-    arrays, sealed = trial.arrays, {one.text for one in found.sample.guards if one.id in found.sealed}
+    arrays, sealed = trial.arrays, {one.text for one in found.guards if one.id in found.sealed}
     for arm, ended in sorted(ended_of(state).items()):
         edit = proven_in(state)[arm - 1]
         primary, guards = arrays.primary(arm, ended), arrays.guardrails(ended.look, arm, found.options.margin)
@@ -66,7 +66,7 @@ def concluded(found: Gathered, live: RemedyWork, state: Mapping[str, Any], *, ow
             "against": against,
             "primary": asdict(primary),
             "guardrails": [asdict(one) | {"sealed": one.name in sealed} for one in guards],
-            "traffic": arrays.traffic(ended.look, arm, found.sample.shares),
+            "traffic": arrays.traffic(ended.look, arm, found.shares),
             "thumbs": thumbs_of(found, trial, arm, ended.look),
             "pair": pair,
             "wording": wording,
@@ -164,9 +164,8 @@ def arms_of(state: Mapping[str, Any], trial: str) -> list[str]:
 
 def record_of(live: RemedyWork, state: Mapping[str, Any], found: Gathered) -> dict[str, Any]:
     """Return what a run was about and came to, but for the verdicts."""
-    sample, trial = found.sample, live.trials.get("prove")
-    target, strata = sample.target.rubric, [stratum for _, stratum in sample.proof]
-    learned = sum(sample.known(one) for one, _ in sample.proof)
+    trial, target, proof = live.trials.get("prove"), found.target, found.proof
+    learned, strata = sum(found.known(one) for one, _ in proof), [stratum for _, stratum in proof]
     arms = {} if trial is None else dict(enumerate(arms_of(state, "prove")))
     return {
         "target": {"id": target.id, "text": target.text, "polarity": target.polarity},
@@ -178,8 +177,8 @@ def record_of(live: RemedyWork, state: Mapping[str, Any], found: Gathered) -> di
         ],
         "flatterer": state["flatterer"],
         "contexts": {name: strata.count(n) for n, name in enumerate(STRATA)}
-        | {"users": sample.users, "learned_from": learned},
-        "left_out_by_prompt": sample.unmatched,
+        | {"users": found.users, "learned_from": learned},
+        "left_out_by_prompt": found.unmatched,
         "missing": {name: dict(sorted(trial.missing(n).items())) for n, name in arms.items() if trial},
         "per_reply": {name: sizes_of(trial, n) for n, name in arms.items() if trial},
     }

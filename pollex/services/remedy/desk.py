@@ -34,8 +34,7 @@ from pollex.services.remedy.conclude import arms_of, concluded, family, record_o
 from pollex.services.remedy.people import CHOICES, PAIRS, read_choices, sheet_of
 from pollex.services.remedy.proposals import vetted
 from pollex.services.remedy.result import COMMAND, COMPARED, FORMAT, SHEET, RemedyResult, pairs_of, rows_of
-from pollex.services.remedy.sample import require_enough
-from pollex.services.remedy.trials import Gathered
+from pollex.services.remedy.trials import Gathered, require_enough
 from pollex.services.results import Usage
 from pollex.services.roles import Workers, hire, hire_judge
 from pollex.services.runs import digest, running
@@ -149,7 +148,7 @@ async def hired(
             staffs[role] = await stack.enter_async_context(staff)
             askers[role] = asker_of(staff, options, store, seed)
         if "second" in askers:
-            second = await second_reader(askers["second"], found.sample.target.rubric, found.rubric_set.judge.scale)
+            second = await second_reader(askers["second"], found.target, found.rubric_set.judge.scale)
         yield RemedyDesk(
             found=found,
             store=store,
@@ -203,8 +202,8 @@ async def carried_out(
     async with hired(found, asked, model, store, out) as desk:
         opened.announce(desk.paid)
         kappa, without = await agreement(desk.judge, found)
-        found = replace(found, sample=replace(found.sample, without=without))
-        require_enough(found.sample)
+        found = replace(found, without=without)
+        require_enough(found)
         desk, prompts = replace(desk, found=found), [one.new.text for one in found.edits]
         begun = asdict(replace(options, render=None))
         begun |= {"accept": None, "prompt": found.prompt.text, "edit": prompts}
@@ -225,7 +224,7 @@ async def carried_out(
                 tools=asked.tools,
                 make=found.make,
                 propose=desk.propose,
-                begun={"split": found.sample.split, "candidates": given, "edits": [one["name"] for one in given]},
+                begun={"split": found.split, "candidates": given, "edits": [one["name"] for one in given]},
                 register=desk.register,
                 finalists=options.finalists,
                 sheet=lambda trial, arm: sheet_of(trial, arm, options, store.secret),
@@ -250,7 +249,7 @@ async def carried_out(
         "assistant": desk.assistant.name,
         "judge": desk.judge.name,
         "second": desk.second and desk.second.name,
-        "notes": [*notes_on(desk, state, kappa), *found.sample.notes],
+        "notes": [*notes_on(desk, state, kappa), *found.notes],
         "bad_rows": encoded(found.logs.bad_rows),
     }
     record |= record_of(live, state, found) | {"edits": state["verdicts"]}
@@ -276,8 +275,8 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
     """
     if isinstance(judge, LastExchange):
         return None, frozenset()
-    question, dsat = gathered.questions[0], gathered.sample.target.rubric.polarity == "dsat"
-    known = [(one, stratum) for one, stratum in gathered.sample.proof if stratum != ANY]
+    question, dsat = gathered.questions[0], gathered.target.polarity == "dsat"
+    known = [(one, stratum) for one, stratum in gathered.proof if stratum != ANY]
     found = await asyncio.gather(*(judge.judge(context.cut, [question]) for context, _ in known))
     said = [(*one, a) for one, (a,) in zip(known, found, strict=True) if isinstance(a, Answer)]
     without = frozenset(one.id for one, _, answer in said if answer.never_came_up)

@@ -98,10 +98,6 @@ def follow(
 ) -> FollowResult:
     """Compare what a remedy promised with what conversations under both prompts show, and keep both.
 
-    Args:
-        name: The run of the remedy.
-        by: Field that tells the prompt of each conversation; its first value is the old one's, or `baseline`.
-
     Raises:
         WrongUse: The run has no remedy, nothing was proven, or the log has one prompt alone.
     """

@@ -30,17 +30,17 @@ SPREAD = 0.32
 
 def planned(found: Gathered, assistant: AssistantOptions, run: RunOptions, model: ModelOptions) -> CallPlan:
     """Count the calls of a remedy: exactly up to the proposals, and at most after them."""
-    sample, calls = found.sample, _Calls(found, assistant, run, model)
+    calls = _Calls(found, assistant, run, model)
     asyncio.run(calls.count())
-    smallest = smallest_effect(SPREAD, sample.users, bounds_at_equal_steps()[-1])
-    proof = len(sample.proof)
+    smallest = smallest_effect(SPREAD, found.users, bounds_at_equal_steps()[-1])
+    proof = [stratum for _, stratum in found.proof]
     notes = [
-        f"{calls.replies} replies at most: a proof asks {proof} contexts, {sum(s == FAILING for _, s in sample.proof)} "
-        f"failing, of {sample.users} users, {found.replies('prove')} an arm; a look after each quarter may end it "
+        f"{calls.replies} replies at most: a proof asks {len(proof)} contexts, {proof.count(FAILING)} "
+        f"failing, of {found.users} users, {found.replies('prove')} an arm; a look after each quarter may end it "
         "sooner.",
         f"The smallest effect that it finds in 80 %: {smallest:.2f} of the scale. Where half of these replies fail "
         "again, an edit that mends half of that is worth about .10.",
-        *sample.notes,
+        *found.notes,
     ]
     tables = [(role, plan) for role, plan in calls.plans.items() if plan.planner.table.stages]
     if "assistant" not in assistant.models:
@@ -69,22 +69,20 @@ class _Calls:
 
     @contextmanager
     def at_most(self) -> Iterator[None]:
-        """Count calls in this context as at most."""
         with ExitStack() as stack:
             for plan in self.plans.values():
                 stack.enter_context(plan.planner.estimating())
             yield
 
     async def count(self) -> None:
-        """Count all."""
         found, own, second = self.found, bool(self.found.edits), self.plans.get("second")
-        for context, stratum in found.sample.proof:
+        for context, stratum in found.proof:
             if stratum != ANY:
                 await self.of_judging(context, found.questions[:1])
         edits = [one.new.text for one in found.edits]
         if not own:
             await self.of_trial(found.make("headroom"))
-            edits = [with_line(found.prompt, naive_sentence(found.sample.target.rubric)).text] * found.most
+            edits = [with_line(found.prompt, naive_sentence(found.target)).text] * found.most
             lines = [{"line": n, "text": line} for n, line in enumerate(found.prompt.lines)]
             for number in range(asked_for(found.most) if "proposer" in self.plans else 0):
                 await proposed(self.plans["proposer"].asker, lines, number)
@@ -109,7 +107,6 @@ class _Calls:
             await self.of_judging(trial.contexts[place[0]], trial.questions)
 
     async def of_judging(self, context: ReplyContext, questions: Sequence[Question]) -> None:
-        """Count the judging of a reply by a model."""
         if self.judge is not None:
             await self.judge.judge(context.cut, [one for one in questions if one.rubric and not one.rubric.answered_by])
 

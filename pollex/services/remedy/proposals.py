@@ -97,7 +97,7 @@ async def vetted(
         second: Looks for facts that stand nowhere; None: nobody does.
     """
     prompt, most, hunks = found.prompt, found.most, list[list[Hunk]]()
-    plain = with_line(prompt, naive_sentence(found.sample.target.rubric))
+    plain = with_line(prompt, naive_sentence(found.target))
     edits = [PromptEdit("naive", prompt, plain, "the plain opposite")] if most > 1 else []
     for number, contexts in enumerate(clusters(found, asked_for(most), embedder)):
         asked, name = await proposed(asker, items(found, contexts, trial), number), f"proposal {number + 1}"
@@ -132,7 +132,7 @@ def edit_of(name: str, prompt: PromptText, hunks: Sequence[Hunk]) -> PromptEdit:
 
 def clusters(found: Gathered, number: int, embedder: Embedder) -> list[list[ReplyContext]]:
     """Part the failing contexts that propose by what they are about."""
-    contexts = [one for one, _ in found.sample.taken(("propose",), 200)]
+    contexts = [one for one, _ in found.taken(("propose",), 200)]
     number = max(1, min(number, len(contexts) // 2))
     if number == 1:
         return [contexts]
@@ -145,7 +145,7 @@ def clusters(found: Gathered, number: int, embedder: Embedder) -> list[list[Repl
 
 def items(found: Gathered, contexts: Sequence[ReplyContext], trial: Trial) -> list[dict[str, Any]]:
     """Return what the proposer sees: nothing of judges, scales, scores, other parts or sealed rubrics."""
-    target, mine = found.sample.target.rubric, {one.conversation.id for one in contexts}
+    target, mine = found.target, {one.conversation.id for one in contexts}
     protected = set(found.prompt.protected)
     items: list[dict[str, Any]] = [
         {"line": n, "text": line, "protected": line in protected} for n, line in enumerate(found.prompt.lines, 1)
@@ -161,7 +161,7 @@ def items(found: Gathered, contexts: Sequence[ReplyContext], trial: Trial) -> li
             if isinstance(reply := trial.texts.get(place), AssistantReply):
                 bad = bool(trial.arrays.values[(*place, 0)] < 0.5)
                 items.append({"exchange": number, "reply_now": reply.text, "failed": bad})
-    shown = {one.id for one in found.sample.guards} - found.sealed
+    shown = {one.id for one in found.guards} - found.sealed
     well = [one.text for one in found.rubric_set.rubrics if one.polarity == "sat" and one.id in shown]
     return items + [{"goes_well": text} for text in well[:SHOWN]]
 

@@ -1,5 +1,6 @@
 """Find or take changes of the assistant's prompt, and prove them on users who took no part in finding them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from pollex.services.remedy.contexts import failing, read_held, targets
 from pollex.services.remedy.plan import planned
 from pollex.services.remedy.prompt_text import PromptText, named_file, read_edit, rendered_for
 from pollex.services.remedy.result import RemedyResult
-from pollex.services.remedy.sample import RemedyOptions, RemedySample, require_enough, sampled
-from pollex.services.remedy.trials import Gathered
+from pollex.services.remedy.sample import RemedyOptions
+from pollex.services.remedy.trials import Gathered, require_enough, sampled
 from pollex.services.workspace import workspace
 
 
@@ -38,9 +39,6 @@ def remedy(
 ) -> RemedyResult:
     """Prove changes of a prompt: the user's, or such as a model proposes.
 
-    Args:
-        out: Where the result is written (.json), with a table of replies and the changes beside it.
-
     Raises:
         AnswersPending: The assistant's replies are to be written into a file first, or a person is asked.
         BadInput: A change doesn't apply, or changes what is protected.
@@ -51,10 +49,11 @@ def remedy(
         require_writable(
             out, *files_of(logs, rubrics, [str(named_file(one)[1]) for one in (*options.prompts, *options.edits)])
         )
-    found = gathered(logs, rubrics, options, reading, run, progress)
+    prompts = [PromptText.load(path, options.keep, name) for name, path in map(named_file, options.prompts)]
+    found = gathered(logs, rubrics, options, prompts, reading, run, progress)
     if not options.edit and "proposer" not in assistant.models:
         raise WrongUse("nobody proposes", remedy="give [proposer] in the profiles, or a change", option="edit")
-    require_no_harm(found.sample, options, assistant.given)
+    require_no_harm(found, assistant.given)
     if run.dry_run:
         raise Planned(planned(found, assistant, run, model))
     from pollex.services.remedy.desk import carried_out  # LangGraph takes a while
@@ -63,7 +62,7 @@ def remedy(
     arguments |= {"target": options.target, "edit": list(map(str, options.edits)), "out": out and str(out)}
     with workspace(run, progress, found.logs) as opened:
         result = opened.run(carried_out(opened, found, assistant, model, arguments, out))
-        target = found.sample.target.rubric
+        target = found.target
         opened.store.put(remedied(target, result.run, one.name, one.verdict) for one in result.edits)
     if out is not None:
         result.save(out)
@@ -74,12 +73,12 @@ def gathered(
     logs: Sources | Logs,
     rubrics: Path | RubricSet,
     options: RemedyOptions,
+    prompts: Sequence[PromptText],
     reading: ReadOptions,
     run: RunOptions,
     progress: Progress,
 ) -> Gathered:
-    """Read everything, and choose the contexts."""
-    prompts = [PromptText.load(path, options.keep, name) for name, path in map(named_file, options.prompts)]
+    """Read everything but the prompts, and choose the contexts."""
     edited = [named_file(one) for one in options.edits]
     mine = [one for one in prompts if len(prompts) == 1 or {name for name, _ in edited} <= {one.name}]
     if not mine:
@@ -90,22 +89,22 @@ def gathered(
     guards = tuple(one.rubric for one in targets(rubric_set, held) if one.rubric.id != target.rubric.id)
     prompt = max(mine, key=lambda one: sum(rendered_for(context, one) is not None for context in failing(target)))
     others = [one for one in prompts if one is not prompt]
-    sample = sampled(target, guards, read.conversations, rubric_set.learned_from, prompt, options, others)
-    require_enough(sample)
-    return Gathered(rubric_set, prompt, edits, sample, read, options)
+    found = sampled(rubric_set, read, prompt, edits, options, target, guards, others)
+    require_enough(found)
+    return found
 
 
-def require_no_harm(sample: RemedySample, options: RemedyOptions, given: Any) -> None:
+def require_no_harm(found: Gathered, given: Any) -> None:
     """Raise WrongUse where tools would act for real that nobody let act, or on personal data."""
-    if options.live_tools == "no":
+    if found.options.live_tools == "no":
         if acts := getattr(given, "acts", ()):
             what = f"the graph carries out tools itself ({', '.join(acts)}), and recorded turns would make them act"
             remedy_ = "end it at its calls: they get the logged results; or let them act"
             raise WrongUse(what, remedy=remedy_, option={"live_tools": "yes"})
         return
-    every = {one.conversation.id: one for contexts in sample.strata.values() for one in contexts}
+    every = {one.conversation.id: one for contexts in found.strata.values() for one in contexts}
     hurt = [id_ for id_, one in every.items() if any(found_in(turn.content) for turn in one.before)]
-    if hurt and options.live_tools != "personal":
+    if hurt and found.options.live_tools != "personal":
         what = f"{len(hurt)} conversations hold personal data, and tools would act on it"
         raise WrongUse(
             what,

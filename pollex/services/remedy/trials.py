@@ -1,19 +1,26 @@
 """The trials of a remedy: which contexts are asked under which prompts, and what is checked of each reply."""
 
-from collections.abc import Sequence
+import random
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
-from pollex.conversations.reply_context import ReplyContext, chance_of
+from pollex.conversations.reply_context import ReplyContext, chance_of, in_order, may_answer
+from pollex.errors import BadLabels
 from pollex.graphs.remedy.trial import Check, Trial
 from pollex.measures.looks import LOOKS
-from pollex.measures.proofs import FAILING, FINE, ProofArrays
+from pollex.measures.proofs import ANY, FAILING, FINE, ProofArrays
 from pollex.rubrics.answers import Question
+from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.inspect import language_of_text
+from pollex.services.remedy.contexts import Held, failing, fine
 from pollex.services.remedy.prompt_text import (
     PLACE,
     PromptEdit,
@@ -24,13 +31,21 @@ from pollex.services.remedy.prompt_text import (
     with_hint,
     with_line,
 )
-from pollex.services.remedy.sample import RemedyOptions, RemedySample, waves_of
+from pollex.services.remedy.result import STRATA
+from pollex.services.remedy.sample import SHARES, RemedyOptions, RemedyPart, parts_of, waves_of
 from pollex.services.runs import digest
+from pollex.text import count
 
 CANDIDATES, REPLIES = 6, {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}
 """Proposals, and replies of each arm to a context, where the user says nothing."""
 SELECTED, FEWEST_TRIED = 40, 20
 """Contexts that a selection takes, and of a kind, under which headroom says nothing."""
+FAILURES = 80
+ENOUGH = 40
+"""Contexts of new conversations from which on none is taken that the rubrics were learned from."""
+FEWEST_FAILURES, FEWEST_USERS = 30, 10
+FEW_DATA = 120
+"""Failing contexts under which there is one proposal, and no selection."""
 LEAKED = 10
 """Words of the system prompt in a row that are a leak."""
 
@@ -58,46 +73,119 @@ CHECKS: dict[str, Check] = {
 
 @dataclass(frozen=True)
 class Gathered:
-    """All that a remedy is begun with; makes its trials."""
+    """All that a remedy is begun with, its contexts in the random order of users; makes its trials.
+
+    Attributes:
+        strata: All contexts by stratum.
+        parts: Of each conversation by id; of none where the user gave the changes, for all of them prove then.
+        shares: Of conversations, by stratum.
+        unmatched: Conversations that are left out, since the prompt doesn't make their system turn.
+        under: Of these, how many are under each of the other prompts that were given.
+        without: Contexts that are left out, since the judge says that the target's occasion never came up there.
+    """
 
     rubric_set: RubricSet
+    logs: Logs
     prompt: PromptText
     edits: Sequence[PromptEdit]
-    sample: RemedySample
-    logs: Logs
     options: RemedyOptions
+    target: ChosenRubric
+    guards: Sequence[ChosenRubric]
+    strata: Mapping[int, Sequence[ReplyContext]]
+    parts: Mapping[str, RemedyPart]
+    shares: Sequence[float]
+    unmatched: int
+    under: Mapping[str, int]
+    without: frozenset[str] = frozenset()
+
+    def taken(self, parts: Collection[str], *most: int) -> list[tuple[ReplyContext, int]]:
+        """Return contexts of some parts with their strata; new conversations first.
+
+        Args:
+            most: Of each stratum.
+        """
+        found: list[tuple[ReplyContext, int]] = []
+        for stratum, number in enumerate(most):
+            mine = [one for one in self.strata[stratum] if self.parts.get(one.conversation.id, "prove") in parts]
+            new = [one for one in mine if not self.known(one)]
+            chosen = new[:number] if len(new) >= min(ENOUGH, number) else [*new, *filter(self.known, mine)][:number]
+            found += [(one, stratum) for one in chosen if one.id not in self.without]
+        return found
+
+    def known(self, context: ReplyContext) -> bool:
+        """Tell whether the rubrics were learned from its conversation."""
+        return context.conversation.text_hash[:16] in self.learned
+
+    @cached_property
+    def learned(self) -> frozenset[str]:
+        """Beginnings of the text hashes of conversations that the rubrics were learned from."""
+        return self.rubric_set.learned_from
+
+    @property
+    def split(self) -> dict[str, dict[str, int]]:
+        """How many contexts there are by part and stratum."""
+        parts = {s: [self.parts.get(one.conversation.id, "prove") for one in all_] for s, all_ in self.strata.items()}
+        return {part: {name: parts[s].count(part) for s, name in enumerate(STRATA)} for part, _ in SHARES}
+
+    @property
+    def proof(self) -> list[tuple[ReplyContext, int]]:
+        """The contexts that prove."""
+        return self.taken(("prove",), FAILURES, self.options.others // 2, self.options.others // 2)
+
+    @property
+    def users(self) -> int:
+        """Users of the failing contexts that prove."""
+        return len({context.user for context, stratum in self.proof if stratum == FAILING})
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of them."""
+        found = []
+        if self.unmatched:
+            told = "the prompt doesn't make their system turn, or a value is missing"
+            found.append(f"{count(self.unmatched, 'conversation')} left out: {told} (--any-prompt takes them)")
+        found += [f"{number} of them are under the prompt {name}" for name, number in self.under.items()]
+        if "select" in self.parts.values() and (few := len(self.strata[FAILING])) < FEW_DATA:
+            found.append(
+                f"{few} failing contexts are few to choose among proposals: under {FEW_DATA} one is the default"
+            )
+        if self.without:
+            found.append(f"{count(len(self.without), 'context')} left out: the target's occasion never came up there")
+        if known := sum(self.known(context) for context, _ in self.proof):
+            found.append(f"{count(known, 'context')} of conversations that the rubrics were learned from")
+        return found
 
     @property
     def questions(self) -> list[Question]:
         """The target first, then the guardrails."""
-        rubrics = (self.sample.target.rubric, *self.sample.guards)
+        rubrics = (self.target, *self.guards)
         return [Question.about(one, self.rubric_set.judge.scale) for one in rubrics]
 
     @property
     def sealed(self) -> frozenset[str]:
         """Ids of the guardrails that a proposer doesn't see: a third, drawn by the seed."""
-        drawn = sorted((one.id for one in self.sample.guards), key=lambda id_: chance_of(id_, self.options.seed))
+        drawn = sorted((one.id for one in self.guards), key=lambda id_: chance_of(id_, self.options.seed))
         return frozenset() if self.edits else frozenset(drawn[: len(drawn) // 3])
 
     @property
     def most(self) -> int:
         """Proposals that are asked for: one where there is too little for a selection."""
-        return (self.options.candidates or CANDIDATES) if "select" in self.sample.parts.values() else 1
+        return (self.options.candidates or CANDIDATES) if "select" in self.parts.values() else 1
 
     def make(self, name: str, changed: Sequence[str] = ()) -> Trial:
         """Make a trial; see `REPLIES` for their names."""
-        target, sample, tried = self.sample.target.rubric, self.sample, self.options.tried
+        target, tried = self.target, self.options.tried
         if name == "headroom":
-            chosen = sample.taken(("propose", "select"), tried, tried)
+            chosen = self.taken(("propose", "select"), tried, tried)
             if min(sum(s == kind for _, s in chosen) for kind in (FAILING, FINE)) < FEWEST_TRIED:
                 chosen = []
         elif name == "prove":
-            chosen = sample.proof
+            chosen = self.proof
         elif self.edits:
-            chosen = [one for one in sample.proof if one[1] == FAILING][:tried]
+            chosen = [one for one in self.proof if one[1] == FAILING][:tried]
         else:
-            part = "select" if "select" in sample.parts.values() else "propose"
-            chosen = sample.taken((part,), min(SELECTED, tried) if name == "select" else tried)
+            part = "select" if "select" in self.parts.values() else "propose"
+            chosen = self.taken((part,), min(SELECTED, tried) if name == "select" else tried)
         contexts, strata = [context for context, _ in chosen], [stratum for _, stratum in chosen]
         prompts = [replace(self.prompt, text=one) for one in changed]
         if name == "flatter":
@@ -142,7 +230,7 @@ class Gathered:
     def frozen(self, trial: Trial, changed: Sequence[str]) -> dict[str, Any]:
         """Return all that may not change once the first reply of a proof is asked for."""
         frozen: dict[str, Any] = {
-            "target": self.sample.target.rubric.id,
+            "target": self.target.id,
             "hashes": sorted({one.conversation.text_hash[:16] for one in trial.contexts}),
             "contexts": [[one.conversation.id, one.turn] for one in trial.contexts],
             "waves": trial.arrays.wave.tolist(),
@@ -153,3 +241,71 @@ class Gathered:
             "replies": self.replies("prove"),
         }
         return frozen | {"proof": digest(frozen)}
+
+
+def sampled(
+    rubric_set: RubricSet,
+    logs: Logs,
+    prompt: PromptText,
+    edits: Sequence[PromptEdit],
+    options: RemedyOptions,
+    target: Held,
+    guards: Sequence[ChosenRubric],
+    others: Sequence[PromptText] = (),
+) -> Gathered:
+    """Choose the contexts, and who proposes, selects and proves; those under other prompts are counted."""
+    conversations = logs.conversations
+    strata: dict[int, list[ReplyContext]] = {FAILING: list(failing(target)), FINE: list(fine(target)), ANY: []}
+    taken = {one.id for contexts in strata.values() for one in contexts}
+    for one in conversations:
+        if not one.not_scorable and (turns := replies_in(one, len(one.turns))):
+            chosen = ReplyContext(one, random.Random(chance_of(one.id, options.seed)).choice(turns))
+            strata[ANY] += [] if chosen.id in taken else [chosen]
+    shares = [len(strata[one]) / max(len(conversations), 1) for one in (FAILING, FINE)]
+    for _ in range(options.back):
+        for stratum in (FAILING, FINE):
+            before = [(one.conversation, replies_in(one.conversation, one.turn)) for one in strata[stratum]]
+            strata[stratum] = [ReplyContext(one, turns[-1]) for one, turns in before if turns]
+    unmatched = {
+        one.conversation.id: one
+        for contexts in strata.values()
+        for one in contexts
+        if rendered_for(one, prompt, any_prompt=options.any_prompt, render=options.render) is None
+    }
+    enough = len(strata[FAILING]) >= FEW_DATA if options.candidates is None else options.candidates > 1
+    return Gathered(
+        rubric_set,
+        logs,
+        prompt,
+        edits,
+        options,
+        target.rubric,
+        guards,
+        strata={
+            stratum: in_order([one for one in contexts if one.conversation.id not in unmatched], options.seed)
+            for stratum, contexts in strata.items()
+        },
+        parts={} if edits else parts_of(conversations, rubric_set.learned_from, options.seed, select=enough),
+        shares=(*shares, max(0.0, 1 - sum(shares))),
+        unmatched=len(unmatched),
+        under=Counter(
+            other.name for one in unmatched.values() for other in others if rendered_for(one, other) is not None
+        ),
+    )
+
+
+def replies_in(conversation: Conversation, end: int) -> list[int]:
+    """Return the places of replies before a turn that may be asked for again."""
+    return [turn for turn in range(end) if may_answer(conversation, turn)]
+
+
+def require_enough(found: Gathered) -> None:
+    """Raise BadLabels where too few failing contexts or users are there to prove anything."""
+    failures = sum(stratum == FAILING for _, stratum in found.proof)
+    if failures < FEWEST_FAILURES or found.users < FEWEST_USERS:
+        more = max(FEWEST_FAILURES - failures, FEWEST_USERS - found.users, 1)
+        what = f"{failures} failing contexts of {found.users} users are too few for a proof"
+        told = [f"{found.unmatched} more are under another prompt (--any-prompt)"] if found.unmatched else []
+        least = f"{FEWEST_FAILURES} of {FEWEST_USERS} users are needed: {more} more"
+        remedy_ = "; ".join([*told, least, "until then: `pollex remedy brief` and `pollex remedy cases`"])
+        raise BadLabels(what, where=found.target.id, remedy=remedy_)

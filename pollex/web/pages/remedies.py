@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections import Counter
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
@@ -166,6 +164,7 @@ def plan_of(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     from pollex.formats.read_logs import logs_of
     from pollex.services.remedy.assistants import AssistantOptions
     from pollex.services.remedy.plan import planned
+    from pollex.services.remedy.prompt_text import PromptText
     from pollex.services.remedy.run import gathered
     from pollex.services.remedy.sample import RemedyOptions
 
@@ -174,13 +173,11 @@ def plan_of(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     said = (turn.content for one in logs.conversations for turn in one.turns if turn.role == "system")
     known, record = site.profiles.get("assistant"), named.rubric_set.judge
     model = ModelOptions(base_url=record.options.place or None)
-    with tempfile.TemporaryDirectory() as folder:
-        options = RemedyOptions(prompt=(prompt := Path(folder) / "system.md"), target=target, any_prompt=True)
-        prompt.write_text(next(said, "Help.").replace("{", "("), encoding="utf-8", errors="replace")
-        kept = RunOptions(site.store.folder)
-        found = gathered(logs, named.rubric_set, options, ReadOptions(), kept, progress)
-        asked = AssistantOptions(models={"assistant": known or ModelOptions(model="assistant")})
-        return planned(found, asked, kept, model)
+    prompt = PromptText(next(said, "Help.").replace("{", "("))
+    options, kept = RemedyOptions(prompt="", target=target, any_prompt=True), RunOptions(site.store.folder)
+    found = gathered(logs, named.rubric_set, options, [prompt], ReadOptions(), kept, progress)
+    asked = AssistantOptions(models={"assistant": known or ModelOptions(model="assistant")})
+    return planned(found, asked, kept, model)
 
 
 def _sheet(site: Site, run: Run) -> dict[str, dict[str, Any]]:

@@ -18,8 +18,8 @@ from pollex.services.remedy.contexts import Held, why_no_target
 from pollex.services.remedy.desk import unspread
 from pollex.services.remedy.prompt_text import PromptText, named_file
 from pollex.services.remedy.proposals import asked_for
-from pollex.services.remedy.sample import RemedyOptions, parts_of, sampled
-from pollex.services.remedy.trials import Gathered
+from pollex.services.remedy.sample import RemedyOptions, parts_of
+from pollex.services.remedy.trials import sampled
 
 RUBRIC = rubric(1, "dsat").model_copy(update={"id": "t", "text": "The assistant names no other time."})
 SET = rubric_set()
@@ -81,13 +81,12 @@ def test_without_a_selection_its_share_proves() -> None:
 def test_who_names_a_number_of_proposals_has_a_selection_of_few_failures_and_is_told_so() -> None:
     log = [table(n) for n in range(50)]
     target = Held(RUBRIC, 50, 50, tuple(ReplyContext(one, 1) for one in log))
-    known = (target, (), log, frozenset[str](), PromptText("x"))
-    few = sampled(*known, RemedyOptions(prompt=Path("x"), target="t"))
-    usual = RemedyOptions(prompt=Path("x"), target="t")
-    assert (Gathered(SET, PromptText("x"), [], few, Logs(log), usual).most, few.notes) == (1, [])
+    known, usual = (SET, Logs(log), PromptText("x"), []), RemedyOptions(prompt=Path("x"), target="t")
+    few = sampled(*known, usual, target, ())
+    assert (few.most, few.notes) == (1, [])
     named = RemedyOptions(prompt=Path("x"), target="t", candidates=3, replies=1, tried=20, others=10)
-    some = sampled(*known, named)
-    assert Gathered(SET, PromptText("x"), [], some, Logs(log), named).most == 3
+    some = sampled(*known, named, target, ())
+    assert some.most == 3
     assert "50 failing contexts are few to choose among proposals" in some.notes[0]
     assert [asked_for(most) for most in (1, 2, 3, 4, 6)] == [1, 1, 2, 2, 4]
 
@@ -110,7 +109,7 @@ def test_each_context_is_asked_under_the_prompt_of_its_conversation_and_others_a
     target = Held(RUBRIC, 6, 6, tuple(ReplyContext(one, len(one.turns) - 1) for one in log))
     options = RemedyOptions(prompt=("web=web.md", "app=app.md"), target="t")
     assert [named_file(one) for one in options.prompts] == [("web", Path("web.md")), ("app", Path("app.md"))]
-    sample = sampled(target, (), log, frozenset(), web, options, [app])
+    sample = sampled(SET, Logs(log), web, [], options, target, (), [app])
     assert sorted(one.conversation.id for one in sample.strata[0]) == ["c0", "c4"]
     assert (sample.unmatched, dict(sample.under)) == (4, {"app": 2})
     assert "2 of them are under the prompt app" in sample.notes
