@@ -15,6 +15,10 @@ def test_a_verb_has_few_options() -> None:
         assert number <= MOST.get(verb, 21), verb
 
 
+def test_every_help_teaches_by_example() -> None:
+    assert [verb for verb, one in verbs(pollex) if f"pollex {verb}" not in one.get_help(click.Context(one))] == []
+
+
 def test_every_verb_that_reads_logs_says_alike_how_they_are_read() -> None:
     names = {verb: (command, {one.name for one in command.params}) for verb, command in verbs(pollex)}
     readers = {verb: command for verb, (command, own) in names.items() if own & {"logs", "sources"}}

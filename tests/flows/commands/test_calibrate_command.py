@@ -86,14 +86,6 @@ def predict(tables: Path, out: Path, *more: object, answers: Path | None = None)
     return run_here("calibrate", "predict", tables / "kept", answers or tables / "new.csv", "--out", out, *more)
 
 
-def test_help_teaches_by_example(pollex: Pollex) -> None:
-    for verb in ("fit", "predict", "report"):
-        ended = pollex("calibrate", verb, "--help")
-        assert (ended.code, ended.err) == (0, "")
-        assert f"pollex calibrate {verb}" in ended.out
-    assert "text_id, question, option, probability" in pollex("calibrate", "--help").out
-
-
 def test_what_was_left_out_is_said_and_the_exit_code_is_three(pollex: Pollex, tables: Path, tmp_path: Path) -> None:
     answers = write(tmp_path / "a.csv", answer_rows(range(TEXTS)), "t99,overall,1,-0.5", "t0,length,9,nan")
     judgments = write(

@@ -17,16 +17,8 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.store import Store
 from pollex.text import printable
 
-VERBS = ("demo", "learn", "score", "evaluate", "refit", "runs", "trace", "why", "doctor", "domain")
 
-
-def test_every_verb_has_help_that_says_how_it_is_used(pollex: Pollex) -> None:
-    listed = pollex("--help")
-    for verb in VERBS:
-        assert f"\n  {verb} " in listed.out
-        ended = pollex(verb, "--help")
-        assert (ended.code, ended.err) == (0, "")
-        assert f"pollex {verb}" in ended.out
+def test_the_version_is_told_and_a_verb_that_is_none_is_refused_with_the_nearest(pollex: Pollex) -> None:
     assert version("pollex") in pollex("--version").out
     assert pollex("nonsense").code == 2
     assert "(Did you mean 'learn'?)" in pollex("lern").err

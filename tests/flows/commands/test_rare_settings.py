@@ -20,6 +20,7 @@ def test_a_verb_in_a_group_shows_its_settings_too(pollex: Pollex) -> None:
     assert "\n  recipe " in pollex("calibrate", "fit", "--help-all").out
 
 
+@pytest.mark.nightly
 def test_a_setting_counts(pollex: Pollex, learnt: Learnt, store: Path) -> None:
     assert pollex("learn", learnt.log, "--set", "policy=greedy", "--set", "alpha=1", "--store", store).code == 0
     found = RubricSet.load("rubrics.json")

@@ -59,19 +59,6 @@ def test_a_plan_needs_no_server(pollex: Pollex, questions: str) -> None:
     assert json.loads(ended.out.splitlines()[-1])["plan"]["answer"]["calls"] == 1
 
 
-@pytest.mark.parametrize(
-    ("verb", "example"),
-    [
-        ("answer", "pollex answer questions.jsonl --model my-model --base-url"),
-        ("grade", "pollex grade questions.jsonl --answers answers.jsonl --model M2"),
-    ],
-)
-def test_help_teaches_by_example(pollex: Pollex, verb: str, example: str) -> None:
-    ended = pollex(verb, "--help")
-    assert ended.code == 0
-    assert example in ended.out
-
-
 NOT_FOR_ANSWERS = ["--canary", "--elicitation=batched", "--samples=2", "--require=logprobs", "--closing=user"]
 NOT_FOR_ANSWERS += ["--without=ds", "--value=mode", "--straight-lining", "--embedding-model=m", "--positive=good"]
 

@@ -417,7 +417,10 @@ async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summari
     assert same.rubric_set.model_copy(update=nothing) == first.rubric_set.model_copy(update=nothing)
 
 
-@pytest.mark.parametrize("node", ["judge_pool", "select", "calibrate", "judge_held_out"])
+AFTER = ["judge_pool", *(pytest.param(n, marks=pytest.mark.nightly) for n in ("select", "calibrate")), "judge_held_out"]
+
+
+@pytest.mark.parametrize("node", AFTER)
 async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
     logs: Logs, kept: Store, embedder: Embedder, node: str
 ) -> None:
@@ -437,26 +440,22 @@ async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
     assert {n for id_, n in judge.asked if id_ in training} == {1}, "what is new, alone"
 
 
-@pytest.mark.parametrize(
-    ("node", "changed", "words"),
-    [
-        ("deduplicate", {"rubrics": [("a", "sat"), ("a", "sat")]}, "stands there twice"),
-        ("deduplicate", {"rubrics": [(" ", "sat")]}, "without text"),
-        ("deduplicate", {"rubrics": [("a", "sat"), ("A", "dsat")]}, "is both sat and dsat"),
-        ("deduplicate", {"settings": LearnSettings(stability=False, seed=1)}, "seed: 0 → 1"),
-        ("assess", {}, "nothing comes after 'assess'"),
-        ("nowhere", {}, "has no state after 'nowhere'"),
-        ("summarize_sat", {"rubrics": [("a", "sat")]}, "there is no pool after"),
-    ],
-)
-async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(
-    logs: Logs, kept: Store, embedder: Embedder, node: str, changed: dict[str, Any], words: str
-) -> None:
+async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(logs: Logs, kept: Store, embedder: Embedder) -> None:
     roles, record = staff(embedder, PlainJudge()), embedded_record(embedder)
     first = await learn(logs, roles, kept, record)
-    rubrics = tuple(Rubric(id="", text=text, polarity=side) for text, side in changed.pop("rubrics", []))
-    with pytest.raises(PollexError, match=words):
-        await learn(logs, roles, kept, record, fork=Fork(first.run, node, rows_of(rubrics)), **changed)
+    refused: list[tuple[str, list[tuple[str, Any]], dict[str, Any], str]] = [
+        ("deduplicate", [("a", "sat"), ("a", "sat")], {}, "stands there twice"),
+        ("deduplicate", [(" ", "sat")], {}, "without text"),
+        ("deduplicate", [("a", "sat"), ("A", "dsat")], {}, "is both sat and dsat"),
+        ("deduplicate", [], {"settings": LearnSettings(stability=False, seed=1)}, "seed: 0 → 1"),
+        ("assess", [], {}, "nothing comes after 'assess'"),
+        ("nowhere", [], {}, "has no state after 'nowhere'"),
+        ("summarize_sat", [("a", "sat")], {}, "there is no pool after"),
+    ]
+    for node, pool, changed, words in refused:
+        rubrics = tuple(Rubric(id="", text=text, polarity=side) for text, side in pool)
+        with pytest.raises(PollexError, match=words):
+            await learn(logs, roles, kept, record, fork=Fork(first.run, node, rows_of(rubrics)), **changed)
     assert find_run(kept, "last").id == first.run
 
 

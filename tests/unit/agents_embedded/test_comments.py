@@ -76,9 +76,8 @@ async def test_no_judge_sees_a_comment(embedder: Embedder) -> None:
 
 
 def test_a_learned_set_and_its_report_have_what_people_wrote(tmp_path: Path) -> None:
-    rubrics = pollex.learn(
-        commented_log(40), test_fraction=0.3, out=tmp_path / "rubrics.json", store=tmp_path / "store"
-    )
+    files = {"out": tmp_path / "rubrics.json", "store": tmp_path / "store"}
+    rubrics = pollex.learn(commented_log(16), test_fraction=0, budget=2, **files)
     assert rubrics.remarks[0].text == "wrong date"
     page = rubrics.report(tmp_path / "report.html").read_text("utf-8")
     assert "What people wrote with their thumb" in page

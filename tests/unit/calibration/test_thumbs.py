@@ -65,12 +65,11 @@ def test_no_row_is_predicted_by_a_model_that_saw_its_thumb() -> None:
     turned = positive ^ folds[0].out
     model = fitted(PLAIN, answers[~folds[0].out], SIGNS, positive[~folds[0].out])
     alone = probability_positive(model, answers[folds[0].out])
-    for thumbs in (positive, turned):
-        again = compare_models(folds, thumbs)
+    one, other = (compare_models(folds, thumbs) for thumbs in (positive, turned))
+    for again in (one, other):
         assert again.held_out.shape == (60,)
         if again.chosen == PLAIN:
             assert again.held_out[folds[0].out] == pytest.approx(alone)
-    one, other = compare_models(folds, positive), compare_models(folds, turned)
     if one.chosen == other.chosen:
         assert one.held_out[folds[0].out] == pytest.approx(other.held_out[folds[0].out])
 
