@@ -22,7 +22,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.graphs.context import Resources, resources
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.store.rows import extraction_rows
+from pollex.store.rows import fact
 
 S = TypeVar("S")
 
@@ -214,5 +214,5 @@ async def extract_from(context: Resources, extractor: Extractor, conversation: C
             span.outputs(reason.id for reason in found.reasons)
         else:
             span.failed(f"{found.outcome}: {found.detail}")
-        context.store.put(extraction_rows(context.run, conversation.id, found))
+        context.store.put([fact(context.run, "extraction", conversation.id, found)])
     return found

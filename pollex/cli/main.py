@@ -19,7 +19,7 @@ from pollex.cli.generator import command_in, command_with, resume_command, secre
 from pollex.cli.help import Group
 from pollex.cli.settings import spelled
 from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexError, WrongUse
-from pollex.gateway.langsmith import tracing_off
+from pollex.gateway.langsmith import switch_tracing
 
 GONE = {errno.EPIPE, errno.EIO}
 """Of a pipe without a reader, and of a terminal whose window was closed."""
@@ -118,7 +118,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, signal.default_int_handler)  # as Ctrl-C, also before and after a run
-    tracing_off()  # of every verb: one that knows no --langsmith sends nothing either
+    switch_tracing(on=False)  # of every verb: one that knows no --langsmith sends nothing either
     outlast()
     SPELLING.set(as_typed)
     try:

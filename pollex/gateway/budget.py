@@ -85,10 +85,6 @@ class UsageTable:
         if outcome.model:
             self.models[outcome.model, outcome.fingerprint] += 1
 
-    def send(self, stage: str) -> None:
-        """Add an HTTP call."""
-        self.stage(stage).sent += 1
-
     def bill(self, stage: str, usage: Usage, *, by_batch: bool = False) -> None:
         """Add the tokens of one call that is or may be charged, even without reply."""
         row = self.stage(stage)

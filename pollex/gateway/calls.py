@@ -14,8 +14,8 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, Literal, Protocol, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Protocol
 
 LEASE = 120.0
 """Seconds for which a call that is out is nobody else's, unless it may take longer."""
@@ -71,20 +71,16 @@ class MemoryLedger:
     intents: list[tuple[str, int]] = field(default_factory=list)
 
     async def lookup(self, key: str) -> StoredCall | None:
-        """See `Ledger`."""
         return self.calls.get(key)
 
     async def intend(self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE) -> bool:  # noqa: ARG002
-        """See `Ledger`."""
         self.intents.append((key, attempt))
         return True
 
     async def is_out(self, key: str) -> bool:  # noqa: ARG002
-        """See `Ledger`."""
         return False
 
     async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:  # noqa: ARG002
-        """See `Ledger`."""
         self.calls[key] = StoredCall(key, dict(outcome), raw)
 
 
@@ -403,18 +399,13 @@ class Reply:
     def stored(cls, call: StoredCall) -> Reply:
         """Return the reply that a ledger kept."""
         facts = call.outcome
-        return cls(
-            status=facts.get("status", NO_STATUS),
-            body=call.raw,
-            problem=facts.get("problem", ""),
-            detail=facts.get("detail", ""),
-            seconds=facts.get("seconds", 0.0),
-        )
+        known = {name: facts[name] for name in ("status", "problem", "detail", "seconds") if name in facts}
+        return cls(body=call.raw, **known)
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """The capabilities of an endpoint; others are left out of calls, and reported once.
+    """The capabilities of an endpoint; others are left out of calls, and reported once. One not probed has all.
 
     Attributes:
         json_schema: Whether a schema in `response_format` is obeyed.
@@ -431,31 +422,15 @@ class Capabilities:
     __pydantic_config__: ClassVar = {"extra": "ignore"}  # sets of earlier versions record more
 
     model: str
-    json_schema: bool
-    tools: bool
-    json_object: bool
-    logprobs: int
-    seed: bool
-    temperature: bool
-    limit_field: Literal["max_completion_tokens", "max_tokens"]
-    window: int | None
-    calls: int
-
-    @classmethod
-    def assumed(cls, model: str) -> Self:
-        """Return the capabilities assumed for an endpoint that was not probed: all."""
-        return cls(
-            model=model,
-            json_schema=True,
-            tools=True,
-            json_object=True,
-            logprobs=20,
-            seed=True,
-            temperature=True,
-            limit_field="max_completion_tokens",
-            window=None,
-            calls=0,
-        )
+    json_schema: bool = True
+    tools: bool = True
+    json_object: bool = True
+    logprobs: int = 20
+    seed: bool = True
+    temperature: bool = True
+    limit_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    window: int | None = None
+    calls: int = 0
 
     @property
     def form(self) -> Form:
@@ -491,7 +466,3 @@ class Capabilities:
             "window": "the endpoint doesn't tell its context window: it is not checked before sending",
         }
         return [sentence for name, sentence in said.items() if not getattr(self, name)]
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON values, to be recorded with a run."""
-        return asdict(self)

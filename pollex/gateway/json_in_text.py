@@ -116,8 +116,6 @@ def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:
 
 
 class _Frame:
-    """An object or array that is being scanned, with its current key or index."""
-
     def __init__(self, is_object: bool) -> None:
         self.at: str | int | None = None if is_object else 0
 

@@ -18,8 +18,6 @@ _ROUNDING = 0.05
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """One token that might have stood at a place."""
-
     text: bytes
     probability: float
 

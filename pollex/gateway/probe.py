@@ -79,26 +79,19 @@ def _question(**settings: Any) -> Call:
 
 
 class _Bench:
-    """Sends probing calls one at a time and counts them."""
-
     def __init__(self, endpoint: Endpoint | ChatModel, max_wait: float, backoff: float) -> None:
-        self._endpoint = endpoint
+        self.endpoint = endpoint
         self._limits = Limits(concurrency=1, deadline=_SECONDS, max_wait=max_wait, backoff=backoff)
         self._ledger = MemoryLedger()
         self.calls = 0
 
-    @property
-    def place(self) -> str:
-        """Display name of the endpoint."""
-        return self._endpoint.shown
-
     async def ask(self, call: Call) -> Outcome:
-        async with Gateway(self._endpoint, self._ledger, self._limits) as gateway:
+        async with Gateway(self.endpoint, self._ledger, self._limits) as gateway:
             outcome = await gateway.ask(call)
             self.calls += gateway.used.total.sent
         if isinstance(outcome, Failed) and outcome.fault != "bad_request":
             remedy = "check the address and that the server runs"
-            raise ModelUnavailable(outcome.detail, where=self.place, remedy=remedy)
+            raise ModelUnavailable(outcome.detail, where=self.endpoint.shown, remedy=remedy)
         return outcome
 
 
@@ -110,7 +103,7 @@ async def _narrowed(bench: _Bench, everything: Call) -> Call:
         plain = replace(none, limit_field="max_tokens")
         if not _accepted(refusal := await bench.ask(plain)):
             remedy = "check the base URL, up to and including the version, and the model's name"
-            raise ModelRefused(refusal.detail, where=bench.place, remedy=remedy)
+            raise ModelRefused(refusal.detail, where=bench.endpoint.shown, remedy=remedy)
     accepted = plain
     changes: list[dict[str, Any]] = [
         {"form": everything.form},
@@ -126,7 +119,6 @@ async def _narrowed(bench: _Bench, everything: Call) -> Call:
 
 
 async def _window(endpoint: Endpoint | ChatModel) -> int | None:
-    """Return the model's context size in tokens, if the endpoint lists it."""
     if isinstance(endpoint, ChatModel):
         return None
     wire = OpenAIWire(endpoint, 1)

@@ -86,7 +86,7 @@ class RecordedEndpoint(Endpoint):
     @property
     def capabilities(self) -> Capabilities:
         """What the model could do when it was recorded."""
-        return replace(Capabilities.assumed(self.model), tools=False, json_object=False, logprobs=0)
+        return replace(Capabilities(self.model), tools=False, json_object=False, logprobs=0)
 
     def wire(self) -> RecordedWire:
         """Return a wire to the recording."""

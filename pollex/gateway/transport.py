@@ -84,9 +84,7 @@ class Heard:
         try:
             piece = json.loads(value)
             self._error = piece.get("error", self._error)
-            self._about |= {
-                name: piece[name] for name in ("id", "model", "system_fingerprint", "usage") if piece.get(name)
-            }
+            self._about |= {name: piece[name] for name in _ABOUT if piece.get(name)}
             for choice in piece.get("choices") or ():
                 self._add(choice)
         except (ValueError, TypeError, AttributeError, RecursionError):
@@ -173,7 +171,6 @@ class OpenAIWire:
         self._http.headers.update(_headers(self.model.root_async_client.default_headers, endpoint))
 
     async def send(self, request: Request, seconds: float) -> Reply:
-        """See `Wire`."""
         if (tell := request.call.on_text) is not None:
             heard = Heard(lambda text: tell(without(self._endpoint.secrets, text)))
             arriving = _Arriving(MOST_BYTES_WITH_LOGPROBS, heard)
@@ -186,7 +183,6 @@ class OpenAIWire:
         return await self._send("GET", self._endpoint.url(path), None, _Arriving(MOST_BYTES_WITH_LOGPROBS), seconds)
 
     async def close(self) -> None:
-        """See `Wire`."""
         await self._http.aclose()
 
     async def _send(
@@ -268,7 +264,6 @@ def _headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str
 
 
 def _certificate(error: BaseException | None) -> str:
-    """Return the message of the TLS error behind `error`; empty without one."""
     while error is not None:
         if isinstance(error, ssl.SSLError | ssl.CertificateError):
             return str(error)
@@ -342,10 +337,12 @@ class ChatModelWire:
             if place.chat.http_async_client is None:
                 # By default all models share connections, which die with the event loop that opened them.
                 self._http = DefaultAioHttpClient(follow_redirects=False, trust_env=False)
-            self._chat = _own(place.chat, self._http)
+            # Its own retries are off: the gateway retries.
+            client = place.chat.root_async_client.with_options(max_retries=0, http_client=self._http)
+            changes = {"root_async_client": client, "async_client": client.chat.completions}
+            self._chat = place.chat.model_copy(update=changes)
 
     async def send(self, request: Request, seconds: float) -> Reply:
-        """See `Wire`."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
@@ -371,12 +368,6 @@ class ChatModelWire:
             tool = {"title": call.schema_name, "description": "The answer.", **call.schema}
             return self._chat.bind_tools([tool], tool_choice=call.schema_name)
         return self._chat
-
-
-def _own(chat: BaseChatOpenAI, http: AsyncClient | None) -> BaseChatOpenAI:
-    """Return the model with `http` for connections and its own retries off: the gateway retries."""
-    client = chat.root_async_client.with_options(max_retries=0, http_client=http)
-    return chat.model_copy(update={"root_async_client": client, "async_client": client.chat.completions})
 
 
 def _completion(message: BaseMessage) -> dict[str, Any]:

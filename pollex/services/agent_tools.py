@@ -187,7 +187,6 @@ class AgentTools:
         return RubricSet.parse(unpacked(kept[wanted]))
 
     def _set_of(self, store: Store, run: Run) -> RubricSet:
-        """Return the set that a run made, or scored with: the newest one that has its rubrics."""
         ids = {row["id"] for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])}
         loaded = (RubricSet.load(path) for path in self.sets)
         parsed = (RubricSet.parse(unpacked(row["payload"])) for row in store.rows(NEWEST))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import WEIGHTS_SHA256, MiniLM
 from pollex.errors import PollexError
-from pollex.gateway.langsmith import tracing_off
+from pollex.gateway.langsmith import switch_tracing
 from pollex.graphs.context import Progress
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Result
@@ -96,7 +96,7 @@ def doctor(run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild:
     """
     for done in rebuild_store(run.store) if rebuild else ():
         progress.note(f"{done[0].upper()}{done[1:]}.")
-    tracing_off()
+    switch_tracing(on=False)
     endpoint = Examined(model) if model.model else None
     findings = [
         python(),
@@ -143,7 +143,7 @@ class Examined:
         found = self.capabilities
         return {
             "place": self.endpoint.shown,
-            "capabilities": found.as_dict() if found else None,
+            "capabilities": asdict(found) if found else None,
             "switched_off": found.missing() if found else None,
         }
 

@@ -374,7 +374,6 @@ def _complete(
     plain: Judge | None,
     retry_outcomes: Collection[Outcome],
 ) -> bool:
-    """Return whether nothing is left to ask about a case."""
     asked = [question.id for question in questions_for(profile, case, told_type(profile, found))]
     asked += [question.id for question in plain_questions(profile)] if plain else []
     asked += [TYPE] if TYPE in found else []

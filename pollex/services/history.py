@@ -329,7 +329,6 @@ def origin(
 
 
 def _branch(branch: Branch, indent: str) -> Told:
-    """Yield a branch with count, duration and errors, then what lies inside; concurrent durations are summed."""
     many = branch.count > 1
     took = _duration(branch.ms)
     took = f" × {branch.count}  {took} summed, longest {_duration(branch.longest)}" if many else f"  {took}"

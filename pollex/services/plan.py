@@ -119,9 +119,7 @@ class Plan:
         endpoint = model.endpoint()
         settings, salt = model.settings.but(seed=seed), kept_secret(run.store) or secrets.token_bytes(32)
         planner = Planner(endpoint, paid(run).__contains__)
-        return cls(
-            planner, Asker(planner, capabilities or Capabilities.assumed(endpoint.model), profile, settings, salt)
-        )
+        return cls(planner, Asker(planner, capabilities or Capabilities(endpoint.model), profile, settings, salt))
 
     async def fitting(
         self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric], kept: KeptAnswers = NOTHING
@@ -155,7 +153,6 @@ class Plan:
         return self.planner.table
 
     async def _spur(self, sides: Sides, settings: LearnSettings) -> UsageTable:
-        """Plan the revisions and judging of both sets, limited by the budget."""
         updater = LlmUpdater(self.asker)
         for (kind, label), most in zip(KINDS.items(), settings.budget[:2], strict=True):
             reasons = self.asker.settings.reasons * sum(c.label is label for c in sides.train)

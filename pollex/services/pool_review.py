@@ -15,7 +15,7 @@ from pollex.rubrics.pool_rows import Row, edited_pool
 from pollex.rubrics.rubric import Rubric
 from pollex.services.runs import FORMAT, same_settings, versions
 from pollex.store.resume import extractions_of, facts_of, find_run, rubrics_of
-from pollex.store.rows import extraction_rows, rubric_rows
+from pollex.store.rows import fact, rubric_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.text import count
@@ -173,7 +173,7 @@ async def _take_over(store: Store, parent: str, run: str, state: Mapping[str, An
     """Copy what the nodes of another run kept, as far as a state has it: extractions, rubrics and steps."""
     store.put(rubric_rows(run, rubrics_of(store, parent).values()))
     for id_, found in extractions_of(store, parent).items():
-        store.put(extraction_rows(run, id_, found))
+        store.put([fact(run, "extraction", id_, found)])
     for name, kept in facts_of(store, parent, "step").items():
         if MADE.get(name, "settings") in state:
             await store.write_step(run, name, kept)

@@ -227,7 +227,7 @@ async def hire(
     if isinstance(endpoint, RecordedEndpoint):
         capabilities = endpoint.capabilities
     elif options.batch_files:  # there need not be a server
-        capabilities = options.settings.capabilities or Capabilities.assumed(endpoint.model)
+        capabilities = options.settings.capabilities or Capabilities(endpoint.model)
     elif options.able is not None:
         capabilities = options.able
     else:

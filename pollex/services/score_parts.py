@@ -198,7 +198,6 @@ def _job(
 
 
 def _salt(ledger: Place) -> bytes:
-    """Return the secret of the folder's ledger, written down where there is none yet."""
     ledger.make_folder()
     if not (secret := ledger / SECRET).exists():
         secret.write(secrets.token_bytes(SIZE))

@@ -34,7 +34,7 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.frames import in_dicts
 from pollex.formats.log_shapes.readers import reader_of
-from pollex.gateway.langsmith import tracing_off
+from pollex.gateway.langsmith import switch_tracing
 from pollex.graphs.context import BATCH
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.judge_settings import DEFAULT_MODEL
@@ -262,7 +262,7 @@ class Scorer:
         return self._scorer
 
     async def _hire(self) -> None:
-        tracing_off()
+        switch_tracing(on=False)
         with ExitStack() as opened:
             store = opened.enter_context(Store.open(self._folder))
             chat = None if self._chat is None else chat_model(self._chat)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from pollex.conversations.conversation import Conversation
 from pollex.formats.places import Place
@@ -68,35 +68,6 @@ async def _scored(
         return await scorer.batch(conversations)
 
 
-class Folder(Protocol):
-    """Where files of another file system lie; see `formats.places.Place`."""
-
-    @property
-    def local(self) -> bool:
-        """Whether it is a disk of this machine."""
-
-    @property
-    def path(self) -> str:
-        """The path on its file system."""
-
-    def __truediv__(self, name: str) -> Folder: ...
-
-    def exists(self) -> bool:
-        """Tell whether a file is there."""
-
-    def read(self) -> bytes:
-        """Return the file's content."""
-
-    def write(self, content: bytes) -> None:
-        """Put a file there, whole or not at all."""
-
-    def names(self) -> list[str]:
-        """Return the names of the files in the folder."""
-
-    def make_folder(self) -> None:
-        """Make the folder."""
-
-
 class SegmentLedger:
     """Fulfils `gateway.calls.Ledger`: a reply is on the disk before anybody reads it.
 
@@ -110,7 +81,7 @@ class SegmentLedger:
         unit: The unit's key, which names the segment.
     """
 
-    def __init__(self, folder: Folder, unit: str) -> None:
+    def __init__(self, folder: Place, unit: str) -> None:
         self._folder, self._unit = folder, unit
         self._known: dict[str, StoredCall] = {}
         self._file: BinaryIO | None = None
@@ -128,7 +99,6 @@ class SegmentLedger:
         return True
 
     async def is_out(self, key: str) -> bool:  # noqa: ARG002
-        """See `Ledger`."""
         return False
 
     async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:

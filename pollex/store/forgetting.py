@@ -162,7 +162,7 @@ def forget(store: Store, target: ToForget) -> dict[str, int]:
     store.flush()
     gone = dict(_from_columns(store, target))
     gone |= store.transact(lambda connection: _from_database(connection, target))
-    store.compact()
+    store.database.compact()
     (store.folder / BACKUP).unlink(missing_ok=True)
     store.backup()
     for ending in (
@@ -188,7 +188,7 @@ def _from_columns(store: Store, target: ToForget) -> Iterator[tuple[str, int]]:
     counts: dict[str, int] = {}
     for part, column, values in found:
         table = "texts" if part.pile.parent.name == TEXTS else part.pile.name
-        counts[table] = counts.get(table, 0) + store.drop(part, column, sorted(values))
+        counts[table] = counts.get(table, 0) + store.columns.drop(part, column, sorted(values))
     for draft in folder.rglob(".*.draft"):
         draft.unlink()
     yield from counts.items()

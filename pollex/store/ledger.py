@@ -23,17 +23,14 @@ class StoreBook:
         self._store = store
 
     def open(self, place: str, model: str) -> list[Submission]:
-        """See `Book`."""
         sql = f"SELECT {_COLUMNS} FROM batches WHERE place = ? AND model = ? AND NOT closed ORDER BY intended"
         return [Submission(**row) for row in self._store.rows(sql, [place, model])]
 
     def lines(self, digest: str) -> list[Line]:
-        """See `Book`."""
         sql = "SELECT key, attempt, stage, item FROM batched JOIN calls USING (key, attempt) WHERE digest = ?"
         return [_line(row) for row in self._store.rows(sql, [digest])]
 
     async def intend(self, submission: Submission, lines: Sequence[Line]) -> None:
-        """See `Book`."""
         about = vars(submission)
         sql = f"INSERT INTO batches ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
         kept = [Statement(sql, [about[name] for name in _COLUMNS.split(", ")])]
@@ -41,11 +38,9 @@ class StoreBook:
         await self._store.change(*kept)
 
     async def created(self, digest: str, id_: str) -> None:
-        """See `Book`."""
         await self._store.change(Statement("UPDATE batches SET id = ? WHERE digest = ?", [id_, digest]))
 
     async def close(self, digest: str) -> None:
-        """See `Book`."""
         await self._store.change(
             Statement("UPDATE batches SET closed = 1 WHERE digest = ?", [digest]),
             Statement("DELETE FROM batched WHERE digest = ?", [digest]),
@@ -153,7 +148,6 @@ class StoreLedger:
         return f"{self._store.sender.name}.{self._number}"
 
     def _sent(self, key: str, attempt: int) -> dict[str, Any]:
-        """Return what another process noted of a call that it sent, by a batch for example."""
         found = self._store.rows(
             "SELECT run, stage, item, sent FROM calls WHERE key = ? AND attempt = ?", [key, attempt]
         )

@@ -90,7 +90,6 @@ def rebuild(folder: Path) -> list[str]:
 
 
 def _version(path: Path) -> int:
-    """Return the schema of a database; the newest where it can't be read."""
     try:
         with closing(_reading(path)) as source:
             return int(source.execute("PRAGMA user_version").fetchone()[0])

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric, content_id
@@ -44,11 +43,6 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
 def _kept_turn(turn: Turn) -> list[Any]:
     tools = turn.model_dump(include={"calls", "result"}, exclude_defaults=True)
     return [turn.role, turn.content, *([tools] if tools else [])]
-
-
-def extraction_rows(run: str, conversation_id: str, found: Extraction | Unanswered) -> Iterator[Row]:
-    """Make the row of an extraction, or of the reason for its failure."""
-    yield fact(run, "extraction", conversation_id, found)
 
 
 def rubric_rows(run: str, rubrics: Iterable[Rubric]) -> Iterator[Row]:

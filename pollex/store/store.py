@@ -29,7 +29,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from pollex.errors import PollexError, StoreFull, WrongUse
-from pollex.store.columns import RUNS, TEXTS, Columns, Part, RowBlock
+from pollex.store.columns import RUNS, TEXTS, Columns, RowBlock
 from pollex.store.database import BACKUP, FILE, Database, Statement
 from pollex.store.folder import STORE, keep_secret, make_private, write_failed
 from pollex.store.runs import ALL_RUNS, Claim, Lease, Run, Sender, Status, changed
@@ -49,6 +49,7 @@ class Store:
 
     Attributes:
         folder: Where it is; what can be made again, embeddings for example, has folders of its own in there.
+        database: The rows, `columns` the Parquet files: for what takes things out of them.
         prompts: Whether prompts are kept.
         texts: Whether what was said is kept; a run is then shown without its turns.
     """
@@ -63,8 +64,8 @@ class Store:
             raise WrongUse("there is no store here", where=str(folder), remedy="name its folder", option="store")
         if (folder / BACKUP).exists() and not (folder / FILE).exists():
             raise damaged(str(folder / FILE), "it is gone")
-        self._database, self._columns = Database(folder / FILE, read_only=read_only), Columns(folder)
-        self._writes = None if read_only else Writer(folder, self._columns, goes_on=goes_on)
+        self.database, self.columns = Database(folder / FILE, read_only=read_only), Columns(folder)
+        self._writes = None if read_only else Writer(folder, self.columns, goes_on=goes_on)
         atexit.register(self.close)  # a program that ends without closing would lose what is queued
 
     @classmethod
@@ -115,7 +116,7 @@ class Store:
 
     def copy_answers(self, of: str, run: str, only: Collection[str] | None = None) -> None:
         """Queue the answers of another run as this one's; with `only`, a model's to these questions."""
-        if (only is None or only) and (rows := self._columns.answers_for(run, of, only)):
+        if (only is None or only) and (rows := self.columns.answers_for(run, of, only)):
             self.put([rows])
 
     async def write(self, rows: Iterable[Row]) -> None:
@@ -151,7 +152,7 @@ class Store:
         Args:
             fingerprint: Digests by name of all that the result depends on; see `Run`.
         """
-        with _before_a_run(self.folder), self._database.transaction() as connection:
+        with _before_a_run(self.folder), self.database.transaction() as connection:
             (last,) = connection.execute("SELECT max(number) FROM runs").fetchone()
             run = Run(
                 id=f"{command}-{1 + (last or 0)}-{secrets.token_hex(2)}",
@@ -181,7 +182,7 @@ class Store:
         A resumed run is `finish`ed again, and the last status stands.
         """
         self.flush()
-        self._columns.put_together(run)
+        self.columns.put_together(run)
         self._note(run, status=status, roles=tuple(roles), result=result, finished=now())
         self.backup()
         if claim := self._claims.pop(run, None):
@@ -202,41 +203,33 @@ class Store:
         Raises:
             StoreDamaged: The database can't be read.
         """
-        return self._database.rows(sql, parameters)
+        return self.database.rows(sql, parameters)
 
     def each(self, sql: str, parameters: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a large query as tuples. Raises as `rows` does."""
-        return self._database.each(sql, parameters)
+        return self.database.each(sql, parameters)
 
     def value(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
         """Return the first value of a query; None without rows. Raises as `rows` does."""
-        return self._database.value(sql, parameters)
+        return self.database.value(sql, parameters)
 
     def ask(self, run: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Return what a query over a run's columns gives; see `Columns.ask`."""
-        return self._columns.ask(run, sql, parameters)
-
-    def drop(self, part: Part, column: str, values: Sequence[str]) -> int:
-        """Take rows out of a part; see `Columns.drop`."""
-        return self._columns.drop(part, column, values)
+        return self.columns.ask(run, sql, parameters)
 
     def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do work on the database in a transaction; what it deletes is overwritten."""
         self.flush()
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             return work(connection)
 
     def backup(self) -> None:
         """Copy the database to the backup beside it; where that can't be, say so and go on."""
         self._writer.durable = False
         try:
-            self._database.backup()
+            self.database.backup()
         except PollexError as failure:
             LOG.warning("%s: no backup was made, the last one stays: %s", self.folder, failure.what)
-
-    def compact(self) -> None:
-        """Write the database anew, without free pages, and empty its log."""
-        self._database.compact()
 
     def close(self) -> None:
         """Write what is queued; harmless when repeated.
@@ -256,8 +249,8 @@ class Store:
             claim.release()
         if "sender" in vars(self):
             self.sender.release()
-        self._columns.close()
-        self._database.close()
+        self.columns.close()
+        self.database.close()
         if self._writes is not None and self._writes.failure is not None:
             raise self._writes.failure
 
@@ -284,7 +277,7 @@ class Store:
             self._claims[run] = Claim(self.folder / RUNS / run)
 
     def _note(self, run: str, **changes: Any) -> None:
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             cursor = connection.execute(f"{ALL_RUNS} WHERE id = ?", [run])
             names = [column[0] for column in cursor.description]
             row = cursor.fetchone()

@@ -284,7 +284,7 @@ class Calls(Running):
 
     def as_model(self, crew: Crew) -> ModelOptions:
         """Return the options of the model, with LangSmith's tracing switched as they say."""
-        from pollex.gateway.langsmith import tracing_off, tracing_on  # not needed for --help
+        from pollex.gateway.langsmith import switch_tracing  # not needed for --help
 
         families = [one for one in type(self).__mro__ if issubclass(one, Calls) and one.__module__ == __name__]
         own = {field.name for one in families for field in fields(one)} - {one.name for one in fields(Running)}
@@ -293,7 +293,7 @@ class Calls(Running):
         given = {name: value for name, value in found.items() if value is not None}
         if given.get("prompts") == "paper":
             given.setdefault("scale", PAPER_SCALE)
-        (tracing_on if given.pop("langsmith", False) else tracing_off)()
+        switch_tracing(on=given.pop("langsmith", False))
         return ModelOptions.of(**given | chat_of(given.pop("model", None)))
 
 

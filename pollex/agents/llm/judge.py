@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import re
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -140,28 +141,48 @@ def suspect(answers: Sequence[Answer | Unanswered], why: str) -> list[Answer | U
 
 
 @dataclass
-class Independent:
-    """Asks each question by itself; a canary once for all questions of a polarity.
+class Elicitation(ABC):
+    """A way to ask questions in groups, side by side.
 
     Attributes:
-        tally: Failed canaries, and occasions that never came up.
+        tally: What was put right or left out, by cause.
     """
 
     asker: Asker
     tally: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.prompt = load("judge_question")
+        self.prompt = load(self._prompt)
         self.judge = judge_id(self.asker.name, self.prompt)
 
     async def answers(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
         """Answer each question, in the questions' order."""
+        groups = self._groups(questions)
+        found = await asyncio.gather(*(self._group(conversation, group, replicate) for group in groups))
+        by_id = {answer.question_id: answer for answers in found for answer in answers}
+        return [by_id[question.id] for question in questions]
+
+    @property
+    @abstractmethod
+    def _prompt(self) -> str: ...
+
+    @abstractmethod
+    def _groups(self, questions: Sequence[Question]) -> list[list[Question]]: ...
+
+    @abstractmethod
+    async def _group(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers: ...
+
+
+class Independent(Elicitation):
+    """Asks each question by itself; a canary once for all questions of a polarity."""
+
+    _prompt = "judge_question"
+
+    def _groups(self, questions: Sequence[Question]) -> list[list[Question]]:
         alike: defaultdict[str, list[Question]] = defaultdict(list)
         for question in questions:
             alike[question.rubric.polarity if question.rubric else ""].append(question)
-        found = await asyncio.gather(*(self._group(conversation, group, replicate) for group in alike.values()))
-        by_id = {answer.question_id: answer for answers in found for answer in answers}
-        return [by_id[question.id] for question in questions]
+        return list(alike.values())
 
     async def _group(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
         probe = canary(conversation, questions, self.asker.salt) if self.asker.settings.canary else None
@@ -236,27 +257,12 @@ def _shown(question: Question) -> list[str]:
     return [option.text for option in question.options] + [NEVER_CAME_UP] * question.may_never
 
 
-@dataclass
-class Batched:
-    """Asks questions in batches of one polarity and one set of options.
+class Batched(Elicitation):
+    """Asks questions in batches of one polarity and one set of options."""
 
-    Attributes:
-        tally: What was put right or left out: `asked again`, `unknown answers`, `failed canaries`.
-    """
-
-    asker: Asker
-    tally: Counter[str] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        self.prompt = load("judge_batch" if self.asker.settings.scale == "occasion" else "judge_batch_paper")
-        self.judge = judge_id(self.asker.name, self.prompt)
-
-    async def answers(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
-        """Answer each question, in the questions' order."""
-        groups = self._groups(questions)
-        found = await asyncio.gather(*(self._group(conversation, group, replicate) for group in groups))
-        by_id = {answer.question_id: answer for answers in found for answer in answers}
-        return [by_id[question.id] for question in questions]
+    @property
+    def _prompt(self) -> str:
+        return "judge_batch" if self.asker.settings.scale == "occasion" else "judge_batch_paper"
 
     def _groups(self, questions: Sequence[Question]) -> list[list[Question]]:
         alike: defaultdict[tuple[str, tuple[tuple[str, float], ...]], list[Question]] = defaultdict(list)
@@ -342,7 +348,6 @@ class Batched:
 
 
 Answers = list[Answer | Unanswered]
-Elicitation = Batched | Independent
 ELICITATIONS: dict[str, type[Elicitation]] = {"batched": Batched, "independent": Independent}
 
 

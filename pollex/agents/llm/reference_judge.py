@@ -211,8 +211,6 @@ PLAIN, TYPE = "plain", "type"
 
 
 class _Grader(Role, Judge):
-    """Base of judges that ask one or two questionnaires by a profile."""
-
     def __init__(self, asker: Asker, profile: ReferencingProfile, *asked: Mixed) -> None:
         facts = asker.settings.facts(JUDGMENTS)
         super().__init__(asker, [one.prompt for one in asked], referencing=profile.fingerprint, **facts)

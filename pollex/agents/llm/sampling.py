@@ -189,7 +189,6 @@ class Sheet:
         )
 
     def _match(self, place: int) -> tuple[int, Sequence[str]] | None:
-        """Return the option chosen at `place`, and the spelling that names it."""
         answer = self.entry(place).get("answer")
         tried = ((chosen(answer, spelling), spelling) for spelling in self.spellings)
         return next(((option, spelling) for option, spelling in tried if option is not None), None)

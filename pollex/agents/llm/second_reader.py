@@ -13,14 +13,10 @@ from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 
-@dataclass
 class OnReply(Batched):
     """Rubrics asked of the last reply alone, with the prompt `judge_reply`."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.prompt = load("judge_reply")
-        self.judge = f"{self.asker.name} {self.prompt.name}@{self.prompt.version}"
+    _prompt = "judge_reply"
 
     def _side(self, question: Question) -> str:  # noqa: ARG002
         """Ask of both sides in one call: a reply is read once."""
@@ -35,12 +31,10 @@ class LastExchange(Judge):
 
     @property
     def name(self) -> str:
-        """See `Agent`."""
         return self.judged_by.name
 
     @property
     def fingerprint(self) -> str:
-        """See `Agent`."""
         return f"last exchange, {self.judged_by.fingerprint}"
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:

@@ -45,8 +45,6 @@ class LlmSummarizer(Role):
 
 
 class _Batch:
-    """The rubrics of one answer: new ones, support for known ones, refusals."""
-
     def __init__(self, reasons: Sequence[Reason], known: Sequence[Rubric], source: str, polarity: Polarity) -> None:
         self._reasons, self._known, self._source, self._polarity = reasons, known, source, polarity
         self._id_of = {rubric.text.casefold(): rubric.id for rubric in known}

@@ -42,8 +42,6 @@ class LlmUpdater(Role):
 
 
 class _Revising:
-    """The set of one answer under construction, and refusals."""
-
     def __init__(self, reasons: Sequence[Reason], current: Sequence[Rubric], polarity: Polarity, source: str) -> None:
         self._reasons, self._current, self._polarity, self._source = reasons, current, polarity, source
         self._quoted = [words(quote.text) for reason in reasons for quote in reason.quotes]

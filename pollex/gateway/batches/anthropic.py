@@ -56,11 +56,9 @@ class AnthropicBatches:
         self._client = BatchClient(endpoint, {"anthropic-version": VERSION, **key}, limits)
 
     def where(self, id_: str) -> str:
-        """See `Provider`."""
         return id_
 
     async def create(self, submission: Submission, lines: Sequence[Line]) -> str:
-        """See `Provider`."""
         requests = [{"custom_id": submission.line_id(line.key), "params": message_of(line.body)} for line in lines]
         return await self._client.once("/messages/batches", {"requests": requests})
 
@@ -86,22 +84,18 @@ class AnthropicBatches:
         return None
 
     async def standing(self, id_: str) -> Standing:
-        """See `Provider`."""
         batch = await self._client.json(f"/messages/batches/{id_}")
         return Standing(batch["processing_status"] == "ended")
 
     async def answers(self, id_: str, standing: Standing) -> AsyncIterator[Answer]:  # noqa: ARG002 - the protocol's
-        """See `Provider`."""
         for line in await self._client.lines(f"/messages/batches/{id_}/results"):
             if (answer := result_in(line)) is not None:
                 yield answer
 
     async def close(self) -> None:
-        """See `Provider`."""
         await self._client.close()
 
     async def _is(self, submission: Submission, id_: str) -> bool:
-        """Return whether the first result of a batch is one of ours."""
         for line in await self._client.lines(f"/messages/batches/{id_}/results"):
             try:
                 return str(json.loads(line)["custom_id"]).startswith(f"{submission.tag}-")

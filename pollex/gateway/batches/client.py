@@ -139,11 +139,9 @@ class OpenAIBatches:
         self._shown = endpoint.shown
 
     def where(self, id_: str) -> str:
-        """See `Provider`."""
         return id_
 
     async def create(self, submission: Submission, lines: Sequence[Line]) -> str:
-        """See `Provider`."""
         content = b"".join(request_line(submission, line) for line in lines)
         file = (f"pollex-{submission.tag}.jsonl", content, "application/jsonl")
         with self._client.told():
@@ -167,7 +165,6 @@ class OpenAIBatches:
         return None
 
     async def standing(self, id_: str) -> Standing:
-        """See `Provider`."""
         with self._client.told():
             batch = await self._client.batches.retrieve(id_)
         faults = (batch.errors.data if batch.errors else None) or []
@@ -177,12 +174,10 @@ class OpenAIBatches:
         return Standing(batch.status in ENDED, sources, refused)
 
     async def answers(self, id_: str, standing: Standing) -> AsyncIterator[Answer]:  # noqa: ARG002 - the protocol's
-        """See `Provider`."""
         for source in standing.sources:
             for line in await self._client.lines(f"/files/{source}/content"):
                 if (answer := answer_in(line)) is not None:
                     yield answer
 
     async def close(self) -> None:
-        """See `Provider`."""
         await self._client.close()

@@ -205,11 +205,9 @@ class FileBatches:
         self._folder = folder
 
     def where(self, id_: str) -> str:
-        """See `Provider`."""
         return f"{id_}: `vllm run-batch -i {id_} -o {answers_to(id_)} --model MODEL`"
 
     async def create(self, submission: Submission, lines: Sequence[Line]) -> str:
-        """See `Provider`."""
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._path(submission)
         draft = path.with_suffix(".draft")
@@ -221,7 +219,6 @@ class FileBatches:
         return str(path)
 
     async def find(self, submission: Submission) -> str | None:
-        """See `Provider`."""
         path = self._path(submission)
         return str(path) if path.exists() else None
 
@@ -230,7 +227,6 @@ class FileBatches:
         return Standing(_ended(id_))
 
     async def answers(self, id_: str, standing: Standing) -> AsyncIterator[Answer]:  # noqa: ARG002 - the protocol's
-        """See `Provider`."""
         path = answers_to(id_)
         if path.exists():
             with path.open("rb") as file:
@@ -239,7 +235,7 @@ class FileBatches:
                         yield answer
 
     async def close(self) -> None:
-        """See `Provider`."""
+        """Do nothing: nothing is open."""
 
     def _path(self, submission: Submission) -> Path:
         return self._folder.absolute() / f"pollex-{submission.tag}{ASKED}"
@@ -434,7 +430,7 @@ class Desk:
         call = request.call
         most = Usage(prompt=prompt_estimate(call.messages), completion=call.max_tokens or 0)
         self.budget.spend(most, by_batch=True)
-        self.used.send(call.stage)
+        self.used.stage(call.stage).sent += 1
 
     async def _hand_in(self, wanted: Sequence[Line], provider: Provider) -> None:
         ours = await asyncio.gather(*(self._intend(line) for line in wanted))

@@ -237,10 +237,10 @@ def test_a_script_beyond_ascii_is_estimated_by_its_bytes() -> None:
 
 def test_the_table_sums_stages_and_does_not_call_unknown_nothing() -> None:
     table = UsageTable()
-    table.send("extract")
+    table.stage("extract").sent += 1
     table.bill("extract", Usage(prompt=10, completion=5))
     table.settle("extract", Completed(attempts=1, model="m"))
-    table.send("judge")
+    table.stage("judge").sent += 1
     table.bill("judge", Usage(prompt=10))
     table.settle("judge", Refused(attempts=1))
     table.settle("judge", Completed(attempts=0))
@@ -257,11 +257,11 @@ def test_the_table_sums_stages_and_does_not_call_unknown_nothing() -> None:
 def test_tracing_is_off_whatever_the_environment_says(name: str) -> None:
     program = (
         "import langsmith.utils as u, threading; assert u.tracing_is_enabled()\n"
-        "from pollex.gateway.langsmith import tracing_off, tracing_on\n"
-        "tracing_off(); assert not u.tracing_is_enabled()\n"
+        "from pollex.gateway.langsmith import switch_tracing\n"
+        "switch_tracing(on=False); assert not u.tracing_is_enabled()\n"
         "def there(): seen.append(u.tracing_is_enabled())\n"
         "seen = []; t = threading.Thread(target=there); t.start(); t.join(); assert seen == [False]\n"
-        "tracing_on(); assert u.tracing_is_enabled()\n"
+        "switch_tracing(on=True); assert u.tracing_is_enabled()\n"
     )
     environment = {**os.environ, name: "true"}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=60)
@@ -270,8 +270,8 @@ def test_tracing_is_off_whatever_the_environment_says(name: str) -> None:
 @pytest.mark.parametrize(("switch", "known"), [("off", "true"), ("on", "false")])
 def test_tracing_is_as_the_user_says_where_langsmith_is_loaded_later(switch: str, known: str) -> None:
     program = (
-        f"import sys; from pollex.gateway.langsmith import tracing_{switch} as switch\n"
-        "switch(); assert 'langsmith' not in sys.modules, 'it takes a third of a second'\n"
+        "import sys; from pollex.gateway.langsmith import switch_tracing\n"
+        f"switch_tracing(on={switch == 'on'}); assert 'langsmith' not in sys.modules, 'it takes a third of a second'\n"
         f"import langsmith.utils as u; assert u.tracing_is_enabled() == {switch == 'on'}\n"
     )
     subprocess.run(

@@ -1,6 +1,7 @@
 """Finding out what an endpoint can do, and asking any LangChain chat model."""
 
 import asyncio
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -31,7 +32,7 @@ async def probed(*script: dict[str, Any]) -> tuple[Capabilities, int]:
 
 
 def cannot(capabilities: Capabilities) -> set[str]:
-    return {name for name, value in capabilities.as_dict().items() if name in ALL and not value}
+    return {name for name, value in asdict(capabilities).items() if name in ALL and not value}
 
 
 async def test_an_endpoint_that_can_do_everything_is_known_by_three_calls() -> None:

@@ -111,7 +111,7 @@ async def test_a_lease_that_was_not_answered_comes_again_and_is_nobody_elses(
 async def test_a_lease_that_is_over_takes_no_answer(labeled: tuple[httpx2.AsyncClient, Store]) -> None:
     client, store = labeled
     mine = await lease(client, await queue(client), "ann")
-    with store._database.transaction() as connection:
+    with store.database.transaction() as connection:
         connection.execute("UPDATE leases SET until = '2020-01-01T00:00:00.000000+00:00'")
     late = await client.post("/api/labels", json={"lease": mine, "who": "ann", "value": "up"})
     assert late.status_code == 409
@@ -394,7 +394,7 @@ async def test_chance_draws_what_was_labeled_for_being_doubtful_too_and_its_answ
     for _ in range(8):
         found = await lease(client, of, "ann")
         assert (await client.post("/api/labels", json={"lease": found, "who": "ann", "value": "up"})).status_code == 200
-    with store._database.transaction() as connection:
+    with store.database.transaction() as connection:
         connection.execute("UPDATE queues SET random_share = 1, kind = 'random'")
     assert await answer_all(client, of, "ann", "down") == 4
     said = opinions(store, "thumb")

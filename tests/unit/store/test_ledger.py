@@ -72,7 +72,7 @@ async def test_a_reply_of_another_process_is_found(store: Store) -> None:
 async def test_a_reply_that_was_changed_is_no_answer(store: Store) -> None:
     ledger = StoreLedger(store)
     await ledger.record("k", 1, {}, "yes")
-    with store._database.transaction() as connection:
+    with store.database.transaction() as connection:
         connection.execute("UPDATE calls SET reply = replace(reply, 'yes', 'no')")
     with pytest.raises(StoreDamaged, match="was changed"):
         await ledger.lookup("k")

@@ -25,7 +25,7 @@ from pollex.store.resume import (
     runs,
     step,
 )
-from pollex.store.rows import AnswerCells, conversation_rows, extraction_rows, read_conversation, rubric_rows
+from pollex.store.rows import AnswerCells, conversation_rows, fact, read_conversation, rubric_rows
 from pollex.store.runs import Run, differences, is_worked_on
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow, ScoreRow
@@ -171,9 +171,9 @@ class TestReadingBack:
     ) -> None:
         failed = Unanswered(question_id="", outcome="refused", detail="no", judge="gpt")
         with Store.open(folder) as store:
-            store.put(extraction_rows("run", conversation.id, failed))
-            store.put(extraction_rows("run", "c2", failed))
-            await store.write(extraction_rows("run", conversation.id, extraction))
+            store.put([fact("run", "extraction", conversation.id, failed)])
+            store.put([fact("run", "extraction", "c2", failed)])
+            await store.write([fact("run", "extraction", conversation.id, extraction)])
             assert extractions_of(store, "run") == {conversation.id: extraction, "c2": failed}
 
     async def test_the_last_answer_stands_and_a_missing_one_stays_missing(

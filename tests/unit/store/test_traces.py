@@ -10,7 +10,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Question
 from pollex.rubrics.rubric import Rubric
-from pollex.store.rows import AnswerCells, conversation_rows, extraction_rows, rubric_rows
+from pollex.store.rows import AnswerCells, conversation_rows, fact, rubric_rows
 from pollex.store.spans import LONGEST_ERROR, Tracer
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, SpanRow
@@ -116,7 +116,7 @@ async def test_a_conversation_shows_everything_that_happened_to_it(
         store.put(AnswerCells("run").of(one, [question], [answer], "f"))
         with tracer.span("judge", kind="role", item=one.id, inputs=[rubric.id]) as opened:
             opened.outputs([rubric.id])
-    store.put(extraction_rows("run", conversation.id, extraction))
+    store.put([fact("run", "extraction", conversation.id, extraction)])
     store.put(rubric_rows("run", [rubric, rubric.model_copy(update={"id": "not asked"})]))
     await store.write([ScoreRow("run", conversation.id, 7.5, "positive", True, None)])
     trace = conversation_trace(store, "run", conversation.id)
@@ -139,7 +139,7 @@ async def test_a_rubric_leads_back_to_its_reasons_and_conversations(
     store: Store, conversation: Conversation, extraction: Extraction, rubric: Rubric
 ) -> None:
     store.put(conversation_rows("run", [conversation, conversation.model_copy(update={"id": "other"})]))
-    store.put(extraction_rows("run", conversation.id, extraction))
+    store.put([fact("run", "extraction", conversation.id, extraction)])
     await store.write(rubric_rows("run", [rubric]))
     found = provenance(store, "run", rubric.id)
     assert (found.rubric, found.reasons) == (rubric, extraction.reasons)
