@@ -29,11 +29,10 @@ from pollex.formats.read_logs import read_logs
 from pollex.measures.intervals import share_interval
 from pollex.prompts.domain import DomainProfile
 from pollex.selection.alpha import choose_alpha
-from pollex.selection.guarantee import DELTA, guaranteed_window
 from pollex.selection.losses import theta_c
 from pollex.selection.policies import DEFAULT, POLICIES
 from pollex.selection.pool import Pool
-from pollex.selection.threshold import PRECISION, Window, fit_window
+from pollex.selection.threshold import DELTA, PRECISION, Window, fit_window, guaranteed_window
 
 SIZES = (100, 200, 400, 1000)
 MADE = 200_000

@@ -201,10 +201,10 @@ def half_and_half(found: Recording, n: int, precision: float, rng: np.random.Gen
                 "wanted": precision,
                 "tau": fitted.tau,
                 "fitted_on": fitted.n,
-                "precision_there": fitted.precision,
-                "coverage": sides.coverage,
+                "precision_there": fitted.precision.value,
+                "coverage": sides.coverage.value,
                 "passed": sides.passed.as_json,
-                "precision": sides.passed.precision,
+                "precision": sides.passed.precision.value,
             }
         )
     return rows

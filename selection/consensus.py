@@ -11,7 +11,7 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import entropy
-from pollex.measures.intervals import share_interval
+from pollex.measures.intervals import Figure, exact_share
 
 TIE = -1
 """In an array of modes: two options have as many votes, or none has any."""
@@ -33,6 +33,11 @@ def modes(votes: Ints) -> Ints:
     return np.where(single, votes.argmax(axis=-1), TIE)
 
 
+def ends_of(figure: Figure) -> tuple[float, float] | None:
+    """Return both ends of a figure's interval; None where it has none."""
+    return None if figure.low is None or figure.high is None else (figure.low, figure.high)
+
+
 @dataclass(frozen=True)
 class TauSide:
     """Conversations on one side of τ.
@@ -50,31 +55,18 @@ class TauSide:
     units: int | None = None
 
     @property
-    def precision(self) -> float | None:
-        """Share that is right; None where there is nothing."""
-        return self.right / self.n if self.n else None
-
-    @property
-    def precision_interval(self) -> tuple[float, float] | None:
-        """95 % interval of that share; None where there is nothing."""
-        return share_interval(self.right, self.n, units=self.units) if self.n else None
-
-    @property
-    def score(self) -> float | None:
-        """Mean of +1 for right and −1 for wrong; None where there is nothing."""
-        return (2 * self.right - self.n) / self.n if self.n else None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """95 % interval of the score; None where there is nothing."""
-        found = self.precision_interval
-        return found and (2 * found[0] - 1, 2 * found[1] - 1)
+    def precision(self) -> Figure:
+        """Share that is right."""
+        return exact_share(self.right, self.n, self.units)
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        names = ("n", "right", "tied", "precision", "precision_interval", "score", "interval")
-        return {name: getattr(self, name) for name in names}
+        """All of it as JSON values, with the score: the mean of +1 for right and −1 for wrong."""
+        share, ends = self.precision, ends_of(self.precision)
+        score = (2 * self.right - self.n) / self.n if self.n else None
+        figures = {"precision": share.value, "precision_interval": ends, "score": score}
+        interval = ends and (2 * ends[0] - 1, 2 * ends[1] - 1)
+        return {"n": self.n, "right": self.right, "tied": self.tied} | figures | {"interval": interval}
 
 
 @dataclass(frozen=True)
@@ -86,21 +78,14 @@ class Filtered:
     units: int | None = None
 
     @property
-    def coverage(self) -> float | None:
+    def coverage(self) -> Figure:
         """Share that passes."""
-        n = self.passed.n + self.left.n
-        return self.passed.n / n if n else None
-
-    @property
-    def coverage_interval(self) -> tuple[float, float] | None:
-        """95 % interval of the coverage."""
-        n = self.passed.n + self.left.n
-        return share_interval(self.passed.n, n, units=self.units) if n else None
+        return exact_share(self.passed.n, self.passed.n + self.left.n, self.units)
 
     @property
     def as_json(self) -> dict[str, Any]:
         """Coverage and both sides as JSON values."""
-        about = {"coverage": self.coverage, "coverage_interval": self.coverage_interval}
+        about = {"coverage": self.coverage.value, "coverage_interval": ends_of(self.coverage)}
         return about | {"passed": self.passed.as_json, "left": self.left.as_json}
 
 
@@ -187,14 +172,9 @@ class FittedTau:
     units: int | None = None
 
     @property
-    def precision(self) -> float | None:
+    def precision(self) -> Figure:
         """On the conversations that it was fitted to, and so too good by a little."""
-        return self.right / self.passed if self.passed else None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """95 % interval of that precision."""
-        return share_interval(self.right, self.passed, units=self.units) if self.passed else None
+        return exact_share(self.right, self.passed, self.units)
 
 
 def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float, together: Ints | None = None) -> FittedTau:

@@ -138,17 +138,22 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
     span[span <= RESOLUTION] = 0.0
     means = positive.mean(1), negative.mean(1)
     theta = (means[0] + means[1]) / 2
-    spread = _pooled_deviation(positive - means[0][:, None], negative - means[1][:, None])
+    freedom = max(positive.shape[1] + negative.shape[1] - 2, 1)  # two conversations have no spread
+    of_classes = [_sum_of_squares(scores - mean[:, None]) for scores, mean in zip(classes, means, strict=True)]
+    spread = np.sqrt((of_classes[0] + of_classes[1]) / freedom)
     under = np.stack([_at_or_under(scores, low, span, grid) for scores in classes])
     over = np.array([scores.shape[1] for scores in classes])[:, None, None] - under
     thresholds = low[:, None] + span[:, None] * np.linspace(0.0, 1.0, grid)
-    base_rate = positive.shape[1] / (positive.shape[1] + negative.shape[1])
+    base_rate, total = positive.shape[1] / (positive.shape[1] + negative.shape[1]), over[0] + over[1]
+    plus = np.divide(over[0], total, out=np.full_like(total, base_rate), where=total > 0)
+    # Nothing scores over the highest threshold, and but for constant scores something does over the one before it.
+    plus[:, -1] = plus[:, -2]
     # Without spread the targets are steps; a thousandth of a grid step is one, and rounding still can't tip it at θ_c.
     width = np.where(span > 0, np.maximum(spread, 1e-3 * span / (grid - 1)), np.inf)
     rise = (1 + np.tanh((thresholds - theta[:, None]) / width[:, None])) / 2
     return Curves(
         thresholds=thresholds,
-        plus=_precision_over(over, base_rate),
+        plus=plus,
         minus=under[1] / (under[0] + under[1]),  # the lowest score is at or under every threshold: never empty
         target_plus=base_rate + (1 - base_rate) * rise,
         target_minus=(1 - base_rate) + base_rate * (1 - rise),
@@ -172,21 +177,6 @@ def _at_or_under(scores: Floats, low: Floats, span: Floats, grid: int) -> Floats
     place += (np.arange(len(scores)) * grid + (1 - RESOLUTION))[:, None]
     bins = np.bincount(place.astype(np.intp).ravel(), minlength=len(scores) * grid)
     return bins.reshape(-1, grid).cumsum(1, dtype=float)
-
-
-def _precision_over(over: Floats, base_rate: float) -> Floats:
-    total = over[0] + over[1]
-    plus: Floats = np.divide(over[0], total, out=np.full_like(total, base_rate), where=total > 0)
-    # Nothing scores over the highest threshold, and but for constant scores something does over the one before it.
-    plus[:, -1] = plus[:, -2]
-    return plus
-
-
-def _pooled_deviation(positive: Floats, negative: Floats) -> Floats:
-    """Compute the pooled within-class standard deviation `[set]`; 0 for two conversations."""
-    freedom = max(positive.shape[1] + negative.shape[1] - 2, 1)
-    deviations: Floats = np.sqrt((_sum_of_squares(positive) + _sum_of_squares(negative)) / freedom)
-    return deviations
 
 
 def _sum_of_squares(rows: Floats) -> Floats:

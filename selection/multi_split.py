@@ -113,12 +113,6 @@ def one_each(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Bools:
     return kept
 
 
-def open_to_choice(held: Bools, up: Bools, sat: Bools) -> Bools:
-    """Tell which rubrics may be chosen: those that hold often enough, and whose thumbs differ as their side says."""
-    enough = held.sum(axis=0) >= max(FEWEST, LEAST_SHARE * len(up))
-    return np.asarray(enough & (one_sided(held, up, sat) < OPEN_P))
-
-
 def chosen_of(
     values: Floats, up: Bools, sat: Bools, ids: Sequence[str], policy: str = DEFAULT, a_side: int = A_SIDE
 ) -> Ints:
@@ -127,7 +121,9 @@ def chosen_of(
     Args:
         values: Signed terms of NetSAT `[conversation, rubric]`.
     """
-    columns = np.flatnonzero(open_to_choice(holds(values), up, sat))
+    held = holds(values)
+    enough = held.sum(axis=0) >= max(FEWEST, LEAST_SHARE * len(up))  # and whose thumbs differ as their side says
+    columns = np.flatnonzero(enough & (one_sided(held, up, sat) < OPEN_P))
     if not len(columns) or up.all() or not up.any():
         return np.zeros(0, dtype=np.intp)
     names = [ids[column] for column in columns.tolist()]

@@ -10,12 +10,7 @@ import numpy as np
 from pollex.errors import BadRubrics
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import require_both_classes
-from pollex.selection.losses import (
-    RESOLUTION,
-    Terms,
-    by_class,
-    candidate_terms,
-)
+from pollex.selection.losses import RESOLUTION, Terms, by_class, candidate_terms
 
 Budget = tuple[int, ...]
 """How many SAT and how many DSAT rubrics to choose at most; for a second list of rubrics two numbers more."""
@@ -161,8 +156,11 @@ def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
         last_loss[candidates], last_step[candidates] = losses, number
         at = int(np.searchsorted(candidates, index))
         steps.append(Step(index, float(losses[at]), float(terms.correctness[at]), float(terms.sharpness[at])))
-    dropped = (index for index in range(len(pool.kinds)) if index not in set(order.tolist()))
-    return Selection(tuple(steps), tuple(_drop(index, last_loss[index], last_step[index], steps) for index in dropped))
+    drops = []
+    for index in sorted({*range(len(pool.kinds))} - {*order.tolist()}):
+        step = last_step[index]
+        drops.append(Drop(index, None, None) if step < 0 else Drop(index, float(last_loss[index]), steps[step].index))
+    return Selection(tuple(steps), tuple(drops))
 
 
 def _require_evals(values: Floats, conversations: int, rubrics: int, ids: Sequence[str]) -> None:
@@ -179,7 +177,3 @@ def _require_evals(values: Floats, conversations: int, rubrics: int, ids: Sequen
             where=ids[int(np.argmin(np.isfinite(values).all(0)))],
             remedy="impute unanswered rubrics first",
         )
-
-
-def _drop(index: int, loss: float, step: int, steps: Sequence[Step]) -> Drop:
-    return Drop(index, None, None) if step < 0 else Drop(index, float(loss), steps[step].index)

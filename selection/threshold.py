@@ -1,14 +1,25 @@
-"""The threshold between bad and good scores, and the window of uncertain ones.
+"""The threshold between bad and good scores, and windows of uncertain ones: the paper's, and one with a guarantee.
 
-Source: Biyani et al. 2024, on θ and on YieldRate.
+Sources: Biyani et al. 2024, on θ and on YieldRate; Angelopoulos, Bates, Candès, Jordan, Lei 2021, "Learn then Test",
+arXiv:2110.01052, section 2.
+
+The paper's window takes the thresholds at which the *observed* precision is P. On few labels it is too narrow about
+every other time. For the guarantee each threshold is a hypothesis, "right less often than P", and is taken only where
+an exact binomial test rejects it; tests go from the strictest threshold inwards and end with the first that is not
+rejected, so that all of them together have the error of one (fixed-sequence testing). Both sides share δ: on
+exchangeable conversations, both precisions are at least P with probability 1 − δ or more.
+
+What it rests on: labels of conversations that had no part in the choice of rubrics, and a precision that doesn't rise
+again where it has once fallen under P on the way inwards. `benchmarks/conformal.py` tries both by simulation.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
-from pollex.measures.arrays import Bools, Floats
+from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import require_both_classes
 
 PRECISION = 0.9
@@ -74,3 +85,147 @@ def fit_window(scores: Floats, positive: Bools, theta: float, precision: float =
         upper=float(upper[0]) if len(upper) else None,
         precision=precision,
     )
+
+
+DELTA = 0.1
+"""How often the guarantee may fail, over logs like this one."""
+
+FORGIVEN = 1
+"""Wrong labels that the strictest threshold may have: with none, a single odd conversation would end it at once."""
+
+MOST_LABELS = 1_000_000
+"""More labels than this are as good as none: the scores are hardly over P, if at all."""
+
+
+@dataclass(frozen=True)
+class WindowSide:
+    """One side of the window.
+
+    Attributes:
+        threshold: None where no threshold passed its test.
+        confident: Calibration conversations beyond the threshold.
+        wrong: Those among them with the other label.
+        needed: About how many labels in all it would take for a threshold; None where there is one, and where the
+            scores are right less often than P however strict the threshold is.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    threshold: float | None
+    confident: int
+    wrong: int
+    needed: int | None = None
+
+
+@dataclass(frozen=True)
+class GuaranteedWindow:
+    """Both sides of a window with precision ≥ `precision`, with probability ≥ 1 − `delta`.
+
+    Attributes:
+        n: Calibration conversations.
+    """
+
+    lower: WindowSide
+    upper: WindowSide
+    precision: float
+    delta: float
+    n: int
+
+    @property
+    def window(self) -> Window:
+        """The window in the form of the plug-in window."""
+        return Window(self.lower.threshold, self.upper.threshold, self.precision)
+
+
+def guaranteed_window(
+    scores: Floats, positive: Bools, theta: float, precision: float = PRECISION, delta: float = DELTA
+) -> GuaranteedWindow:
+    """Return the narrowest window around θ whose precisions hold with probability 1 − δ.
+
+    Args:
+        scores: NetSAT of conversations that the rubrics were chosen without `[conversation]`. The scores by other
+            folds' rubrics, which α's cross-validation leaves, are that nearly: each is honest, but by rubrics of
+            its fold's own, and the guarantee holds for the final rubrics as far as their scores lie alike. A
+            calibration split would be exact, and would cost a third of the labels where they are fewest.
+        positive: Their labels `[conversation]`.
+        theta: The label threshold; neither side crosses it. It only ends the sequence of tests, and so may come from
+            the same conversations.
+
+    Raises:
+        BadLabels: All labels are alike.
+    """
+    require_both_classes(positive)
+    scores = np.round(scores, 9)
+    upper = _side(scores, ~positive, theta, precision, delta / 2)
+    lower = _side(-scores, positive, -theta, precision, delta / 2)
+    lower = lower if lower.threshold is None else replace(lower, threshold=-lower.threshold)
+    return GuaranteedWindow(lower, upper, precision, delta, len(scores))
+
+
+@lru_cache
+def least_confident(precision: float, delta: float, wrong: int = 0) -> int:
+    """Return the labels beyond a threshold needed to reject with `wrong` errors.
+
+    29 with none at P = 0.9, δ = 0.05.
+    """
+    from scipy.stats import binom  # a second to import
+
+    sizes = np.arange(wrong + 1, _enough(precision, delta, wrong) + 1)
+    return int(sizes[np.argmax(binom.cdf(wrong, sizes, 1 - precision) <= delta)])
+
+
+def _enough(precision: float, delta: float, wrong: int) -> int:
+    """Return a size at which the test surely rejects: Hoeffding's bound solved for it, generously."""
+    risk = 1 - precision
+    return int(np.ceil(2 * (wrong + 1) / risk + 8 * np.log(1 / delta) / risk))
+
+
+def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: float) -> WindowSide:
+    """Find the upper side: the lowest threshold that passes with all stricter ones.
+
+    Args:
+        wrong: Where a positive label would be wrong `[conversation]`.
+        delta: Of this side.
+    """
+    from scipy.stats import binom  # a second to import
+
+    thresholds, over, errors = _counts(scores, wrong, theta)
+    # Which thresholds are tried depends on how many scores lie over them, never on labels. That takes nothing from
+    # the tests: labels of those over a threshold are drawn alike, however many they are.
+    tried = over >= least_confident(precision, delta, FORGIVEN)
+    p = binom.cdf(errors, over, 1 - precision)  # of "wrong more often than 1 − P", one-sided
+    passed = np.logical_and.accumulate(p[tried] <= delta)
+    if not passed.any():
+        return WindowSide(None, 0, 0, _labels_needed(over, errors, len(scores), precision, delta))
+    at = np.flatnonzero(tried)[np.flatnonzero(passed)[-1]]
+    return WindowSide(float(thresholds[at]), int(over[at]), int(errors[at]), None)
+
+
+def _counts(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, Ints]:
+    """Return thresholds from the strictest to θ, scores over each, and errors, each `[threshold]`.
+
+    Thresholds are half way between neighboring scores, so that rounding moves none across; θ itself comes last.
+    """
+    levels = np.unique(scores)
+    middle = (levels[:-1] + levels[1:]) / 2
+    thresholds = np.append(middle[middle > theta][::-1], theta)
+    over, errors = (
+        len(one) - np.searchsorted(np.sort(one), thresholds, side="right") for one in (scores, scores[wrong])
+    )
+    return thresholds, over, errors
+
+
+def _labels_needed(over: Ints, errors: Ints, n: int, precision: float, delta: float) -> int | None:
+    """Estimate the labels with which the most promising threshold would pass.
+
+    Shares are assumed to stay as they are. Source: the normal approximation to the size of a one-sided binomial test
+    with power one half, and never less than the test without errors takes.
+    """
+    from scipy.stats import norm  # as above
+
+    promising = over > 0
+    share, rate = over[promising] / n, (errors[promising] + 0.5) / (over[promising] + 1)  # Jeffreys: never 0
+    gap = (1 - precision) - rate
+    beyond = (norm.ppf(1 - delta) ** 2 * precision * (1 - precision)) / np.maximum(gap, 1e-12) ** 2
+    labels = np.where(gap > 0, np.maximum(beyond, least_confident(precision, delta)) / share, np.inf)
+    fewest = labels.min(initial=np.inf)
+    return int(np.ceil(max(fewest, n + 1))) if fewest <= MOST_LABELS else None

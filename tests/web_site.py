@@ -105,7 +105,7 @@ def judged(store: Store, run: str, found: RubricSet, numbers: range, words: Word
                 if number == 5:
                     span.failed(words("the judge stumbled"))
             store.put(AnswerCells(run).of(one, questions, given, "f"))
-            score = netsat.score(one.id, given)
+            score = netsat.score_all({one.id: given})[0]
             store.put([ScoreRow(run, one.id, score.netsat, score.label, score.confident, score.probability)])
     store.flush()
 

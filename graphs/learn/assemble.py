@@ -24,7 +24,6 @@ from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.headlines import twins
 from pollex.rubrics.learning.baselines import Plain
 from pollex.rubrics.learning.choice import candidates
-from pollex.rubrics.learning.comparison import FittedThumbs
 from pollex.rubrics.learning.crossfit import dealt
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.measured import (
@@ -42,17 +41,19 @@ from pollex.rubrics.learning.measured import (
     unseen_of,
     worths_of,
 )
-from pollex.rubrics.learning.notes import (
+from pollex.rubrics.learning.reach import reach_of
+from pollex.rubrics.learning.results import (
     NO_EVENTS,
     NOT_THE_MODELS,
+    LabelledScore,
     all_but_constant,
     caveats,
     dropped_rubrics,
+    labelled_scores,
     refusals,
 )
-from pollex.rubrics.learning.reach import reach_of
-from pollex.rubrics.learning.results import LabelledScore, labelled_scores
 from pollex.rubrics.learning.table import GivenAnswers
+from pollex.rubrics.learning.thumbs import FittedThumbs
 from pollex.rubrics.records import Choice, ChosenRubric, Family, JudgeRecord
 from pollex.rubrics.rubric import Reason, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of

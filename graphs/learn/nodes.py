@@ -17,11 +17,11 @@ from pollex.graphs.learn.assemble import answers_of_pool, assemble
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
 from pollex.rubrics.answers import Question, Unanswered
+from pollex.rubrics.edits import edited_pool
 from pollex.rubrics.learning.choice import choose
-from pollex.rubrics.learning.comparison import FittedThumbs, compare
 from pollex.rubrics.learning.crossfit import FOLDS
 from pollex.rubrics.learning.results import LabelledScore, Learned, figures_of, mean_answers
-from pollex.rubrics.pool_rows import edited_pool
+from pollex.rubrics.learning.thumbs import FittedThumbs, compare
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, with_reasons
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns

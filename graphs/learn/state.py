@@ -12,8 +12,8 @@ from pollex.conversations.conversation import Conversation
 from pollex.graphs.context import Context, Resources
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.edits import edited_pool, row_of
 from pollex.rubrics.learning.material import Material
-from pollex.rubrics.pool_rows import edited_pool, row_of
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id
 from pollex.store.resume import step
 
@@ -26,7 +26,7 @@ class LearnState(TypedDict, total=False):
         split: Conversations of either side, and a digest of their ids.
         progress: By stage, how many conversations are done, of how many, and outcomes.
         reasons: By side, how many there are, and the first ones with a quote.
-        pool: By side, the rubrics that were written; see `pool_rows.row_of`.
+        pool: By side, the rubrics that were written; see `edits.row_of`.
         refused: Why batches and texts came to no rubric, and how often.
         kept: The pool without duplicates, as a person may have edited it.
         merged: By duplicate, the rubric that it was merged into.

@@ -8,7 +8,7 @@ Most figures are ratios of sums, which one matrix product gives for all resample
 for a ratio whose divisor is 0; a `Figure` never holds one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,9 +21,12 @@ from pollex.measures.intervals import (
     RESAMPLES,
     ClassSample,
     Figure,
+    Measure,
     Statistic,
     bounds_on_log_odds,
+    exact_share,
     interval_bounds,
+    measured,
     ratio,
     share_interval,
 )
@@ -119,7 +122,7 @@ def assess(
     right, everyone = said == positive, np.ones(len(scores), bool)
     sizes = int(positive.sum()), int((~positive).sum())
     sample = ClassSample(sizes, None if together is None else np.asarray(together)[order])
-    either = sample.units(said | positive)
+    either, over, under = sample.units(said | positive), *(_share(scores * one, one) for one in (positive, ~positive))
     measures = {
         "accuracy": _measured_share(right, everyone, sample),
         "precision": _measured_share(said & positive, said, sample, "nothing is labeled positive"),
@@ -132,7 +135,7 @@ def assess(
         ),
         # Of as many pairs that share no conversation all are won, or all are lost.
         "auc": _Measure(auc_statistic(scores, sizes[0]), sum(sizes), exact=_all_or_none(min(sample.having)), odds=True),
-        "delta_netsat": _Measure(_mean_difference(scores, sizes[0]), sum(sizes)),
+        "delta_netsat": _Measure(lambda weights: over(weights) - under(weights), sum(sizes)),
         "yield_rate": _measured_share(outside, everyone, sample, needs_labels=False),
         "confident_accuracy": _measured_share(
             right & outside, outside, sample, "every score is in the uncertainty window"
@@ -163,11 +166,7 @@ def assess_window(over: Bools, under: Bools, positive: Bools, together: Ints | N
 
 def _exact(part: Bools, whole: Bools, unit: Ints, empty: str) -> Figure:
     """Compute a share with its interval for fully dependent blocks, the widest."""
-    hits, n = int(part.sum()), int(whole.sum())
-    if not n:
-        return Figure(None, None, None, 0, empty)
-    low, high = share_interval(hits, n, units=len(np.unique(unit[whole])))
-    return Figure(hits / n, low, high, n)
+    return exact_share(int(part.sum()), int(whole.sum()), len(np.unique(unit[whole])), empty)
 
 
 def auc(scores: Floats, positive: Bools) -> float:
@@ -327,7 +326,65 @@ def _f1_of_shares(low: float, high: float) -> tuple[float, float]:
     return 2 * low / (1 + low), 2 * high / (1 + high)
 
 
-def _mean_difference(scores: Floats, positives: int) -> Statistic:
-    up = np.arange(len(scores)) < positives
-    over, under = _share(scores * up, up), _share(scores * ~up, ~up)
-    return lambda weights: over(weights) - under(weights)
+OF_RATIOS, GUESSING = 500, 0.5
+"""Resamples of figures beside other figures, and the AUC of guessing."""
+
+
+def recovered(ours: Floats, plain: Floats, positive: Bools, unit: Ints, rng: np.random.Generator) -> Figure:
+    """Compute (AUC − ½) of our scores over (AUC − ½) of a plain method's.
+
+    Args:
+        ours: `[conversation]`.
+        plain: `[conversation]`.
+        positive: `[conversation]`.
+        unit: Number of what belongs together `[conversation]`.
+    """
+    if positive.all() or not positive.any():
+        return Figure(None, n=len(positive), undefined="there is only one class")
+    order, (own, other) = _statistics([ours, plain], positive)
+    found = measured({"plain": Measure(other)}, unit[order], rng, OF_RATIOS)["plain"]
+    if found.low is None or found.low <= GUESSING:
+        return Figure(None, n=len(positive), undefined="the plain method itself is not surely better than guessing")
+    share = Measure(lambda weights: ratio(own(weights) - GUESSING, other(weights) - GUESSING))
+    return measured({"share": share}, unit[order], rng, OF_RATIOS)["share"]
+
+
+def _statistics(scores: Sequence[Floats], positive: Bools) -> tuple[Ints, list[Statistic]]:
+    order = _positives_first(positive)
+    return order, [auc_statistic(one[order], int(positive.sum())) for one in scores]
+
+
+def learning_curve(
+    scores: Mapping[int, Sequence[Floats]], positive: Bools, unit: Ints, rng: np.random.Generator, more: int
+) -> tuple[dict[int, Figure], Figure]:
+    """Measure how AUC grows with labels, and go on by AUC = a + b·ln(labels), fitted by least squares.
+
+    Args:
+        scores: By number of labels, of each draw `[conversation]`; all held-out.
+        positive: `[conversation]`.
+        unit: Number of what belongs together `[conversation]`.
+        more: Further labels to tell the worth of.
+
+    Returns:
+        By number of labels, the mean AUC over draws of these; and what further labels are worth in AUC.
+    """
+    order = _positives_first(positive)
+    draws = {size: _statistics(found, positive)[1] for size, found in scores.items()}
+
+    def reached(weights: Floats) -> Floats:
+        return np.stack([np.mean([one(weights) for one in each], axis=0) for each in draws.values()])
+
+    sizes = np.array(list(scores), float)
+    centered = np.log(sizes) - np.log(sizes).mean()
+    step = np.log((sizes[-1] + more) / sizes[-1]) / (centered**2).sum()
+    measures = {
+        str(size): Measure(lambda weights, each=each: np.mean([one(weights) for one in each], axis=0))  # type: ignore[misc]
+        for size, each in draws.items()
+    }
+    found = measured(
+        {**measures, "more": Measure(lambda weights: step * (centered @ reached(weights)))},
+        unit[order],
+        rng,
+        OF_RATIOS,
+    )
+    return {size: found[str(size)] for size in scores}, found["more"]

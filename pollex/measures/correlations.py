@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.intervals import Statistic, ratio
+from pollex.measures.intervals import Figure, Measure, Statistic, measured, ratio
 
 CELLS = 1 << 19
 """Cells of contingency tables held at once: 4 MB."""
@@ -66,6 +66,25 @@ def kendall_statistic(x: Floats, y: Floats) -> Statistic:
         return ratio(agreement, np.sqrt(untied[0] * untied[1]))
 
     return _of_tables(of_tables, x, y)
+
+
+def mean_correlation(values: Floats, unit: Ints, rng: np.random.Generator) -> Figure:
+    """Compute the mean of Pearson's correlation over all pairs of columns `[conversation, rubric]`."""
+    first, second = np.triu_indices(values.shape[1], 1)
+    if not len(first):
+        return Figure(None, n=len(values), undefined="there are fewer than two rubrics")
+    products, squares = values[:, first] * values[:, second], values**2
+
+    def statistic(weights: Floats) -> Floats:
+        total = weights.sum(axis=1, keepdims=True)
+        mean = weights @ values / total
+        spread = np.sqrt(np.maximum(weights @ squares / total - mean**2, 0))
+        together = weights @ products / total - mean[:, first] * mean[:, second]
+        both = spread[:, first] * spread[:, second]
+        found: Floats = np.divide(together, both, out=np.zeros_like(both), where=both > 1e-9)
+        return np.asarray(found.mean(axis=1))
+
+    return measured({"mean": Measure(statistic)}, unit, rng, 500)["mean"]
 
 
 def interval_alpha_statistic(x: Floats, y: Floats) -> Statistic:

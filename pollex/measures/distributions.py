@@ -16,9 +16,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.arrays import Bools, Floats, Ints, numbers_of
 from pollex.measures.correlations import kappa_statistic, kendall_statistic, pearson_statistic, spearman_statistic
-from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, mean_of, measured
+from pollex.measures.intervals import RESAMPLES, Figure, Measure, mean_of, measured
 from pollex.measures.reliability import SMECE_RESAMPLES, smece
 
 
@@ -131,7 +131,7 @@ def assess_each(
     Args:
         of: Whose each judgment is `[judgment]`: the judge's name, the system, the topic.
     """
-    codes = np.array([{label: code for code, label in enumerate(dict.fromkeys(of))}[label] for label in of], int)
+    codes = numbers_of(of)
     return {
         label: assess(predictions.where(codes == code), rng, resamples, smece_resamples)
         for code, label in enumerate(dict.fromkeys(of))
@@ -202,9 +202,9 @@ def figures_of(predictions: Predictions) -> dict[str, Measure]:
     constant = unordered or _constant(expected, given)
     losses = log_losses(predictions.proba, predictions.answer)
     impossible = int(np.isinf(losses).sum())
-    rated = predictions.nearest, predictions.answer
+    rated, square = (predictions.nearest, predictions.answer), mean_of((expected - given) ** 2)
     return {
-        "rmse": Measure(_rmse((expected - given) ** 2), unordered),
+        "rmse": Measure(lambda weights: np.sqrt(square(weights)), unordered),
         "pearson": Measure(pearson_statistic(expected, given), constant),
         "spearman": Measure(spearman_statistic(expected, given), constant),
         "kendall": Measure(kendall_statistic(expected, given), constant),
@@ -216,13 +216,7 @@ def figures_of(predictions: Predictions) -> dict[str, Measure]:
     }
 
 
-def _rmse(squares: Floats) -> Statistic:
-    mean = mean_of(squares)
-    return lambda weights: np.sqrt(mean(weights))
-
-
 def _constant(expected: Floats, given: Floats) -> str:
-    """Say why a correlation is undefined."""
     if len(given) < 2:
         return "fewer than two judgments"
     if np.ptp(given) == 0:

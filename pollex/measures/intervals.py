@@ -306,3 +306,8 @@ def share_interval(hits: float, n: int, level: float = LEVEL, *, units: int | No
     low = float(beta.ppf(tail, hits, n - hits + 1)) if hits else 0.0
     high = float(beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
     return low, high
+
+
+def exact_share(hits: int, n: int, units: int | None = None, empty: str = "") -> Figure:
+    """Compute a share with its `share_interval`; of nothing it is undefined."""
+    return Figure(hits / n, *share_interval(hits, n, units=units), n) if n else Figure(None, undefined=empty)

@@ -50,7 +50,10 @@ class ConfidenceSequence:
         """Add values `[n]`, 0 … 1, in their order; return the sequence itself."""
         for value in values:
             self._bet(float(value))
-        self._narrow()
+        kept = np.flatnonzero(self._kept)
+        self.low, self.high = 1.0, 0.0
+        if len(kept):
+            self.low, self.high = max(0.0, (kept[0] - 1) / GRID), min(1.0, (kept[-1] + 1) / GRID)
         return self
 
     @property
@@ -73,14 +76,6 @@ class ConfidenceSequence:
         self._variance = self._squares / (self.n + 1)
         capital = np.maximum(self._above, self._below) + np.log(0.5)
         self._kept[capital >= np.log(1 / self.alpha)] = 0.0
-
-    def _narrow(self) -> None:
-        kept = np.flatnonzero(self._kept)
-        if not len(kept):
-            self.low, self.high = 1.0, 0.0
-            return
-        self.low = max(0.0, (kept[0] - 1) / GRID)
-        self.high = min(1.0, (kept[-1] + 1) / GRID)
 
 
 def difference_interval(differences: Floats, alpha: float = 0.05) -> tuple[float, float]:

@@ -230,13 +230,12 @@ def bin_predictions(probability: Floats, hit: Floats | Bools, text: Ints) -> lis
     wanted = min(max(len(probability) // FEWEST_IN_BIN, 1), MOST_BINS)
     cuts = np.quantile(probability, np.arange(1, wanted) / wanted, method="lower") if len(probability) else np.zeros(0)
     numbers = np.searchsorted(np.unique(cuts), probability, side="left")
-    return [_bin(probability, hit, text, np.flatnonzero(numbers == each)) for each in np.unique(numbers)]
-
-
-def _bin(probability: Floats, hit: Floats | Bools, text: Ints, part: Ints) -> Bin:
-    share, texts = float(hit[part].mean()), len(np.unique(text[part]))
-    low, high = wilson(share, texts)
-    return Bin(float(probability[part].mean()), Figure(share, float(low), float(high), len(part), units=texts))
+    bins = []
+    for part in (np.flatnonzero(numbers == each) for each in np.unique(numbers)):
+        share, texts = float(hit[part].mean()), len(np.unique(text[part]))
+        low, high = map(float, wilson(share, texts))
+        bins.append(Bin(float(probability[part].mean()), Figure(share, low, high, len(part), units=texts)))
+    return bins
 
 
 _PACKAGE = "relplot"

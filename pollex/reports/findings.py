@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pollex.conversations.conversation import Conversation
-from pollex.measures.intervals import Figure
 from pollex.reports.numbers import SPACE, known
-from pollex.reports.transcript import MarkedTurn, Piece, cut, marked_turns, pieces_of
+from pollex.reports.transcript import Piece, cut, marked_turns, pieces_of
 from pollex.rubrics.headlines import headlines, hints_of, sounds_of, sounds_worth, turned
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.lint import Mark
@@ -28,12 +27,8 @@ AROUND = 80
 """Characters of a long quote that are shown before the words that decided."""
 
 
-@dataclass(frozen=True)
-class Example:
-    """A conversation to look at; `place` is its anchor on the page, or empty."""
-
-    id: str
-    place: str = ""
+Example = tuple[str, str]
+"""A conversation to look at: its id, and its anchor on the page, or empty."""
 
 
 @dataclass(frozen=True)
@@ -66,34 +61,6 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class SegmentFindings:
-    """A segment with its conversations."""
-
-    segment: Segment
-    examples: tuple[Example, ...]
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A conversation that the set gets wrong, with its predicted probability."""
-
-    score: LabelledScore
-    example: Example
-    opening: str
-
-
-@dataclass(frozen=True)
-class ShownConversation:
-    """A conversation that is in the page."""
-
-    id: str
-    place: str
-    label: str
-    turns: tuple[MarkedTurn, ...]
-    said_of_it: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Findings:
     """All that leads the page.
 
@@ -102,9 +69,9 @@ class Findings:
         hints: Those of which too few thumbs can tell.
         turned: Those whose thumbs on held-out conversations went the other way.
         sounds: Those that tell how people sound.
-        topics: Segments, those least like the rest first.
-        wrong: The held-out conversations that the set gets most wrong.
-        shown: Their conversations.
+        topics: Segments, those least like the rest first, each with its conversations.
+        wrong: The held-out conversations that the set gets most wrong, each with how it begins.
+        shown: The conversations that are in the page, as the template takes them.
         sounds_worth: What the second list is good for beside the score.
     """
 
@@ -112,9 +79,9 @@ class Findings:
     hints: Sequence[Finding]
     turned: Sequence[Finding]
     sounds: Sequence[Finding]
-    topics: Sequence[SegmentFindings]
-    wrong: Sequence[Mistake]
-    shown: Sequence[ShownConversation]
+    topics: Sequence[tuple[Segment, tuple[Example, ...]]]
+    wrong: Sequence[tuple[LabelledScore, Example, str]]
+    shown: Sequence[Mapping[str, object]]
     sounds_worth: str
 
 
@@ -128,9 +95,7 @@ class Places:
 
     def example(self, id_: str) -> Example:
         """Make an example of the conversation, with an anchor if its text is known."""
-        if id_ not in self.texts:
-            return Example(id_)
-        return Example(id_, self.given.setdefault(id_, f"c-{len(self.given) + 1}"))
+        return id_, self.given.setdefault(id_, f"c-{len(self.given) + 1}") if id_ in self.texts else ""
 
 
 def findings_of(
@@ -155,16 +120,21 @@ def findings_of(
     hints = [finding(rubric, places) for rubric in hints_of(rubrics.rubrics)]
     beside = sounds_of(rubrics.rubrics)
     sounds = [finding(rubric, places, examples=0) for rubric in beside]
-    topics = [SegmentFindings(one, tuple(map(places.example, one.examples))) for one in rubrics.segments[:SEGMENTS]]
-    wrong = [mistake(score, places, conversations) for score in most_wrong(scores)]
-    return Findings(leading, hints, against, sounds, topics, wrong, list(shown(rubrics, places)), sounds_worth(beside))
+    topics = [(one, tuple(map(places.example, one.examples))) for one in rubrics.segments[:SEGMENTS]]
+    wrong = [
+        (one, places.example(id_), conversations[id_].opening if id_ in conversations else "")
+        for one, id_ in ((one, one.conversation_id) for one in most_wrong(scores))
+    ]
+    return Findings(leading, hints, against, sounds, topics, wrong, shown(rubrics, places), sounds_worth(beside))
 
 
 def finding(
     rubric: ChosenRubric, places: Places, examples: int = EXAMPLES, also: Sequence[ChosenRubric] = ()
 ) -> Finding:
     """Put a rubric into words."""
-    worth = rubric.worth
+    worth, share, never = rubric.worth, rubric.never_came_up, ""
+    if share is not None and share.value is not None:
+        never = f"Its occasion never came up in {percent(share)} of {share.n} training conversations ({ends(share)})."
     quote = rubric.quotes[0] if rubric.quotes else None
     return Finding(
         rubric=rubric,
@@ -175,18 +145,9 @@ def finding(
         quote=pieces_of(*shortened(quote)) if quote else (),
         source=quote,
         examples=tuple(map(places.example, quoted_in(rubric)[:examples])),
-        never=never_in_words(rubric.never_came_up),
+        never=spaced(never),
         marks=places.marks.get(rubric.id, ()),
         also=tuple(finding(twin, places, examples) for twin in also),
-    )
-
-
-def never_in_words(share: Figure | None) -> str:
-    """Say how often a rubric's occasion never came up; empty where nobody says so."""
-    if share is None or share.value is None:
-        return ""
-    return spaced(
-        f"Its occasion never came up in {percent(share)} of {share.n} training conversations ({ends(share)})."
     )
 
 
@@ -226,12 +187,6 @@ def of_thumb(score: LabelledScore) -> float:
     return probability if score.positive else 1 - probability
 
 
-def mistake(score: LabelledScore, places: Places, conversations: Mapping[str, Conversation]) -> Mistake:
-    """Tell a conversation that the set gets wrong."""
-    known_text = conversations.get(score.conversation_id)
-    return Mistake(score, places.example(score.conversation_id), known_text.opening if known_text else "")
-
-
 def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     """List the ids of the conversations that the page shows."""
     quoted = [id_ for rubric in rubrics.rubrics if rubric.headlined for id_ in quoted_in(rubric)[:EXAMPLES]]
@@ -239,7 +194,7 @@ def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     return list(dict.fromkeys([*quoted, *topics, *(score.conversation_id for score in most_wrong(scores))]))
 
 
-def shown(rubrics: RubricSet, places: Places) -> list[ShownConversation]:
+def shown(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
     """Prepare the conversations that have an anchor, with the quotes of headline rubrics marked."""
     reasons = {reason.id: reason for reason in rubrics.reasons}
     quotes: dict[str, dict[int, list[tuple[str, Polarity]]]] = {}
@@ -249,12 +204,12 @@ def shown(rubrics: RubricSet, places: Places) -> list[ShownConversation]:
             turns = quotes.setdefault(quote.conversation_id, {})
             turns.setdefault(quote.turn, []).append((quote.text, rubric.polarity))
     return [
-        ShownConversation(
-            id=id_,
-            place=place,
-            label=places.texts[id_].label.value,
-            turns=tuple(marked_turns(cut(places.texts[id_].turns), quotes.get(id_, {}))),
-            said_of_it=tuple(one.text for one in places.texts[id_].feedback),
-        )
+        {
+            "id": id_,
+            "place": place,
+            "label": places.texts[id_].label.value,
+            "turns": marked_turns(cut(places.texts[id_].turns), quotes.get(id_, {})),
+            "said_of_it": [one.text for one in places.texts[id_].feedback],
+        }
         for id_, place in places.given.items()
     ]

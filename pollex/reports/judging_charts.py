@@ -25,19 +25,22 @@ def by_tau(points: Sequence[TauPoint]) -> Markup:
 def _drawn(title: str, axis: str, points: Sequence[tuple[float, TauPoint]]) -> Markup:
     frame = Frame.over((points[0][0], points[-1][0]), (0.0, 1.0))
     series = {
-        "positive": [(x, one.sides.passed.precision, one.sides.passed.precision_interval) for x, one in points],
-        "negative": [(x, one.sides.left.precision, one.sides.left.precision_interval) for x, one in points],
-        "ink": [(x, one.sides.coverage, one.sides.coverage_interval) for x, one in points],
+        "positive": [(x, one.sides.passed.precision) for x, one in points],
+        "negative": [(x, one.sides.left.precision) for x, one in points],
+        "ink": [(x, one.sides.coverage) for x, one in points],
     }
-    shown = {name: [(x, y, ends or (y, y)) for x, y, ends in every if known(y)] for name, every in series.items()}
+    shown = {
+        name: [(x, one.value, one.low, one.high) for x, one in every if known(one.value)]
+        for name, every in series.items()
+    }
     return svg(
         f"Coverage, and share of ratings that are right on either side of τ, {title}",
         frame.y_axis(SHARES),
-        [frame.curve([x for x, *_ in every], [y for _, y, _ in every], name) for name, every in shown.items()],
+        [frame.curve([x for x, *_ in every], [y for _, y, *_ in every], name) for name, every in shown.items()],
         [
-            (frame.whisker(x, *ends), disc(frame.x(x), frame.y(y), name, 3.0))
+            (frame.whisker(x, low, high), disc(frame.x(x), frame.y(y), name, 3.0))
             for name, every in shown.items()
-            for x, y, ends in every
+            for x, y, low, high in every
         ],
         frame.x_axis(axis),
     )

@@ -9,7 +9,7 @@ from pollex.agents.embedded.evidence import evidence_of
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import NOT_RATED
 from pollex.measures.classification import Assessment
-from pollex.measures.intervals import FEWEST, Figure
+from pollex.measures.intervals import FEWEST
 from pollex.measures.reliability import bin_predictions
 from pollex.reports.findings import FIRST, findings_of
 from pollex.reports.learning_charts import bars_over
@@ -38,8 +38,7 @@ from pollex.reports.numbers import (
 from pollex.reports.page import REASON, render, short
 from pollex.reports.sparks import scale_over
 from pollex.rubrics.guarantee import in_words
-from pollex.rubrics.learning.notes import NO_EVENTS, NOT_THE_MODELS
-from pollex.rubrics.learning.results import LabelledScore
+from pollex.rubrics.learning.results import NO_EVENTS, NOT_THE_MODELS, LabelledScore
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import Baseline
 from pollex.rubrics.rubric import DISTILLED, Rubric, is_built_in
@@ -114,7 +113,7 @@ def learning_page(
         nothing="" if any(found.leading.values()) else nothing_leads(rubrics.data.thumbs, rubrics.data.down),
         verdict=verdict(rubrics),
         learned_from=learned_from(rubrics),
-        roles=" ".join(filter(None, (who_worked(rubrics), nothing_found(rubrics.found_nothing)))),
+        roles=who_worked(rubrics),
         cautions=[*cautions(rubrics), *rubrics.notes],
         lead=rubrics.held_out or rubrics.training,
         chance=CHANCE,
@@ -226,7 +225,7 @@ def _classes(figures: Assessment) -> str:
 
 
 def who_worked(rubrics: RubricSet) -> str:
-    """Name the model of each role, or say that no LLM was used."""
+    """Name the model of each role, and how often it found no reason; or say that no LLM was used."""
     names = dict.fromkeys([*rubrics.roles.values(), rubrics.judge.name])
     if rubrics.judge.built_in and all(name.startswith("built-in") for name in names):
         return (
@@ -235,15 +234,11 @@ def who_worked(rubrics: RubricSet) -> str:
         )
     by_name = {name: [role for role, who in rubrics.roles.items() if who == name] for name in names}
     work = [f"{short(name)} ({listed(list(map(short, roles)))})" if roles else name for name, roles in by_name.items()]
-    return f"Models and their roles: {listed(work)}. The judge was {short(rubrics.judge.name)}."
-
-
-def nothing_found(share: Figure | None) -> str:
-    """Say how often the model found no reason; empty where none was asked."""
-    if share is None or not known(share.value):
-        return ""
+    told = f"Models and their roles: {listed(work)}. The judge was {short(rubrics.judge.name)}."
+    if (share := rubrics.found_nothing) is None or not known(share.value):
+        return told
     of = f"{percent(share.value)} of {count(share.n, 'training conversation')} ({percent_interval(share)})"
-    return f"The model found nothing to give as a reason in {of}."
+    return f"{told} The model found nothing to give as a reason in {of}."
 
 
 def more_labels(reach: Reach | None) -> str:

@@ -2,26 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from typing import Protocol, TypeGuard
+from typing import TypeGuard
+
+from pollex.measures.intervals import Figure
 
 MINUS = "\N{MINUS SIGN}"
 SPACE = "\N{NO-BREAK SPACE}"
 LEVEL = f"95{SPACE}% interval"
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Marks of an axis of shares."""
-
-
-class Estimate(Protocol):
-    """A figure with its 95 % interval; `undefined` says why there is no value."""
-
-    @property
-    def value(self) -> float | None: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
-    @property
-    def undefined(self) -> str: ...
 
 
 def known(value: float | None) -> TypeGuard[float]:
@@ -51,7 +40,7 @@ def points(value: float | None) -> str:
     return number(100 * value, 0, signed=True)
 
 
-def interval(figure: Estimate, digits: int = 2, missing: str = "too few for an interval") -> str:
+def interval(figure: Figure, digits: int = 2, missing: str = "too few for an interval") -> str:
     """Write the 95 % interval, or why there is none."""
     if not known(figure.value):
         return figure.undefined or "undefined"
@@ -60,13 +49,13 @@ def interval(figure: Estimate, digits: int = 2, missing: str = "too few for an i
     return f"{number(figure.low, digits)} to {number(figure.high, digits)}"
 
 
-def interval_in_words(figure: Estimate, digits: int = 2, missing: str = "too few for an interval") -> str:
+def interval_in_words(figure: Figure, digits: int = 2, missing: str = "too few for an interval") -> str:
     """Write `95 % interval 0.44 to 0.51`, or why there is none."""
     found = interval(figure, digits, missing)
     return f"{LEVEL} {found}" if known(figure.low) else found
 
 
-def percent_interval(figure: Estimate) -> str:
+def percent_interval(figure: Figure) -> str:
     """Write the 95 % interval of a share: `95 % interval 54–80 %`."""
     if not (known(figure.low) and known(figure.high)):
         return interval(figure)

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,7 @@ LISTED = 1000
 WORST = 10
 LOWERING = 5
 MIDDLE = EVAL_RANGE / 2
+DSAT: Polarity = "dsat"
 
 
 @dataclass(frozen=True, order=True)
@@ -138,14 +139,6 @@ class ScoreTally:
         return sorted(found, key=lambda one: (not one.rubric.headlined, -one.gap))[:LOWERING]
 
 
-@dataclass(frozen=True)
-class Worst:
-    """One of the worst conversations, with its turns; what its lowest answer rests on is marked."""
-
-    row: WorstRow
-    turns: tuple[MarkedTurn, ...]
-
-
 def scores_page(tally: ScoreTally, conversations: Sequence[Conversation], file: str, rubrics_file: str) -> str:
     """Render the page.
 
@@ -169,7 +162,7 @@ def scores_page(tally: ScoreTally, conversations: Sequence[Conversation], file: 
         lowering=lowering,
         numbers={one.rubric.id: number for number, one in enumerate(lowering, 1)},
         rubrics=tally.rubrics,
-        worst=[worst_of(row, texts) for row in rows[:WORST]],
+        worst=[(row, marked_in(row, texts.get(row.id))) for row in rows[:WORST]],
         rows=rows,
         openings={id_: c.opening for id_, c in texts.items()},
         total=tally.scored.total(),
@@ -188,11 +181,8 @@ def verdict(tally: ScoreTally) -> str:
     )
 
 
-def worst_of(row: WorstRow, texts: Mapping[str, Conversation]) -> Worst:
-    """Prepare one of the worst conversations."""
-    if row.id not in texts:
-        return Worst(row, ())
-    turns = cut(texts[row.id].turns)
-    side: Polarity = "dsat"
-    quotes = {place: [(turns[place].shown, side)] for place in row.turns if place < len(turns)}
-    return Worst(row, tuple(marked_turns(turns, quotes)))
+def marked_in(row: WorstRow, conversation: Conversation | None) -> list[MarkedTurn]:
+    """Return a conversation's turns with what its lowest answer rests on marked; none where its text isn't at hand."""
+    turns = cut(conversation.turns) if conversation else []
+    quotes = {place: [(turns[place].shown, DSAT)] for place in row.turns if place < len(turns)}
+    return marked_turns(turns, quotes)

@@ -6,14 +6,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pollex.measures.share import Bounds, Dependence, Share
+from pollex.measures.share import Share
 from pollex.reports.page import render
 from pollex.reports.svg import Axis, disc, element, line, svg, text, tick_label, ticks
 
 WIDTH, ROW, NAMES = 640, 24, 190
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class NamedEstimate:
     """An estimate with its name.
 
@@ -28,41 +28,21 @@ class NamedEstimate:
     why_not: str = ""
 
 
-def share_page(
-    *,
-    conversations: int,
-    lines: Sequence[NamedEstimate],
-    bounds: Sequence[Bounds],
-    dependence: Dependence | None,
-    groups: Sequence[NamedEstimate],
-    by: str,
-    notes: Sequence[str],
-) -> str:
-    """Render the whole page.
-
-    Args:
-        lines: The estimates for all conversations, the one to read first in front.
-        groups: One a group, estimated in the same way.
+def share_page(found: Any) -> str:
+    """Render the whole page of a `services.share.ShareResult`.
 
     Returns:
         HTML, the same for the same arguments. Write it as UTF-8.
     """
-    first = next((one for one in lines if one.share), None)
+    groups = f"Share of good conversations by {found.by}"
     return render(
         "share.html",
         file="",
         titles={},
-        conversations=conversations,
-        first=first and first.share,
-        lines=lines,
-        drawing=forest("Share of good conversations", lines),
-        bounds=bounds,
-        dependence=dependence,
-        groups=groups,
-        by=by,
-        groups_drawing=forest(f"Share of good conversations by {by}", groups) if groups else "",
-        notes=notes,
-        facts={"conversations": f"{conversations:,}"},
+        found=found,
+        drawing=forest("Share of good conversations", found.lines),
+        groups_drawing=forest(groups, found.group_lines) if found.groups else "",
+        facts={"conversations": f"{found.total.conversations:,}"},
     )
 
 

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from pollex.reports.numbers import Estimate, known, number
+from pollex.measures.intervals import Figure
+from pollex.reports.numbers import known, number
 from pollex.reports.svg import Axis, diamond, disc, element, line, nice_step, rect, svg, text, tick_label
 
 WIDTH = 150
@@ -22,7 +23,7 @@ def scale_over(low: float, high: float) -> Axis:
     return Axis(low, high, 8, WIDTH - 8)
 
 
-def scale_of(figures: Iterable[Estimate]) -> Axis:
+def scale_of(figures: Iterable[Figure]) -> Axis:
     """Make one scale for all rows of a table, with 0 on it."""
     ends = [end for figure in figures for end in (figure.value, figure.low, figure.high) if known(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
@@ -34,12 +35,12 @@ def axis(scale: Axis, values: Sequence[float] = ()) -> Markup:
     """Label a scale above a table's rows: at these values, else ends and 0."""
     places = dict.fromkeys(values or [scale.low, 0.0, scale.high])
     labels = [text(scale(value), 11, tick_label(round(value, 6)), "tick", "middle") for value in places]
-    title = f"Scale from {tick_label(round(scale.low, 6))} to {tick_label(round(scale.high, 6))}"
+    title = f"Axis from {tick_label(round(scale.low, 6))} to {tick_label(round(scale.high, 6))}"
     return svg(title, labels, width=WIDTH, height=14, class_="spark")
 
 
 def whiskers(
-    name: str, figures: Sequence[tuple[str, Estimate | None]], scale: Axis = UNIT, reference: float | None = None
+    name: str, figures: Sequence[tuple[str, Figure | None]], scale: Axis = UNIT, reference: float | None = None
 ) -> Markup:
     """Draw figures with their intervals, one below another.
 
@@ -66,12 +67,12 @@ def whiskers(
     )
 
 
-def whisker(name: str, figure: Estimate, scale: Axis) -> Markup:
+def whisker(name: str, figure: Figure, scale: Axis) -> Markup:
     """Draw one figure with its interval beside 0."""
     return whiskers(name, [("held out", figure)], scale, 0.0)
 
 
-def _whisker(figure: Estimate, scale: Axis, y: float, class_: str) -> Markup | None:
+def _whisker(figure: Figure, scale: Axis, y: float, class_: str) -> Markup | None:
     if not known(figure.value):
         return None
     mark = disc(scale(figure.value), y, class_)
@@ -80,7 +81,7 @@ def _whisker(figure: Estimate, scale: Axis, y: float, class_: str) -> Markup | N
     return element("g", line(scale(figure.low), y, scale(figure.high), y, f"whisker {class_}"), mark)
 
 
-def trend(name: str, shares: Mapping[str, Estimate]) -> Markup:
+def trend(name: str, shares: Mapping[str, Figure]) -> Markup:
     """Draw shares in their order as a small line, with the band of their intervals; a single one as a dot."""
     points = [(at, one) for at, one in enumerate(shares.values()) if known(one.value)]
     high = max([one.high or one.value or 0.0 for _, one in points], default=0.0) or 1.0

@@ -36,11 +36,8 @@ def element(name: str, /, *children: object, **attributes: object) -> Markup:
 
 def join(children: Iterable[object]) -> Markup:
     """Put children one after another: None is left out, a list is joined in turn."""
-    return Markup("").join(_child(child) for child in children if child is not None)
-
-
-def _child(child: object) -> Markup:
-    return join(child) if isinstance(child, list | tuple) else escape(child)
+    shown = (child for child in children if child is not None)
+    return Markup("").join(join(child) if isinstance(child, list | tuple) else escape(child) for child in shown)
 
 
 def _attribute(key: str, value: object) -> str:
@@ -175,11 +172,9 @@ class Frame:
 
     def band(self, low: float | None, high: float | None, class_: str) -> Markup:
         """Draw a band over the full height; None reaches to the edge."""
-        ends = [self._inside(low, self.x.low), self._inside(high, self.x.high)]
-        return rect(self.x(ends[0]), self.y.start, self.x(ends[1]), self.y.end, class_)
-
-    def _inside(self, value: float | None, edge: float) -> float:
-        return edge if value is None else min(max(value, self.x.low), self.x.high)
+        low, high = self.x.low if low is None else low, self.x.high if high is None else high
+        start, end = (self.x(min(max(one, self.x.low), self.x.high)) for one in (low, high))
+        return rect(start, self.y.start, end, self.y.end, class_)
 
     def whisker(self, x: float, low: float | None, high: float | None) -> Markup | None:
         """Draw an upright interval; nothing where it has no ends."""
@@ -207,7 +202,6 @@ class Frame:
 
     def y_axis(self, values: Sequence[float]) -> Markup:
         """Draw grid lines with their labels on the left."""
-        return element("g", [(self.hline(v, "grid"), self._y_label(v)) for v in values])
-
-    def _y_label(self, value: float) -> Markup:
-        return text(self.x.start - 6, self.y(value) + 4, tick_label(abs(value)), "tick", "end")
+        place = self.x.start - 6
+        labels = [text(place, self.y(value) + 4, tick_label(abs(value)), "tick", "end") for value in values]
+        return element("g", list(zip((self.hline(value, "grid") for value in values), labels, strict=True)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -107,28 +107,9 @@ class Answer(BaseModel):
     judge: str = ""
 
     @classmethod
-    def trusted(
-        cls,
-        *,
-        question_id: str,
-        probabilities: tuple[float, ...],
-        chosen: int,
-        source: Source,
-        justification: str,
-        turns: tuple[int, ...],
-        judge: str,
-    ) -> Answer:
-        """Make an answer without validation, three times as quickly as `model_construct`, which looks for defaults."""
+    def trusted(cls, **fields: Any) -> Answer:
+        """Make an answer of all fields unchecked, three times as quickly as `model_construct`, which has defaults."""
         made = cls.__new__(cls)
-        fields = {
-            "question_id": question_id,
-            "probabilities": probabilities,
-            "chosen": chosen,
-            "source": source,
-            "justification": justification,
-            "turns": turns,
-            "judge": judge,
-        }
         object.__setattr__(made, "__dict__", fields)
         object.__setattr__(made, "__pydantic_fields_set__", set(fields))
         object.__setattr__(made, "__pydantic_extra__", None)

@@ -4,20 +4,15 @@ Of the rubrics by which a conversation is scored for it only the choice is made 
 are extracted from all training conversations. What that does to the promise where a model extracts is not measured.
 """
 
-from typing import Self
-
-import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from pollex.measures.arrays import Bools, Ints
 from pollex.measures.intervals import share_interval
-from pollex.selection.guarantee import GuaranteedWindow, WindowSide
-from pollex.selection.threshold import Window
+from pollex.selection.threshold import Window, WindowSide
 from pollex.text import count
 
 
 class GuaranteeRecord(BaseModel):
-    """Both sides; see `selection.guarantee.GuaranteedWindow`.
+    """Both sides; see `selection.threshold.GuaranteedWindow`.
 
     Attributes:
         n: Conversations that it was fitted on, by rubrics that were chosen without them; those written without them,
@@ -40,21 +35,6 @@ class GuaranteeRecord(BaseModel):
     right: int = 0
     blocks: tuple[int, int] = (0, 0)
 
-    @classmethod
-    def of(cls, found: GuaranteedWindow, outside: Bools, right: Bools, together: Ints) -> Self:
-        """Make a record of a window, with what lies outside, and what is labeled right, of held-out conversations."""
-        return cls(
-            lower=found.lower,
-            upper=found.upper,
-            precision=found.precision,
-            delta=found.delta,
-            n=found.n,
-            held_out=len(outside),
-            outside=int(outside.sum()),
-            right=int((outside & right).sum()),
-            blocks=(len(np.unique(together)), len(np.unique(together[outside]))),
-        )
-
     @property
     def window(self) -> Window:
         """The window in the form of the plug-in window."""
@@ -63,7 +43,10 @@ class GuaranteeRecord(BaseModel):
 
 def in_words(record: GuaranteeRecord) -> str:
     """Describe the guarantee and its held-out figures, to follow a colon."""
-    return f"{guarantee_text(record)}: {_sides(record)}. {_held_out(record)}".rstrip()
+    sides = f"{_side(record.upper, 'positive', 'over', record)}; {_side(record.lower, 'negative', 'at most', record)}"
+    if all(side.threshold is None and side.needed is None for side in (record.lower, record.upper)):
+        sides = f"no score is that certain, {_HOPELESS}"
+    return f"{guarantee_text(record)}: {sides}. {_held_out(record)}".rstrip()
 
 
 def guarantee_text(record: GuaranteeRecord) -> str:
@@ -92,12 +75,6 @@ def _percent(share: float) -> str:
     percent = 100 * share
     digits = next((n for n in range(12) if 0 < round(percent, n) < 100), 0)
     return f"{percent:.{digits}f} %"
-
-
-def _sides(record: GuaranteeRecord) -> str:
-    if all(side.threshold is None and side.needed is None for side in (record.lower, record.upper)):
-        return f"no score is that certain, {_HOPELESS}"
-    return f"{_side(record.upper, 'positive', 'over', record)}; {_side(record.lower, 'negative', 'at most', record)}"
 
 
 def _side(side: WindowSide, label: str, place: str, record: GuaranteeRecord) -> str:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pollex.rubrics.alone import nearly_constant
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Reason, Rubric
+from pollex.rubrics.worth import nearly_constant
 
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 _JOINED = re.compile(r"\b(?:and|or|but|as well as)\b", re.IGNORECASE)
@@ -104,9 +104,8 @@ def marks_on_pairs(rubrics: Sequence[Rubric], alike: Sequence[tuple[int, int]]) 
     Args:
         alike: Places of rubrics whose texts are near.
     """
-    return [_pair(rubrics[i], rubrics[j]) for i, j in alike]
-
-
-def _pair(first: Rubric, second: Rubric) -> Mark:
-    kind = "near twin" if first.polarity == second.polarity else "mirror"
-    return Mark(second.id, f"{kind} of “{first.text}”: keep the better one", other=first.id)
+    found = []
+    for first, second in ((rubrics[i], rubrics[j]) for i, j in alike):
+        kind = "near twin" if first.polarity == second.polarity else "mirror"
+        found.append(Mark(second.id, f"{kind} of “{first.text}”: keep the better one", other=first.id))
+    return found

@@ -43,10 +43,6 @@ class NetSat(BaseModel):
     never: Mapping[str, float] = {}
     decide_at: float = 0.5
 
-    def score(self, conversation_id: str, answers: Sequence[Answer | Unanswered], judges: Sequence[str] = ()) -> Score:
-        """Return one conversation's score; see `score_all`."""
-        return self.score_all({conversation_id: answers}, judges)[0]
-
     def score_all(
         self, answers: Mapping[str, Sequence[Answer | Unanswered]], judges: Sequence[str] = ()
     ) -> ScoreColumns:

@@ -5,7 +5,7 @@ logistic function of both NetSATs, each as z, drawn towards .7 each, so that ten
 the two alone; and the starter's weight shrinks as far as one's own labels speak against it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -94,16 +94,6 @@ def _fitted(z: Floats, positive: Bools) -> tuple[Floats, float]:
     likelihood = -np.logaddexp(0, np.where(positive, -1, 1) * (x @ beta)).sum()
     prior = 0.5 * (np.log(precision) - precision * (beta - toward) ** 2).sum()
     return beta, float(likelihood + prior - 0.5 * np.linalg.slogdet(curvature)[1])
-
-
-def prefixed(rubrics: Sequence[ChosenRubric]) -> tuple[ChosenRubric, ...]:
-    """Return the rubrics with ids of a starter."""
-    return tuple(rubric.model_copy(update={"id": PREFIX + rubric.id}) for rubric in rubrics)
-
-
-def learned_with_prefix(judge: JudgeRecord) -> JudgeRecord:
-    """Return the judge's record with what it learned under ids of a starter."""
-    return judge.model_copy(update={"learned": with_prefix(judge.learned)})
 
 
 def with_prefix(counts: Mapping[str, Any]) -> dict[str, Any]:

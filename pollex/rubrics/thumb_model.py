@@ -93,7 +93,10 @@ class ThumbModel:
         if list(judges) == ["all"] and "all" not in self.judges:
             return self.judges
         if strangers := [judge for judge in judges if judge not in self.judges]:
-            raise WrongUse(f"no thumb of {strangers[0]!r} was learned from", remedy=_who(self.judges))
+            learn, more = spelled(judge_field="user"), f" … ({len(self.judges)} in all)" * (len(self.judges) > SHOWN)
+            remedy = f"its log names no annotators: leave annotators out, or learn again with {learn}"
+            remedy = f"name one of {', '.join(self.judges[:SHOWN])}{more}" if self.judges else remedy
+            raise WrongUse(f"no thumb of {strangers[0]!r} was learned from", remedy=remedy)
         return tuple(dict.fromkeys(judges))
 
 
@@ -106,14 +109,6 @@ def judges_wanted(model: ThumbModel | None, judges: Sequence[str]) -> tuple[str,
     if judges and model is None:
         raise WrongUse("this rubric set has no annotators", remedy="learn it again, or score without annotators")
     return () if model is None else model.wanted(judges)
-
-
-def _who(judges: Sequence[str]) -> str:
-    if not judges:
-        learn = spelled(judge_field="user")
-        return f"its log names no annotators: leave annotators out, or learn again with {learn}"
-    more = f" … ({len(judges)} in all)" if len(judges) > SHOWN else ""
-    return f"name one of {', '.join(judges[:SHOWN])}{more}"
 
 
 def judges_of(conversations: Sequence[Conversation]) -> list[str | None] | None:

@@ -1,9 +1,11 @@
-"""Plain figures of rubrics on conversations that they did not see, for product managers.
+"""Plain figures of rubrics for product managers: of each alone, and on conversations that they did not see.
 
 Intervals: of shares Wilson 1927, doi:10.1080/01621459.1927.10502953; of differences Newcombe 1998, method 10,
 doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil, hypot
 
 import numpy as np
@@ -12,7 +14,7 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import log_losses
 from pollex.measures.intervals import Figure, Measure, mean_of, measured
 from pollex.measures.reliability import smece, wilson
-from pollex.rubrics.records import ProbabilityFigures, Record, SignalShare, Worth
+from pollex.rubrics.records import Alone, ChosenRubric, JudgedBy, ProbabilityFigures, Record, SignalShare, Worth
 from pollex.rubrics.rubric import Polarity
 
 SMECE_RESAMPLES = 100
@@ -223,3 +225,72 @@ def nothing_leads(thumbs: int, down: float) -> str:
         f"Nothing that happens in these conversations can be told to go along with their {thumbs} thumbs. A difference "
         f"of 15 points in something that holds in a fifth of them {more}."
     )
+
+
+NEARLY_ALL = 0.9
+"""A rubric with one answer in a greater share of conversations tells hardly anything."""
+
+BY: dict[JudgedBy, str] = {
+    "event": "an event",
+    "signal": "a signal of how people sound",
+    "words": "the words that it quotes",
+    "likeness": "likeness of turns to its words, which is weak",
+    "model": "the model",
+    "distilled": "what was learned from the model's answers",
+}
+
+REMEDIES: dict[JudgedBy, str] = {
+    "event": "reword it as something that happens more often, or remove it",
+    "signal": "reword it as something that users do more often, or remove it",
+    "words": "quote words that are said more often, or remove it",
+    "likeness": "name an act and an object of your domain, quote words that are said, or judge it with --model",
+    "model": "name the occasion on which it can be told, or remove it",
+    "distilled": "leave it to the model (`pollex distill --hard model`), or remove it",
+}
+
+
+@dataclass(frozen=True)
+class Detector:
+    """By what a rubric is judged, and how it does by itself.
+
+    Attributes:
+        auc: Of its values alone.
+        worth: Where it holds; None where that wasn't measured.
+    """
+
+    by: JudgedBy
+    auc: Figure
+    worth: Worth | None
+
+    def __str__(self) -> str:
+        auc = "without an AUC" if self.auc.value is None else f"AUC alone {self.auc.value:.2f}"
+        if self.worth is None or self.worth.holds.value is None:
+            return f"by {BY[self.by]}: {auc}"
+        there, elsewhere = self.worth.down_with, self.worth.down_without
+        both = there.value is not None and elsewhere.value is not None
+        down = f", {percent(there)} of them thumbs down, {percent(elsewhere)} elsewhere" if both else ""
+        return f"by {BY[self.by]}: {auc}; it holds in {percent(self.worth.holds)} of conversations{down}"
+
+
+ANEW = "Judged anew: "
+"""How a note begins on a rubric that lost what it was judged by."""
+
+
+def anew_in_words(text: str, before: Detector, now: Detector) -> str:
+    """Say by what a rubric is judged now and was before, with AUC and shares."""
+    return f"{ANEW}“{text}” is judged {now}. Before, {before}."
+
+
+def anew_told(before: Sequence[ChosenRubric], fitted: Sequence[ChosenRubric]) -> list[str]:
+    """Say it of each rubric that was fitted anew."""
+    old, new = (
+        {one.id: Detector(one.alone.by, one.alone.auc, one.worth) for one in rubrics if one.alone}
+        for rubrics in (before, fitted)
+    )
+    anew = [one for one in before if one.anew and one.id in old and one.id in new]
+    return [anew_in_words(one.text, old[one.id], new[one.id]) for one in anew]
+
+
+def nearly_constant(alone: Alone | None) -> bool:
+    """Tell whether a rubric has nearly always the same answer."""
+    return alone is not None and (alone.share.value or 0.0) > NEARLY_ALL

@@ -22,7 +22,7 @@ from pollex.prompts.data_boundary import seal
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.compare import compare_runs
-from pollex.services.history import branch_json, rubric_named
+from pollex.services.history import rubric_named
 from pollex.services.life import lives, seen_in
 from pollex.services.options import RunOptions
 from pollex.services.remedy.brief import brief
@@ -31,6 +31,7 @@ from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.tables import unpacked
 from pollex.store.traces import conversation_trace, run_tree
+from pollex.text import encoded
 
 PAGE, LONGEST, ID = 10, 1_500, 200
 """Items in an answer, and characters of a text and of a name in it."""
@@ -150,9 +151,7 @@ class AgentTools:
                 rows = [vars(step) for step in conversation_trace(store, found.id, one.id).steps]
             else:
                 rows = [
-                    _without_branches(each)
-                    for branch in run_tree(store, found.id)
-                    for each in _walk(branch_json(branch))
+                    _without_branches(each) for branch in run_tree(store, found.id) for each in _walk(encoded(branch))
                 ]
         return self._answer(rows, offset, run=found.id, command=found.command, status=found.status)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
-from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.arrays import Bools, Floats, Ints, numbers_of, some_of
 from pollex.measures.drift import Stability, counts_of, expected_log_loss, share_unlike, stability, stability_of_counts
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
@@ -86,17 +86,15 @@ def arms_of(
         return list(logs), list(result.scores or ()), frozenset()
 
     if by is None:
-        named = _named(samples, lambda one: _of_run(one, rubric_set, run) or scored(logs_from(one, reading, progress)))
+        if isinstance(samples, Logs | str) or len(samples) < 2:
+            raise WrongUse("one sample can't be compared", remedy="name two files or runs, or a field", option="by")
+        names = [str(one) for one in samples]
+        each = (_of_run(one, rubric_set, run) or scored(logs_from(one, reading, progress)) for one in names)
+        named = list(zip(names, each, strict=True))
     else:
         named = _cut(scored(logs_from(samples, reading, progress)), by, baseline)
     arms = [_arm(name, sample, rubric_set) for name, sample in named]
     return arms, sum(len(scores) for _, (_, scores, _) in named) - sum(len(arm.conversations) for arm in arms)
-
-
-def _named(samples: Sequence[str | Path] | Logs, sample: Callable[[str], Sample]) -> list[tuple[str, Sample]]:
-    if isinstance(samples, Logs | str) or len(samples) < 2:
-        raise WrongUse("one sample can't be compared", remedy="name two files or runs, or a field", option="by")
-    return [(str(one), sample(str(one))) for one in samples]
 
 
 def _of_run(name: str, rubric_set: RubricSet, run: RunOptions) -> Sample | None:
@@ -158,9 +156,7 @@ def expected_of(answer: Answer | Unanswered) -> float:
 
 def units_of(conversations: Sequence[Conversation]) -> Ints:
     """Assign numbers to users or, without users, to ids; those in both samples are pairs."""
-    names = [("user", c.group) if c.group is not None else ("id", c.id) for c in conversations]
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    return np.array([places[name] for name in names], dtype=np.int64)
+    return numbers_of(("user", c.group) if c.group is not None else ("id", c.id) for c in conversations)
 
 
 MOST = 2000
@@ -221,7 +217,7 @@ def unlike(before: Sequence[Conversation], after: Sequence[Conversation], rng: n
     """
     if min(len(before), len(after)) < FEWEST:
         return Figure(None, n=len(after), undefined=f"fewer than {FEWEST} conversations on a side")
-    drawn = [_drawn(sample, rng) for sample in (before, after)]
+    drawn = [some_of(sample, MOST, rng) for sample in (before, after)]
     second = np.repeat([False, True], [len(sample) for sample in drawn])
     conversations = [*drawn[0], *drawn[1]]
     unit = units_of(conversations)
@@ -229,12 +225,6 @@ def unlike(before: Sequence[Conversation], after: Sequence[Conversation], rng: n
         return Figure(None, n=len(after), undefined=f"fewer than {2 * FOLDS} users")
     texts = [" ".join(turn.content for turn in conversation.turns) for conversation in conversations]
     return share_unlike(_taken_for_second(texts, second, rng.permutation(unit.max() + 1)[unit] % FOLDS), second)
-
-
-def _drawn(sample: Sequence[Conversation], rng: np.random.Generator) -> list[Conversation]:
-    if len(sample) <= MOST:
-        return list(sample)
-    return [sample[row] for row in np.sort(rng.choice(len(sample), MOST, replace=False)).tolist()]
 
 
 def _taken_for_second(texts: Sequence[str], second: Bools, fold: Ints) -> Bools:

@@ -17,7 +17,6 @@ from pollex.formats.label_files import read_labels
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats
-from pollex.measures.drift import Stability
 from pollex.measures.intervals import Figure
 from pollex.measures.looks import ConfidenceSequence, difference_interval
 from pollex.reports.share import compare_page
@@ -298,7 +297,8 @@ def figure_of(condition: Condition, found: Comparison) -> Figure:
     if condition.kind == "unlike":
         return found.watch.unlike
     if condition.kind == "drift":
-        return _of_stability(found.watch.stability[condition.of])
+        one = found.watch.stability[condition.of]
+        return Figure(one.value, one.low, one.high, one.after)
     if condition.of == "share":
         share = found.share
         if share is None:
@@ -357,10 +357,6 @@ def _column(of: str, arm: Arm, rubric_set: RubricSet) -> Floats:
         return arm.probability if of == "p" else arm.netsat
     values = arm.values[:, [rubric.id for rubric in rubric_set.rubrics].index(of.removeprefix(HOLDS))]
     return np.asarray(np.where(np.isnan(values), np.nan, values > NEUTRAL) if of.startswith(HOLDS) else values)
-
-
-def _of_stability(one: Stability) -> Figure:
-    return Figure(one.value, one.low, one.high, one.after)
 
 
 def verdict(condition: Condition, figure: Figure) -> ConditionResult:

@@ -10,12 +10,12 @@ import numpy as np
 from pollex.calibration.files import write_whole
 from pollex.errors import WrongUse
 from pollex.graphs.context import Progress
-from pollex.rubrics.alone import BY
 from pollex.rubrics.edits import Entry, edits_beside, entries_of, toml_of
 from pollex.rubrics.headlines import went_the_other_way
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import BY
 from pollex.services.rejudging import preview
 from pollex.services.results import Result
 from pollex.services.set_differences import SCORES, SIDES, TURNED, figures_of, rubric_line

@@ -113,24 +113,22 @@ class Evaluation(Shown):
                 yield f"  {label} {place} {side.threshold:.1f}: right {_of(precision)}"
 
     def as_json(self) -> dict[str, Any]:
+        record, guaranteed = self.rubrics.guaranteed, None
+        if record is not None and self.guarantee is not None:
+            sides = {"lower": record.lower.threshold, "upper": record.upper.threshold}
+            promised = {"precision": record.precision, "delta": record.delta, "fitted_on": record.n}
+            guaranteed = sides | promised | asdict(self.guarantee)
         return (
             figures_json(self.figures)
             | {"probability": probability_json(self.probability)}
             | support_json(self.rubrics)
             | ({} if self.probability_auc is None else self.of("probability_auc"))
             | {"theta": self.rubrics.theta, "window": [self.rubrics.window.lower, self.rubrics.window.upper]}
-            | {"guaranteed_window": self._guarantee_json()}
+            | {"guaranteed_window": guaranteed}
             | {"run": self.run, "judge": self.rubrics.judge.name, "outcomes": self.outcomes}
             | self.seen
             | self.of("usage")
         )
-
-    def _guarantee_json(self) -> dict[str, Any] | None:
-        if (record := self.rubrics.guaranteed) is None or self.guarantee is None:
-            return None
-        sides = {"lower": record.lower.threshold, "upper": record.upper.threshold}
-        promised = {"precision": record.precision, "delta": record.delta, "fitted_on": record.n}
-        return sides | promised | asdict(self.guarantee)
 
 
 def _of(share: Figure) -> str:
@@ -166,14 +164,15 @@ def evaluate(
         found = {"outcomes": counts, "auc": measured.auc.value}
         status: Status = "partial" if counts.keys() - {"scored"} else "done"
         opened.store.finish(scored.run, status, roles=[rubric_set.judge.name], result=found)
+    probability, area = likelihoods(rubric_set, labelled, scores)
     return Evaluation(
         run=scored.run,
         rubrics=rubric_set,
         n=len(labelled),
         figures=measured,
-        probability=likelihoods(rubric_set, labelled, scores),
+        probability=probability,
         guarantee=check_guarantee(rubric_set, labelled, scores),
-        probability_auc=area_of_probability(labelled, scores) if rubric_set.starter else None,
+        probability_auc=area,
         seen=seen_before(rubric_set, labelled),
         outcomes=counts,
         bad_rows=read.bad_rows,
@@ -224,17 +223,14 @@ def scored_and_labelled(labelled: Sequence[Conversation], scores: Iterable[Score
     return np.array([netsat for netsat, _ in pairs], float), positives(scored), block_ids(scored)
 
 
-def likelihoods(rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]) -> ProbabilityFigures:
-    """Measure how true the probabilities are of the conversations that have one."""
+def likelihoods(
+    rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]
+) -> tuple[ProbabilityFigures, Figure | None]:
+    """Measure how true the probabilities are of the conversations that have one; with a starter their AUC, too."""
     pairs = [(s.probability, c) for s, c in zip(scores, labelled, strict=True) if s.probability is not None]
     probability, scored = np.array([p for p, _ in pairs], float), [c for _, c in pairs]
-    share, rng = rubric_set.training.positives / rubric_set.training.n, np.random.default_rng(0)
-    return probability_figures(probability, positives(scored), share, rng, block_ids(scored), smooth=True)
-
-
-def area_of_probability(labelled: Sequence[Conversation], scores: Iterable[Score]) -> Figure:
-    """Measure the AUC of the probability."""
-    pairs = [(s.probability, c) for s, c in zip(scores, labelled, strict=True) if s.probability is not None]
-    scored = [c for _, c in pairs]
-    probability, rng = np.array([p for p, _ in pairs], float), np.random.default_rng(0)
-    return auc_of_scores(probability, positives(scored), rng, together=block_ids(scored))
+    share, up, blocks = rubric_set.training.positives / rubric_set.training.n, positives(scored), block_ids(scored)
+    found = probability_figures(probability, up, share, np.random.default_rng(0), blocks, smooth=True)
+    if rubric_set.starter is None:
+        return found, None
+    return found, auc_of_scores(probability, up, np.random.default_rng(0), together=blocks)

@@ -52,8 +52,9 @@ class RunRow:
         """Read the row from what the store keeps of a run."""
         given, result = run.arguments, run.result if isinstance(run.result, dict) else {}
         rubrics = given.get("rubrics") or (given.get("out") if run.command == "learn" else "") or ""
-        ended = None if run.finished is None else _at(run.finished) - _at(run.started)
-        seconds = None if ended is None else ended.total_seconds()
+        at, seconds = datetime.fromisoformat, None
+        if run.finished is not None:
+            seconds = (at(run.finished) - at(run.started)).total_seconds()
         return cls(run, tuple(map(str, given.get("logs") or ())), str(rubrics), seconds, result.get("auc"))
 
     def as_json(self) -> dict[str, Any]:
@@ -77,10 +78,6 @@ class RunRow:
         )
 
 
-def _at(time: str) -> datetime:
-    return datetime.fromisoformat(time)
-
-
 @dataclass(frozen=True)
 class RunList(Result):
     """All runs of a store, the last one last."""
@@ -99,6 +96,8 @@ class RunList(Result):
 class RunTree(Result):
     """Nodes and calls of a run, summed by name at each place of the tree."""
 
+    json_fields = ("run", "tree=branches")
+
     run: Run
     branches: tuple[Branch, ...]
 
@@ -109,9 +108,6 @@ class RunTree(Result):
         yield Line(head, limit=LONGEST)
         for branch in self.branches:
             yield from _branch(branch, "")
-
-    def as_json(self) -> dict[str, Any]:
-        return {"run": self.run.model_dump(mode="json"), "tree": [branch_json(branch) for branch in self.branches]}
 
 
 @dataclass(frozen=True)
@@ -181,7 +177,10 @@ class Origin(Result):
                 yield _choice(rubric.choice)
         for reason in self.reasons:
             yield ""
-            begins = _beginning(self.conversations.get(reason.conversation_id))
+            begins = ""
+            if (one := self.conversations.get(reason.conversation_id)) is not None:
+                opening = printable(one.opening, 100)
+                begins = f" ({count(len(one.turns), 'turn')}, label {one.label}): {opening}"
             yield Line(reason.conversation_id + begins, limit=LONGEST)
             yield from _reason(reason)
         if not self.reasons:
@@ -266,20 +265,6 @@ def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
     return Origin(rubric, tuple(dict.fromkeys(rubrics.roles.values())), tuple(reasons), kept, rubrics.run)
 
 
-def branch_json(branch: Branch) -> dict[str, Any]:
-    """Return a branch as JSON values."""
-    return {
-        "name": branch.name,
-        "kind": branch.kind,
-        "count": branch.count,
-        "ms": branch.ms,
-        "longest_ms": branch.longest,
-        "errors": branch.errors,
-        "told": branch.told,
-        "branches": [branch_json(inner) for inner in branch.branches],
-    }
-
-
 def questions_of(store: Store, run: Run) -> dict[str, Question]:
     """Return the questions of a run by id, if it did not ask about rubrics."""
     if run.command not in ("judge", "grade", "ask"):
@@ -331,7 +316,7 @@ def origin(
 def _branch(branch: Branch, indent: str) -> Told:
     many = branch.count > 1
     took = _duration(branch.ms)
-    took = f" × {branch.count}  {took} summed, longest {_duration(branch.longest)}" if many else f"  {took}"
+    took = f" × {branch.count}  {took} summed, longest {_duration(branch.longest_ms)}" if many else f"  {took}"
     yield Line(f"{indent}{branch.name}{took}  ({branch.kind})", limit=LONGEST)
     inner = f"{indent}  "
     if branch.told:
@@ -382,10 +367,3 @@ def _choice(choice: Choice) -> Line:
     stability = "" if choice.stability is None else f"; chosen in {100 * choice.stability:.0f} % of halves"
     told = f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
     return Line(told, limit=LONGEST)
-
-
-def _beginning(conversation: Conversation | None) -> str:
-    if conversation is None:
-        return ""
-    opening = printable(conversation.opening, 100)
-    return f" ({count(len(conversation.turns), 'turn')}, label {conversation.label}): {opening}"

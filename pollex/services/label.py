@@ -123,7 +123,9 @@ def next_conversations(
         require_format(out, *files_of(rubrics, logs), formats=FORMATS)
     wanted = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
     read = logs_from(logs, reading, progress)
-    asked = to_score(read, rubric_set)
+    free = rubric_set.judge.built_in  # labeled ones are scored, too, if that costs nothing
+    kept = tuple(c for c in read.conversations if free or c.label is Label.NONE)
+    asked = Logs(conversations=kept, fingerprint=read.fingerprint)
     if run.dry_run:
         raise Planned(plan_scoring(asked.conversations, rubric_set, run, model))
     with workspace(run, progress, read) as opened:
@@ -145,13 +147,6 @@ def next_conversations(
         bad_rows=read.bad_rows,
         usage=usage,
     )
-
-
-def to_score(logs: Logs, rubric_set: RubricSet) -> Logs:
-    """Return the unlabeled conversations, and labeled ones if asking costs nothing."""
-    free = rubric_set.judge.built_in
-    kept = tuple(c for c in logs.conversations if free or c.label is Label.NONE)
-    return Logs(conversations=kept, fingerprint=logs.fingerprint)
 
 
 def candidates(conversations: Sequence[Conversation], scores: Any, judges: Sequence[str]) -> LabelCandidates:

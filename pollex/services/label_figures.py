@@ -12,7 +12,7 @@ import numpy as np
 from pollex.calibration.candidates import NETWORK, START
 from pollex.calibration.thumbs import fitted, probability_positive
 from pollex.errors import BadCalibrator
-from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.arrays import Bools, Floats, Ints, numbers_of, some_of
 from pollex.measures.distributions import log_losses
 from pollex.measures.intervals import Figure, Measure, mean_of, measured
 from pollex.reports.calibration import LearningPoint
@@ -157,7 +157,8 @@ def label_figures(store: Store, rubric_set: RubricSet, rng: np.random.Generator)
     test = [row for row in rows if row["side"] == "test" and row["label"] != "none"]
     if record is None or rubric_set.edited or not train:
         return None
-    kept = [_some(train, rng), _some(test, rng), _some([row for row in rows if row["label"] == "none"], rng)]
+    sides = train, test, [row for row in rows if row["label"] == "none"]
+    kept = [some_of(side, MOST, rng) for side in sides]
     table = _read(store, rubric_set, record, [row for part in kept for row in part])
     ends = np.cumsum([len(part) for part in kept])
     mine, others = np.arange(ends[0]), np.arange(ends[0], ends[1])
@@ -191,51 +192,36 @@ def _same(rubric_set: RubricSet, table: _Table, whole: Floats) -> bool | None:
     return bool(np.abs(probability_positive(kept, table.answers) - whole).max() < EXACT)
 
 
-def _some(rows: list[dict[str, str]], rng: np.random.Generator) -> list[dict[str, str]]:
-    if len(rows) <= MOST:
-        return rows
-    return [rows[place] for place in np.sort(rng.choice(len(rows), MOST, replace=False)).tolist()]
-
-
 def _read(store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: Sequence[dict[str, str]]) -> _Table:
-    ids, side = (
-        [row["id"] for row in rows],
-        {one.id: float(one.sign) for one in rubric_set.rubrics},
-    )
+    ids, side = [row["id"] for row in rows], {one.id: one.sign for one in rubric_set.rubrics}
     record = record.model_copy(update={"rubrics": tuple(one for one in record.rubrics if one in side)})  # no starter's
     place, column = ({name: n for n, name in enumerate(names)} for names in (ids, record.rubrics))
     answers = np.full((len(ids), len(record.rubrics), len(SCALES[rubric_set.judge.scale])), np.nan)
     for given in store.ask(rubric_set.run, ANSWERED, [list(record.rubrics), ids]):
         answers[place[given["conversation"]], column[given["question"]]] = given["probabilities"]
-    names = [("user", row["group"]) if row["group"] is not None else ("id", row["id"]) for row in rows]
-    units = {name: n for n, name in enumerate(dict.fromkeys(names))}
     return _Table(
         record,
-        tuple(side[one] for one in record.rubrics),
+        tuple(float(side[one]) for one in record.rubrics),
         ids,
         answers,
         np.array([row["label"] == "positive" for row in rows]),
         [row["judge"] for row in rows],
-        np.array([units[name] for name in names]),
+        numbers_of(("user", row["group"]) if row["group"] is not None else ("id", row["id"]) for row in rows),
     )
 
 
 def _curve(table: _Table, mine: Ints, others: Ints, rng: np.random.Generator) -> tuple[CalibratorPoint, ...]:
     orders = [rng.permutation(np.unique(table.unit[mine])) for _ in range(DRAWS)]
-    found = []
+    found, up = [], table.up[others].astype(np.int64)
     for share in SHARES:
         rows = [mine[np.isin(table.unit[mine], order[: max(1, round(share * len(order)))])] for order in orders]
         fits = [part for part in (rows[:1] if share == 1 else rows) if table.varied(part)]
         if fits:
-            losses = np.array([_losses(table, part, others) for part in fits])
+            p = np.array([table.fit(part, table.answers[others]) for part in fits])
+            losses = np.array([log_losses(np.stack([1 - one, one], axis=1), up) for one in p])
             found.append((share, float(np.mean([len(part) for part in fits])), losses))
     best = found[-1][2].mean(axis=0)
     return tuple(_point(share, labels, losses, best, table.unit[others], rng) for share, labels, losses in found)
-
-
-def _losses(table: _Table, rows: Ints, others: Ints) -> Floats:
-    p = table.fit(rows, table.answers[others])
-    return log_losses(np.stack([1 - p, p], axis=1), table.up[others].astype(np.int64))
 
 
 def _point(

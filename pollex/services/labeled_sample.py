@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions, look_up
 from pollex.formats.label_files import RANDOM, VOLUNTARY, GivenLabel, labels_in, read_labels
-from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.arrays import Bools, Floats, Ints, numbers_of
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.evaluate import seen_before
 from pollex.text import count
@@ -52,18 +53,13 @@ def crossfitted(
     """
     scale = features.std(axis=0)
     x = (features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
-    fold = _folds(np.arange(len(x)) if together is None else together, rng)
+    _, unit = np.unique(np.arange(len(x)) if together is None else together, return_inverse=True)
+    fold = (rng.permutation(unit.max() + 1 if len(unit) else 0) % FOLDS)[unit]  # those of one unit share a fold
     out = np.zeros(len(x))
     for number in range(FOLDS):
         mine = fold == number
         out[mine] = _fitted(x, known & ~mine, answer)[mine]
     return out
-
-
-def _folds(unit: Ints, rng: np.random.Generator) -> Ints:
-    _, number = np.unique(unit, return_inverse=True)
-    dealt = rng.permutation(number.max() + 1 if len(number) else 0) % FOLDS
-    return np.asarray(dealt[number], dtype=np.int64)
 
 
 def _fitted(x: Floats, seen: Bools, answer: Bools) -> Floats:
@@ -115,16 +111,8 @@ class Sample:
 
     def of(self, mask: Bools) -> Sample:
         """Return some of the conversations."""
-        return Sample(
-            random=self.random[mask],
-            good=self.good[mask],
-            voted=self.voted[mask],
-            liked=self.liked[mask],
-            user=None if self.user is None else self.user[mask],
-            of_random=self.of_random[mask],
-            of_votes=self.of_votes[mask],
-            voting=self.voting[mask],
-        )
+        some: dict[str, Any] = {name: None if each is None else each[mask] for name, each in vars(self).items()}
+        return Sample(**some)
 
 
 def labels_of(
@@ -228,9 +216,7 @@ def users_of(conversations: Sequence[Conversation]) -> Ints | None:
     """
     if all(one.group is None for one in conversations):
         return None
-    names = [(one.group, "") if one.group is not None else ("", one.id) for one in conversations]
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    return np.array([places[name] for name in names], dtype=np.int64)
+    return numbers_of((one.group, "") if one.group is not None else ("", one.id) for one in conversations)
 
 
 def grouped(conversations: Sequence[Conversation], by: str) -> dict[str, Bools]:

@@ -13,13 +13,13 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.graphs.context import Progress
 from pollex.prompts.domain import DomainProfile, profile_at
-from pollex.rubrics.alone import BY
 from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import grades_told, require_grades
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import BY
 from pollex.services.kept_answers import hire_for_the_rest, kept_answers
 from pollex.services.label_sources import labeled_logs
 from pollex.services.learn_result import LearnResult, learned_result, require_not_edited, require_places

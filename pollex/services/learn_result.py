@@ -13,13 +13,13 @@ from pollex.reports.findings import named_in
 from pollex.reports.learning import caveats, learning_page
 from pollex.reports.learning_data import LeftOut, MeanAnswer
 from pollex.reports.page import file_of
-from pollex.rubrics.alone import ANEW
 from pollex.rubrics.edits import edits_beside
 from pollex.rubrics.guarantee import in_words
 from pollex.rubrics.learning.results import LabelledScore, Learned
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import CalibratorRecord
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import ANEW
 from pollex.services.lint import lint_rubrics
 from pollex.services.logs import not_scorable
 from pollex.services.options import RunOptions

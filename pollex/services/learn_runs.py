@@ -23,7 +23,6 @@ from pollex.graphs.learn.state import LearnChoice, LearnContext
 from pollex.graphs.run import carry_out
 from pollex.measures.arrays import Bools
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.alone import anew_told
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, retryable
 from pollex.rubrics.learning.material import Made, Material, Starter
 from pollex.rubrics.learning.results import Learned
@@ -33,6 +32,7 @@ from pollex.rubrics.learning.thumbs import Sides, sides_of
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.worth import anew_told
 from pollex.selection.policies import DEFAULT, POLICIES
 from pollex.services.pool_review import Fork, People, PoolWaits, forked, until_taken
 from pollex.services.roles import Workers

@@ -10,8 +10,7 @@ from typing import Any
 from pollex.errors import Interrupted, WrongUse
 from pollex.graphs.run import checkpointed, graph_of, state_after, thread_of
 from pollex.prompts.domain import toml_value
-from pollex.rubrics.edits import read_rubrics
-from pollex.rubrics.pool_rows import Row, edited_pool
+from pollex.rubrics.edits import Row, edited_pool, read_rubrics
 from pollex.rubrics.rubric import Rubric
 from pollex.services.runs import FORMAT, same_settings, versions
 from pollex.store.resume import extractions_of, facts_of, find_run, rubrics_of

@@ -18,9 +18,9 @@ from pollex.agents.votes import Rule, Task, all_but_one, persons_question
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids
 from pollex.measures.agreement import alpha
-from pollex.measures.intervals import Figure, share_interval
+from pollex.measures.intervals import Figure, exact_share
 from pollex.rubrics.answers import Answer
-from pollex.selection.consensus import Filtered, TauPoint, filtered, first_runs, modes, points, sides
+from pollex.selection.consensus import Filtered, TauPoint, ends_of, filtered, first_runs, modes, points, sides
 from pollex.services.judge_runs import truth_of
 from pollex.store.labels import THUMB, VOLUNTARY, Opinion, opinions
 from pollex.store.resume import PORTION
@@ -54,17 +54,15 @@ class People:
         return cls(len(values), sum(len(each) == 1 for each in values.values()), agreement(mine))
 
     @property
-    def interval(self) -> tuple[float, float] | None:
-        """95 % interval of the share on which all say the same."""
-        return share_interval(self.agreed, self.texts) if self.texts else None
+    def share(self) -> Figure:
+        """Share on which all say the same."""
+        return exact_share(self.agreed, self.texts)
 
     @property
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON values."""
-        share = self.agreed / self.texts if self.texts else None
-        return {"texts": self.texts, "agreed": self.agreed, "share": share, "interval": self.interval} | {
-            "alpha": asdict(self.alpha)
-        }
+        about = {"texts": self.texts, "agreed": self.agreed, "share": self.share.value, "interval": ends_of(self.share)}
+        return about | {"alpha": asdict(self.alpha)}
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,13 @@ def precision_of(
         rule: With the τ that was fitted, if one was.
     """
     truth = truth_of([one for one in conversations if not one.not_scorable])
-    picks = _picks(store, run, task, [*truth]) if len(task.question.options) == 2 else {}
+    ids = [*truth] if len(task.question.options) == 2 else []
+    portions = (ids[start : start + PORTION] for start in range(0, len(ids), PORTION))
+    picks = {
+        id_: [vote.chosen if isinstance(vote, Answer) else -1 for vote in votes]
+        for portion in portions
+        for id_, votes in votes_of(store, run, task, portion)
+    }
     used = [one for one in conversations if one.id in picks]
     if not used:
         return None
@@ -118,7 +122,8 @@ def precision_of(
     passes = np.array([not rule.refusal(*each) for each in zip(votes.tolist(), spared, strict=True)], dtype=bool)
     numbers = () if any(spared) else range(1, rule.runs + 1)
     first = {n: first_runs(chosen, n, 2, ceil(rule.minimum * n / rule.runs)) for n in numbers}
-    taus = {n: tau for n in numbers if (tau := tau_with(rule, n)) is not None}
+    one_differs = rule.tau == all_but_one(rule.runs)  # where one run may, so with any number of them
+    taus = {n: tau for n in numbers if (tau := all_but_one(n) if one_differs else rule.tau) is not None}
     said, passing = _said(store, task, conversations), {used[row].text_hash for row in np.flatnonzero(passes)}
     failing = {one.text_hash for one in used} - passing
     return Precision(
@@ -127,20 +132,6 @@ def precision_of(
         tuple(point for n in numbers for point in points(*first[n], right, n, together)),
         (People.of(said, passing), People.of(said, failing)),
     )
-
-
-def _picks(store: Store, run: str, task: Task, ids: Sequence[str]) -> dict[str, list[int]]:
-    portions = (ids[start : start + PORTION] for start in range(0, len(ids), PORTION))
-    return {
-        id_: [vote.chosen if isinstance(vote, Answer) else -1 for vote in votes]
-        for portion in portions
-        for id_, votes in votes_of(store, run, task, portion)
-    }
-
-
-def tau_with(rule: Rule, n: int) -> float | None:
-    """Return the rule's τ with n runs: where one run may differ, so with any number of them."""
-    return all_but_one(n) if rule.tau == all_but_one(rule.runs) else rule.tau
 
 
 def _said(store: Store, task: Task, conversations: Sequence[Conversation]) -> list[Opinion]:

@@ -17,13 +17,12 @@ from pollex.gateway.calls import prompt_estimate
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import auc_difference
 from pollex.measures.intervals import Figure
-from pollex.rubrics.alone import Detector, anew_in_words
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.records import ChosenRubric, JudgedBy
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
-from pollex.rubrics.worth import worth_of
+from pollex.rubrics.worth import Detector, anew_in_words, worth_of
 from pollex.selection.losses import EVAL_RANGE
 from pollex.services.options import ModelOptions
 from pollex.services.roles import confirmed, embedded_judge, hire, hire_judge

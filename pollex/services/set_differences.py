@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pollex.agents.embedded.events.signal import event_source
 from pollex.rubrics.headlines import Headline, headlines, hints_of, sounds_of, sounds_worth, turned
-from pollex.rubrics.records import ChosenRubric, Remark, Worth
+from pollex.rubrics.records import ChosenRubric, Remark
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import doubt, ends, nothing_leads, percent, signal_in_words
@@ -82,15 +82,11 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
         return [*stands, "not measured on conversations that it did not see"]
     why = "" if stands else doubt(rubric.worth, rubric.polarity).partition(":")[0]
     beside = filter(None, map(signal_in_words, rubric.signals))
-    return [*stands, worth_told(rubric.worth), *beside, *([why] if why else [])]
-
-
-def worth_told(worth: Worth) -> str:
-    """Return the shares of thumbs down with and without a rubric, each with its number and interval."""
-    if worth.down_with.value is None:
-        return f"holds in none of {worth.holds.n}"
+    worth = rubric.worth
     shares = [share for share in (worth.down_with, worth.down_without) if share.value is not None]
-    return "thumbs down: " + ", elsewhere ".join(f"{percent(one)} of {one.n} ({ends(one)})" for one in shares)
+    told = "thumbs down: " + ", elsewhere ".join(f"{percent(one)} of {one.n} ({ends(one)})" for one in shares)
+    told = f"holds in none of {worth.holds.n}" if worth.down_with.value is None else told
+    return [*stands, told, *beside, *([why] if why else [])]
 
 
 def _details(rubric: ChosenRubric) -> list[str]:

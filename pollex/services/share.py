@@ -109,12 +109,6 @@ def cells_of(share: Share) -> tuple[str, str, str]:
     return f"{share.value:.3f}", f"[{share.low:.3f}, {share.high:.3f}]", f"{share.n:,}"
 
 
-def _of_group(one: Estimates, share: Share | None) -> tuple[str, str, str]:
-    if share is None:
-        return "–", one.needs or "no labels of this kind", f"{sum(one.labels.values()):,}"
-    return cells_of(share)
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ShareResult(Shown):
     """Share of good conversations over all, and by group.
@@ -142,10 +136,15 @@ class ShareResult(Shown):
         return f"{best.value:.3f} [{best.low:.3f}, {best.high:.3f}], n = {best.n}, {best.method}"
 
     @property
-    def compared(self) -> list[tuple[Estimates, Share | None]]:
-        """Groups with comparable estimates: from random labels if all have them, else adjusted."""
+    def lines(self) -> list[NamedEstimate]:
+        """The estimates for all conversations, the one to read first in front."""
+        return [NamedEstimate(WAYS[how], self.total.conversations, share) for how, share in self.total.known]
+
+    @property
+    def group_lines(self) -> list[NamedEstimate]:
+        """A comparable estimate a group: from random labels if all have them, else adjusted."""
         how = "at_random" if self.total.at_random else "adjusted"
-        return [(one, getattr(one, how)) for one in self.groups]
+        return [NamedEstimate(one.name, one.conversations, getattr(one, how), one.needs) for one in self.groups]
 
     def records(self) -> list[dict[str, Any]]:
         return [
@@ -165,7 +164,10 @@ class ShareResult(Shown):
         if rows:
             yield Rows(("", "share", "95 % interval", "labels"), rows)
         yield from total.explained()
-        groups = [(one.name, f"{one.conversations:,}", *_of_group(one, share)) for one, share in self.compared]
+        groups = []
+        for one, line in zip(self.groups, self.group_lines, strict=True):
+            why_not = ("–", line.why_not or "no labels of this kind", f"{sum(one.labels.values()):,}")
+            groups.append((line.name, f"{line.conversations:,}", *(cells_of(line.share) if line.share else why_not)))
         if groups:
             yield Rows((self.by, "conversations", "share", "95 % interval", "labels"), groups)
         yield from notes_told(self.notes)
@@ -213,7 +215,7 @@ def share(
     found = share_of(conversations, given, rubric_set, probability, by)
     found = replace(found, notes=(*notes, *found.notes), page=page, bad_rows=(*read_in.bad_rows, *bad))
     if page is not None:
-        page.write_text(page_of(found), encoding="utf-8")
+        page.write_text(share_page(found), encoding="utf-8")
     return found
 
 
@@ -233,31 +235,6 @@ def share_of(
         by=by or "",
         notes=tuple(notes),
     )
-
-
-def page_of(found: ShareResult) -> str:
-    """Render the page of a result."""
-    lines, groups = lines_of(found)
-    return share_page(
-        conversations=found.total.conversations,
-        lines=lines,
-        bounds=found.total.bounds,
-        dependence=found.total.dependence,
-        groups=groups,
-        by=found.by,
-        notes=found.notes,
-    )
-
-
-def lines_of(found: ShareResult) -> tuple[list[NamedEstimate], list[NamedEstimate]]:
-    """Return the estimates for all conversations, and one a group, as lines of a page."""
-    size = found.total.conversations
-    lines = [NamedEstimate(name=WAYS[how], conversations=size, share=one) for how, one in found.total.known]
-    groups = [
-        NamedEstimate(name=one.name, conversations=one.conversations, share=share, why_not=one.needs)
-        for one, share in found.compared
-    ]
-    return lines, groups
 
 
 def probabilities(

@@ -18,7 +18,7 @@ from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.learning.thumbs import graded_between
 from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.rubrics.starter import StarterRecord, learned_with_prefix, prefixed, standard, with_prefix
+from pollex.rubrics.starter import PREFIX, StarterRecord, standard, with_prefix
 from pollex.selection.threshold import Window
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.score import score, unedited
@@ -65,8 +65,8 @@ def record_of(starter: RubricSet, name: str) -> StarterRecord:
     """Return what a set keeps of its starter; its figures come after learning."""
     return StarterRecord(
         source=name,
-        rubrics=prefixed(starter.rubrics),
-        judge=learned_with_prefix(starter.judge),
+        rubrics=tuple(one.model_copy(update={"id": PREFIX + one.id}) for one in starter.rubrics),
+        judge=starter.judge.model_copy(update={"learned": with_prefix(starter.judge.learned)}),
         theta=starter.theta,
         never=with_prefix(starter.never),
         weights=(1.0, 1.0),

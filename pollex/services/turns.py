@@ -4,7 +4,7 @@ Satisfaction shows in how a conversation ends; a probability is given only where
 of thumbs up alone, on conversations that it was not fitted to.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from pollex.measures.intervals import Measure, mean_of, measured
 from pollex.rubrics.records import TurnRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
-from pollex.selection.platt import Calibration, fit_calibration
+from pollex.selection.platt import fit_calibration
 from pollex.services.evaluate import SEEN, labelled_in, seen_before
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.results import Shown
@@ -144,7 +144,9 @@ def fit_turns(
     if out is not None:
         fitted.save(out)
     if scores is not None:
-        write_rows(scores, rows_after_turns(read.conversations, BatchScorer(fitted)), COLUMNS)
+        after = BatchScorer(fitted)
+        rows = (row for one in read.conversations for row in after_turns(one, after.scores, fitted.turns))
+        write_rows(scores, rows, COLUMNS)
     return TurnsResult(rubrics=fitted, out=out, scores=scores, n=len(labeled), seen=seen_before(rubric_set, labeled))
 
 
@@ -210,31 +212,13 @@ def after_turns(
     """
     numbers = range(1, min(user_turns(conversation), MOST_BEGINNINGS) + 1)
     parts = [beginning(conversation, n).model_copy(update={"id": f"{n}"}) for n in numbers]
-    curves = curves_of(records)
-    return [
-        {
-            "id": conversation.id,
-            "turns": n,
-            "netsat": score.netsat,
-            "probability": probability_after(n, score.netsat, curves),
-            "outcome": score.outcome,
-        }
-        for n, score in zip(numbers, scored(parts), strict=True)
-    ]
-
-
-def curves_of(records: Iterable[TurnRecord]) -> dict[int, Calibration | None]:
-    """Return the curve by number of turns; None where it doesn't help."""
-    return {one.turns: one.calibration if one.helps else None for one in records}
-
-
-def probability_after(number: int, netsat: float | None, curves: Mapping[int, Calibration | None]) -> float | None:
-    """Return P(positive) by the curve of the most turns that are not more than these."""
-    curve = curves.get(max((n for n in curves if n <= number), default=0))
-    return None if curve is None or netsat is None else float(curve.probability(np.array([netsat]))[0])
-
-
-def rows_after_turns(conversations: Iterable[Conversation], scorer: BatchScorer) -> Iterator[dict[str, Any]]:
-    """Yield a row a beginning."""
-    for one in conversations:
-        yield from after_turns(one, scorer.scores, scorer.rubrics.turns)
+    curves = {one.turns: one.calibration if one.helps else None for one in records}
+    found = []
+    for n, score in zip(numbers, scored(parts), strict=True):
+        curve = curves.get(max((turns for turns in curves if turns <= n), default=0))
+        probability = None
+        if curve is not None and score.netsat is not None:
+            probability = float(curve.probability(np.array([score.netsat]))[0])
+        row = {"id": conversation.id, "turns": n, "netsat": score.netsat, "probability": probability}
+        found.append(row | {"outcome": score.outcome})
+    return found

@@ -23,8 +23,9 @@ from pollex.formats.verdicts import (
 )
 from pollex.formats.write import write_lines, write_rows
 from pollex.graphs.judge.state import Tallied
+from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import RETRYABLE
-from pollex.selection.consensus import Filtered
+from pollex.selection.consensus import Filtered, ends_of
 from pollex.services.precision import Precision, precision_of
 from pollex.services.results import Shown, Usage, counted, usage_json
 from pollex.store.folder import store_option
@@ -132,6 +133,7 @@ class JudgeResult(Shown):
 
     def as_json(self) -> dict[str, Any]:
         judged, out = self.judged, self.files.verdicts
+        fitted, unseen = judged.fitted, judged.unseen
         first, *others = self.usages or (("", None),)
         panel = {"panel": {name: usage_json(usage) for name, usage in others}} if others else {}
         return {
@@ -145,32 +147,29 @@ class JudgeResult(Shown):
             "tau": judged.rule.tau,
             "runs": {"asked": self.asked, "planned": self.asked + self.spared, "failed": self.failures},
             "calls_saved": None if self.calls is None else self.calls * self.spared,
-            "fitted": self._fitted_json(),
-            "unseen": self._unseen_json(),
+            "fitted": fitted
+            and {
+                "n": fitted.n,
+                "passed": fitted.passed,
+                "right": fitted.right,
+                "precision": fitted.precision.value,
+                "interval": ends_of(fitted.precision),
+                "best": fitted.best,
+            },
+            "unseen": unseen
+            and {
+                "n": unseen.passed.n + unseen.left.n,
+                "passed": unseen.passed.n,
+                "right": unseen.passed.right,
+                "precision": unseen.passed.precision.value,
+                "interval": ends_of(unseen.passed.precision),
+                "coverage": unseen.coverage.value,
+                "coverage_interval": ends_of(unseen.coverage),
+            },
             "precision": self.precision and self.precision.as_json,
             "bad_rows": encoded(self.bad_rows),
             **usage_json(first[1]),
             **panel,
-        }
-
-    def _fitted_json(self) -> dict[str, Any] | None:
-        fitted = self.judged.fitted
-        if fitted is None:
-            return None
-        return {name: getattr(fitted, name) for name in ("n", "passed", "right", "precision", "interval", "best")}
-
-    def _unseen_json(self) -> dict[str, Any] | None:
-        unseen = self.judged.unseen
-        if unseen is None:
-            return None
-        return {
-            "n": unseen.passed.n + unseen.left.n,
-            "passed": unseen.passed.n,
-            "right": unseen.passed.right,
-            "precision": unseen.passed.precision,
-            "interval": unseen.passed.precision_interval,
-            "coverage": unseen.coverage,
-            "coverage_interval": unseen.coverage_interval,
         }
 
 
@@ -239,19 +238,19 @@ def precision_told(found: Precision) -> Told:
     """Yield how right ratings are on either side of τ, and tables of the paper's figures 1 and 2."""
     sides = (found.chosen.passed, found.chosen.left)
     for words, side, people in zip(("pass", "don't"), sides, found.people, strict=True):
-        share = _share(side.precision, side.precision_interval)
+        share = _share(side.precision)
         yield f"Of {side.n} conversations with a thumb that {words}, {side.right} are rated right: {share}"
         if people.texts:
-            share = _share(people.agreed / people.texts, people.interval)
+            share = _share(people.share)
             yield f"  People agree on {people.agreed} of {count(people.texts, 'text')} among them: {share}"
-    yield f"Coverage: {_share(found.chosen.coverage, found.chosen.coverage_interval)}"
+    yield f"Coverage: {_share(found.chosen.coverage)}"
     every = max((point.n for point in found.by_tau), default=0)
     for points in (found.by_runs, [point for point in found.by_tau if point.n == every][:MOST_ROWS]):
         rows = []
         for point in points:
             sides = (point.sides.passed, point.sides.left)
-            shares = [_share(side.precision, side.precision_interval, 2) for side in sides]
-            coverage = _share(point.sides.coverage, point.sides.coverage_interval, 2)
+            shares = [_share(side.precision, 2) for side in sides]
+            coverage = _share(point.sides.coverage, 2)
             rows.append((point.n, f"{point.tau:.4f}", coverage, *shares))
         if rows:
             yield Rows(("runs", "τ", "coverage", "right, DE ≤ τ", "right, DE > τ"), rows)
@@ -285,7 +284,7 @@ def _fitted(found: JudgeResult) -> Told:
         return
     yield (
         f"τ was fitted to {fitted.n} thumbs: {fitted.right} of the {fitted.passed} that pass are right, "
-        f"{_share(fitted.precision, fitted.interval)}"
+        f"{_share(fitted.precision)}"
     )
     yield _unseen(found.judged.unseen)
     if fitted.n < ENOUGH_LABELS:
@@ -301,12 +300,10 @@ def _unseen(unseen: Filtered | None) -> str:
         return f"On thumbs that it is not fitted to none of {n} passes."
     return (
         f"On thumbs that it is not fitted to {side.right} of the {side.n} that pass are right, "
-        f"{_share(side.precision, side.precision_interval)}; "
-        f"{side.n} of {n} pass, {_share(unseen.coverage, unseen.coverage_interval)}"
+        f"{_share(side.precision)}; "
+        f"{side.n} of {n} pass, {_share(unseen.coverage)}"
     )
 
 
-def _share(value: float | None, interval: tuple[float, float] | None, digits: int = 3) -> str:
-    if value is None or interval is None:
-        return "undefined"
-    return f"{value:.{digits}f} [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
+def _share(of: Figure, digits: int = 3) -> str:
+    return "undefined" if of.value is None else f"{of:.{digits}f}".replace("  ", " ")

@@ -27,7 +27,7 @@ class Branch:
 
     Attributes:
         ms: Their durations added up; those that ran side by side count each.
-        longest: Milliseconds of the longest.
+        longest_ms: Milliseconds of the longest.
         errors: Error text → how many ended with it.
         told: What a node decided, in words.
         branches: What lies inside them, in the order in which it first began.
@@ -37,7 +37,7 @@ class Branch:
     kind: str
     count: int = 0
     ms: float = 0.0
-    longest: float = 0.0
+    longest_ms: float = 0.0
     errors: dict[str, int] = field(default_factory=dict)
     told: str = ""
     branches: list[Branch] = field(default_factory=list)
@@ -150,7 +150,7 @@ def _branches(spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, li
     branches = []
     for (name, kind), alike in groups.items():
         branch = Branch(name, kind, count=len(alike))
-        branch.ms, branch.longest = sum(span["ms"] for span in alike), max(span["ms"] for span in alike)
+        branch.ms, branch.longest_ms = sum(span["ms"] for span in alike), max(span["ms"] for span in alike)
         branch.told = ": ".join(unpacked(alike[-1]["outputs"])) if name in DECIDING else ""
         for span in alike:
             if span["error"]:

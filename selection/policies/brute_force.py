@@ -5,15 +5,10 @@ Source: Biyani et al. 2024, the comparison of policies.
 
 import numpy as np
 
-from pollex.measures.arrays import Floats, Ints
+from pollex.measures.arrays import Ints
 from pollex.selection.pool import Pool, ranked
 
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
     """Choose the rubrics with the largest summed scores, ignoring labels."""
-    return ranked(pool, _summed_scores(pool))
-
-
-def _summed_scores(pool: Pool) -> Floats:
-    scores: Floats = pool.evals[0].sum(1) + pool.evals[1].sum(1)
-    return scores
+    return ranked(pool, pool.evals[0].sum(1) + pool.evals[1].sum(1))

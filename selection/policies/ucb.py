@@ -6,7 +6,7 @@ doi:10.1023/A:1013689704352.
 
 import numpy as np
 
-from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.arrays import Floats, Ints
 from pollex.selection.pool import Pool, ranked
 
 BATCH = 16
@@ -33,16 +33,11 @@ def play(pool: Pool, rng: np.random.Generator) -> Floats:
     pulls, total = np.ones(len(everyone)), _reward(pool, everyone, rng)
     for played in range(1, ROUNDS + 1):
         bounds = total / pulls + EXPLORATION * np.sqrt(2 * np.log(1 + played) / pulls)
-        limits = enumerate(pool.budget)
-        arms = np.concatenate([_highest(pool, bounds, pool.kinds == kind, limit) for kind, limit in limits])
+        order = np.lexsort((pool.rank, -bounds))
+        arms = np.concatenate([order[pool.kinds[order] == kind][:most] for kind, most in enumerate(pool.budget)])
         total[arms] += _reward(pool, arms, rng)
         pulls[arms] += 1
     return total / pulls
-
-
-def _highest(pool: Pool, bounds: Floats, kind: Bools, budget: int) -> Ints:
-    order = np.lexsort((pool.rank, -bounds))
-    return order[kind[order]][:budget]
 
 
 def _reward(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:

@@ -21,7 +21,6 @@ from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
 from pollex.rubrics.learning.material import Made, Material
-from pollex.rubrics.learning.thumbs import signs_of
 from pollex.rubrics.learning.weigh import Candidates, Weighed
 from pollex.rubrics.records import LIKELY
 from pollex.selection.losses import EVAL_RANGE, theta_c
@@ -215,5 +214,5 @@ def pool_of(made: Made, conversations: list[Conversation], rule: str) -> Candida
     """Return a pool made anew with its signed terms of NetSAT."""
     answers, options = made.answers[: len(conversations)], np.linspace(0, EVAL_RANGE, made.answers.shape[2])
     values = options[answers.argmax(axis=2)] if rule == "mode" else answers @ options
-    signed = values * signs_of(made.rubrics)
+    signed = values * [rubric.sign for rubric in made.rubrics]
     return Candidates(conversations, list(made.rubrics), signed, np.ones(values.shape, dtype=bool), {})

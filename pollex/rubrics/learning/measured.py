@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -14,17 +15,16 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids, preferred
 from pollex.measures.arrays import Bools, Ints
+from pollex.measures.classification import auc_of_scores
 from pollex.measures.drift import counts_of, edges_of
 from pollex.measures.intervals import Figure
-from pollex.rubrics.alone import alone_of
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.learning.choice import candidates
-from pollex.rubrics.learning.comparison import FittedThumbs
 from pollex.rubrics.learning.crossfit import cross_fit, held_out_folds, with_thumbs
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.table import GivenAnswers
-from pollex.rubrics.learning.thumbs import grades_on
+from pollex.rubrics.learning.thumbs import FittedThumbs, grades_on
 from pollex.rubrics.learning.weigh import member_of
 from pollex.rubrics.records import (
     Alone,
@@ -41,10 +41,9 @@ from pollex.rubrics.records import (
 from pollex.rubrics.rubric import Reason, Rubric
 from pollex.rubrics.thumb_model import Floats
 from pollex.rubrics.worth import probability_figures, share_of, signal_share, worth_of
-from pollex.selection.guarantee import GuaranteedWindow, guaranteed_window
 from pollex.selection.losses import theta_c
 from pollex.selection.multi_split import holm, one_each, one_sided
-from pollex.selection.threshold import Window, fit_window
+from pollex.selection.threshold import GuaranteedWindow, Window, fit_window, guaranteed_window
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,9 @@ class Teaching:
         """Gather the scores of both sides."""
         training, (held_out, dealt) = candidates(material).conversations, held_out_folds(material)
         held_out = with_thumbs(held_out)
-        scores, others = (netsat_of(material.table, side, material.chosen) for side in (training, held_out))
+        values = (material.table.matrix(side, material.chosen)[0] for side in (training, held_out))
+        # Added up one by one in the set's order, as `NetSat` does: NumPy's own sum goes by eights.
+        scores, others = (np.asarray(each.cumsum(axis=1)[:, -1]) for each in values)
         folded = selection["held_out_scores"]
         honest = np.append(scores if folded is None else np.array(folded), others)
         fold = np.append(np.full(len(training), -1), dealt[: len(held_out)])
@@ -173,15 +174,6 @@ def unseen_of(material: Material, fitted: FittedThumbs, taught: Teaching, theta:
     return Unseen.held_out(material, fitted, taught)
 
 
-def netsat_of(table: GivenAnswers, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> Floats:
-    """Add up NetSAT `[conversation]`, one by one in the set's order, as `NetSat` does.
-
-    NumPy's own sum goes by eights, and differs in the last digit.
-    """
-    values, _ = table.matrix(conversations, rubrics)
-    return np.asarray(values.cumsum(axis=1)[:, -1])
-
-
 def spread_of(netsat: Floats) -> SpreadRecord:
     """Record how NetSAT is spread `[conversation]`."""
     edges = edges_of(netsat)
@@ -269,25 +261,33 @@ def alone_by_id(material: Material, training: Sequence[Conversation], by: Mappin
     table, options = material.table, SCALES[material.judge_record.scale]
     values, _ = table.matrix(training, material.chosen)
     rng, blocks, up = np.random.default_rng([material.settings.seed, 5]), block_ids(training), positives(training)
-    return {
-        rubric.id: alone_of(
-            values[:, i],
-            [table.picked(c.id, rubric.id, options) for c in training],
-            up,
-            by[rubric.id],
-            rng,
-            blocks,
+    found = {}
+    for rubric, own in zip(material.chosen, values.T, strict=True):
+        commonest, n = Counter(table.picked(c.id, rubric.id, options) for c in training).most_common(1)[0]
+        found[rubric.id] = Alone(
+            by=by[rubric.id],
+            spread=float(own.std()),
+            commonest=commonest,
+            share=share_of(n, len(training)),
+            auc=auc_of_scores(own, up, rng, 500, blocks),
         )
-        for i, rubric in enumerate(material.chosen)
-    }
+    return found
 
 
 def guarantee(found: GuaranteedWindow | None, unseen: Unseen) -> GuaranteeRecord | None:
     """Record the window with a guarantee; its figures are of what was held out."""
+    if found is None:
+        return None
     held_out = [] if unseen.folds else unseen.conversations
     right = (unseen.netsat > unseen.theta) == positives(unseen.conversations)
-    of_them = (unseen.promised[: len(held_out)], right[: len(held_out)], block_ids(held_out))
-    return GuaranteeRecord.of(found, *of_them) if found else None
+    outside, blocks = unseen.promised[: len(held_out)], block_ids(held_out)
+    return GuaranteeRecord(
+        **vars(found),
+        held_out=len(held_out),
+        outside=int(outside.sum()),
+        right=int((outside & right[: len(held_out)]).sum()),
+        blocks=(len(np.unique(blocks)), len(np.unique(blocks[outside]))),
+    )
 
 
 def calibrator_record(

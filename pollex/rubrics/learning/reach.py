@@ -7,8 +7,9 @@ import numpy as np
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids
 from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.classification import learning_curve, recovered
+from pollex.measures.correlations import mean_correlation
 from pollex.measures.intervals import Figure
-from pollex.measures.reach import learning_curve, mean_correlation, recovered
 from pollex.rubrics.learning.baselines import Plain
 from pollex.rubrics.learning.choice import candidates
 from pollex.rubrics.learning.crossfit import CrossFit, Part, cross_fit

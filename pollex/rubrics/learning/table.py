@@ -65,7 +65,7 @@ class GivenAnswers:
         values = np.array([[v or 0.0 for v in row] for row in rows], dtype=np.float64).reshape(len(rows), len(rubrics))
         counts = np.maximum(answered.sum(axis=0), 1)
         values = np.where(answered, values, (values * answered).sum(axis=0) / counts)
-        return values * np.array([float(r.sign) for r in rubrics]), answered
+        return values * np.array([r.sign for r in rubrics], float), answered
 
     def _value(self, conversation_id: str, rubric_id: str) -> float | None:
         if (conversation_id, rubric_id) in self.never:

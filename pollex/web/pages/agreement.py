@@ -12,7 +12,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pollex.agents.votes import persons_question
-from pollex.conversations.conversation import Conversation, messages_of
+from pollex.conversations.conversation import messages_of
 from pollex.formats.questionnaires import SheetQuestion
 from pollex.measures.intervals import Figure
 from pollex.reports.transcript import marked_turns
@@ -39,7 +39,7 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
     asked = asked_about(site.store)
     question = question or next(iter(asked), QUESTION)
     said = said_about(site.store, question)
-    people = people_in(said)
+    people = [one for one in said if one.source == "person" and one.drawn != VOLUNTARY]  # who hadn't seen the score
     names = sorted({one.annotator for one in people})
     if as_json:
         return {
@@ -154,16 +154,10 @@ def _log_rows(site: Site, said: list[Opinion]) -> Iterator[str]:
     for run in sorted({one.run for one in said}):
         mine = {one.conversation: one for one in said if one.run == run}
         for found in conversations_of(site.store, run, ids=list(mine)):
-            yield json.dumps(_log_row(found, mine[found.id]), ensure_ascii=False) + "\n"
-
-
-def _log_row(found: Conversation, said: Opinion) -> dict[str, object]:
-    row: dict[str, object] = {"id": found.id, "messages": messages_of(found), "thumbs": said.value}
-    return (
-        row
-        | {"source": said.source, "drawn": said.drawn, "judge": said.annotator}
-        | ({"group": found.group} if found.group else {})
-    )
+            one = mine[found.id]
+            row = {"id": found.id, "messages": messages_of(found), "thumbs": one.value}
+            row |= {"source": one.source, "drawn": one.drawn, "judge": one.annotator}
+            yield json.dumps(row | ({"group": found.group} if found.group else {}), ensure_ascii=False) + "\n"
 
 
 def _long(said: list[Opinion]) -> Iterator[str]:
@@ -268,11 +262,6 @@ def said_about(store: Store, question: str, *, again: bool = False) -> list[Opin
     asked = [one for row in sheets for one in questions_of(row["sheet"]) if one.id == question]
     found = opinions(store, question, again=again)
     return found if all(one.ordinal for one in asked) else [replace(one, value=str(one.value)) for one in found]
-
-
-def people_in(said: Sequence[Opinion]) -> list[Opinion]:
-    """Return people's opinions, without those of who had seen the score."""
-    return [one for one in said if one.source == "person" and one.drawn != VOLUNTARY]
 
 
 def between(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from pollex.errors import BadCalibrator
 from pollex.gateway.budget import Price
-from pollex.measures.arrays import Floats, Ints
+from pollex.measures.arrays import Floats, Ints, numbers_of
 from pollex.measures.classification import auc_difference, auc_of_scores
 from pollex.measures.intervals import Figure
 from pollex.reports.svg import Axis, element, svg, tick_label, ticks
@@ -203,7 +203,9 @@ def differences(pairs: Pairs, a: Lens, b: Lens, *, one_scale: bool = True) -> di
     both = ({"NetSAT": pairs.netsat} if one_scale else {}) | {"P(up)": probability}
     second = np.repeat([False, True], len(known))
     values = {name: np.concatenate([side[known] for side in sides]) for name, sides in both.items()}
-    means = mean_differences(values, second, np.tile(_units(a, pairs.rows[0][known]), 2), rng)
+    rows = pairs.rows[0][known]
+    unit = numbers_of(("user", a.groups[row]) if a.groups[row] is not None else ("id", a.ids[row]) for row in rows)
+    means = mean_differences(values, second, np.tile(unit, 2), rng)
     found = {name: replace(figure, n=len(known)) for name, figure in means.items()}
     told = np.intersect1d(known, labeled_unseen(pairs, a, b))
     up = pairs.label[told] == 1
@@ -217,13 +219,6 @@ def labeled_unseen(pairs: Pairs, a: Lens, b: Lens) -> Ints:
     seen = np.array([a.sides[i] == "train" or b.sides[j] == "train" for i, j in zip(*pairs.rows, strict=True)], bool)
     scored = ~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1])
     return np.flatnonzero(scored & (pairs.label >= 0) & ~seen)
-
-
-def _units(lens: Lens, rows: Ints) -> Ints:
-    """Return the number of each row's user, or without users of its conversation `[row]`."""
-    names = [("user", lens.groups[row]) if lens.groups[row] is not None else ("id", lens.ids[row]) for row in rows]
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    return np.array([places[name] for name in names], dtype=np.int64)
 
 
 def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:

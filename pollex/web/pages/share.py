@@ -28,8 +28,7 @@ MOST = 5_000
 @page(links.SHARE, "share.html", here="Label")
 def share(site: Site, run: str = "", by: str = "") -> Data:
     """Show the share of all conversations, with intervals."""
-    from pollex.reports.share import forest  # SciPy comes with both, and takes half a second
-    from pollex.services.share import lines_of
+    from pollex.reports.share import forest  # SciPy comes with it, and takes half a second
 
     named, found, why_not = scoring_run(site, run), None, ""
     try:
@@ -37,7 +36,7 @@ def share(site: Site, run: str = "", by: str = "") -> Data:
         found = site.kept(("share", named.id, by, f"{named.finished} {labels}"), lambda: _estimated(site, named, by))
     except PollexError as error:
         why_not = str(error)
-    shown, groups = lines_of(found) if found else ([], [])
+    shown, groups = (found.lines, found.group_lines) if found else ([], [])
     return {
         "run": named,
         "found": found,

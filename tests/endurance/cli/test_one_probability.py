@@ -105,6 +105,6 @@ def test_a_conversation_has_one_probability_whatever_asks_for_it(
     for way, values in ways.items():
         assert np.abs(np.array(values, float) - expected).max() <= 1e-9, way
     labelled = [(c, s) for c, s in zip(log, one_by_one, strict=True) if c.label.value != "none"]
-    told = likelihoods(found, [c for c, _ in labelled], [s for _, s in labelled]).log_loss
+    told = likelihoods(found, [c for c, _ in labelled], [s for _, s in labelled])[0].log_loss
     loss = [-np.log(s.probability if c.label.value == "positive" else 1 - (s.probability or 0)) for c, s in labelled]
     assert told.value == pytest.approx(np.mean(loss), abs=1e-6), "evaluate"

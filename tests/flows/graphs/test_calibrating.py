@@ -144,13 +144,13 @@ def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(lear
     netsat = with_judges(RubricSet.load(learnt.rubrics), ["anna", "ben"]).scorer_of()
     agreed = {"probabilities": (0.0, 0.0, 0.2, 0.8, 0.0), "chosen": 3, "source": "logprobs"}
     answers = [Answer.model_validate({"question_id": id_, **agreed}) for id_ in netsat.signs]
-    score = netsat.score("c", answers, ["anna", "ben"])
+    score = netsat.score_all({"c": answers}, ["anna", "ben"])[0]
     assert score.probability is not None
     assert score.judges["anna"] < score.probability < score.judges["ben"]
     p = score.probability
     assert score.entropy == pytest.approx(-p * math.log(p) - (1 - p) * math.log(1 - p))
     failed = Unanswered(question_id=answers[0].question_id, outcome="error")
-    none = netsat.score("c", [failed, *answers[1:]], ["anna"])
+    none = netsat.score_all({"c": [failed, *answers[1:]]}, ["anna"])[0]
     assert (none.probability, none.entropy, none.judges) == (None, None, {})
 
 

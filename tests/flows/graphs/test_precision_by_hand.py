@@ -13,6 +13,7 @@ from pollex.agents.votes import Ensemble, Rule, Task, asked
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.formats.verdicts import vote_rows
 from pollex.measures.intervals import share_interval
+from pollex.selection.consensus import ends_of
 from pollex.services.judge_runs import ask_and_rate
 from pollex.services.precision import Precision, precision_of
 from pollex.services.runs import RunSettings
@@ -74,8 +75,8 @@ async def test_precision_on_either_side_of_tau_is_that_counted_by_hand(store: St
     found = await precision(store, LOG)
     passed, left = found.chosen.passed, found.chosen.left
     assert (passed.n, passed.right, left.n, left.right) == (4, 3, 3, 1)
-    assert (passed.precision, left.precision, found.chosen.coverage) == (3 / 4, 1 / 3, 4 / 7)
-    assert passed.precision_interval == pytest.approx(share_interval(3, 4))
+    assert (passed.precision.value, left.precision.value, found.chosen.coverage.value) == (3 / 4, 1 / 3, 4 / 7)
+    assert ends_of(passed.precision) == pytest.approx(share_interval(3, 4))
     assert found.people[0].texts == found.people[1].texts == 0
 
 
@@ -84,9 +85,9 @@ async def test_curves_over_runs_and_tau_are_those_counted_by_hand(store: Store) 
     found = await precision(store, LOG)
     by_runs = {point.n: point.sides for point in found.by_runs}
     assert list(by_runs) == [1, 2, 3, 4, 5]
-    assert (by_runs[1].coverage, by_runs[1].passed.right) == (1.0, 3)  # a, b and d
+    assert (by_runs[1].coverage.value, by_runs[1].passed.right) == (1.0, 3)  # a, b and d
     assert (by_runs[2].passed.n, by_runs[2].left.tied) == (6, 1)  # d is yes and no
-    assert by_runs[3].coverage == 1.0  # of three any two agree
+    assert by_runs[3].coverage.value == 1.0  # of three any two agree
     assert by_runs[5] == found.chosen
     last = [point for point in found.by_tau if point.n == 5]
     assert [round(point.tau, 6) for point in last] == [

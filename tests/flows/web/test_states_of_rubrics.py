@@ -146,7 +146,7 @@ def scored_users(store: Store, found: RubricSet, numbers: Sequence[int]) -> str:
     netsat = scorer(found)
     for number in numbers:
         one, given = conversation(number).model_copy(update={"group": None}), answers_to(number, found.questions)
-        score = netsat.score(one.id, given)
+        score = netsat.score_all({one.id: given})[0]
         row = ScoreRow(run, one.id, score.netsat, score.label, score.confident, score.probability)
         store.put([*conversation_rows(run, [one]), row])
         store.put(AnswerCells(run).of(one, found.questions, given, "f"))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pollex.measures.classification import auc
-from pollex.measures.reach import learning_curve, mean_correlation, recovered
+from pollex.measures.classification import auc, learning_curve, recovered
+from pollex.measures.correlations import mean_correlation
 
 N = 200
 UP = np.arange(N) % 2 == 0

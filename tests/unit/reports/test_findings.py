@@ -133,7 +133,7 @@ def test_topics_are_told_with_share_n_interval_and_conversations() -> None:
 def test_the_conversations_that_are_most_wrong_come_first_and_right_ones_not_at_all() -> None:
     told = [replace(score, probability=p) for score, p in zip(scores()[20:24], (0.3, 0.9, 0.05, 0.2), strict=True)]
     wrong = findings_of(rubric_set(), told, {}).wrong
-    assert [(one.score.positive, one.score.probability) for one in wrong] == [(True, 0.05), (False, 0.9), (True, 0.3)]
+    assert [(score.positive, score.probability) for score, _, _ in wrong] == [(True, 0.05), (False, 0.9), (True, 0.3)]
 
 
 @pytest.mark.parametrize("text", HOSTILE)

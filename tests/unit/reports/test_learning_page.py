@@ -19,9 +19,8 @@ from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import Baseline, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Quote, Reason
 from pollex.rubrics.worth import CurvePoint, Reach
-from pollex.selection.guarantee import WindowSide
 from pollex.selection.losses import AlphaScore
-from pollex.selection.threshold import Window
+from pollex.selection.threshold import Window, WindowSide
 
 HOSTILE = [
     "<script>alert(1)</script>",

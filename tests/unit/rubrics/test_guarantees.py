@@ -3,8 +3,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.guarantee import GuaranteeRecord, guarantee_text, in_words
-from pollex.selection.guarantee import WindowSide, guaranteed_window
+from pollex.rubrics.learning.measured import Unseen, guarantee
+from pollex.selection.threshold import WindowSide, guaranteed_window
 
 
 def record(lower: WindowSide, upper: WindowSide, **held_out: Any) -> GuaranteeRecord:
@@ -83,8 +85,14 @@ def test_the_record_counts_held_out_scores_outside_and_those_labeled_right(flipp
     )
     theta = sign * 99.5
     tested, truth = np.array([150.0, 120, 50, 20]), np.array([True, False, False, False])
-    outside, right = found.window.confident(sign * tested), (tested > 99.5) == truth
-    kept = GuaranteeRecord.of(found, outside, right, np.array([0, 1, 2, 2]))
+    talks = [
+        Conversation(id=f"{n}", turns=(Turn(role="user", content=f"{n}"),), group=group, label=label)
+        for n, (group, label) in enumerate(zip("abcc", np.where(truth, "positive", "negative").tolist(), strict=True))
+    ]
+    outside, nothing = found.window.confident(sign * tested), np.zeros(4)
+    unseen = Unseen(talks, tested, np.full(4, 99.5), outside, outside, nothing, nothing > 0, nothing > 0)
+    kept = guarantee(found, unseen)
+    assert kept is not None
     assert (kept.held_out, kept.outside, kept.right, kept.blocks) == (4, 4, 3, (3, 3))
     assert (kept.window.lower, kept.window.upper) == (theta, theta)
     assert GuaranteeRecord.model_validate(kept.model_dump()) == kept

@@ -33,7 +33,7 @@ ANSWERS = [
 
 
 def test_a_score_is_the_signed_sum_of_expected_values() -> None:
-    score = NETSAT.score("c", ANSWERS)
+    score = NETSAT.score_all({"c": ANSWERS})[0]
     assert score.netsat == pytest.approx(8.75 + 1.25 - 5.5)
     assert (score.label, score.confident, score.probability) == ("positive", False, 0.5)
 
@@ -54,7 +54,7 @@ def test_a_point_mass_counts_with_its_option_and_rules_can_be_set() -> None:
 
 
 def test_the_order_in_which_answers_came_changes_no_digit() -> None:
-    scores = [NETSAT.score("c", order) for order in itertools.permutations(ANSWERS)]
+    scores = [NETSAT.score_all({"c": order})[0] for order in itertools.permutations(ANSWERS)]
     assert len({score.netsat for score in scores}) == 1
     assert {tuple(one.question_id for one in score.answers) for score in scores} == {("s1", "s2", "d1")}
 
@@ -64,13 +64,13 @@ def test_scores_of_a_batch_are_not_written_out_where_an_event_loop_shows_its_tas
 
 
 def test_theta_itself_is_negative() -> None:
-    at_theta = NETSAT.model_copy(update={"theta": 4.5}).score("c", ANSWERS)
+    at_theta = NETSAT.model_copy(update={"theta": 4.5}).score_all({"c": ANSWERS})[0]
     assert at_theta.label == "negative"
 
 
 @pytest.mark.parametrize("kept", [[], ANSWERS[:1], ANSWERS[1:]])
 def test_a_part_of_the_rubrics_makes_no_score(kept: list[Answer]) -> None:
-    score = NETSAT.score("c", kept)
+    score = NETSAT.score_all({"c": kept})[0]
     assert (score.netsat, score.label, score.confident, score.probability) == (None, None, None, None)
     assert score.outcome == "incomplete"
 
@@ -80,16 +80,16 @@ def test_what_nobody_answered_has_the_first_rubrics_outcome_and_what_some_did_is
         Unanswered(question_id=id_, outcome=outcome)
         for id_, outcome in (("d1", "refused"), ("s1", "error"), ("s2", "truncated"))
     ]
-    assert NETSAT.score("c", failed).outcome == "error"
-    assert NETSAT.score("c", [*ANSWERS[:2], failed[0]]).outcome == "incomplete"
+    assert NETSAT.score_all({"c": failed})[0].outcome == "error"
+    assert NETSAT.score_all({"c": [*ANSWERS[:2], failed[0]]})[0].outcome == "incomplete"
 
 
 def test_what_never_came_up_counts_as_neutral_or_as_its_rubrics_mean() -> None:
     never = Answer(question_id="s1", probabilities=(0.0,) * 5, chosen=5, source="point")
     assert never.never_came_up
-    assert NETSAT.score("c", [never, *ANSWERS[1:]]).netsat == pytest.approx(5.0 + 1.25 - 5.5)
+    assert NETSAT.score_all({"c": [never, *ANSWERS[1:]]})[0].netsat == pytest.approx(5.0 + 1.25 - 5.5)
     counted = NETSAT.model_copy(update={"never": {"s1": 7.0}})
-    assert counted.score("c", [never, *ANSWERS[1:]]).netsat == pytest.approx(7.0 + 1.25 - 5.5)
+    assert counted.score_all({"c": [never, *ANSWERS[1:]]})[0].netsat == pytest.approx(7.0 + 1.25 - 5.5)
 
 
 UNSURE, STEEP = Window(None, None, 0.9), Calibration(1.0, 0.0)

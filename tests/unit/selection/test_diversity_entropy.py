@@ -8,7 +8,7 @@ from scipy.stats import binomtest, entropy
 
 from pollex.agents.votes import diversity_entropy, mode
 from pollex.measures.intervals import share_interval
-from pollex.selection.consensus import TIE, TauSide, crossfitted, entropies, filtered, fitted_tau, modes
+from pollex.selection.consensus import TIE, TauSide, crossfitted, ends_of, entropies, filtered, fitted_tau, modes
 
 VOTES = np.array([[7, 0, 0], [6, 1, 0], [3, 3, 1], [0, 0, 0], [2, 2, 2], [0, 0, 1]])
 
@@ -28,11 +28,11 @@ def test_entropies_are_those_of_the_ensemble_and_of_scipy() -> None:
 
 
 def test_nothing_on_a_side_has_no_score() -> None:
-    side = TauSide(0, 0, 0)
-    assert (side.score, side.interval) == (None, None)
+    side = TauSide(0, 0, 0).as_json
+    assert (side["score"], side["interval"]) == (None, None)
     none = np.array([], dtype=np.int64)
     empty = filtered(none.astype(float), none, none, 0.5)
-    assert (empty.coverage, empty.coverage_interval) == (None, None)
+    assert (empty.as_json["coverage"], empty.as_json["coverage_interval"]) == (None, None)
 
 
 def test_the_sides_of_tau_are_those_counted_by_hand() -> None:
@@ -43,7 +43,8 @@ def test_the_sides_of_tau_are_those_counted_by_hand() -> None:
     found = filtered(de, picked, truth, 0.4)
     assert found.passed == TauSide(3, 2, 0)
     assert found.left == TauSide(3, 1, 2)
-    assert (found.coverage, found.passed.score, found.left.score) == (0.5, pytest.approx(1 / 3), pytest.approx(-1 / 3))
+    scores = found.passed.as_json["score"], found.left.as_json["score"]
+    assert (found.coverage.value, *scores) == (0.5, pytest.approx(1 / 3), pytest.approx(-1 / 3))
     assert filtered(de, picked, truth, 0.7).passed.n == 4  # a tie never passes
 
 
@@ -51,7 +52,7 @@ def test_the_sides_of_tau_are_those_counted_by_hand() -> None:
 def test_intervals_of_shares_are_those_of_scipy(hits: int, n: int) -> None:
     expected = binomtest(hits, n).proportion_ci(0.95, "exact")
     assert share_interval(hits, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
-    low, high = TauSide(n, hits, 0).interval or (0, 0)
+    low, high = TauSide(n, hits, 0).as_json["interval"]
     assert (low, high) == pytest.approx((2 * expected.low - 1, 2 * expected.high - 1), abs=1e-12)
 
 
@@ -78,8 +79,8 @@ def test_the_fitted_tau_is_the_highest_that_keeps_to_the_precision(
     order = np.random.default_rng(0).permutation(8)
     found = fitted_tau(DE[order], PICKED[order], truth[order], precision)
     assert (found.tau, found.n, found.passed, found.right) == (tau, 8, passed, right)
-    assert found.precision == (right / passed if passed else None)
-    assert (found.interval is None) == (tau is None)
+    assert found.precision.value == (right / passed if passed else None)
+    assert (found.precision.low is None) == (tau is None)
     assert found.best is not None
     assert (found.best >= precision) == (tau is not None)
 
@@ -102,9 +103,9 @@ def test_each_fold_is_cut_at_the_tau_of_the_others_as_counted_by_hand() -> None:
     folds, picked = np.repeat([0, 1], 6), np.zeros(12, dtype=np.int64)
     found = crossfitted(de, picked, truth, 0.9, folds)
     assert (found.passed, found.left) == (TauSide(5 + 3, 3 + 3, 0), TauSide(1 + 3, 1 + 3, 0))
-    assert found.passed.precision == 6 / 8
-    assert found.passed.precision_interval == pytest.approx(share_interval(6, 8))
-    assert fitted_tau(de, picked, truth, 0.9).precision == 1.0  # on what it was fitted to it looks better
+    assert found.passed.precision.value == 6 / 8
+    assert ends_of(found.passed.precision) == pytest.approx(share_interval(6, 8))
+    assert fitted_tau(de, picked, truth, 0.9).precision.value == 1.0  # on what it was fitted to it looks better
 
 
 def test_conversations_that_go_together_count_as_one_in_intervals() -> None:
@@ -114,18 +115,18 @@ def test_conversations_that_go_together_count_as_one_in_intervals() -> None:
     paired = crossfitted(de, picked, truth, 0.5, folds, np.array([0, 0, 1, 1, 2, 2, 2, 2]))
     assert (paired.passed.n, paired.passed.right) == (alone.passed.n, alone.passed.right) == (8, 5)
     assert (paired.passed.units, paired.units) == (3, 3)
-    assert paired.passed.precision_interval == pytest.approx(share_interval(5 * 3 / 8, 3))
+    assert ends_of(paired.passed.precision) == pytest.approx(share_interval(5 * 3 / 8, 3))
     fitted = fitted_tau(de, picked, truth, 0.7, np.array([0, 0, 1, 1, 2, 2, 2, 2]))
     assert (fitted.passed, fitted.right, fitted.units) == (4, 3, 2)
-    assert fitted.interval == pytest.approx(share_interval(3 * 2 / 4, 2))
-    assert paired.coverage_interval == share_interval(3, 3)
-    assert (alone.passed.units, alone.coverage_interval) == (None, share_interval(8, 8))
+    assert ends_of(fitted.precision) == pytest.approx(share_interval(3 * 2 / 4, 2))
+    assert ends_of(paired.coverage) == share_interval(3, 3)
+    assert (alone.passed.units, ends_of(alone.coverage)) == (None, share_interval(8, 8))
 
 
 def test_a_fold_passes_nothing_where_the_others_reach_no_precision() -> None:
     de, picked, truth = np.zeros(4), np.zeros(4, dtype=np.int64), np.array([0, 0, 1, 1])
     found = crossfitted(de, picked, truth, 0.9, np.array([0, 0, 1, 1]))
-    assert (found.passed, found.coverage) == (TauSide(2, 0, 0), 0.5)  # fold 1 goes by fold 0, which is right
+    assert (found.passed, found.coverage.value) == (TauSide(2, 0, 0), 0.5)  # fold 1 goes by fold 0, which is right
 
 
 def test_what_cross_fitting_tells_is_what_new_conversations_bring() -> None:
@@ -143,8 +144,8 @@ def test_what_cross_fitting_tells_is_what_new_conversations_bring() -> None:
     for _ in range(40):
         known, new = drawn(200), drawn(20_000)
         tau = fitted_tau(*known, 0.85).tau
-        told = crossfitted(*known, 0.85, np.arange(200) % 10).passed.precision
-        kept = None if tau is None else filtered(*new, tau).passed.precision
+        told = crossfitted(*known, 0.85, np.arange(200) % 10).passed.precision.value
+        kept = None if tau is None else filtered(*new, tau).passed.precision.value
         gaps += [] if told is None or kept is None else [told - kept]
     assert len(gaps) == 40
     assert abs(np.mean(gaps)) < 0.02

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from pollex.errors import BadLabels
-from pollex.selection.guarantee import guaranteed_window, least_confident
-from pollex.selection.threshold import fit_window
+from pollex.selection.threshold import fit_window, guaranteed_window, least_confident
 
 
 def drawn(n: int, rng: np.random.Generator, chance: float = 0.895) -> tuple[np.ndarray, np.ndarray]:
