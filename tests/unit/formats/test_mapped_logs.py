@@ -33,13 +33,6 @@ def read(path: Path, columns: str | Pairs = COLUMNS, roles: str | Pairs = ROLES,
     return read_logs(path, options=ReadOptions(columns=pairs(columns), roles=pairs(roles), **{**SIDES, **more}))
 
 
-def test_a_mapping_to_a_column_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"no row has the column 'Note' of label → give note: columns='label=note'"):
-        read(german(tmp_path), COLUMNS.replace("note", "Note"))
-    with pytest.raises(BadInput, match="'verfasser' of role → give one of chat_nr, absender, nachricht, note, zeit"):
-        read(german(tmp_path), COLUMNS.replace("absender", "verfasser"))
-
-
 def test_two_columns_for_one_part_are_refused_however_they_are_given(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="two columns are given for text: 'nachricht' and 'zeit' → give one"):
         read(german(tmp_path), f"{COLUMNS},text=zeit")
@@ -51,28 +44,6 @@ def test_two_columns_for_one_part_are_refused_however_they_are_given(tmp_path: P
         read(german(tmp_path), "wer=absender")
     with pytest.raises(ValueError, match="'absender' stands alone"):
         pairs("absender")
-
-
-def test_roles_that_nobody_maps_are_all_named_with_what_they_seem_to_be(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"'Kunde' \(8 rows\) → say whose turns they are: roles='user=Kunde'"):
-        read(german(tmp_path), roles="")
-    path = german(tmp_path)
-    path.write_text(path.read_text("utf-8").replace("Bot", "Merkur"), encoding="utf-8")
-    with pytest.raises(BadInput, match=r"'Merkur' \(4 rows\) → .*roles='user=Kunde,assistant=Merkur'"):
-        read(path, roles="user=Kunde")
-
-
-@pytest.mark.parametrize(
-    ("roles", "says"),
-    [
-        ("user=Gast,user=Kunde", "no turn is by 'gast' → check its spelling"),
-        ("chef=Kunde", "no role is called 'chef' → give user, assistant, system or tool: roles='user=Kunde'"),
-        ("user=Kunde,assistant=kunde", "'Kunde' is given two roles"),
-    ],
-)
-def test_roles_that_cannot_be_meant_are_refused(tmp_path: Path, roles: str, says: str) -> None:
-    with pytest.raises((BadInput, WrongUse), match=says):
-        read(german(tmp_path), roles=roles)
 
 
 def test_an_unknown_shape_shows_its_columns_and_proposes_all_that_reads_it(tmp_path: Path) -> None:
@@ -116,21 +87,6 @@ def test_a_column_of_turns_and_a_pair_of_question_and_answer_are_guessed_too(tmp
     with pytest.raises(BadInput, match="its columns are") as told:
         read_logs(path)
     assert told.value.options == {"columns": "user=frage,assistant=antwort"}
-
-
-def test_a_column_in_the_way_of_a_mapped_one_is_kept_under_another_name(tmp_path: Path) -> None:
-    path = tmp_path / "logs.jsonl"
-    row = {"nr": "a", "role": "Verkauf", "wer": "Kunde", "was": "Hallo"}
-    path.write_text(json.dumps(row) + "\n", "utf-8")
-    logs = read(path, "conversation=nr,role=wer,text=was", "user=Kunde", positive=None, negative=None)
-    assert next(iter(logs)).metadata == {"role (column)": "Verkauf"}
-
-
-def test_new_conversations_need_no_labels_and_not_every_role(tmp_path: Path) -> None:
-    path = tmp_path / "new.csv"
-    path.write_text("chat_nr;absender;nachricht\nK-9;Kunde;Hallo\n", "utf-8")
-    logs = read(path, COLUMNS.replace(",time=zeit", ""), labels_needed=False)
-    assert [one.id for one in logs] == ["K-9"]
 
 
 def test_hostile_columns_are_shown_as_text(tmp_path: Path) -> None:
