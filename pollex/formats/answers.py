@@ -316,15 +316,15 @@ def _array(records: Records, cells: _Cells, texts: int, scales: Sequence[Scale])
     inside = np.flatnonzero(first & over[cells.text, cells.question])  # one record of each such answer
     inside = inside[first_of_each(cells.text[inside] * len(sizes) + cells.question[inside])]
     return X, [
-        *(each for what, which in wrong.items() for each in _faulty(records, what, which & usable)),
+        *(
+            each
+            for what, which in wrong.items()
+            for each in fault("probability", what, which & usable, records.describe, MEND)
+        ),
         *fault("answer", "whose probabilities sum to more than 1", inside, records.describe, DIGITS),
         *fault("row", "with another probability of an option than the first", changed, records.describe, MEND),
         *fault("row", "given again: counted once", again & ~changed, records.describe, left_out=False),
     ]
-
-
-def _faulty(records: Records, what: str, which: Bools) -> list[Issue]:
-    return fault("probability", what, which, records.describe, MEND)
 
 
 def _whole(

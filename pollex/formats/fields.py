@@ -218,7 +218,9 @@ class Picker:
                 return there[0]
             self._label_names.update(there)
             if len(self._label_names) > 1:
-                raise _ambiguous(sorted(self._label_names))
+                both = sorted(self._label_names)
+                what = f"the label may be in {' and '.join(map(repr, both))}"
+                raise WrongUse(what, remedy="say which", option={"label_field": both[0]})
             if there:
                 return there[0]
         blank = (name for names in orders for name in names if name in fields and _is_blank(fields[name]))
@@ -232,15 +234,6 @@ def unread(rows: int) -> str:
 
 def _side(number: str) -> Label:
     return {"1": Label.POSITIVE, "0": Label.NEGATIVE, "-1": Label.NEGATIVE}.get(number, Label.NONE)
-
-
-def _ambiguous(names: list[str]) -> WrongUse:
-    both = " and ".join(map(repr, names))
-    return WrongUse(f"the label may be in {both}", remedy="say which", option={"label_field": names[0]})
-
-
-def _not_one_of(name: str, given: str, known: tuple[str, ...]) -> WrongUse:
-    return WrongUse(f"{name} is {given!r:.60}", remedy=f"use one of {', '.join(known)}", option={name: known[0]})
 
 
 def _within(beside: Fields, names: tuple[str, ...]) -> Any:
@@ -362,14 +355,12 @@ class ReadOptions:
     max_turn_chars: int = 1_000_000
 
     def __post_init__(self) -> None:
-        if self.on_duplicate not in get_args(OnDuplicate):
-            raise _not_one_of("on_duplicate", self.on_duplicate, get_args(OnDuplicate))
-        if self.thumbs is not None and self.thumbs not in get_args(Thumbs):
-            raise _not_one_of("thumbs", self.thumbs, get_args(Thumbs))
-        if self.redact is not None and self.redact not in get_args(Redact):
-            raise _not_one_of("redact", self.redact, get_args(Redact))
-        if wrong := [one for one in self.sources if one not in LABEL_SOURCES]:
-            raise _not_one_of("label_sources", wrong[0], LABEL_SOURCES)
+        known = {"on_duplicate": get_args(OnDuplicate), "thumbs": get_args(Thumbs), "redact": get_args(Redact)}
+        given = [(name, getattr(self, name), values) for name, values in known.items()]
+        for name, value, values in (*given, *(("label_sources", one, LABEL_SOURCES) for one in self.sources)):
+            if value is not None and value not in values:
+                remedy = f"use one of {', '.join(values)}"
+                raise WrongUse(f"{name} is {value!r:.60}", remedy=remedy, option={name: values[0]})
         if self.max_bad < 0 or self.max_turn_chars < 1:
             raise WrongUse("max_bad is negative or the turn limit below 1", remedy="give a count")
 

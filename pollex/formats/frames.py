@@ -11,27 +11,14 @@ FACTS = ("metadata", "created_at", "tasks")
 
 
 @runtime_checkable
-class PandasFrame(Protocol):
-    """Protocol of a pandas table."""
+class Frame(Protocol):
+    """A table of pandas, polars or Arrow."""
 
-    def to_dict(self, orient: str) -> list[dict[str, Any]]: ...
-
-
-@runtime_checkable
-class PolarsFrame(Protocol):
-    """Protocol of a polars table."""
-
-    def to_dicts(self) -> list[dict[str, Any]]: ...
+    @property
+    def columns(self) -> Any: ...
 
 
-@runtime_checkable
-class ArrowTable(Protocol):
-    """Protocol of an Arrow table."""
-
-    def to_pylist(self) -> list[dict[str, Any]]: ...
-
-
-Rows = Iterable[Mapping[str, Any]] | PandasFrame | PolarsFrame | ArrowTable
+Rows = Iterable[Mapping[str, Any]] | Frame
 
 
 def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
@@ -40,11 +27,9 @@ def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
     Raises:
         WrongUse: A row is no dict, or the whole is none of the known shapes.
     """
-    if isinstance(given, PolarsFrame):
-        yield from given.to_dicts()
-    elif isinstance(given, ArrowTable):
-        yield from given.to_pylist()
-    elif isinstance(given, PandasFrame) and not isinstance(given, Mapping):
+    if isinstance(given, Frame) and (read := getattr(given, "to_dicts", None) or getattr(given, "to_pylist", None)):
+        yield from read()
+    elif isinstance(given, Frame) and hasattr(given, "to_dict"):
         for record in given.to_dict("records"):
             yield {str(name): plain(value) for name, value in record.items()}
     elif isinstance(given, Mapping) and given.keys() & {"messages", "values"}:

@@ -286,15 +286,12 @@ def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
     keys = np.stack([known.row, known.question, known.judge], axis=1)
     again = np.ones(len(keys), dtype=bool)
     again[np.unique(keys, axis=0, return_index=True)[1]] = False
-
-    def place_of_extra(n: int) -> str:
-        return f"{answers.texts[known.row[n]]}, judge {known.judges[known.judge[n]]}"
-
     extra = np.flatnonzero(again)
     pairs = known.row[extra] * (len(known.judges) + 1) + known.judge[extra]
     shown = extra[first_of_each(pairs)]
     what = "of a text judged again by the same judge: used, and no further label"
-    return fault("case", what, shown, place_of_extra, left_out=False)
+    told = {int(n): f"{answers.texts[known.row[n]]}, judge {known.judges[known.judge[n]]}" for n in shown}
+    return fault("case", what, shown, told.__getitem__, left_out=False)
 
 
 def _rare(judgments: Judgments) -> list[Issue]:

@@ -93,13 +93,10 @@ def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tupl
 
 def _rows(file: str) -> list[Row | BadRow]:
     try:
-        return [_writable(row) for row in rows_of(file, ENCODING)]
+        read = rows_of(file, ENCODING)  # ids and names go into other files
+        return [replace(row, fields=writable(row.fields)) if isinstance(row, Row) else row for row in read]
     except NotText as error:  # tables have one encoding, so there is none to name
         raise BadInput(error.what, where=error.where, remedy="save it as UTF-8") from None
-
-
-def _writable(row: Row | BadRow) -> Row | BadRow:
-    return replace(row, fields=writable(row.fields)) if isinstance(row, Row) else row
 
 
 def _shape(file: str, rows: Sequence[Row], side: Side, bad: Sequence[str]) -> Shape:

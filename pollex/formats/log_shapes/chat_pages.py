@@ -239,12 +239,6 @@ def read_chainlit_step(fields: Fields) -> Iterator[Piece]:
     yield from _chainlit_feedback(fields, key)
 
 
-def read_chainlit_old_message(fields: Fields) -> Iterator[Piece]:
-    chat, key, words = required(fields, "conversationId"), text(fields.get("id")), text_of(fields.get("content") or "")
-    turn = Turn(role="user" if truth(fields.get("authorIsUser")) else "assistant", content=words)
-    yield Message(chat, key, (turn,) if words else (), moment(fields.get("createdAt")))
-
-
 def read_chainlit_element(fields: Fields) -> Iterator[Piece]:
     if message := text(fields.get("forId", fields.get("stepId"))):
         yield Addition(message, mark=attached([fields])[0])
@@ -269,18 +263,6 @@ def read_chainlit_feedback(fields: Fields) -> Iterator[Piece]:
         yield Score("message", target, fields["value"], comment=fields.get("comment"))
 
 
-def read_claude(fields: Fields) -> Iterator[Piece]:
-    id_, person = required(fields, "uuid"), text(at(fields, "account.uuid"))
-    shown = text(fields.get("current_leaf_message_uuid"))
-    yield Facts(id_, facts(title=fields.get("name"), user=person), shown)
-    tree = any(message.get("parent_message_uuid") for message in objects(fields.get("chat_messages")))
-    for message in objects(fields.get("chat_messages")):
-        key, files = required(message, "uuid"), [*objects(message.get("attachments")), *objects(message.get("files"))]
-        turns = _said(message.get("sender"), message.get("content") or message.get("text"), files)
-        parent, when = text(message.get("parent_message_uuid")), moment(message.get("created_at"))
-        yield Message(id_, key, turns, when, parent, tree=tree)
-
-
 def _said(role: object, content: object, files: object) -> tuple[Turn, ...]:
     parts = content if isinstance(content, list) else [content]
     return turns_in({"role": role, "content": [*parts, *attached(files)]})
@@ -299,17 +281,6 @@ def read_studio(fields: Fields) -> Iterator[Piece]:
 def _studio_mark(chunk: Mapping[str, Any]) -> str:
     name = next((name for name in chunk if name.startswith(("drive", "inline"))), "")
     return "[image]" if "mage" in name else "[file]" if name else ""
-
-
-def read_hub(fields: Fields) -> Iterator[Piece]:
-    """Yield a tree of messages, each with the ids of those before it; in older versions a list of messages."""
-    id_ = required(fields, "_id", "id", "sessionId")
-    yield Facts(id_, facts(title=fields.get("title"), model=fields.get("model")))
-    for message in objects(fields.get("messages")):
-        key, before = required(message, "id"), message.get("ancestors")
-        turns = _said(message.get("from"), message.get("content"), message.get("files"))
-        parent = text(before[-1]) if isinstance(before, list) and before else None
-        yield Message(id_, key, turns, moment(message.get("createdAt")), parent, tree=isinstance(before, list))
 
 
 def read_arena(fields: Fields) -> Iterator[Piece]:

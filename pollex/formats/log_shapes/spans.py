@@ -112,15 +112,11 @@ def _listed(have: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    calls = [call.get("tool_call", call) for call in _objects(message.get("tool_calls"))]
-    parts = [_part(part.get("message_content", part)) for part in _objects(message.get("contents"))]
+    calls = [call.get("tool_call", call) for call in objects(message.get("tool_calls"))]
+    parts = [_part(part.get("message_content", part)) for part in objects(message.get("contents"))]
     content = message.get("content") or parts or None
     beside = {"tool_call_id": message["tool_call_id"]} if message.get("tool_call_id") else {}
     return {"role": message.get("role") or "assistant", "content": content, "tool_calls": calls, **beside}
-
-
-def _objects(listed: object) -> list[Mapping[str, Any]]:
-    return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
 
 
 def _part(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -354,8 +350,7 @@ def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iter
     value = have.get("gen_ai.evaluation.score.value")
     value = have.get("gen_ai.evaluation.score.label") if value is None else value
     name = str(have.get("gen_ai.evaluation.name") or "evaluation")
-    session = next((text(have[one]) for one in SESSION_NAMES if have.get(one)), None)
-    person = next((text(have[one]) for one in USER_NAMES if have.get(one)), None)
+    session, person = _first(have, SESSION_NAMES), _first(have, USER_NAMES)
     comment = have.get("gen_ai.evaluation.explanation")
     if value is None:
         return

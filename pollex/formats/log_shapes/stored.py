@@ -30,7 +30,9 @@ def read_oasst_message(fields: Fields) -> Iterator[Piece]:
     tree, key = required(fields, "message_tree_id"), required(fields, "message_id")
     rank = _oasst_number(fields.get("rank"))
     turn = Turn(role=role_of(fields.get("role")), content=str(fields.get("text") or ""))
-    said = facts(lang=fields.get("lang"), quality=_oasst_quality(fields.get("labels")))
+    quality = _oasst_listed(fields.get("labels"), "value").get("quality")
+    quality = quality.get("value") if isinstance(quality, Mapping) else quality
+    said = facts(lang=fields.get("lang"), quality=quality)
     parent, when = text(fields.get("parent_id")), moment(fields.get("created_date"))
     yield Message(tree, key, (turn,), when, parent, tree=True, facts=said, rank=rank)
     ups, downs = (_oasst_number(_oasst_listed(fields.get("emojis"), "count").get(name)) for name in ("+1", "-1"))
@@ -48,11 +50,6 @@ def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
 
 def _oasst_number(value: object) -> float:
     return float(value) if isinstance(value, int | float) and abs(value) < 1e9 else 0.0
-
-
-def _oasst_quality(labels: object) -> object:
-    value = _oasst_listed(labels, "value").get("quality")
-    return value.get("value") if isinstance(value, Mapping) else value
 
 
 _SPOKEN = re.compile(r"\n\n(Human|Assistant):")
@@ -195,14 +192,11 @@ def read_inspect_transcript(fields: Fields) -> Iterator[Piece]:
     scores = opened(fields.get("score"))
     if isinstance(scores, Mapping):
         yield from _inspect_scores(scores, id_)
-    elif _is_scout_scored(scores) and fields.get("success") is not None and not error and not _scout_scores(fields):
+    scored = scores not in (None, "", "null") and not isinstance(scores, Mapping) and not _is_nan(scores)
+    if scored and fields.get("success") is not None and not error and not _scout_scores(fields):
         yield Score("conversation", id_, truth(fields["success"]), comment=fields.get("score_explanation"))
     for name, value in _scout_scores(fields).items():
         yield Score("conversation", id_, value, name=name, comment=fields.get("score_explanation"))
-
-
-def _is_scout_scored(score: object) -> bool:
-    return score not in (None, "", "null") and not _is_nan(score)
 
 
 def _scout_scores(fields: Fields) -> dict[str, Any]:

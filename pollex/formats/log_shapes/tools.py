@@ -10,10 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pollex.formats.assembly.pieces import Facts, Piece, Score, moment
+from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
 from pollex.formats.labels import as_number
-from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, has, inside, objects, required, text
+from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, has, inside, objects, required, text, truth
 from pollex.formats.log_shapes.payloads import opened
+from pollex.formats.log_shapes.turns import attached, turns_in
 
 NEAR = 0.6
 """The share of a format's keys from which on a row that lacks the others is said to look like it."""
@@ -110,10 +111,33 @@ def _thumb(table: Table, fields: Fields) -> Iterator[Score]:
         )
 
 
+def _message(table: Table, fields: Fields) -> Iterator[Message]:
+    when = ((at(fields, name), value) for name, value in table.get("when", {}).items())
+    if truth(_filled(fields, table.get("unless", ""))) or any(found not in (None, value) for found, value in when):
+        return
+    conversation, key = _id(fields, table["conversation"]) or "", _id(fields, table.get("key", ""))
+    role, users, agents = _filled(fields, table["role"]), table.get("users"), table.get("agents")
+    words: Any = next((value for name in table["text"].split("|") if (value := _value(fields, name))), None)
+    words = f"[{_id(fields, table['kind'])}]" if "kind" in table and not words else words
+    parts = words if isinstance(words, list) else [words if isinstance(words, Mapping) else str(words or "").strip()]
+    files = (opened(at(fields, name)) for name in table.get("files", "").split("|"))
+    content = [*filter(None, parts), *(mark for listed in files for mark in attached(listed))]
+    if users is not None:
+        who = str(role).strip().casefold()
+        role = "user" if who in users.split() else "assistant" if agents is None or who in agents.split() else None
+        if role is None or not content:
+            return
+    above = _filled(fields, table.get("parent", ""))
+    parent = text(above[-1] if isinstance(above, list) and above else above)
+    said = moment(_filled(fields, table.get("at", "")))
+    turns = turns_in({"role": role, "content": content})
+    yield Message(conversation, key, turns, said, parent, tree=parent is not None)
+
+
 def _facts(table: Table, fields: Fields) -> Iterator[Facts]:
-    told = {name: _filled(fields, names) for name, names in table.items() if name != "conversation"}
+    told = {name: _filled(fields, names) for name, names in table.items() if name not in ("conversation", "shown")}
     read = {"user": text(told.get("user")), "metadata": opened(told.get("metadata"))}
-    yield Facts(_id(fields, table["conversation"]) or "", facts(**told | read))
+    yield Facts(_id(fields, table["conversation"]) or "", facts(**told | read), _id(fields, table.get("shown", "")))
 
 
 def _inner(table: Table, fields: Fields) -> Iterable[Piece]:
@@ -132,11 +156,16 @@ def _value(fields: Fields, name: str) -> Any:
 
 def _id(fields: Fields, names: str) -> str | None:
     listed = names.removesuffix("!").split("|")
-    found = (id_ for name in listed if (id_ := text(_filled(fields, name))))
-    return required(fields, *listed) if names.endswith("!") else next(found, None)
+    found = next((id_ for name in listed if (id_ := text(_filled(fields, name)))), None)
+    return required({}, *(name.removeprefix("^.") for name in listed)) if names.endswith("!") and not found else found
 
 
-TABLES: Mapping[str, Callable[[Table, Fields], Iterable[Piece]]] = {"facts": _facts, "rows": _inner, "thumb": _thumb}
+TABLES: Mapping[str, Callable[[Table, Fields], Iterable[Piece]]] = {
+    "facts": _facts,
+    "message": _message,
+    "rows": _inner,
+    "thumb": _thumb,
+}
 
 
 def _listed() -> Iterator[Export]:

@@ -138,7 +138,8 @@ def read_langsmith_run(fields: Fields) -> Iterator[Piece]:
         (found for name in LANGSMITH_THREADS if (found := text(metadata.get(name)))), text(fields.get("thread_id"))
     )
     kind, failed = str(fields.get("run_type") or ""), fields.get("error")
-    before, after = (None, None) if silent_kind(kind) else _langsmith_sides(fields)
+    given, came = fields.get("inputs"), fields.get("outputs")
+    before, after = (None, None) if silent_kind(kind) else (asked(given), answered(came))
     parent = text(fields.get("parent_run_id"))
     if parent is None and not silent_kind(kind):
         _require_langsmith_read(fields, before, after)
@@ -153,10 +154,6 @@ def read_langsmith_run(fields: Fields) -> Iterator[Piece]:
     )
     for child in objects(fields.get("child_runs")):
         yield from read_langsmith_run({"trace_id": trace, "parent_run_id": run, **child})
-
-
-def _langsmith_sides(fields: Fields) -> tuple[Side | None, Side | None]:
-    return asked(fields.get("inputs")), answered(fields.get("outputs"))
 
 
 def _require_langsmith_read(fields: Fields, before: Side | None, after: Side | None) -> None:

@@ -320,13 +320,9 @@ def turns_in(message: object) -> tuple[Turn, ...]:
 
 
 def calls_in(content: object) -> list[ToolCall]:
-    parts = content if isinstance(content, list) else []
-    return [call_of(part) for part in parts if isinstance(part, Mapping) and _is_call(part)]
-
-
-def _is_call(part: Mapping[str, Any]) -> bool:
-    kind = part_kind(part)
-    return kind in CALLS or tool_named(part, kind) is not None
+    parts = [one for one in content if isinstance(one, Mapping)] if isinstance(content, list) else []
+    kinds = [(part, part_kind(part)) for part in parts]
+    return [call_of(part) for part, kind in kinds if kind in CALLS or tool_named(part, kind) is not None]
 
 
 def _called(role: Role, content: object) -> Turn:
