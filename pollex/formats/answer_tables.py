@@ -303,7 +303,6 @@ VALUES = {len(scale): [option.value for option in scale] for scale in SCALES.val
 
 
 def _answers_of_scores(rows: Sequence[Row]) -> Records:
-    """Make a record for each option of each rubric that was answered; one that never came up has zeros."""
     cells = [
         (number, answer["rubric"], value, probability)
         for number, row in enumerate(rows)

@@ -71,7 +71,6 @@ def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _row(source: str, number: int, names: list[str], cells: list[str]) -> Row | BadRow:
-    """Make a row of a record; drop the unnamed index column that data frames write."""
     fields: dict[str, Any] = {}
     for name, cell in zip(names, cells, strict=True):
         if fields.setdefault(name, cell) != cell:

@@ -101,7 +101,6 @@ class Picker:
         )
 
     def _label(self, fields: Fields) -> tuple[str | None, str, Label]:
-        """Return the label field's name, the number in it (see `RowFields`) and the label."""
         try:
             asked = self._options.label_field
             outer = asked or self._label_name(fields)

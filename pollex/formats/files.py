@@ -108,7 +108,6 @@ def _inside(folder: Path) -> list[str]:
 
 @contextmanager
 def _path_of(source: str) -> Iterator[Path]:
-    """Return the file; standard input and pipes are copied to one first, to detect their format."""
     piped = source != STDIN and Path(source).is_fifo()
     if source != STDIN and not piped:
         yield Path(source)
@@ -301,7 +300,6 @@ def _require_small(source: str, size: int) -> None:
 
 
 def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the archive's files that can hold rows; of an Inspect log its samples."""
     with zipfile.ZipFile(path) as archive:
         infos = {info.filename: info for info in archive.infolist()}
         if "[Content_Types].xml" in infos:

@@ -126,7 +126,6 @@ def graded(answer: object, question: Question, value: Value = "auto") -> float |
 
 
 def _columns(profile: ReferencingProfile, gradings: Sequence[Grading], value: Value) -> dict[str, Floats]:
-    """Return grades by dimension `[case]`, NaN if missing; overall, plain and human grades last."""
     used = {question.id for grading in gradings for question in grading.graded}
     order = [key for key in profile.dimensions if key in used]
     columns = {key: np.array([_grade_on(g, key, value) for g in gradings], float) for key in [*order, OVERALL]}

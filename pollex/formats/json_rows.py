@@ -168,7 +168,6 @@ def _unwrapped(value: Mapping[str, Any], inner: Mapping[str, Any], name: str) ->
 
 
 def _are_messages(items: list[Any]) -> bool:
-    """Return whether items are messages of one conversation, with roles and distinct ids."""
     if not items or not all(isinstance(item, dict) and _is_message(item) for item in items):
         return False
     ids = [str(item["id"]) for item in items if item.get("id") is not None]

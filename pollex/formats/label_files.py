@@ -138,7 +138,6 @@ def drawn_of(conversation: Conversation) -> str:
 
 
 def _options(row: Row, reading: ReadOptions) -> ReadOptions:
-    """Read labels from `answer`, as the label page calls them, unless a field is named."""
     return replace(reading, label_field=ANSWER) if reading.label_field is None and ANSWER in row.fields else reading
 
 

@@ -135,7 +135,6 @@ class Mapper:
         return moved | rest
 
     def _turns(self, value: Any) -> Any:
-        """Return a list of turns under the usual names; anything else as it is."""
         if isinstance(value, str) and value.lstrip()[:1] == "[":
             with suppress(ValueError):
                 value = parse_json(value)

@@ -240,7 +240,6 @@ def _named_pair(guess: Guess) -> bool:
 
 
 def _named(name: str, part: str) -> int:
-    """Tell whether a column's name, or a part of it, says what it is."""
     words = re.split(r"[^a-z]+", _plain(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)))
     return int(any(word in NAMES[part].split() for word in words))
 

@@ -137,11 +137,6 @@ class Assembler:
             return _bad(row, error)
 
     def _reader(self, row: Row) -> Reader | None:
-        """Return the general reader of a row; None for a misspelled known export.
-
-        Raises:
-            BadInput: Nobody knows the row; the nearest format is named.
-        """
         try:
             return reader_of(row.fields)
         except BadInput as error:
@@ -197,7 +192,6 @@ class Assembler:
         return Feedback(comment=comment, tags=tags, author=picked.judge) if comment or tags else None
 
     def _joined(self, table: ConversationRows) -> Placed | BadRow:
-        """Join a table's turns to a conversation, by their numbers, else by their times, else in the table's order."""
         numbered = any(turn.position is not None for turn in table.turns)
         ordered = sorted(table.turns, key=lambda turn: turn.position or 0) if numbered else in_order(table.turns)
         first = Row(table.source, table.line, {})
@@ -236,7 +230,6 @@ class Assembler:
 
 
 def _placed(said: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
-    """Return what a table's rows have of a conversation: of its turns, or of the whole where all say the same."""
     if len(set(said)) == 1:
         return tuple(filter(None, said[:1]))
     return tuple(one.model_copy(update={"turn": turn}) for turn, one in enumerate(said) if one)

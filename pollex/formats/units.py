@@ -142,7 +142,6 @@ def _cut(place: Place, options: ReadOptions, piece: int) -> list[Unit]:
 
 
 def _stands_alone(place: Place, options: ReadOptions) -> bool:
-    """Tell by the first rows whether each row is a conversation of its own."""
     mapper = Mapper.of(options)
     if mapper.options(options).messages_field is not None:
         return True

@@ -7,8 +7,7 @@ from pathlib import Path
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.peer_scores import FORMS, Aim, Written, lines_of, requests_of
-from pollex.formats.peers.sheet import EMBEDDED, sheet_of
-from pollex.formats.peers.targets import TARGETS, Target
+from pollex.formats.peers.targets import EMBEDDED, TARGETS, Target, sheet_of
 from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet

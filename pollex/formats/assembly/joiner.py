@@ -182,7 +182,6 @@ class Joiner:
         self._calls[call.trace, call.span] = call._replace(before=before, after=after)
 
     def _all_words(self) -> dict[str, Words]:
-        """Join the messages of each span by their times; an event with all of them replaces single ones."""
         found = {}
         for span, rows in self._words.items():
             rows = [row for row in rows if row.whole][-1:] or sorted(rows, key=lambda row: row.at or 0)

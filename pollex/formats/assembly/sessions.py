@@ -124,7 +124,6 @@ def _filled(call: Call, words: Mapping[str, Words]) -> Call:
 
 
 def _candidates(trace: Sequence[Call]) -> list[Said]:
-    """Return possible messages of a trace: its root's, else those of top-level model calls."""
     spans = tuple(dict.fromkeys([trace[0].trace, *(call.span for call in trace)]))
     parents = {call.span: call.parent for call in trace}
     depths = {call.span: _depth(call.span, parents) for call in trace}
@@ -234,7 +233,6 @@ def _repeated(asked: Core, answered: Core) -> int:
 
 
 def _last_said(before: Turns, after: Turns, told: int) -> tuple[Turns, Turns]:
-    """Split an output that repeats the whole history at the end of the input."""
     index = (_index(after, told) or 0) + 1
     system = tuple(turn for turn in before if turn.role == "system")
     return system + tuple(turn for turn in after[:index] if turn.role != "system"), after[index:]

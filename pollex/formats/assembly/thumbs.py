@@ -134,7 +134,6 @@ def _sure(columns: Sequence[Score]) -> list[Score]:
 
 
 def _called(path: str) -> str:
-    """Return what a column is called: the end of its path, but for `value`."""
     return folded(path.removesuffix(".value").rpartition(".")[2])
 
 

@@ -250,7 +250,6 @@ def _zendesk_ids(fields: Fields, *names: str) -> set[str | None]:
 
 
 def read_zendesk_chat(fields: Fields) -> Iterator[Piece]:
-    """Yield a live chat; what began as a chat and its rating is in its history, too."""
     id_ = required(fields, "id")
     yield Facts(id_, facts(user=text(at(fields, "visitor.id"))))
     said = [event for event in objects(fields.get("history")) if event.get("type") == "chat.msg"]

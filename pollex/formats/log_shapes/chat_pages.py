@@ -45,7 +45,6 @@ def _chatgpt_turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
 
 
 def _chatgpt_words(part: object) -> str:
-    """Return a part's words; a recording has its words in a part beside it."""
     if isinstance(part, str):
         return part
     kind = str(inside(part).get("content_type"))
@@ -220,7 +219,6 @@ CHAINLIT_ROLES: dict[str, Role] = {
 
 
 def read_chainlit_step(fields: Fields) -> Iterator[Piece]:
-    """Yield a message, or a step without text that a thumb may refer to."""
     thread, key = required(fields, "threadId"), text(fields.get("id"))
     role = CHAINLIT_ROLES.get(str(fields.get("type")))
     words = text_of(fields.get("output") or "")

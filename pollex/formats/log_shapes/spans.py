@@ -337,7 +337,6 @@ def _event(name: str, trace: str, span: str, have: Mapping[str, Any], body: obje
 
 
 def _unpacked(body: object, have: Mapping[str, Any]) -> object:
-    """Return the content of an event, from the body or, in older versions, from attributes."""
     found = opened(body) or opened(have.get("gen_ai.event.content"))
     return found if isinstance(found, Mapping) and found else {name: opened(value) for name, value in have.items()}
 
@@ -385,7 +384,6 @@ def _phoenix_context(fields: Fields, name: str) -> object:
 
 
 def read_phoenix_session(fields: Fields) -> Iterator[Piece]:
-    """Yield turns by session from the client's object of all sessions."""
     for session, turns in fields.items():
         for turn in objects(turns):
             root = inside(turn.get("root_span"))
@@ -408,7 +406,6 @@ def require_phoenix_words(fields: Fields) -> tuple[()]:
 
 
 def read_phoenix_example_row(fields: Fields) -> Iterator[Piece]:
-    """Yield an example of a dataset as a conversation of its own, without session."""
     before, after = asked(under(fields, "input")), answered(under(fields, "output"))
     id_ = required(fields, "id", "node_id")
     turns = (before.turns if before else ()) + (after.turns if after else ())
@@ -498,7 +495,6 @@ def _mlflow_assessments(info: Fields, trace: str) -> Iterator[Score]:
 
 
 def read_mlflow_row(fields: Fields) -> Iterator[Piece]:
-    """Yield the trace in a row of the data frame, whole as JSON text or column by column."""
     if isinstance(opened(fields.get("spans")), str) and not isinstance(opened(fields.get("trace")), Mapping):
         what = "the cells hold Python's writing of objects, not JSON"
         raise WrongFile(what, remedy="write each trace with trace.to_json(), one trace a line")

@@ -141,7 +141,6 @@ def read_inspect_sample(fields: Fields) -> Iterator[Piece]:
 
 
 def _inspect_message(message: Mapping[str, Any], attached: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message with its long texts, which are stored separately."""
     content, calls = _inspect_attached(message.get("content"), attached), message.get("tool_calls")
     if isinstance(calls, list):
         named = [call for call in calls if isinstance(call, Mapping)]
@@ -323,7 +322,6 @@ LANGGRAPH_WHOLE = "export the threads with their values: client.threads.search()
 
 
 def read_langgraph_thread(fields: Fields) -> Iterator[Piece]:
-    """Yield the newest state of a thread; failed threads may have no values."""
     id_ = required(fields, *(name for name in LANGGRAPH_IDS if at(fields, name)), LANGGRAPH_IDS[0])
     values = fields.get("values") or at(fields, "checkpoint.channel_values")
     if values is None and at(fields, "checkpoint.channel_versions"):

@@ -88,7 +88,6 @@ def _langfuse_call(
 
 
 def read_langfuse_score(fields: Fields) -> Iterator[Score]:
-    """Yield a score; for categories the label counts, not the number."""
     subject = fields.get("subject")
     kind, value = str(field_of(fields, "dataType") or ""), fields.get("value")
     if kind == "CATEGORICAL":
@@ -240,7 +239,6 @@ def read_weave_call(fields: Fields) -> Iterator[Piece]:
 
 
 def read_weave_feedback(fields: Fields) -> Iterator[Piece]:
-    """Yield a reaction, or the tag of an agent's user; notes are only comments."""
     call = required(fields, "weave_ref").rpartition("/")[2]
     payload: Mapping[str, object] = inside(fields.get("payload"))
     kind = str(fields.get("feedback_type"))

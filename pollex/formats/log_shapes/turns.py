@@ -167,7 +167,6 @@ def _words(part: Mapping[str, Any]) -> str:
 
 
 def _placeholder(part: Mapping[str, Any], kind: str) -> str:
-    """Return the kind of a part that isn't text, by type or media type."""
     found = _keyed(part, kind) or part.get(kind)
     inner = found if isinstance(found, Mapping) else part
     media = [part.get("modality"), *(inner.get(n) for n in ("mime_type", "mimeType", "mediaType", "media_type"))]
@@ -403,7 +402,6 @@ def _item(item: Mapping[str, Any]) -> Iterator[Turn]:
 
 
 def _parted(role: Role, parts: list[Any], said: list[str], beside: list[ToolCall]) -> Iterator[Turn]:
-    """Yield the turns of a message with tool results among its parts."""
     words: list[str] = []
     calls: list[ToolCall] = []
     for part in parts:

@@ -4,8 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pollex.formats.peers.sheet import unbraced
-from pollex.formats.peers.targets import template
+from pollex.formats.peers.targets import template, unbraced
 from pollex.rubrics.rubric import Polarity
 
 ABOUT = "pollex cases: replies that failed or went well, asked for again"

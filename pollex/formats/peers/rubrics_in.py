@@ -50,7 +50,6 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
 
 
 def _stored(path: Path) -> Any:
-    """Load a file of YAML or JSON, unless it is no list of rubrics by its size, also with its aliases written out."""
     with path.open("rb") as file:
         content = file.read(LARGEST + 1)
     text = content.decode("utf-8-sig") if len(content) <= LARGEST else ""

@@ -14,8 +14,7 @@ import pollex
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.peer_scores import FORMS, NEEDS_TRACE, Aim, lines_of, requests_of
 from pollex.formats.peers.rubrics_in import rubrics_of
-from pollex.formats.peers.sheet import sheet_of
-from pollex.formats.peers.targets import TARGETS, Target
+from pollex.formats.peers.targets import TARGETS, Target, sheet_of
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
 from pollex.rubrics.answers import Answer
