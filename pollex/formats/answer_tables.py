@@ -6,9 +6,9 @@ It is given rows; `formats.read_tables` reads files (CSV, TSV, JSON lines, Parqu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
 from pollex.errors import BadInput
 from pollex.formats.json_rows import Row
@@ -66,18 +66,37 @@ class Records:
             name: [*self.groups.get(name, [""] * shift), *other.groups.get(name, [""] * len(other.rows))]
             for name in dict.fromkeys([*self.groups, *other.groups])
         }
+        alike = ("text", "question", "judge", "option", "probability", "rows")
+        both: dict[str, Any] = {name: [*getattr(self, name), *getattr(other, name)] for name in alike}
         return Records(
-            text=self.text + other.text,
-            question=self.question + other.question,
-            judge=self.judge + other.judge,
-            option=self.option + other.option,
-            probability=self.probability + other.probability,
+            **both,
             row=self.row + [shift + row for row in other.row],
-            rows=self.rows + other.rows,
             groups=groups,
             nominal=self.nominal | other.nominal,
             blank=self.blank + [shift + row for row in other.blank],
         )
+
+
+class Cell(NamedTuple):
+    """What one record has: the number of its row, a question, an option, and its probability or who chose it."""
+
+    row: int
+    question: str
+    option: Any
+    said: Any
+
+
+def _records(rows: Sequence[Row], side: Side, cells: Iterable[Cell], id_: str = "text_id", **beside: Any) -> Records:
+    listed = list(cells)
+    said: dict[str, Any] = {"probability" if side == "answers" else "judge": [cell.said for cell in listed]}
+    return Records(
+        text=[name(rows[cell.row].fields.get(id_)) for cell in listed],
+        question=[cell.question for cell in listed],
+        option=[cell.option for cell in listed],
+        row=[cell.row for cell in listed],
+        rows=list(rows),
+        **said | beside,
+    )
 
 
 @dataclass(frozen=True)
@@ -128,21 +147,14 @@ GROUPS = ("system", "topic", "persona")
 
 def _answers_of_dialogues(rows: Sequence[Row]) -> Records:
     """Make a record for each question and option; the option that was chosen has all the probability."""
-    cells = [
-        (number, question, option, said)
+    cells = (
+        Cell(number, question, value, float(said == option))
         for number, row in enumerate(rows)
         for question, said in (row.fields["quality"] or {}).items()
-        for option in YES_AND_NO
-    ]
-    return Records(
-        text=[name(rows[number].fields["id"]) for number, *_ in cells],
-        question=[question for _, question, *_ in cells],
-        option=[YES_AND_NO[option] for *_, option, _ in cells],
-        probability=[float(said == option) for *_, option, said in cells],
-        row=[number for number, *_ in cells],
-        rows=list(rows),
-        groups={column: [name(row.fields.get(column)) for row in rows] for column in GROUPS},
+        for option, value in YES_AND_NO.items()
     )
+    groups = {column: [name(row.fields.get(column)) for row in rows] for column in GROUPS}
+    return _records(rows, "answers", cells, "id", groups=groups)
 
 
 DIALOGUES = Shape(
@@ -178,48 +190,32 @@ def _answers_of_llm_rubric(rows: Sequence[Row]) -> Records:
         for column in options
         if _number(row.fields.get(column)) != 0
     }
-    cells = [
-        (number, column)
+    cells = (
+        Cell(number, question, options[column], rows[number].fields.get(column))
         for number, question in enumerate(questions)
         for column in options
         if (question, column) in used
-    ]
-    return Records(
-        text=[name(rows[number].fields.get("text_id")) for number, _ in cells],
-        question=[questions[number] for number, _ in cells],
-        option=[options[column] for _, column in cells],
-        probability=[rows[number].fields.get(column) for number, column in cells],
-        row=[number for number, _ in cells],
-        rows=list(rows),
-        groups={"system": _systems(rows)},
-        nominal=NOMINAL & set(questions),
     )
+    nominal = NOMINAL & set(questions)
+    return _records(rows, "answers", cells, groups={"system": _systems(rows)}, nominal=nominal)
 
 
 def _judgments_of_llm_rubric(rows: Sequence[Row]) -> Records:
     columns = [column for column in rows[0].fields if _NUMBERED.fullmatch(column)]
     cells = list(_cells(rows, columns))
-    given = [(number, column, value) for number, column, value in cells if value != ""]
-    return Records(
-        text=[name(rows[number].fields.get("text_id")) for number, *_ in given],
-        question=[column for _, column, _ in given],
-        judge=[name(rows[number].fields.get("annotator_id")) or None for number, *_ in given],
-        option=[value for *_, value in given],
-        row=[number for number, *_ in given],
-        rows=list(rows),
-        groups={"system": _systems(rows)},
-        nominal=NOMINAL & set(columns),
-        blank=sorted({number for number, _, value in cells if value == ""}),
-    )
+    nominal, blank = NOMINAL & set(columns), sorted({cell.row for cell in cells if cell.option == ""})
+    given = (cell for cell in cells if cell.option != "")
+    return _records(rows, "judgments", given, groups={"system": _systems(rows)}, nominal=nominal, blank=blank)
 
 
-def _cells(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """Yield row, question and text of each answered cell, without those that don't apply."""
+def _cells(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[Cell]:
+    """Yield a judgment for each cell, without those that don't apply."""
     for number, row in enumerate(rows):
+        judge = name(row.fields.get("annotator_id")) or None
         for column in columns:
             value = name(row.fields.get(column))
             if _number(value) != NOT_APPLICABLE:
-                yield number, column, value
+                yield Cell(number, column, value, judge)
 
 
 def _systems(rows: Sequence[Row]) -> list[str]:
@@ -259,32 +255,24 @@ KNOWN: dict[Side, frozenset[str]] = {
 
 
 def _answers_of_long(rows: Sequence[Row]) -> Records:
-    found = _records(rows, "answers")
-    found.option = [row.fields.get("option") for row in rows]
-    found.probability = [row.fields.get("probability") for row in rows]
     classes = (name(row.fields.get("question")) for row in rows if name(row.fields.get("ordinal")).lower() == "false")
-    found.nominal = frozenset(classes)  # as `ask` writes it
-    return found
+    return replace(_of_long(rows, "answers", "option"), nominal=frozenset(classes))  # as `ask` writes it
 
 
 def _judgments_of_long(rows: Sequence[Row]) -> Records:
-    found = _records(rows, "judgments")
-    found.judge = [name(row.fields.get("judge")) or None for row in rows]
-    found.option = [row.fields.get("answer") for row in rows]
-    return found
+    return _of_long(rows, "judgments", "answer")
 
 
-def _records(rows: Sequence[Row], side: Side) -> Records:
-    columns = [
-        column for column in dict.fromkeys(key for row in rows for key in row.fields) if column not in KNOWN[side]
-    ]
-    return Records(
-        text=[name(row.fields.get("text_id")) for row in rows],
-        question=[name(row.fields.get("question")) for row in rows],
-        row=list(range(len(rows))),
-        rows=list(rows),
-        groups={column: [name(row.fields.get(column)) for row in rows] for column in columns},
+def _of_long(rows: Sequence[Row], side: Side, option: str) -> Records:
+    known = KNOWN[side]
+    columns = [column for column in dict.fromkeys(key for row in rows for key in row.fields) if column not in known]
+    cells = (
+        Cell(number, name(fields.get("question")), fields.get(option), said)
+        for number, fields in enumerate(row.fields for row in rows)
+        for said in [fields.get("probability") if side == "answers" else name(fields.get("judge")) or None]
     )
+    groups = {column: [name(row.fields.get(column)) for row in rows] for column in columns}
+    return _records(rows, side, cells, groups=groups)
 
 
 LONG = Shape(
@@ -303,21 +291,14 @@ VALUES = {len(scale): [option.value for option in scale] for scale in SCALES.val
 
 
 def _answers_of_scores(rows: Sequence[Row]) -> Records:
-    cells = [
-        (number, answer["rubric"], value, probability)
+    cells = (
+        Cell(number, answer["rubric"], value, probability)
         for number, row in enumerate(rows)
         for answer in row.fields["answers"] or ()
         if answer.get("outcome") == "answered"
         for value, probability in zip(VALUES[len(answer["probabilities"])], answer["probabilities"], strict=True)
-    ]
-    return Records(
-        text=[name(rows[number].fields["id"]) for number, *_ in cells],
-        question=[rubric for _, rubric, _, _ in cells],
-        option=[value for _, _, value, _ in cells],
-        probability=[probability for *_, probability in cells],
-        row=[number for number, *_ in cells],
-        rows=list(rows),
     )
+    return _records(rows, "answers", cells, "id")
 
 
 SCORES = Shape(
@@ -333,20 +314,13 @@ VERDICT = "rating"
 
 def _answers_of_verdicts(rows: Sequence[Row]) -> Records:
     """Make a record for each option: the last is worth 0, the first most; runs without an answer are missing mass."""
-    cells = [
-        (number, place, count / row.fields["runs"])
+    cells = (
+        Cell(number, VERDICT, place, count / row.fields["runs"])
         for number, row in enumerate(rows)
         if row.fields["runs"]
         for place, count in enumerate(reversed([*row.fields["votes"].values()]))
-    ]
-    return Records(
-        text=[name(rows[number].fields["id"]) for number, *_ in cells],
-        question=[VERDICT] * len(cells),
-        option=[place for _, place, _ in cells],
-        probability=[share for *_, share in cells],
-        row=[number for number, *_ in cells],
-        rows=list(rows),
     )
+    return _records(rows, "answers", cells, "id")
 
 
 VERDICTS = Shape(

@@ -103,7 +103,9 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
             if isinstance(row, BadRow):
                 bad.append(row)
                 continue
-            picker = picker or Picker(_options(row, reading))
+            if picker is None:
+                field = ANSWER if reading.label_field is None and ANSWER in row.fields else reading.label_field
+                picker = Picker(replace(reading, label_field=field))  # the label page calls it `answer`
             try:
                 found.append((*_label(row, picker), row))
             except BadInput as error:
@@ -135,10 +137,6 @@ def labels_in(conversations: Sequence[Conversation], unsaid: str) -> list[GivenL
 def drawn_of(conversation: Conversation) -> str:
     """Return how a label was drawn, as the log says; empty if it doesn't."""
     return _word(conversation.metadata, DRAWN)
-
-
-def _options(row: Row, reading: ReadOptions) -> ReadOptions:
-    return replace(reading, label_field=ANSWER) if reading.label_field is None and ANSWER in row.fields else reading
 
 
 def _label(row: Row, picker: Picker) -> tuple[GivenLabel, str]:

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pollex.formats.scores import value_in
@@ -82,77 +84,39 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
     return found
 
 
-def _langfuse(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
-    target = {"sessionId": aim.session} if aim.session else {"traceId": aim.trace}
-    value = int(figure.value) if figure.kind == "BOOLEAN" else figure.value
-    name, said = f"pollex_{figure.name}", {"comment": figure.comment, "metadata": dict(figure.metadata)}
-    return {"id": id_, **target, "name": name, "value": value, "dataType": figure.kind, **said}
-
-
-def _phoenix(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
-    target = {"session_id": aim.session} if aim.session else {"trace_id": aim.trace}
-    return {
-        **target,
+def _parts(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
+    """Return what the table of forms names."""
+    digits, metadata = hashlib.sha256(id_.encode()).hexdigest(), dict(figure.metadata)
+    session = {"mlflow.trace.session": aim.session} if aim.session else {}
+    return figure._asdict() | {
+        "id": id_,
+        "uuid": f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}",
+        **aim._asdict(),
+        "first": aim.first or aim.trace,
+        "alone": "" if aim.session else aim.trace,
         "name": f"pollex_{figure.name}",
-        "annotator_kind": "LLM" if figure.judged else "CODE",
-        "identifier": str(figure.metadata["rubrics"]),
-        "result": {"label": _word(figure), "score": figure.number, "explanation": figure.comment},
-        "metadata": {"id": id_, **figure.metadata},
+        "whole": int(figure.value) if figure.kind == "BOOLEAN" else figure.value,
+        "word": _word(figure),
+        "metadata": metadata,
+        "identified": {"id": id_, **metadata},
+        "texts": session | {"id": id_} | {k: json.dumps(one) for k, one in metadata.items() if one is not None},
+        "rubrics": str(metadata["rubrics"]),
+        "judge": "LLM" if figure.judged else "CODE",
+        "judge_type": "LLM_JUDGE" if figure.judged else "CODE",
     }
+
+
+def _filled(form: Any, parts: Mapping[str, Any]) -> Any:
+    if isinstance(form, Mapping):
+        filled = {name: _filled(one, parts) for name, one in form.items()}
+        return {name.removesuffix("?"): one for name, one in filled.items() if one or not name.endswith("?")}
+    return parts[form[1:]] if form.startswith("$") else form
 
 
 def _word(figure: PeerFigure) -> str | None:
     if figure.kind == "BOOLEAN":
         return "positive" if figure.value else "negative"
     return figure.value if isinstance(figure.value, str) else None
-
-
-def _mlflow(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
-    """Make an MLflow assessment; values of metadata are text."""
-    said = {name: json.dumps(value) for name, value in figure.metadata.items() if value is not None}
-    session = {"mlflow.trace.session": aim.session} if aim.session else {}
-    source = {"source_type": "LLM_JUDGE" if figure.judged else "CODE", "source_id": "pollex"}
-    return {
-        "assessment_name": f"pollex_{figure.name}",
-        "trace_id": aim.first or aim.trace,
-        "source": source,
-        "feedback": {"value": figure.value},
-        "rationale": figure.comment,
-        "metadata": {**session, "id": id_, **said},
-    }
-
-
-def _langsmith(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
-    source = {"type": "model", "metadata": dict(figure.metadata)}
-    return {
-        "id": _uuid(id_),
-        "run_id": aim.trace,
-        "trace_id": aim.trace,
-        "key": f"pollex_{figure.name}",
-        "score": figure.number,
-        "value": _word(figure),
-        "comment": figure.comment,
-        "feedback_source": source,
-    }
-
-
-def _uuid(id_: str) -> str:
-    raw = hashlib.sha256(id_.encode()).hexdigest()
-    return f"{raw[:8]}-{raw[8:12]}-5{raw[13:16]}-a{raw[17:20]}-{raw[20:32]}"
-
-
-def _opik(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
-    target = {"thread_id": aim.session} if aim.session else {"id": aim.trace}
-    word = _word(figure)
-    return {
-        **target,
-        "name": f"pollex_{figure.name}",
-        "value": figure.number,
-        "reason": figure.comment,
-        "source": "sdk",
-        **({"category_name": word} if word else {}),
-        "request": id_,
-    }
 
 
 def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
@@ -176,15 +140,10 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
-Make = Callable[[Aim, PeerFigure, str], dict[str, Any]]
-FORMS: dict[str, Make] = {
-    "langfuse": _langfuse,
-    "phoenix": _phoenix,
-    "openinference": _phoenix,
-    "mlflow": _mlflow,
-    "langsmith": _langsmith,
-    "opik": _opik,
-    "otel": _otel,
+_LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+FORMS: dict[str, Any] = {
+    form: _LISTED.get({"openinference": "phoenix"}.get(form, form))
+    for form in ("langfuse", "phoenix", "openinference", "mlflow", "langsmith", "opik", "otel")
 }
 """How tools take scores back, by the name that users give."""
 NEEDS_TRACE = frozenset({"mlflow", "langsmith"})
@@ -224,7 +183,11 @@ def requests_of(
             left_out.append((score.conversation_id, "no trace of it is known"))
         else:
             ids = (f"pollex-{digest}-{score.conversation_id}-{figure.name}" for figure in figures)
-            requests += [FORMS[form](aim, figure, id_) for figure, id_ in zip(figures, ids, strict=True)]
+            named = zip(figures, ids, strict=True)
+            if form == "otel":
+                requests += [_otel(aim, figure, id_) for figure, id_ in named]
+            else:
+                requests += [_filled(FORMS[form], _parts(aim, figure, id_)) for figure, id_ in named]
     return Written(requests, left_out)
 
 

@@ -160,14 +160,6 @@ def _open_webui_annotation(key: str, message: Mapping[str, Any], person: str | N
         yield Score("message", key, annotation["rating"], comment=said, tags=tags, person=person, summary=True)
 
 
-def is_open_webui_feedback(fields: Fields) -> bool:
-    return "message_id" in inside(fields.get("meta"))
-
-
-def is_open_webui_chat(fields: Fields) -> bool:
-    return bool(inside(fields.get("chat")).keys() & {"history", "messages"})
-
-
 def read_librechat_conversation(fields: Fields) -> Iterator[Piece]:
     id_ = required(fields, "conversationId")
     for message in _librechat_flat(fields.get("messagesTree") or fields.get("messages") or [], None):

@@ -41,6 +41,8 @@ class Export:
         """Return whether a row has the keys of this format."""
         if not any(_all_in(fields, sign) for sign in self.signs) or any(has(fields, k) for k in self.without.split()):
             return False
+        if "." in self.where:
+            return any(at(fields, path) is not None for path in self.where.split("|"))
         return not self.where or bool(self._function(self.where)(fields))
 
     def read(self, fields: Fields) -> Iterable[Piece]:
