@@ -77,7 +77,7 @@ class Records:
         )
 
 
-class Cell(NamedTuple):
+class RecordCell(NamedTuple):
     """What one record has: the number of its row, a question, an option, and its probability or who chose it."""
 
     row: int
@@ -86,7 +86,9 @@ class Cell(NamedTuple):
     said: Any
 
 
-def _records(rows: Sequence[Row], side: Side, cells: Iterable[Cell], id_: str = "text_id", **beside: Any) -> Records:
+def _records(
+    rows: Sequence[Row], side: Side, cells: Iterable[RecordCell], id_: str = "text_id", **beside: Any
+) -> Records:
     listed = list(cells)
     said: dict[str, Any] = {"probability" if side == "answers" else "judge": [cell.said for cell in listed]}
     return Records(
@@ -148,7 +150,7 @@ GROUPS = ("system", "topic", "persona")
 def _answers_of_dialogues(rows: Sequence[Row]) -> Records:
     """Make a record for each question and option; the option that was chosen has all the probability."""
     cells = (
-        Cell(number, question, value, float(said == option))
+        RecordCell(number, question, value, float(said == option))
         for number, row in enumerate(rows)
         for question, said in (row.fields["quality"] or {}).items()
         for option, value in YES_AND_NO.items()
@@ -191,7 +193,7 @@ def _answers_of_llm_rubric(rows: Sequence[Row]) -> Records:
         if _number(row.fields.get(column)) != 0
     }
     cells = (
-        Cell(number, question, options[column], rows[number].fields.get(column))
+        RecordCell(number, question, options[column], rows[number].fields.get(column))
         for number, question in enumerate(questions)
         for column in options
         if (question, column) in used
@@ -208,14 +210,14 @@ def _judgments_of_llm_rubric(rows: Sequence[Row]) -> Records:
     return _records(rows, "judgments", given, groups={"system": _systems(rows)}, nominal=nominal, blank=blank)
 
 
-def _cells(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[Cell]:
+def _cells(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[RecordCell]:
     """Yield a judgment for each cell, without those that don't apply."""
     for number, row in enumerate(rows):
         judge = name(row.fields.get("annotator_id")) or None
         for column in columns:
             value = name(row.fields.get(column))
             if _number(value) != NOT_APPLICABLE:
-                yield Cell(number, column, value, judge)
+                yield RecordCell(number, column, value, judge)
 
 
 def _systems(rows: Sequence[Row]) -> list[str]:
@@ -267,7 +269,7 @@ def _of_long(rows: Sequence[Row], side: Side, option: str) -> Records:
     known = KNOWN[side]
     columns = [column for column in dict.fromkeys(key for row in rows for key in row.fields) if column not in known]
     cells = (
-        Cell(number, name(fields.get("question")), fields.get(option), said)
+        RecordCell(number, name(fields.get("question")), fields.get(option), said)
         for number, fields in enumerate(row.fields for row in rows)
         for said in [fields.get("probability") if side == "answers" else name(fields.get("judge")) or None]
     )
@@ -292,7 +294,7 @@ VALUES = {len(scale): [option.value for option in scale] for scale in SCALES.val
 
 def _answers_of_scores(rows: Sequence[Row]) -> Records:
     cells = (
-        Cell(number, answer["rubric"], value, probability)
+        RecordCell(number, answer["rubric"], value, probability)
         for number, row in enumerate(rows)
         for answer in row.fields["answers"] or ()
         if answer.get("outcome") == "answered"
@@ -315,7 +317,7 @@ VERDICT = "rating"
 def _answers_of_verdicts(rows: Sequence[Row]) -> Records:
     """Make a record for each option: the last is worth 0, the first most; runs without an answer are missing mass."""
     cells = (
-        Cell(number, VERDICT, place, count / row.fields["runs"])
+        RecordCell(number, VERDICT, place, count / row.fields["runs"])
         for number, row in enumerate(rows)
         if row.fields["runs"]
         for place, count in enumerate(reversed([*row.fields["votes"].values()]))

@@ -11,14 +11,14 @@ FACTS = ("metadata", "created_at", "tasks")
 
 
 @runtime_checkable
-class Frame(Protocol):
+class DataTable(Protocol):
     """A table of pandas, polars or Arrow."""
 
     @property
     def columns(self) -> Any: ...
 
 
-Rows = Iterable[Mapping[str, Any]] | Frame
+Rows = Iterable[Mapping[str, Any]] | DataTable
 
 
 def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
@@ -27,9 +27,9 @@ def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
     Raises:
         WrongUse: A row is no dict, or the whole is none of the known shapes.
     """
-    if isinstance(given, Frame) and (read := getattr(given, "to_dicts", None) or getattr(given, "to_pylist", None)):
+    if isinstance(given, DataTable) and (read := getattr(given, "to_dicts", None) or getattr(given, "to_pylist", None)):
         yield from read()
-    elif isinstance(given, Frame) and hasattr(given, "to_dict"):
+    elif isinstance(given, DataTable) and hasattr(given, "to_dict"):
         for record in given.to_dict("records"):
             yield {str(name): plain(value) for name, value in record.items()}
     elif isinstance(given, Mapping) and given.keys() & {"messages", "values"}:
