@@ -48,6 +48,7 @@ class FollowResult(Shown):
         believed: Slope of realised on predicted over all followed remedies, with its interval; None under three.
     """
 
+    json_fields = ("run", "target", "believed", "plan", "figures=rows")
     run: str
     target: str
     rows: tuple[dict[str, Any], ...]
@@ -78,10 +79,6 @@ class FollowResult(Shown):
 
         yield f"Live, conversations to either prompt by chance: {self.plan}"
         yield "Mark each with its prompt; `pollex check NEW --against OLD --again` may look at any time."
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON values that `--json` prints."""
-        return self.of("run", "target", "believed", "plan") | {"figures": self.records()}
 
 
 def follow(

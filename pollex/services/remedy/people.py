@@ -70,14 +70,6 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
     }
 
 
-def preferred(trial: Trial, arm: int, n: int, key: str, choice: str) -> float | None:
-    """Return 1 where people chose the new reply, 0 the old one, ½ for neither; None where nobody chose."""
-    old, new = trial.pair(arm, n) or ("", "")
-    if old == new or choice == "0":
-        return 0.5
-    return None if choice not in ("1", "2") else float(sides_of(key, ("old", "new"))[int(choice) - 1] == "new")
-
-
 def people_say(
     trial: Trial, arm: int, choices: Mapping[str, str], options: RemedyOptions, secret: bytes
 ) -> dict[str, Any]:
@@ -89,9 +81,11 @@ def people_say(
     guess = np.full(len(trial.contexts), 0.5) if wins is None else np.where(np.isnan(wins), 0.5, wins)
     known: dict[int, float] = {}
     for n in every[: options.people]:
-        key = key_of(trial, n, secret)
-        if (said := preferred(trial, arm, n, key, choices.get(key, ""))) is not None:
-            known[n] = said
+        key, (old, new) = key_of(trial, n, secret), trial.pair(arm, n) or ("", "")
+        if old == new or choices.get(key) == "0":
+            known[n] = 0.5
+        elif choices.get(key) in ("1", "2"):
+            known[n] = float(sides_of(key, ("old", "new"))[int(choices[key]) - 1] == "new")
     mine = list(known)
     if len(mine) < FEWEST:
         return {"value": None, "n": len(mine), "reason": f"{FEWEST - len(mine)} more pairs are needed"}
