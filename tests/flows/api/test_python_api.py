@@ -253,8 +253,7 @@ def test_an_interrupt_ends_what_was_begun_inside_a_running_event_loop(learnt: Le
 
 
 async def test_all_of_it_works_inside_a_running_event_loop(learnt: Learnt, store: Path) -> None:
-    rubrics = pollex.RubricSet.load(learnt.rubrics)
-    assert pollex.evaluate(small_log(), rubrics, store=store).n == 48
+    rubrics = pollex.learn(pollex.read_logs(learnt.log), store=store)
     scorer, messages = pollex.Scorer(rubrics), small_log()[3]["messages"]
     awaited = await scorer.ascore(messages)
     assert awaited.outcome == "scored"

@@ -26,6 +26,7 @@ BROKEN = ("not JSON", "[]", '{"id": "a"}', '{"id": "a", "answer": 1}')
 SPOILT = ("[" * 100_000, '{"id": "odd", "answer": "yes", "answer": "no"}', "9" * 5000)
 TOPICS = '[[topics]]\nid = "kettle"\ntext = "You want to return a kettle that leaks."\ndocuments = ["returns.md"]\n'
 STORES = {".pollex", "nowhere"}
+"""Those that a verb may make; `none` is never made."""
 SCORING = ("check", "compare")
 """What they refuse of a sample or a condition may come after the samples are scored."""
 LABELS = (
@@ -101,6 +102,7 @@ def unchanged(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     before = files_in(world)
     yield
     assert files_in(world) == before
+    assert not (world / "none").exists()
     for store in STORES:
         shutil.rmtree(world / store, ignore_errors=True)
 
