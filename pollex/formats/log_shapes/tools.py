@@ -91,9 +91,8 @@ def _thumb(table: Table, fields: Fields) -> Iterator[Score]:
     value, comment = (
         _filled(fields, table.get(name, "")) for name in ("stars" if "stars" in table else "value", "comment")
     )
-    if (value is None and not comment) or ("none" in table and as_number(value) == table["none"]):
-        return
-    if value is None and table.get("valued"):
+    lacking = value is None and (not comment or table.get("valued"))
+    if lacking or ("none" in table and as_number(value) == table["none"]):
         return
     wanted = [target for target in ("span", "trace", "conversation") if target in table] or ["message"]
     targets = [(target, id_) for target in wanted if (id_ := _id(fields, table[target]))]
@@ -119,7 +118,7 @@ def _message(table: Table, fields: Fields) -> Iterator[Message]:
         return
     conversation, key = _id(fields, table["conversation"]) or "", _id(fields, table.get("key", ""))
     role, users, agents = _filled(fields, table["role"]), table.get("users"), table.get("agents")
-    words: Any = next((value for name in table["text"].split("|") if (value := _value(fields, name))), None)
+    words: Any = next((value for name in table["text"].split("|") if (value := _filled(fields, name))), None)
     words = f"[{_id(fields, table['kind'])}]" if "kind" in table and not words else words
     parts = words if isinstance(words, list) else [words if isinstance(words, Mapping) else str(words or "").strip()]
     files = (opened(at(fields, name)) for name in table.get("files", "").split("|"))
@@ -148,18 +147,19 @@ def _inner(table: Table, fields: Fields) -> Iterable[Piece]:
 
 
 def _filled(fields: Fields, names: str) -> Any:
-    values = (_value(fields, name) for name in names.split("|"))
-    return next((value for value in values if value not in (None, "") and value == value), None)
-
-
-def _value(fields: Fields, name: str) -> Any:
-    return name[1:] if name.startswith("=") else fields[name] if name in fields else at(fields, name)
+    for name in names.split("|") if names else ():
+        value = name[1:] if name[0] == "=" else fields[name] if name in fields else at(fields, name)
+        if value is not None and value != "" and value == value:
+            return value
+    return None
 
 
 def _id(fields: Fields, names: str) -> str | None:
-    listed = names.removesuffix("!").split("|")
-    found = next((id_ for name in listed if (id_ := text(_filled(fields, name)))), None)
-    return required({}, *(name.removeprefix("^.") for name in listed)) if names.endswith("!") and not found else found
+    listed = names.removesuffix("!").split("|") if names else ()
+    for name in listed:
+        if found := text(_filled(fields, name)):
+            return found
+    return required({}, *(name.removeprefix("^.") for name in listed)) if names.endswith("!") else None
 
 
 TABLES: Mapping[str, Callable[[Table, Fields], Iterable[Piece]]] = {
