@@ -16,7 +16,7 @@ import pollex
 from pollex.errors import ModelUnavailable, WrongUse
 from pollex.store.store import Store
 
-PROBE = 4
+PROBE = 3
 """Calls of a probe."""
 
 MESSAGES = small_log()[3]["messages"]

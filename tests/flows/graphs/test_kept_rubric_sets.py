@@ -47,7 +47,7 @@ CAN |= {"temperature": True, "limit_field": "max_tokens", "window": None, "calls
         ({"without": None}, "without: Input should be a valid frozenset"),
         ({"closing": "shouted"}, "closing: Input should be"),
         ({"capabilities": CAN | {"logprobs": "many"}}, "capabilities.logprobs: Input should be a valid integer"),
-        ({"capabilities": {"model": "m"}}, "capabilities.json_schema: Field required"),
+        ({"capabilities": {}}, "capabilities.model: Field required"),
     ],
 )
 def test_a_judge_that_can_not_be_asked_so_is_refused_with_the_field(

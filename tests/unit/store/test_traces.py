@@ -92,11 +92,11 @@ async def test_the_tree_adds_up_what_is_alike_in_each_place(store: Store) -> Non
             span("8", "killed before it ended", "judge", 2.0),
         ]
     )
-    calls = Branch("call", "role", count=2, ms=9.0, longest=5.0, errors={"late": 1})
-    judged = Branch("judge", "role", count=2, ms=40.0, longest=30.0, errors={"late": 1}, branches=[calls])
-    extracted = Branch("extract", "role", count=1, ms=1.0, longest=1.0)
-    learnt = Branch("learn", "role", count=1, ms=50.0, longest=50.0, branches=[judged, extracted])
-    assert run_tree(store, "run") == [learnt, Branch("judge", "role", count=1, ms=2.0, longest=2.0)]
+    calls = Branch("call", "role", count=2, ms=9.0, longest_ms=5.0, errors={"late": 1})
+    judged = Branch("judge", "role", count=2, ms=40.0, longest_ms=30.0, errors={"late": 1}, branches=[calls])
+    extracted = Branch("extract", "role", count=1, ms=1.0, longest_ms=1.0)
+    learnt = Branch("learn", "role", count=1, ms=50.0, longest_ms=50.0, branches=[judged, extracted])
+    assert run_tree(store, "run") == [learnt, Branch("judge", "role", count=1, ms=2.0, longest_ms=2.0)]
     assert judged.failed == 1
     assert run_tree(store, "another") == []
 
