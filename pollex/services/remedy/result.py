@@ -15,7 +15,6 @@ import numpy as np
 from pollex.agents.assistant import AssistantReply, NoReply
 from pollex.conversations.reply_context import ReplyContext
 from pollex.formats.write import draft_of, write_rows
-from pollex.measures.proofs import OLD
 from pollex.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
 from pollex.services.results import Shown, Usage, usage_json
@@ -253,6 +252,8 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
 
 def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
     """Return the pairs of replies of the proof, with what the target and the worst guardrail gained."""
+    from pollex.measures.proofs import OLD  # half a second, and pages read this module
+
     names, values, pairs = trial.arrays.names[1:], trial.arrays.values, []
     for n, context in enumerate(trial.contexts):
         for arm, edit in list(enumerate(arms))[1:]:
