@@ -17,15 +17,24 @@ FARTHEST = 1 << 53
 
 
 class Form(BaseModel):
-    """Base of all queries and bodies.
-
-    Attributes:
-        BEGINNINGS: Of the names of fields that only the page knows, as those of questions; a form allows no others.
-    """
+    """Base of all queries and bodies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     BEGINNINGS: ClassVar[tuple[str, ...]] = ()
 
+
+class Fields(dict[str, Any]):
+    """Fields that only the page knows; `Annotated[Fields, "q-", …]` says how their names begin."""
+
+
+class OpenForm(Form):
+    """A form with such fields; it allows no others."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+Answers = Annotated[Fields, "q-"]
+"""By `q-ID` of a question the place of the option that was chosen."""
 
 Name = Annotated[str, Field(min_length=1, max_length=80)]
 Short = Annotated[str, Field(max_length=80)]

@@ -13,7 +13,7 @@ from pollex.measures.arrays import Bools, Ints
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now
 from pollex.web.calibrated import with_labels
-from pollex.web.faults import Clash, NotThere
+from pollex.web.faults import NotThere
 from pollex.web.filters import all_of
 from pollex.web.lens import Lens
 from pollex.web.listing import INFORMATION, list_form, masks_of, order_of
@@ -64,14 +64,6 @@ def lease_of(store: Store, lease_id: str) -> LeaseRow:
     if not rows:
         raise NotThere("there is no such lease", remedy="ask for the next conversation")
     return LeaseRow(**rows[0])
-
-
-def require_open(lease: LeaseRow, annotator: str) -> None:
-    """Raise Clash where a lease is another's, or over."""
-    if lease.annotator != annotator:
-        raise Clash("another annotator has this conversation", remedy="ask for the next one")
-    if lease.until < now():
-        raise Clash("you had this conversation for more than 15 minutes", remedy="ask for the next one")
 
 
 UNDONE = "(undone)"

@@ -124,11 +124,11 @@ class Times:
 
 
 def times_of(spans: Sequence[Spans], first: float | None = None, last: float | None = None) -> Times:
-    """Sum a run's spans, and count open ones over a period."""
+    """Sum a run's spans, and count open ones between two seconds since the run began."""
     if not spans:
         return Times((), 0.0, 0.0)
-    low = min(float(one.began.min()) for one in spans) if first is None else first
-    end = max(float((one.began + one.ms).max()) for one in spans) if last is None else last
+    low = min(float(one.began.min()) for one in spans) if first is None else 1000 * first
+    end = max(float((one.began + one.ms).max()) for one in spans) if last is None else 1000 * last
     high = max(end, low + 1)
     return Times(tuple(_node(one, low, high) for one in spans), low, high)
 
@@ -149,21 +149,11 @@ def _active(began: Floats, ms: Floats, low: float, high: float) -> Floats:
     return np.cumsum(changes)[:BINS].astype(np.float64)
 
 
-def errors_of(store: Store, run: Run) -> list[dict[str, Any]]:
-    """Return a run's errors by text, the most frequent first."""
-    return store.rows(ERRORS, [run.id])
-
-
 @cache
 def drawn_graphs() -> dict[str, Any]:
     """Read the graphs that `make docs` draws: nodes, and edges with their kind."""
     found: dict[str, Any] = json.loads((files("pollex.web") / "graphs.json").read_text("utf-8"))
     return found
-
-
-def outline(nodes: Sequence[Node]) -> dict[str, Node]:
-    """Return nodes by name."""
-    return {node.name: node for node in nodes}
 
 
 WIDE, HIGH, GAP, ROW = 128, 46, 36, 70

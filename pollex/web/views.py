@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 
 from pydantic import create_model
 from starlette.concurrency import run_in_threadpool
@@ -29,7 +29,7 @@ from pollex.store.tables import QueueRow
 from pollex.text import encoded
 from pollex.web import frame, pages
 from pollex.web.children import Child
-from pollex.web.forms import Form, answered, body, query, site_of
+from pollex.web.forms import Fields, Form, OpenForm, answered, body, query, site_of
 from pollex.web.queues import queue_of
 from pollex.web.site import NamedSet, Site
 from pollex.web.studies import Study, study_of
@@ -62,6 +62,7 @@ class Asked:
         parts: Arguments that the address names, with the part that does.
         finders: Arguments that are found by an id, in the address or the form.
         fields: Arguments that are fields of the form; behind an underscore where the bare name means something else.
+        open: The argument that takes all `Fields` that only the page knows.
     """
 
     form: type[Form]
@@ -69,6 +70,7 @@ class Asked:
     finders: Mapping[str, Callable[[Site, str], object]]
     fields: Mapping[str, str]
     others: frozenset[str]
+    open: str
 
     @classmethod
     def by(cls, function: Handler, path: str) -> Asked:
@@ -78,14 +80,18 @@ class Asked:
         plain = {name: "set" if name == "named" else name.removesuffix("_id").rstrip("_") for name in wanted}
         parts = {name: one for name, one in plain.items() if one in in_path}
         finders = {name: FINDERS[kinds[name]] for name in wanted if kinds[name] in FINDERS}
-        fields = {name: one for name, one in plain.items() if name not in parts and name not in OTHERS}
+        beginnings = {one: kinds[one].__metadata__ for one in wanted if get_origin(kinds[one]) is Annotated
+                      and kinds[one].__origin__ is Fields}  # fmt: skip
+        fields = {name: one for name, one in plain.items() if name not in {*parts, *OTHERS, *beginnings}}
         declared: Data = {
             one: (str if name in finders else kinds[name], ... if default is inspect.Parameter.empty else default)
             for name, one in fields.items()
             for default in [wanted[name].default]
         }
-        form = kinds.get("form") or create_model(function.__name__, __base__=Form, **declared)
-        return cls(form, parts, finders, fields, frozenset(OTHERS.intersection(wanted)))
+        base: type[Form] = kinds.get("form", OpenForm if beginnings else Form)
+        form: type[Form] = create_model(function.__name__, __base__=base, **declared)
+        form.BEGINNINGS = sum(beginnings.values(), ())
+        return cls(form, parts, finders, fields, frozenset(OTHERS.intersection(wanted)), "".join(beginnings))
 
     def given(self, request: Request, form: Form, *, as_json: bool = False) -> Data:
         """Return the arguments of a request."""
@@ -94,6 +100,7 @@ class Asked:
         found = {name: request.path_params[one] for name, one in self.parts.items()}
         found |= {name: getattr(form, one) for name, one in self.fields.items()}
         found |= {name: find(site, found[name]) for name, find in self.finders.items()}
+        found |= {self.open: form.model_extra} if self.open else {}
         return found | {name: others[name] for name in self.others}
 
 
@@ -129,7 +136,8 @@ def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Cal
             if isinstance(found, Response):
                 return found
             if as_json or not template:
-                return JSONResponse({"ok": True} | encoded(found))
+                headers = found.pop("headers", None)
+                return JSONResponse({"ok": True} | encoded(found), headers=headers)
             site = site_of(request)
             about: Data = {"template": template, "here": here, "site": site.id, "read_only": site.read_only}
             return frame.page(**about | {name: given[name] for name in asked.finders} | {"form": form} | found)

@@ -99,19 +99,13 @@ def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -
     }
 
 
-class DownloadForm(ListForm):
-    """A list, and as what to send it."""
-
-    kind: Literal["csv", "jsonl", "parquet"] = "csv"
-
-
 @page("/api/conversations/file")
-def download(site: Site, form: DownloadForm) -> Response:
+def download(site: Site, form: ListForm, kind: Literal["csv", "jsonl", "parquet"] = "csv") -> Response:
     """Send all that a list has, row by row, in its order."""
     listing = listing_of(site, form)
-    if form.kind == "parquet":
+    if kind == "parquet":
         return _parquet(listing)
-    if form.kind == "csv":
+    if kind == "csv":
         return sent("conversations.csv", "text/csv", table_lines(_table(listing)))
     lines = (json.dumps(row_json(row), ensure_ascii=False) + "\n" for row in listing.every())
     return sent("conversations.jsonl", links.NDJSON, lines)

@@ -5,10 +5,10 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import ConfigDict, ValidationError
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -25,7 +25,7 @@ from pollex.store.runs import Run
 from pollex.store.tables import DraftRow, now, packed, unpacked
 from pollex.web import frame, links
 from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Form, Place
+from pollex.web.forms import Fields, Place
 from pollex.web.listing import run_that_asked
 from pollex.web.site import NamedSet, Site
 from pollex.web.views import Data, Done, page, post, sent
@@ -33,13 +33,8 @@ from pollex.web.views import Data, Done, page, post, sent
 NEW = "new"
 
 
-class DraftForm(Form):
-    """The fields of a draft: `text-`, `polarity-`, `on-`, `anew-` and `remove-ID` of each rubric; `new` is one more."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-    BEGINNINGS = ("text-", "polarity-", "on-", "anew-", "remove-", "judge")
-
-    version: int
+Typed = Annotated[Fields, "text-", "polarity-", "on-", "anew-", "remove-", "judge"]
+"""The fields of a draft, by rubric: `text-ID`, `on-ID` and the like; `new` is one more."""
 
 
 @post("/api/drafts")
@@ -148,12 +143,11 @@ NONE_ON = "no rubric is on"
 
 
 @post("/api/drafts/{draft}")
-def keep(site: Site, form: DraftForm, draft_id: str, request: Request) -> Done | Response:
+def keep(site: Site, draft_id: str, request: Request, version: int, given: Typed) -> Done | Response:
     """Keep a new version of a draft; what was typed over an older one comes back beside the newer."""
-    given = form.model_extra or {}
     with site.turn:
         row, entries, named = draft_of(site, draft_id)
-        if form.version != row.version:
+        if version != row.version:
             if frame.wants_json(request.scope):
                 return _newer(row, entries)
             new = " ".join(str(given.get(f"text-{NEW}", "")).split())
@@ -189,15 +183,15 @@ def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 @post("/api/drafts/{draft}/preview")
-def look_ahead(site: Site, form: DraftForm, draft_id: str) -> Response:
+def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Response:  # noqa: ARG001 - the form's
     """Show what the words in the form would do, under the old θ; nothing is kept."""
     row, entries, named = draft_of(site, draft_id)
-    on = _applied(named, _edited(entries, form.model_extra or {}))[0]
+    on = _applied(named, _edited(entries, given))[0]
     run = run_that_asked(site, named)
     if run is None:
         raise NotThere("no run in this store has asked these rubrics", remedy="score with the set first")
     rng, own = np.random.default_rng(0), named.rubric_set
-    judges, judge = judges_of(site, named), str((form.model_extra or {}).get("judge", ""))
+    judges, judge = judges_of(site, named), str(given.get("judge", ""))
     if not own.judge.built_in and changed_in(own, on) and judge not in judges:
         plan = planned_preview(site.store, run.id, own, on, rng)
         prices = {name: cost_of(one, plan["prompt_tokens"], plan["completion_tokens"]) for name, one in judges.items()}

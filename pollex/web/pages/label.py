@@ -2,10 +2,9 @@
 
 import secrets
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -16,7 +15,7 @@ from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now, packed
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
-from pollex.web.forms import Form, Name, Words
+from pollex.web.forms import Answers, Fields, Name, Words
 from pollex.web.guests import guest_of, links_to, require_name
 from pollex.web.listing import SCORING, lens_for, scoring_run
 from pollex.web.questions import answers_on, of_rubrics, of_toml, packed_sheet, questions_of
@@ -31,40 +30,14 @@ from pollex.web.queues import (
     next_lease,
     queue_of,
     queues_of,
-    require_open,
 )
-from pollex.web.site import Site
+from pollex.web.site import Site, seconds_since
 from pollex.web.views import Data, Done, page, post
 
-Thumb = Literal["up", "down"]
-
-
-class QueueForm(Form):
-    """A new queue."""
-
-    name: Name
-    kind: Literal["telling", "unsure", "window", "differs", "random", "filter"] = "unsure"
-    run: str = ""
-    random_share: float = Field(0.2, ge=0, le=1)
-    repeat_share: float = Field(0.05, ge=0, le=1)
-    overlap: int = Field(1, ge=1, le=20)
-    filter: Words = ""
-    ask: Literal["thumb", "rubrics", "questionnaire", "llm-rubric"] = "thumb"
-    questionnaire: str = ""
-
-
-class LabelForm(Form):
-    """An answer to each question, `q-ID` with the option's place, or a thumb; or why there is none."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-    BEGINNINGS = ("q-",)
-
-    lease: str
-    who: Name
-    value: Thumb | None = None
-    skip: str = Field("", max_length=500)
-    comment: Words = ""
-    shown_ms: float = Field(0, ge=0)
+Share = Annotated[float, Field(ge=0, le=1)]
+People = Annotated[int, Field(ge=1, le=20)]
+Why = Annotated[str, Field(max_length=500)]
+Milliseconds = Annotated[float, Field(ge=0)]
 
 
 @page(links.LABEL, "queues.html", here="Label")
@@ -79,28 +52,34 @@ def queues(site: Site) -> Data:
 
 
 @post("/api/queues")
-def make_queue(site: Site, form: QueueForm) -> Done:
+def make_queue(
+    site: Site,
+    name: Name,
+    kind: Literal["telling", "unsure", "window", "differs", "random", "filter"] = "unsure",
+    run: str = "",
+    random_share: Share = 0.2,
+    repeat_share: Share = 0.05,
+    overlap: People = 1,
+    filter_: Words = "",
+    ask: Literal["thumb", "rubrics", "questionnaire", "llm-rubric"] = "thumb",
+    questionnaire: str = "",
+) -> Done:
     """Make a queue of a run's conversations."""
-    run = scoring_run(site, form.run)
-    queue = QueueRow(
-        id=secrets.token_hex(4),
-        run=run.id,
-        seed=secrets.randbits(32),
-        time=now(),
-        sheet=packed_sheet(_asked(site, run, form)),
-        **form.model_dump(exclude={"run", "ask", "questionnaire"}),
-    )
+    of = scoring_run(site, run)
+    sheet = packed_sheet(_asked(site, of, ask, questionnaire))
+    about = secrets.token_hex(4), name, kind, of.id, random_share, overlap, secrets.randbits(32), now()
+    queue = QueueRow(*about, filter_, sheet, repeat_share)
     site.store.keep([queue])
     return f"{links.LABEL}/{queue.id}", {"queue": queue.id}
 
 
-def _asked(site: Site, run: Run, form: QueueForm) -> list[SheetQuestion]:
+def _asked(site: Site, run: Run, ask: str, questionnaire: str) -> list[SheetQuestion]:
     """Return the questions of a new queue; none for a thumb."""
-    if form.ask == "questionnaire":
-        return of_toml(form.questionnaire)
-    if form.ask == PAPER:
+    if ask == "questionnaire":
+        return of_toml(questionnaire)
+    if ask == PAPER:
         return questionnaire_at(PAPER)
-    if form.ask == "thumb":
+    if ask == "thumb":
         return []
     if (named := site.set_of(run)) is None:
         raise NotThere("the rubric set of this run isn't here", remedy="name its file at the start", option="rubrics")
@@ -162,34 +141,34 @@ def _next(site: Site, queue: QueueRow, who: str) -> Done:
 
 
 @post("/api/labels")
-def keep(site: Site, form: LabelForm, request: Request) -> Done | Response:
-    """Keep an answer; it is on the disk before this answers."""
+def keep(
+    site: Site,
+    request: Request,
+    lease_id: str,
+    who: Name,
+    answers: Answers,
+    value: Literal["up", "down"] | None = None,
+    skip: Why = "",
+    comment: Words = "",
+    shown_ms: Milliseconds = 0,
+) -> Done | Response:
+    """Keep an answer to each question, or a thumb, or why there is none; it is on the disk before this answers."""
     with site.turn:
-        lease = lease_of(site.store, form.lease)
-        require_name(request, form.who, lease.queue)
-        require_open(lease, form.who)
+        lease = lease_held(site, request, lease_id, who)
         queue = queue_of(site.store, lease.queue)
         given = site.store.rows(BEFORE, [lease.id])
         before = {row["question"]: row["id"] for row in given}
         drawn = RANDOM if RANDOM in {row["drawn"] for row in given} else lease.drawn
+        took = shown_ms or None, 1000 * seconds_since(lease.time)
         rows: list[Row] = []
-        for question, value, skip in _answers(form, questions_of(queue.sheet)):
-            label = LabelRow(
-                annotator=form.who,
-                text_hash=lease.text_hash,
-                conversation=lease.conversation,
-                run=queue.run,
-                question=question,
-                value=packed(value),
-                drawn=drawn,
-            )
-            again = before.get(question, "")
-            took = form.shown_ms or None, since(lease.time)
-            rows += [label, SheetRow(label.id, lease.id, queue.id, skip, form.comment, again, *took)]
+        for question, said, why in _answers(questions_of(queue.sheet), answers, value, skip):
+            about = who, lease.text_hash, lease.conversation, queue.run, question, packed(said)
+            label = LabelRow(*about, drawn=drawn)
+            rows += [label, SheetRow(label.id, lease.id, queue.id, why, comment, before.get(question, ""), *took)]
         site.store.keep(rows)
     if request.headers.get("content-type", "").startswith("application/json"):
         return JSONResponse({"ok": True, "label": label.id, "replaces": before.get(QUESTION)})
-    return _next(site, queue, form.who)
+    return _next(site, queue, who)
 
 
 @post("/api/labels/{id}/undo")
@@ -199,9 +178,7 @@ def undo(site: Site, id_: str, request: Request, who: Name) -> Done:
         found = site.store.value("SELECT lease FROM sheets WHERE label = ?", [id_])
         if not found:
             raise NotThere("no queue gave such a label", remedy="take back one that a queue's sheet kept")
-        lease = lease_of(site.store, found)
-        require_name(request, who, lease.queue)
-        require_open(lease, who)
+        lease = lease_held(site, request, found, who)
         run = queue_of(site.store, lease.queue).run
         kept = {row["question"]: row["id"] for row in site.store.rows(BEFORE, [lease.id])}
         if id_ not in kept.values():
@@ -214,9 +191,20 @@ def undo(site: Site, id_: str, request: Request, who: Name) -> Done:
     return links.address(f"{links.LABEL}/{lease.queue}", lease=lease.id), {"lease": lease.id}
 
 
-def since(time: str) -> float:
-    """Return the milliseconds since an ISO time."""
-    return 1000 * (datetime.now(UTC) - datetime.fromisoformat(time)).total_seconds()
+def lease_held(site: Site, request: Request, lease_id: str, who: str) -> LeaseRow:
+    """Return a lease that somebody holds.
+
+    Raises:
+        Clash: It is another's, or over.
+        Forbidden: The guest who asks is somebody else.
+    """
+    lease = lease_of(site.store, lease_id)
+    require_name(request, who, lease.queue)
+    if lease.annotator != who:
+        raise Clash("another annotator has this conversation", remedy="ask for the next one")
+    if lease.until < now():
+        raise Clash("you had this conversation for more than 15 minutes", remedy="ask for the next one")
+    return lease
 
 
 BEFORE = """
@@ -225,12 +213,14 @@ BEFORE = """
 """
 
 
-def _answers(form: LabelForm, questions: Sequence[SheetQuestion]) -> list[tuple[str, str | float | None, str]]:
+def _answers(
+    questions: Sequence[SheetQuestion], answers: Fields, value: str | None, skip: str
+) -> list[tuple[str, str | float | None, str]]:
     """Return question, value, and why there is none, for each question of a sheet; all are wanted."""
-    if form.skip and form.value is None:
-        return [(one.id, None, form.skip) for one in questions] or [(QUESTION, None, form.skip)]
+    if skip and value is None:
+        return [(one.id, None, skip) for one in questions] or [(QUESTION, None, skip)]
     if not questions:
-        if form.value is None or form.skip:
+        if value is None or skip:
             raise Fault("give a value, or why you skip it", remedy="value: up or down; skip: a reason")
-        return [(QUESTION, form.value, "")]
-    return answers_on(questions, form.model_extra or {})
+        return [(QUESTION, value, "")]
+    return answers_on(questions, answers)

@@ -4,9 +4,8 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict
 from starlette.responses import JSONResponse, Response
 
 from pollex.errors import BadRubrics, PollexError
@@ -16,7 +15,7 @@ from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.children import Child
 from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Form
+from pollex.web.forms import Fields
 from pollex.web.frame import resumed
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
@@ -54,36 +53,14 @@ def _counted(name: str, value: Any) -> str:
     return f"{name} {len(value)}" if isinstance(value, list | dict) else name
 
 
-class PoolForm(Form):
-    """A pool as edited: of each row `text-1`, `polarity-1`, `was-1` if it is none of one's own, `out-1` to take it out.
-
-    Attributes:
-        node: The node to fork the run after; empty where the run waits.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-    BEGINNINGS = ("text-", "polarity-", "was-", "out-")
-    node: str = ""
-
-    @property
-    def rows(self) -> list[dict[str, str]]:
-        """The rows of the pool; an empty one of one's own is none."""
-        given: Mapping[str, str] = self.model_extra or {}
-        numbers = [name.partition("-")[2] for name in given if name.startswith("polarity-")]
-        return [
-            {"id": "", "text": given.get(f"text-{n}", ""), "polarity": given[f"polarity-{n}"]}
-            for n in numbers
-            if f"out-{n}" not in given and (f"text-{n}" in given or f"was-{n}" in given)
-        ]
+Pool = Annotated[Fields, "text-", "polarity-", "was-", "out-"]
+"""A pool as edited: of each row `text-1`, `polarity-1`, `was-1` if it is none of one's own, `out-1` to take it out."""
 
 
 def changes_of(site: Site, run: Run) -> list[NodeChange]:
     """Return what the nodes of a run changed, in their order; those of an ended run are kept."""
-    if not (site.store.folder / CHECKPOINTS).exists():
-        return []
-    if run.finished is None:
-        return _changes(site, run)
-    return site.kept(("states", run.id, run.finished), lambda: _changes(site, run))
+    known = (site.store.folder / CHECKPOINTS).exists()
+    return site.once("states", run, lambda: _changes(site, run)) if known else []
 
 
 def _changes(site: Site, run: Run) -> list[NodeChange]:
@@ -134,10 +111,19 @@ def state(site: Site, run: Run, node: str) -> Response:
 
 
 @post("/api/runs/{run}/pool")
-def edit_pool(site: Site, form: PoolForm, run: Run) -> Done:
-    """Take an edited pool, and carry on the run that waits with it, or a fork."""
+def edit_pool(site: Site, run: Run, pool: Pool, node: str = "") -> Done:
+    """Take an edited pool, and carry on the run that waits with it, or with a `node` a fork after that.
+
+    An empty row of one's own is none.
+    """
+    rows = [
+        {"id": "", "text": pool.get(f"text-{n}", ""), "polarity": side}
+        for name, side in pool.items()
+        for kind, _, n in [name.partition("-")]
+        if kind == "polarity" and f"out-{n}" not in pool and (f"text-{n}" in pool or f"was-{n}" in pool)
+    ]
     try:
-        named = asyncio.run(_edited(site, run, form))
+        named = asyncio.run(_edited(site, run, node, rows))
     except BadRubrics as wrong:
         place = f"{wrong.where}: " if wrong.where else ""
         raise Fault(f"the pool is not taken: {place}{wrong.what}", remedy=wrong.remedy) from wrong
@@ -154,18 +140,18 @@ def go_on(site: Site, run: Run) -> Child | None:
     return site.children.start(f"{run.id} goes on", words[1:], back=links.run(run.id), folder=folder, environment=model)
 
 
-async def _edited(site: Site, run: Run, form: PoolForm) -> str:
+async def _edited(site: Site, run: Run, node: str, rows: Sequence[Mapping[str, str]]) -> str:
     """Return the run that has the pool now.
 
     Raises:
         BadRubrics: A rubric is a duplicate, empty, or the reverse of another; or none is left.
     """
-    if not form.node:
-        await take_pool(site.store, run, form.rows)
+    if not node:
+        await take_pool(site.store, run, rows)
         return run.id
-    if not form.rows:
+    if not rows:
         raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
-    return (await forked(site.store, Fork(run.id, form.node, form.rows))).id
+    return (await forked(site.store, Fork(run.id, node, rows))).id
 
 
 @page(f"{links.CHILDREN}/{{child}}", "child.html")

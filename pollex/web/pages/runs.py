@@ -7,30 +7,28 @@ from typing import Any, Literal
 
 import numpy as np
 from markupsafe import Markup
-from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from pollex.services.runs import spent
 from pollex.store.runs import Run
 from pollex.store.tables import unpacked
-from pollex.web import frame, links
+from pollex.web import links
 from pollex.web.drawings import distribution
 from pollex.web.faults import NotThere
-from pollex.web.forms import Form, Place, Window
+from pollex.web.forms import Place, Window
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import SCORING, ListForm, listing_of
 from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, settings_of, unsealed
 from pollex.web.pages.run_states import NEW, NodeChange, changes_of, pool_waiting
 from pollex.web.run_page import (
     BINS,
+    ERRORS,
     Spans,
     Times,
     drawing,
     drawn_graphs,
-    errors_of,
     grades_of,
-    outline,
     ratings_of,
     spans_of,
     strip,
@@ -48,17 +46,6 @@ GRAPHS = {"evaluate": "score", "label": "score"}
 By = Literal["sent", "stage", "item", "ms", "outcome", "attempt", "in", "out", "cached", "cost"]
 
 
-class TimesForm(Form):
-    """The stretch of time to look at, in seconds since the run began."""
-
-    start: float | None = Field(None, alias="from")
-    end: float | None = Field(None, alias="to")
-
-    def times(self, spans: Sequence[Spans]) -> Times:
-        """Sum a run's spans over this stretch."""
-        return times_of(spans, *(None if value is None else 1000 * value for value in (self.start, self.end)))
-
-
 @page(links.RUNS, "runs.html", here="Runs")
 def runs(site: Site, as_json: bool, command: str | None = None, status: str | None = None) -> Data:
     """List all runs; those that go on first, as cards."""
@@ -72,7 +59,7 @@ def runs(site: Site, as_json: bool, command: str | None = None, status: str | No
         "scoring": SCORING,
         "commands": sorted({run.command for run, _ in every}),
         "statuses": sorted({status for _, status in every}),
-        "counted": {run.id: counted(site, run) | failed(site, run) for run, _ in shown},
+        "counted": {run.id: counted(site, run) for run, _ in shown},
         "costs": costs_of(site),
         "left": to_go_on(shown),
         "folder": site.store.folder,
@@ -81,14 +68,17 @@ def runs(site: Site, as_json: bool, command: str | None = None, status: str | No
 
 
 def counted(site: Site, run: Run) -> dict[str, Any]:
-    """Return what a list says of a run: conversations and calls."""
-    return site.once("counts", run, lambda: _counted(site, run))
+    """Return what a list says of a run: conversations, calls, and spans that ended with an error."""
+
+    def count() -> dict[str, Any]:
+        (rows,) = site.store.ask(run.id, "SELECT count(DISTINCT id) AS conversations FROM conversations")
+        return {"calls": site.store.value(CALLS, [run.id])} | rows | {"errors": site.store.value(FAILED, [run.id])}
+
+    return site.once("counts", run, count)
 
 
-def failed(site: Site, run: Run) -> dict[str, int]:
-    """Return how many of a run's spans ended with an error."""
-    sql = "SELECT count(*) FROM spans WHERE run = ? AND error <> ''"
-    return {"errors": site.once("failed", run, lambda: int(site.store.value(sql, [run.id])))}
+CALLS = "SELECT count(*) FROM calls WHERE run = ?"
+FAILED = "SELECT count(*) FROM spans WHERE run = ? AND error <> ''"
 
 
 def to_go_on(runs: Sequence[tuple[Run, str]]) -> list[tuple[Run, str]]:
@@ -103,12 +93,6 @@ def costs_of(site: Site) -> dict[str, float]:
     rows = site.store.rows("SELECT run, payload FROM progress")
     costs = {row["run"]: spent(unpacked(row["payload"])) for row in rows}
     return {run: cost for run, cost in costs.items() if cost}
-
-
-def _counted(site: Site, run: Run) -> dict[str, Any]:
-    (calls,) = site.store.rows("SELECT count(*) AS calls FROM calls WHERE run = ?", [run.id])
-    (rows,) = site.store.ask(run.id, "SELECT count(DISTINCT id) AS conversations FROM conversations")
-    return calls | rows
 
 
 def pulse_of(site: Site, run: Run) -> dict[str, Any]:
@@ -156,19 +140,18 @@ SURE, LATELY, APART = 10.0, 30.0, 0.5
 
 
 @page(f"{links.RUNS}/{{run}}", "run.html", here="Runs")
-def run_page(site: Site, form: TimesForm, run: Run, as_json: bool) -> Data:
+def run_page(site: Site, run: Run, as_json: bool, from_: float | None = None, to: float | None = None) -> Data:
     """Show a run: what it was started with, its graph, its times."""
     status = site.status(run)
     if as_json:
-        about = {"status": status, "counts": counted(site, run) | failed(site, run)}
-        return run.model_dump(mode="json") | about
+        return run.model_dump(mode="json") | {"status": status, "counts": counted(site, run)}
     spans = spans_kept(site, run)
-    times, grades, states = form.times(spans), grades_of(site, run), changes_of(site, run)
+    times, grades, states = times_of(spans, from_, to), grades_of(site, run), changes_of(site, run)
     return {
         "status": status,
         "times": times,
-        "whole": form.start is None and form.end is None,
-        "stretch": form.model_dump(by_alias=True, exclude_none=True),
+        "whole": from_ is None and to is None,
+        "stretch": {"from": from_, "to": to},
         "goes_on": status not in ENDED,
         "graph": graph_of(run, times, states),
         "states": states,
@@ -178,7 +161,7 @@ def run_page(site: Site, form: TimesForm, run: Run, as_json: bool) -> Data:
         "new": NEW,
         "strip": strip,
         "bins": BINS,
-        "errors": site.once("errors", run, lambda: errors_of(site.store, run))
+        "errors": site.once("errors", run, lambda: site.store.rows(ERRORS, [run.id]))
         if any(one.errors for one in spans)
         else [],
         "counted": counted(site, run),
@@ -198,7 +181,7 @@ def graph_of(run: Run, times: Times, states: Sequence[NodeChange] = ()) -> Marku
     """Draw a run's graph with what ran in it; None for a command without one."""
     graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
     told = {one.node: one.told for one in states}
-    return drawing(graph, outline(times.nodes), told) if graph else None
+    return drawing(graph, {node.name: node for node in times.nodes}, told) if graph else None
 
 
 def spans_kept(site: Site, run: Run) -> list[Spans]:
@@ -217,48 +200,40 @@ def spans_kept(site: Site, run: Run) -> list[Spans]:
     return found
 
 
-@page(f"{links.RUNS}/{{run}}/graph")
-def graph_live(site: Site, run: Run, request: Request) -> Response:
-    """Return the graph of a run that goes on."""
-    return _drawn(site, run, request, TimesForm(), "graph_live.html")
-
-
-@page(f"{links.RUNS}/{{run}}/times")
-def times_live(site: Site, form: TimesForm, run: Run, request: Request) -> Response:
-    """Return the strips of a run that goes on."""
-    return _drawn(site, run, request, form, "times_live.html")
-
-
-def _drawn(site: Site, run: Run, request: Request, form: TimesForm, template: str) -> Response:
-    """Answer with a drawing of a run so far; 304 if no span has come since."""
+@page(f"{links.RUNS}/{{run}}/graph", "graph_live.html")
+@page(f"{links.RUNS}/{{run}}/times", "times_live.html")
+def drawn(
+    site: Site, run: Run, request: Request, from_: float | None = None, to: float | None = None
+) -> Data | Response:
+    """Return the graph and the strips of a run so far; 304 if no span has come since."""
     status, spans = site.status(run), spans_kept(site, run)
-    tag = f'"{run.id}.{sum(len(one.ms) for one in spans)}.{status}"'
-    headers = {"ETag": tag, "X-Pollex-Ended": "1" if status in ENDED else ""}
-    if request.headers.get("if-none-match") == tag:
+    headers = _headers(run, str(sum(len(one.ms) for one in spans)), status)
+    if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
-    times = form.times(spans)
-    return frame.page(template, headers=headers, graph=graph_of(run, times), times=times, strip=strip, bins=BINS)
+    times = times_of(spans, from_, to)
+    return {"headers": headers, "graph": graph_of(run, times), "times": times, "strip": strip, "bins": BINS}
 
 
-@page(f"{links.RUNS}/{{run}}/live")
-def live(site: Site, run: Run, request: Request, as_json: bool) -> Response:
+def _headers(run: Run, seen: str, status: str) -> dict[str, str]:
+    return {"ETag": f'"{run.id}.{seen}.{status}"', "X-Pollex-Ended": "1" if status in ENDED else ""}
+
+
+@page(f"{links.RUNS}/{{run}}/live", "live.html")
+def live(site: Site, run: Run, request: Request, as_json: bool) -> Data | Response:
     """Return the live part of a page; 304 if nothing has changed."""
     status, pulse = site.status(run), pulse_of(site, run)
-    tag = f'"{run.id}.{pulse["beat"]}.{status}"'
-    headers = {"ETag": tag, "X-Pollex-Ended": "1" if status in ENDED else ""}
-    if request.headers.get("if-none-match") == tag:
+    headers = _headers(run, pulse["beat"], status)
+    if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
-    if as_json:
-        return JSONResponse({"ok": True, **pulse, "status": status, "ended": status in ENDED}, headers=headers)
-    return frame.page("live.html", headers=headers, run=run, status=status, pulse=pulse, folder=site.store.folder)
+    shown = pulse if as_json else {"pulse": pulse, "folder": site.store.folder}
+    return shown | {"headers": headers, "status": status, "ended": status in ENDED}
 
 
 @page(f"{links.RUNS}/{{run}}/calls", "calls.html", here="Runs", api=f"/api{links.RUNS}/{{run}}/calls")
 def calls(site: Site, run: Run, sort: By = "sent", down: bool = False, at: Place = 0, n: Window = 100) -> Data:
     """List a run's calls."""
-    total = site.store.value("SELECT count(*) FROM calls WHERE run = ?", [run.id])
     found = calls_of(site.store, run, sort, down=down, at=at, n=n)
-    return {"total": total, "calls": found}
+    return {"total": site.store.value(CALLS, [run.id]), "calls": found}
 
 
 @page(f"{links.RUNS}/{{run}}/call", "call.html", here="Runs")
@@ -287,12 +262,6 @@ def call(site: Site, run: Run, as_json: bool, key: str) -> Data:
 RUN = f"/api{links.RUNS}/{{run}}"
 
 
-class HistogramForm(ListForm):
-    """A list, and the figure to count."""
-
-    of: Literal["netsat", "probability", "entropy", "turns"] = "netsat"
-
-
 @page(f"{RUN}/tree")
 def tree(site: Site, run: Run) -> Data:
     """Return a run's spans added up by name, in milliseconds."""
@@ -302,10 +271,9 @@ def tree(site: Site, run: Run) -> Data:
 
 
 @page(f"{RUN}/strips")
-def strips(site: Site, form: TimesForm, run: Run) -> Data:
-    """Return how many spans of each name were open at once, over a stretch of time."""
-    low, high = (None if value is None else 1000 * value for value in (form.start, form.end))
-    times = times_of(spans_kept(site, run), low, high)
+def strips(site: Site, run: Run, from_: float | None = None, to: float | None = None) -> Data:
+    """Return how many spans of each name were open at once, over a stretch of time in seconds."""
+    times = times_of(spans_kept(site, run), from_, to)
     active = {node.name: node.active.astype(int).tolist() for node in times.nodes}
     return {"from": times.first / 1000, "to": times.last / 1000, "active": active}
 
@@ -313,7 +281,7 @@ def strips(site: Site, form: TimesForm, run: Run) -> Data:
 @page(f"{RUN}/errors")
 def errors(site: Site, run: Run) -> Data:
     """Return a run's errors by text, the most frequent first."""
-    return {"errors": errors_of(site.store, run)}
+    return {"errors": site.store.rows(ERRORS, [run.id])}
 
 
 @page(f"{RUN}/spans")
@@ -339,8 +307,8 @@ def spans(
 
 
 @page("/api/conversations/histogram")
-def histogram(site: Site, form: HistogramForm) -> Data:
+def histogram(site: Site, form: ListForm, of: Literal["netsat", "probability", "entropy", "turns"] = "netsat") -> Data:
     """Return counts of a figure in bins, among all rows and among those found."""
-    found = listing_of(site, form).histogram(form.of)
+    found = listing_of(site, form).histogram(of)
     bins = {} if found is None else {name: values.tolist() for name, values in vars(found).items()}
-    return {"of": form.of, "bins": bins}
+    return {"of": of, "bins": bins}

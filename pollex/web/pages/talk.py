@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -13,7 +13,7 @@ from pollex.gateway.budget import Budget
 from pollex.store.tables import Row, TalkAnswerRow, now, packed
 from pollex.web import links
 from pollex.web.faults import Clash, Forbidden
-from pollex.web.forms import Form, Place
+from pollex.web.forms import Answers, Place
 from pollex.web.guests import Guest, guest_of
 from pollex.web.pages.studies import show_study
 from pollex.web.questions import answers_on
@@ -31,13 +31,7 @@ Typed = Annotated[float, Field(ge=0)]
 PAGE, WRITE = f"{links.TALK}/{{study}}", "/api/talks/{study}"
 
 
-class SheetForm(Form):
-    """An answer to each question, `q-ID` with the option's place, about one system."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-    BEGINNINGS = ("q-",)
-
-    position: int = Field(ge=0, le=8)
+Position = Annotated[int, Field(ge=0, le=8)]
 
 
 @page(PAGE, "talk.html")
@@ -142,15 +136,15 @@ def end(site: Site, study: Study, request: Request, why: Literal["talked", "left
 
 
 @post(f"{WRITE}/sheet")
-def keep(site: Site, form: SheetForm, study: Study, request: Request) -> Done:
+def keep(site: Site, study: Study, request: Request, position: Position, answers: Answers) -> Done:
     """Keep the answers about one system; they are on the disk before this answers."""
     guest = _participant(request)
     with site.turn:
         found = _session(site, study, guest, "sheet")
         due = found.sheet(study)
-        if due is None or due.position != form.position:
+        if due is None or due.position != position:
             raise Clash("these answers are about another system", remedy="load the page again")
-        moment, given = now(), answers_on(study.questions, form.model_extra or {})
+        moment, given = now(), answers_on(study.questions, answers)
         rows: list[Row] = [
             TalkAnswerRow(found.id, due.position, question, packed(value), skip, moment)
             for question, value, skip in given

@@ -62,7 +62,7 @@ def test_activity_is_how_many_spans_touch_each_stretch(tmp_path: Path) -> None:
         )
         store.flush()
         run = run.model_copy(update={"started": f"{day}T00:00:00+00:00"})
-        (node,) = times_of(spans_of(store, run), 0.0, 12_000.0).nodes
+        (node,) = times_of(spans_of(store, run), 0.0, 12.0).nodes
     ends = begun + lasting
     edges = np.linspace(0, 12_000, BINS + 1)
     by_hand = [((begun < high) & (ends >= low)).sum() for low, high in pairwise(edges.tolist())]
