@@ -150,9 +150,7 @@ class AgentTools:
                 one = self._conversation(store, found, conversation)
                 rows = [vars(step) for step in conversation_trace(store, found.id, one.id).steps]
             else:
-                rows = [
-                    _without_branches(each) for branch in run_tree(store, found.id) for each in _walk(encoded(branch))
-                ]
+                rows = [each for branch in run_tree(store, found.id) for each in _walk(encoded(branch))]
         return self._answer(rows, offset, run=found.id, command=found.command, status=found.status)
 
     def brief(self, run: str = "", target: str = "", offset: int = 0) -> str:
@@ -249,10 +247,6 @@ def _figure(figure: Figure) -> dict[str, Any]:
 
 
 def _walk(branch: dict[str, Any], depth: int = 0) -> Iterable[dict[str, Any]]:
-    yield branch | {"depth": depth}
+    yield {name: each for name, each in branch.items() if name not in ("branches", "told")} | {"depth": depth}
     for inner in branch["branches"]:
         yield from _walk(inner, depth + 1)
-
-
-def _without_branches(branch: dict[str, Any]) -> dict[str, Any]:
-    return {name: each for name, each in branch.items() if name not in ("branches", "told")}

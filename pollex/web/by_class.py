@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import NEUTRAL, NEVER_CAME_UP, Question
@@ -47,7 +48,8 @@ class Shares:
     @classmethod
     def of(cls, counts: Mapping[int, int], question: Question) -> Shares:
         """Count the options of a question."""
-        above = sum(n for place, n in counts.items() if _is_above(question, place))
+        high = [place for place, option in enumerate(question.options) if option.value > NEUTRAL]
+        above = sum(counts.get(place, 0) for place in high)
         every = tuple(counts.get(place, 0) for place in range(len(question.options) + 1))
         return cls(every, share_of(above, sum(every)))
 
@@ -61,27 +63,18 @@ class ByClass:
     down: Shares
 
 
-@dataclass(frozen=True)
-class Answered:
-    """Answers to a set's rubrics in a run, by rubric.
+def answers_by_class(site: Site, named: NamedSet, run: Run) -> dict[str, Any]:
+    """Count answers to a set's rubrics, as they are worded now, in a run.
 
-    Attributes:
-        held_out: Whether only conversations count that nothing was learned from.
+    Returns:
+        The run, whether only conversations count that nothing was learned from, and a `ByClass` for each rubric.
     """
 
-    run: str
-    held_out: bool
-    rubrics: dict[str, ByClass]
-
-
-def answers_by_class(site: Site, named: NamedSet, run: Run) -> Answered:
-    """Count answers to a set's rubrics, as they are worded now, in a run."""
-
-    def count() -> Answered:
+    def count() -> dict[str, Any]:
         (kept,) = site.store.ask(run.id, HELD_OUT)
         hashes = [question_hash(question) for question in named.rubric_set.questions]
         rows = site.store.ask(run.id, COUNTS, [hashes, kept["n"] > 0])
-        return Answered(run.id, kept["n"] > 0, dict(_by_class(named.rubric_set, rows)))
+        return {"run": run.id, "held_out": kept["n"] > 0, "rubrics": dict(_by_class(named.rubric_set, rows))}
 
     return site.once(f"answers by class {named.id}", run, count)
 
@@ -96,7 +89,3 @@ def _by_class(found: RubricSet, rows: Sequence[Mapping[str, object]]) -> Iterabl
         if mine:
             words = (*(option.text for option in question.options), NEVER_CAME_UP)
             yield question.id, ByClass(words, *(Shares.of(counts[label], question) for label in CLASSES))
-
-
-def _is_above(question: Question, place: int) -> bool:
-    return place < len(question.options) and question.options[place].value > NEUTRAL

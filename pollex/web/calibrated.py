@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -162,48 +162,27 @@ def subgroups(lens: Lens, values: Mapping[str, str] | None = None, most: int = 2
     ]
 
 
-@dataclass(frozen=True)
-class Drifted:
-    """A run beside the one that is shown.
+def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[str, Any]]:
+    """Compare the probabilities of other runs with those of a run.
 
-    Attributes:
-        index: Population stability index of the probability, with its interval.
-        marked: Whether there is more than chance in it.
-        outside: Share whose NetSAT lies outside the range of the run that is shown: probabilities there are guesses.
+    Returns:
+        Of each run the stability index of the probability, whether there is more than chance in it, and the share
+        whose NetSAT lies outside the range of the run that is shown: probabilities there are guesses.
     """
-
-    run: str
-    n: int
-    mean: float
-    seen: Figure
-    index: Figure
-    marked: bool
-    outside: Figure
-
-
-def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[Drifted]:
-    """Compare the probabilities of other runs with those of a run."""
     from pollex.measures.drift import stability  # SciPy comes with it, and takes a third of a second
 
     before = _values(lens)
-    found = []
+    found: list[dict[str, Any]] = []
     for name, other in others:
         after = _values(other)
         if len(before) < FEWEST or len(after) < FEWEST:
             continue
         change = stability(before, after, np.random.default_rng(0), 200)
         told = (other.label >= 0) & ~np.isnan(other.probability)
-        found.append(
-            Drifted(
-                name,
-                int((~np.isnan(other.probability)).sum()),
-                float(after.mean()),
-                share_of(int((other.label[told] == 1).sum()), int(told.sum())),
-                Figure(change.value, change.low, change.high, change.after),
-                change.marked,
-                outside(lens.netsat, other.netsat),
-            )
-        )
+        row: dict[str, Any] = {"run": name, "n": int((~np.isnan(other.probability)).sum()), "mean": float(after.mean())}
+        row |= {"seen": share_of(int((other.label[told] == 1).sum()), int(told.sum())), "marked": change.marked}
+        row |= {"index": Figure(change.value, change.low, change.high, change.after)}
+        found.append(row | {"outside": outside(lens.netsat, other.netsat)})
     return found
 
 

@@ -75,15 +75,6 @@ def static(name: str) -> str:
     return f"{links.STATIC}/{edition()}/{name}"
 
 
-def static_response(wanted: str, name: str) -> Response:
-    """Answer with a static file; one of this edition never changes."""
-    body = static_files().get(name)
-    if body is None:
-        return Response("there is no such file", 404, media_type="text/plain")
-    kept = "public, max-age=31536000, immutable" if wanted == edition() else "no-store"
-    return Response(body, media_type=TYPES[name.rpartition(".")[2]], headers={"Cache-Control": kept})
-
-
 def fill(template: str, **data: Any) -> str:
     """Fill a template of the application."""
     return environment().get_template(f"web/{template}").render(data)

@@ -1,14 +1,12 @@
 """Guests: people whose token opens one page, a queue to label or a study to take part in."""
 
 import hashlib
-import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.requests import Request
 
 from pollex.store.store import Store
-from pollex.store.tables import AnnotatorRow, RevocationRow, now
 from pollex.web import links
 from pollex.web.faults import Forbidden
 
@@ -74,15 +72,6 @@ def guests_of(store: Store) -> Callable[[str], Guest | None]:
     return found
 
 
-def invited(page: str, names: Iterable[str]) -> list[tuple[AnnotatorRow, str]]:
-    """Return new guests of a page as rows, each with the token; the store keeps its digest alone."""
-    found = []
-    for name in names:
-        token = secrets.token_hex(16)
-        found.append((AnnotatorRow(secrets.token_hex(6), name, digest_of(token), now(), page), token))
-    return found
-
-
 def links_to(store: Store, page: str) -> list[dict[str, object]]:
     """List the guests of a page: id, name, time, and whether their link was taken back."""
     return store.rows(
@@ -90,12 +79,6 @@ def links_to(store: Store, page: str) -> list[dict[str, object]]:
         "ORDER BY rowid",
         [page],
     )
-
-
-def take_back(store: Store, guest: str) -> None:
-    """Take a guest's link back; what they answered stays."""
-    if not store.value("SELECT annotator FROM revocations WHERE annotator = ?", [guest]):
-        store.keep([RevocationRow(guest, now())])
 
 
 def digest_of(token: str) -> str:

@@ -21,24 +21,23 @@ from pollex.store.store import Store
 T = TypeVar("T")
 
 SCORED = """
-    SELECT c.*, l.s.netsat AS netsat, l.s.label AS predicted, l.s.confident AS confident,
-        l.s.probability AS probability
-    FROM (SELECT id, arg_max(text_hash, seq) AS text_hash, arg_max(label, seq) AS label, arg_max(side, seq) AS side,
-            arg_max("group", seq) AS "group", arg_max(opening, seq) AS opening,
-            arg_max(turn_count, seq) AS turn_count,
-            coalesce(arg_max(flags, seq), '') AS flags, min(seq) AS place FROM conversations GROUP BY id) AS c
+    SELECT c.*, CASE c.thumb WHEN 'positive' THEN 1 WHEN 'negative' THEN 0 ELSE -1 END AS label,
+        CASE l.s.label WHEN 'positive' THEN 1 WHEN 'negative' THEN 0 ELSE -1 END AS predicted,
+        coalesce(l.s.confident::INTEGER, -1) AS certain, l.s.netsat AS netsat, l.s.probability AS probability,
+        coalesce(f.n, 0) AS failed
+    FROM (SELECT id AS ids, arg_max(text_hash, seq) AS hashes, arg_max(opening, seq) AS openings,
+            arg_max(side, seq) AS sides, arg_max("group", seq) AS groups, coalesce(arg_max(flags, seq), '') AS flags,
+            arg_max(turn_count, seq) AS turns, arg_max(label, seq) AS thumb, min(seq) AS place
+        FROM conversations GROUP BY id) AS c
     LEFT JOIN (SELECT conversation, arg_max(
             {'netsat': netsat, 'label': label, 'confident': confident, 'probability': probability}, seq) AS s
-        FROM scores GROUP BY conversation) AS l ON l.conversation = c.id
+        FROM scores GROUP BY conversation) AS l ON l.conversation = c.ids
+    LEFT JOIN (SELECT conversation, count(*) AS n FROM (
+            SELECT conversation, question, arg_max(outcome, seq) AS outcome FROM answers
+            GROUP BY conversation, question) WHERE outcome <> '' GROUP BY conversation) AS f ON f.conversation = c.ids
     ORDER BY c.place
 """
 """Each conversation once, with the last that a run said of it: a struct is never NULL, so a missing score counts."""
-
-FAILED = """
-    SELECT conversation, count(*) AS n FROM (
-        SELECT conversation, question, arg_max(outcome, seq) AS outcome FROM answers GROUP BY conversation, question
-    ) WHERE outcome <> '' GROUP BY conversation
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,46 +204,17 @@ def lens_of(store: Store, run: Run, learned: frozenset[str] = frozenset(), guara
         guarantee: The window of its rubric set whose precision is guaranteed.
     """
     rows = store.ask(run.id, SCORED)
-    failed = {row["conversation"]: row["n"] for row in store.ask(run.id, FAILED)}
-    columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in (rows[0] if rows else EMPTY)}
-    thumbs = {"positive": 1, "negative": 0}
-    return Lens(
-        version=version_of(run, len(rows), sum(value is not None for value in columns["netsat"])),
-        ids=columns["id"],
-        hashes=columns["text_hash"],
-        openings=[" ".join(opening.split()) for opening in columns["opening"]],
-        sides=[
-            "train" if digest[:16] in learned else side
-            for digest, side in zip(columns["text_hash"], columns["side"], strict=True)
-        ],
-        groups=columns["group"],
-        turns=np.array(columns["turn_count"], dtype=np.int64),
-        label=_codes(columns["label"], thumbs),
-        predicted=_codes(columns["predicted"], thumbs),
-        certain=_codes(columns["confident"], {True: 1, False: 0}),
-        netsat=_floats(columns["netsat"]),
-        probability=_floats(columns["probability"]),
-        failed=np.array([failed.get(id_, 0) for id_ in columns["id"]], dtype=np.int64),
-        flags=columns["flags"],
-        folded=frozenset(row["text_hash"] for row in rows if row["side"] == "train"),
-        guarantee=guarantee,
-    )
+    folded = frozenset(row["hashes"] for row in rows if row["sides"] == "train")
+    for row in rows:
+        row["openings"] = " ".join(row["openings"].split())
+        row["sides"] = "train" if row["hashes"][:16] in learned else row["sides"]
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in LISTS}
+    columns |= {name: np.array([row[name] for row in rows], dtype=np.int64) for name in CODES}
+    columns |= {name: np.array([row[name] for row in rows], dtype=np.float64) for name in FIGURES}
+    scores = sum(row["netsat"] is not None for row in rows)
+    return Lens(f"{run.id}.{len(rows)}.{scores}", **columns, folded=folded, guarantee=guarantee)
 
 
-EMPTY = (
-    "id", "text_hash", "label", "side", "group", "opening", "turn_count", "netsat", "predicted", "confident",
-    "probability", "flags",
-)  # fmt: skip
-
-
-def version_of(run: Run, conversations: int, scores: int) -> str:
-    """Return a name for how far a run's rows are."""
-    return f"{run.id}.{conversations}.{scores}"
-
-
-def _codes(values: list[Any], codes: dict[Any, int]) -> Ints:
-    return np.array([codes.get(value, -1) for value in values], dtype=np.int64)
-
-
-def _floats(values: list[float | None]) -> Floats:
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+LISTS = "ids", "hashes", "openings", "sides", "groups", "flags"
+CODES = "turns", "label", "predicted", "certain", "failed"
+FIGURES = "netsat", "probability"

@@ -25,23 +25,18 @@ def unlike_of(site: Site, run: Run) -> Stability | None:
         return None
 
     def compared() -> Stability | None:
-        rows = site.store.ask(run.id, LAST)
-        return unlike_training(np.array([row["netsat"] for row in rows], dtype=np.float64), named.rubric_set)
+        from pollex.measures.drift import is_unlike  # SciPy comes with it, and takes half a second
+
+        netsat = [row["netsat"] for row in site.store.ask(run.id, LAST)]
+        drift = drift_of(np.array(netsat, dtype=np.float64), named.rubric_set)
+        return drift if is_unlike(drift) else None
 
     return site.kept(("unlike", run.id, run.finished, named.id), compared)
 
 
-def unlike_training(netsat: Floats, found: RubricSet) -> Stability | None:
-    """Compare NetSAT with that of the conversations a set was learned from; None unless they are unlike."""
-    from pollex.measures.drift import is_unlike  # SciPy comes with it, and takes half a second
-
-    drift = drift_of(netsat, found)
-    return drift if is_unlike(drift) else None
-
-
 def drift_of(netsat: Floats, found: RubricSet) -> Stability | None:
     """Compare NetSAT with that of the conversations a set was learned from; None for too few."""
-    from pollex.services.score import drift_from  # SciPy comes with it, and takes half a second
+    from pollex.services.score import drift_from  # as above
 
     if found.spread is None:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -261,7 +261,8 @@ def listing_of(site: Site, form: ListForm) -> Listing:
     """Return what an address asks for."""
     run = scoring_run(site, form.run)
     lens = labeled(site, lens_for(site, run), form.source)
-    hashes = with_words(site, run, lens, form.q) if form.q and form.words == "all" else None
+    every_hash = lambda: (text for texts, *_ in search(site.store, run.id, form.q) for text in texts)  # noqa: E731
+    hashes = with_words(site, lens, form.q, every_hash) if form.q and form.words == "all" else None
     every = order_of(site.store, run.id, lens, form.sort, down=form.down)
     return Listing(run, lens, form, masks_of(form, lens, hashes), every)
 
@@ -292,22 +293,8 @@ ANY_TURN = """
 """
 
 
-@dataclass(frozen=True)
-class SearchedTexts:
-    """What a piece brought.
-
-    Attributes:
-        hashes: Of the texts that have the words.
-        done: Texts that were read, of `total`.
-    """
-
-    hashes: frozenset[str]
-    done: int
-    total: int
-
-
-def search(store: Store, run: str, words: str, piece: int = PIECE) -> Iterator[SearchedTexts]:
-    """Look for words, ignoring case, and tell after each piece of the texts what was found in it."""
+def search(store: Store, run: str, words: str, piece: int = PIECE) -> Iterator[tuple[frozenset[str], int, int]]:
+    """Look for words, ignoring case: yield after each piece of the texts those found, how many are read, and all."""
     stored = json.dumps(words, ensure_ascii=False)[1:-1]  # turns are kept as JSON
     places = [row["seq"] for row in store.ask(run, PIECES)]
     # Texts of several runs may have the same number, and then belong to one piece.
@@ -316,23 +303,12 @@ def search(store: Store, run: str, words: str, piece: int = PIECE) -> Iterator[S
     for place, end in enumerate(ends, 1):
         rows = store.ask(run, ANY_TURN, [before, end, stored])
         before = end
-        yield SearchedTexts(frozenset(row["text_hash"] for row in rows), min(place * piece, len(places)), len(places))
+        yield frozenset(row["text_hash"] for row in rows), min(place * piece, len(places)), len(places)
 
 
-def with_words(site: Site, run: Run, lens: Lens, words: str) -> frozenset[str]:
-    """Return hashes of the texts that have words in any turn; they are kept."""
-    return site.kept(
-        _key(lens, words), lambda: frozenset[str]().union(*(one.hashes for one in search(site.store, run.id, words)))
-    )
-
-
-def keep(site: Site, lens: Lens, words: str, hashes: frozenset[str]) -> None:
-    """Keep what a search has found, for the list of it."""
-    site.kept(_key(lens, words), lambda: hashes)
-
-
-def _key(lens: Lens, words: str) -> tuple[str, ...]:
-    return "search", lens.version, words
+def with_words(site: Site, lens: Lens, words: str, found: Callable[[], Iterable[str]]) -> frozenset[str]:
+    """Return hashes of the texts that have words in any turn; what was found is kept."""
+    return site.kept(("search", lens.version, words), lambda: frozenset(found()))
 
 
 INFORMATION = "information"

@@ -141,18 +141,13 @@ def asked_by(store: Store, run: Run, call: KeptCall) -> list[dict[str, Any]]:
     return store.rows(ASKED_BY, [run.id, call.item, call.key])
 
 
-def request_of(store: Store, key: str) -> list[tuple[str, str]]:
-    """Return the messages of a call's prompt; empty if it was not stored."""
+def request_of(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """Return the messages of a call's prompt, and what it asked for beside them; empty if it was not stored."""
     body = _json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
-    messages = body.get("messages", []) if isinstance(body, dict) else []
-    return [(str(one.get("role", "")), _words(one.get("content"))) for one in messages if isinstance(one, dict)]
-
-
-def settings_of(store: Store, key: str) -> dict[str, str]:
-    """Return what a call asked for beside its messages."""
-    body = _json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
-    found = {name: value for name, value in body.items() if name != "messages"} if isinstance(body, dict) else {}
-    return {name: json.dumps(value, ensure_ascii=False) for name, value in found.items()}
+    given = body if isinstance(body, dict) else {}
+    settings = {name: json.dumps(value, ensure_ascii=False) for name, value in given.items() if name != "messages"}
+    messages = [one for one in given.get("messages", []) if isinstance(one, dict)]
+    return [(str(one.get("role", "")), _words(one.get("content"))) for one in messages], settings
 
 
 def unsealed(words: str) -> list[tuple[str, bool]]:

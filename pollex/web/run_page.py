@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from pollex.agents.votes import Rule, Task, diversity_entropy
+from pollex.agents.votes import diversity_entropy
 from pollex.formats.grade_summary import summary
 from pollex.measures.arrays import Floats
 from pollex.reports.grades import example, sections
 from pollex.reports.svg import element, svg
 from pollex.services.grade import kept_gradings
 from pollex.services.judge_runs import work_of
-from pollex.services.precision import Precision, precision_of
+from pollex.services.precision import precision_of
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -250,54 +250,34 @@ MOST = 60
 """Kinds of votes that are listed."""
 
 
-@dataclass(frozen=True)
-class Kind:
-    """Conversations with the same votes.
+def ratings_of(site: Site, run: Run) -> dict[str, Any] | None:
+    """Return an ended run's votes by kind, those that agree most first, and how right they are.
 
-    Attributes:
-        votes: Runs that chose each option.
-        entropy: None where no run answered.
-        rating: None for NONE.
+    Returns:
+        None if it is no run of `judge`. A kind has the runs that chose each option, their entropy (None where no run
+        answered), the rating (None for NONE), and the number of conversations.
     """
-
-    votes: tuple[int, ...]
-    entropy: float | None
-    rating: str | None
-    n: int
-
-
-@dataclass(frozen=True)
-class Ratings:
-    """A run of `judge`: votes by kind, those that agree most first, and how right they are."""
-
-    task: Task
-    rule: Rule
-    kinds: tuple[Kind, ...]
-    precision: Precision | None
-
-
-def ratings_of(site: Site, run: Run) -> Ratings | None:
-    """Return an ended run's ratings; None if it is no run of `judge`."""
     if run.finished is None or run.command != "judge":
         return None
     return site.once("rated", run, lambda: _ratings(site, run))
 
 
-def _ratings(site: Site, run: Run) -> Ratings | None:
+def _ratings(site: Site, run: Run) -> dict[str, Any] | None:
     work = work_of(site.store, run)
     if work is None:
         return None
     options = [option.text for option in work.task.question.options]
     counts = Counter(tally.votes for tally in work.tallies.values() if tally.scorable)
-    kinds = []
+    kinds: list[dict[str, Any]] = []
     for votes, n in counts.items():
         chosen = work.rule.chosen(votes)
         entropy = diversity_entropy(votes) if sum(votes) else None
-        kinds.append(Kind(votes, entropy, None if chosen is None else options[chosen], n))
-    ordered = sorted(kinds, key=lambda kind: (kind.entropy is None, kind.entropy or 0.0, -kind.n))
+        rating = None if chosen is None else options[chosen]
+        kinds.append({"votes": votes, "entropy": entropy, "rating": rating, "n": n})
+    ordered = sorted(kinds, key=lambda kind: (kind["entropy"] is None, kind["entropy"] or 0.0, -kind["n"]))
     conversations = list(conversations_of(site.store, run.id))
     precision = precision_of(site.store, run.id, work.task, work.rule, conversations)
-    return Ratings(work.task, work.rule, tuple(ordered[:MOST]), precision)
+    return {"task": work.task, "rule": work.rule, "kinds": ordered[:MOST], "precision": precision}
 
 
 def grades_of(site: Site, run: Run) -> dict[str, Any] | None:

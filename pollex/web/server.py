@@ -7,13 +7,15 @@ import os
 import signal
 import socket
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import uvicorn
+from starlette.types import ASGIApp
 
 from pollex.errors import WrongUse
 from pollex.services.recorded import RUBRICS, Recording, sets_in
@@ -58,16 +60,39 @@ def serve(asked: ServeStore) -> int:
         door = Door.at(names, port, token, site.id, asked.behind, guests_of(store))
         start = address_of(asked, port) + links.address(links.ENTER, token=token)
         tell(asked, start, folder, port)
-        asyncio.run(_run(site, door, listening, replay))
+        if replay is not None:
+            start_replay(site, replay)
+        try:
+            asyncio.run(Server(application(site, door), 5).serve(sockets=[listening]))
+        finally:
+            site.children.close()
     return 0
 
 
 class Server(uvicorn.Server):
-    """A server that ends cleanly at a signal, without raising it again."""
+    """A server that ends cleanly at a signal, without raising it again.
+
+    Args:
+        grace: Seconds that requests under way have then.
+        stopping: What is done first.
+    """
+
+    def __init__(self, app: ASGIApp, grace: int, stopping: Callable[[], None] = lambda: None) -> None:
+        quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+        plain: dict[str, Any] = {"proxy_headers": False, "ws": "none", "lifespan": "off"}
+        super().__init__(uvicorn.Config(app, timeout_graceful_shutdown=grace, **quiet, **plain))
+        self._stopping = stopping
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the event loop."""
+        """Stop at a signal, by the event loop."""
+
+        def stop() -> None:
+            self._stopping()
+            self.should_exit = True
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop)
         yield
 
 
@@ -76,29 +101,6 @@ def start_replay(site: Site, out: Path) -> None:
     words = "Replaying the recorded run: about a minute"
     arguments = ("demo", "--recorded", "--remedy", "--json", "--out", str(out))
     site.children.start(words, arguments, back=links.HOME, after=lambda: site.files.update(read_sets(sets_in(out))))
-
-
-async def _run(site: Site, door: Door, listening: socket.socket, replay: Path | None) -> None:
-    config = uvicorn.Config(
-        application(site, door),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=5,
-        ws="none",
-        lifespan="off",
-    )
-    server = Server(config)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, setattr, server, "should_exit", True)
-    if replay is not None:
-        start_replay(site, replay)
-    try:
-        await server.serve(sockets=[listening])
-    finally:
-        site.children.close()
 
 
 def found_store(here: Path) -> Path:

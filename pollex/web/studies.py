@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.services.options import ModelOptions
 from pollex.store.store import Store
-from pollex.store.tables import StudyRow, TalkEndRow, TalkRow, TalkTurnRow, now, unpacked
+from pollex.store.tables import StudyRow, TalkTurnRow, now, unpacked
 from pollex.text import parse_toml
 from pollex.web.faults import Fault, NotThere
 from pollex.web.profiles import Speaker
@@ -114,15 +113,6 @@ class Study(BaseModel):
         return next((one.documents for one in named if one.text == topic), ())
 
 
-@dataclass(frozen=True)
-class NamedStudy:
-    """A study of the store."""
-
-    id: str
-    time: str
-    study: Study
-
-
 def read_study(path: Path) -> Study:
     """Read a study from its file.
 
@@ -186,10 +176,10 @@ def _require_documents(study: Study, speaker: Speaker, path: Path) -> None:
             raise BadInput(what, where=str(path), remedy="give the path within the folder of its profile")
 
 
-def studies_of(store: Store) -> list[NamedStudy]:
+def studies_of(store: Store) -> list[Study]:
     """Return all studies of a store, the last one first."""
-    rows = store.rows("SELECT id, min(time) AS time, payload FROM studies GROUP BY id ORDER BY min(rowid) DESC")
-    return [NamedStudy(row["id"], row["time"], Study.model_validate_json(row["payload"])) for row in rows]
+    rows = store.rows("SELECT payload FROM studies GROUP BY id ORDER BY min(rowid) DESC")
+    return [Study.model_validate_json(row["payload"]) for row in rows]
 
 
 def study_of(store: Store, study_id: str) -> Study:
@@ -325,7 +315,12 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
     rows = store.rows(SESSIONS, given)
     sides = {row["id"]: tuple(Side(i, name) for i, name in enumerate(unpacked(row["systems"]))) for row in rows}
     for row in store.rows(OF_SESSIONS.format(table="talk_turns"), given):
-        _take_turn(sides[row["talk"]][row["position"]], row)
+        side = sides[row["talk"]][row["position"]]
+        side.fault, side.marked = row["outcome"], side.marked or bool(row["marked"])
+        side.failed += bool(row["outcome"])
+        if not row["outcome"]:
+            told = {name: row[name] for name in ("role", "text", "ms", "edits")}
+            side.turns.append(told | {"sources": unpacked(row["sources"])})
     for row in store.rows(OF_SESSIONS.format(table="talk_answers"), given):
         sides[row["talk"]][row["position"]].answers[row["question"]] = (unpacked(row["value"]), row["skip"])
     left = set[str]()
@@ -334,37 +329,6 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
         left |= {row["talk"]} if row["why"] == LEFT else set()
     kept = ("id", "study", "number", "annotator", "topic", "time")
     return [Talk(**{name: row[name] for name in kept}, sides=sides[row["id"]], left=row["id"] in left) for row in rows]
-
-
-def _take_turn(side: Side, row: Mapping[str, Any]) -> None:
-    side.fault = row["outcome"]
-    side.failed += bool(row["outcome"])
-    if not row["outcome"]:
-        sources = unpacked(row["sources"])
-        side.turns.append({name: row[name] for name in ("role", "text", "ms", "edits")} | {"sources": sources})
-    side.marked = side.marked or bool(row["marked"])
-
-
-def begin(store: Store, study: Study, annotator: str) -> Talk:
-    """Begin a participant's session, or return the one that they have."""
-    if not (found := talks_of(store, study.id, annotator)):
-        number = store.value("SELECT count(*) FROM talks WHERE study = ?", [study.id])
-        systems, topic = study.session(number)
-        store.keep([TalkRow(secrets.token_hex(6), study.id, number, annotator, systems, topic, now())])
-        found = talks_of(store, study.id, annotator)
-    return found[0]
-
-
-def message(talk: Talk, sides: Sequence[Side], text: str, ms: float, edits: int) -> list[TalkTurnRow]:
-    """Return a participant's message to each side, as rows."""
-    moment = now()
-    return [TalkTurnRow(talk.id, side.position, "user", text, moment, ms, edits) for side in sides]
-
-
-def ended(talk: Talk, sides: Sequence[Side], why: str) -> list[TalkEndRow]:
-    """Return the end of talking to sides, as rows."""
-    moment = now()
-    return [TalkEndRow(talk.id, side.position, why, moment) for side in sides]
 
 
 async def reply(
@@ -431,7 +395,6 @@ def replies(
     store: Store,
     study: Study,
     talk: Talk,
-    sides: Sequence[Side],
     profiles: Mapping[str, ModelOptions],
     budgets: Mapping[str, Budget],
     said: dict[int, str] | None = None,
@@ -444,10 +407,9 @@ def replies(
     """
 
     async def all_of_them() -> list[TalkTurnRow]:
-        owed = [side for side in sides if side.owed and side.system in profiles]
+        owed = [side for side in talk.open(study) if side.owed and side.system in profiles]
         models = [(side, profiles[side.system], budgets.get(side.system)) for side in owed]
-        asked = [reply(store, study, talk, *one, said) for one in models]
-        return await asyncio.gather(*asked)
+        return await asyncio.gather(*(reply(store, study, talk, *one, said) for one in models))
 
     store.keep(asyncio.run(all_of_them()))
     return ""

@@ -4,13 +4,12 @@ import asyncio
 import json
 import os
 import secrets
-import signal
 import socket
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import click
-import uvicorn
 
 from pollex.errors import WrongUse
 from pollex.services.telemetry import exporting
@@ -49,25 +48,7 @@ def serve_scores(asked: ServeStore) -> int:
 
 
 async def _run(line: WaitingLine, token: str | None, listening: socket.socket) -> None:
-    config = uvicorn.Config(
-        application(line, token),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=GRACE,
-        ws="none",
-        lifespan="off",
-    )
-    server = Server(config)
-
-    def stop() -> None:
-        line.draining = True
-        server.should_exit = True
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+    server = Server(application(line, token), GRACE, partial(setattr, line, "draining", True))
     beside = [asyncio.create_task(line.work()), asyncio.create_task(line.look())]
     try:
         await server.serve(sockets=[listening])

@@ -146,7 +146,9 @@ def export(
             for one in opinions(site.store, question)
         ]
         said += [one for one in others if one.source in wanted and drawn in ("all", one.drawn)]
-        return sent("judgments.csv", "text/csv", _long(said))
+        heads = ("text_id", "question", "judge", "answer", "source", "drawn")
+        rows = ((one.conversation, one.question, one.annotator, one.value, one.source, one.drawn) for one in said)
+        return sent("judgments.csv", "text/csv", table_lines([heads, *rows]))
     return sent("labels.jsonl", links.NDJSON, _log_rows(site, list(settled(said).values())))
 
 
@@ -155,15 +157,9 @@ def _log_rows(site: Site, said: list[Opinion]) -> Iterator[str]:
         mine = {one.conversation: one for one in said if one.run == run}
         for found in conversations_of(site.store, run, ids=list(mine)):
             one = mine[found.id]
-            row = {"id": found.id, "messages": messages_of(found), "thumbs": one.value}
+            row: Data = {"id": found.id, "messages": messages_of(found), "thumbs": one.value}
             row |= {"source": one.source, "drawn": one.drawn, "judge": one.annotator}
             yield json.dumps(row | ({"group": found.group} if found.group else {}), ensure_ascii=False) + "\n"
-
-
-def _long(said: list[Opinion]) -> Iterator[str]:
-    heads = ("text_id", "question", "judge", "answer", "source", "drawn")
-    rows = ((one.conversation, one.question, one.annotator, one.value, one.source, one.drawn) for one in said)
-    return table_lines([heads, *rows])
 
 
 Option = tuple[str | float, str]

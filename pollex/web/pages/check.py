@@ -1,10 +1,6 @@
 """A run checked against another: whether a condition of a gate fails, passes or is open, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pollex.errors import WrongUse
 from pollex.rubrics.rubric_set import RubricSet
@@ -16,24 +12,7 @@ from pollex.web.pages.compare import MOST, by_one_set
 from pollex.web.site import NamedSet, Site
 from pollex.web.views import Data, page
 
-if TYPE_CHECKING:
-    from pollex.services.check import CheckResult
-
 LIMIT = 0.03
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What a gate says.
-
-    Attributes:
-        seen: Conversations of the baseline that the rubrics were learned from.
-        unscored: Conversations of both runs without a probability, which are left out.
-    """
-
-    result: CheckResult
-    seen: int
-    unscored: int
 
 
 @page(links.CHECK, "check.html", here="Runs")
@@ -56,7 +35,8 @@ def check(
     conditions = [*filter(None, map(str.strip, fail_if.split(";"))), *([] if limit is None else [f"{what} {limit:g}"])]
     if as_json:
         found = checked(site, site.run(run), site.run(against), conditions, again=again, strict=strict)
-        return found.result.as_json() | {"unscored": found.unscored}
+        told: Data = found["result"].as_json()
+        return told | {"unscored": found["unscored"]}
     of, baseline = scoring_run(site, run), site.run(against) if against else None
     named = site.set_of(of)
     return {
@@ -91,8 +71,12 @@ def choices_of(found: RubricSet) -> dict[str, str]:
     return plain | rubrics
 
 
-def checked(site: Site, run: Run, against: Run, conditions: Sequence[str], *, again: bool, strict: bool) -> Checked:
+def checked(site: Site, run: Run, against: Run, conditions: Sequence[str], *, again: bool, strict: bool) -> Data:
     """Check a run against another.
+
+    Returns:
+        The result, conversations of the baseline that the rubrics were learned from, and conversations of both runs
+        without a probability, which are left out.
 
     Raises:
         Fault: One rubric set has not scored both, they are too many for a page, or a condition can't be read, or can't
@@ -111,7 +95,7 @@ def checked(site: Site, run: Run, against: Run, conditions: Sequence[str], *, ag
     except WrongUse as error:
         raise Fault(error.what, remedy=error.advice) from error
     seen = 0 if not rubric_set.reasons else sum(side == "train" for side in lenses[0].sides)
-    return Checked(result, seen, sum(map(len, lenses)) - sum(found.sizes))
+    return {"result": result, "seen": seen, "unscored": sum(map(len, lenses)) - sum(found.sizes)}
 
 
 def _baselines(site: Site, run: Run, named: NamedSet | None) -> list[Run]:

@@ -19,7 +19,7 @@ from pollex.rubrics.netsat import entropy_of, value_of
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.labels import opinions
-from pollex.store.resume import rubrics_of as kept_rubrics
+from pollex.store.resume import rubrics_of
 from pollex.store.runs import Run
 from pollex.store.tables import ScoreRow
 from pollex.store.traces import ConversationTrace, conversation_trace
@@ -42,7 +42,14 @@ def conversation(site: Site, as_json: bool, run: Run, id_: str, of: str = "", wh
             "conversation": trace.conversation,
             "side": trace.side,
             "score": vars(trace.score) if trace.score else None,
-            "parts": [_part_json(part) for part in sums.parts],
+            "parts": [
+                {
+                    "rubric": {name: getattr(part.rubric, name) for name in ("id", "text", "polarity")},
+                    "answer": part.answer,
+                    "adds": part.adds,
+                }
+                for part in sums.parts
+            ],
             "sums": {"sat": sums.of("sat"), "dsat": sums.of("dsat")}
             | {"never": sums.never, "unanswered": sums.unanswered},
         }
@@ -104,15 +111,10 @@ def looked_up(site: Site, run: Run, id_: str) -> tuple[ConversationTrace, tuple[
     except WrongUse as error:
         raise NotThere(error.what, remedy="the list of its conversations has those there are") from None
     named = site.set_of(run)
-    rubrics = named.rubric_set.rubrics if named else rubrics_of(site, run)
+    rubrics = named.rubric_set.rubrics if named else tuple(rubrics_of(site.store, run.id).values())
     rule = named.rubric_set.judge.options.value if named else "auto"
     never = named.rubric_set.never if named else None
     return trace, rubrics, named, explained(rubrics, trace.answers, rule, never)
-
-
-def rubrics_of(site: Site, run: Run) -> tuple[Rubric, ...]:
-    """Return the rubrics that a run kept."""
-    return tuple(kept_rubrics(site.store, run.id).values())
 
 
 ALIKE = """
@@ -126,12 +128,6 @@ def elsewhere(site: Site, run: Run, trace: ConversationTrace) -> list[dict[str, 
     others = [one for one in site.runs() if one.id != run.id][:5]
     text = trace.conversation.text_hash
     return [row | {"run": other.id} for other in others for row in site.store.ask(other.id, ALIKE, [text])]
-
-
-def _part_json(part: Any) -> dict[str, Any]:
-    answer = part.answer.model_dump(mode="json") if part.answer else None
-    rubric = {name: getattr(part.rubric, name) for name in ("id", "text", "polarity")}
-    return {"rubric": rubric, "answer": answer, "adds": part.adds}
 
 
 Rule = Literal["auto", "expected", "mode"]

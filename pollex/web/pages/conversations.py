@@ -26,14 +26,13 @@ from pollex.web.listing import (
     Listed,
     ListForm,
     Listing,
-    SearchedTexts,
-    keep,
     labeled,
     lens_for,
     listing_of,
     masks_of,
     row_json,
     scoring_run,
+    with_words,
 )
 from pollex.web.listing import search as pieces_of
 from pollex.web.queues import queues_of
@@ -151,12 +150,14 @@ async def _lines(request: Request, site: Site, run: Run, lens: Lens, form: ListF
     while (piece := await run_in_threadpool(next, pieces, None)) is not None:
         if await request.is_disconnected():
             return
-        mine = sorted(row for text in piece.hashes - found for row in rows.get(text, ()))
-        found |= piece.hashes
+        texts, done, total = piece
+        mine = sorted(row for text in texts - found for row in rows.get(text, ()))
+        found |= texts
         shown = mine[: max(0, form.n - hits)]
         hits += len(mine)
-        yield "".join(_line({"hit": row_json(Listed.of(lens, row, row))}) for row in shown) + _line(_told(piece, hits))
-    keep(site, lens, form.q, frozenset(found))
+        told = {"done": done, "total": total, "found": hits}
+        yield "".join(_line({"hit": row_json(Listed.of(lens, row, row))}) for row in shown) + _line(told)
+    with_words(site, lens, form.q, lambda: found)
     yield _line({"ended": True, "found": hits})
 
 
@@ -168,9 +169,5 @@ def _rows_of(lens: Lens, form: ListForm) -> dict[str, list[int]]:
     return rows
 
 
-def _told(piece: SearchedTexts, hits: int) -> dict[str, object]:
-    return {"done": piece.done, "total": piece.total, "found": hits}
-
-
-def _line(told: dict[str, object]) -> str:
+def _line(told: Data) -> str:
     return json.dumps(told, ensure_ascii=False) + "\n"

@@ -14,9 +14,8 @@ from starlette.responses import JSONResponse, Response
 
 from pollex.conversations.conversation import messages_of
 from pollex.rubrics.edits import ENDING, Entry, applied, entries_of, toml_of
-from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.kept_answers import Left, left_to_ask
+from pollex.services.kept_answers import left_to_ask
 from pollex.services.options import ModelOptions
 from pollex.services.rejudging import changed_in, planned_preview, preview
 from pollex.services.workspace import complete
@@ -76,7 +75,11 @@ def _page(
     """
     written = {rubric.id: rubric.text for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)}
     run = run_that_asked(site, named)
-    left = _left(site, run, named, entries) if run and not named.rubric_set.judge.built_in else None
+    left = (
+        left_to_ask(site.store, run.id, _changed(named, entries))
+        if run and not named.rubric_set.judge.built_in
+        else None
+    )
     return frame.page(
         "draft.html",
         409 if theirs else 200,
@@ -99,11 +102,6 @@ def _page(
 
 
 EARLIER = "SELECT version, time FROM drafts WHERE id = ? AND version < ? ORDER BY version DESC LIMIT 50"
-
-
-def _left(site: Site, run: Run, named: NamedSet, entries: Sequence[Entry]) -> Left:
-    """Count what the set's model would be asked to fit a draft."""
-    return left_to_ask(site.store, run.id, _changed(named, entries))
 
 
 def _typed(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
@@ -149,7 +147,9 @@ def keep(site: Site, draft_id: str, request: Request, version: int, given: Typed
         row, entries, named = draft_of(site, draft_id)
         if version != row.version:
             if frame.wants_json(request.scope):
-                return _newer(row, entries)
+                what = {"ok": False, "error": f"version {row.version} has come since", "where": ""}
+                told = what | {"remedy": "change that one", "status": 409} | _told(row, entries)
+                return JSONResponse(told, 409)
             new = " ".join(str(given.get(f"text-{NEW}", "")).split())
             return _page(site, row, _typed(entries, given), named, entries, new)
         kept = _row(row.id, row.version + 1, named, _edited(entries, given))
@@ -171,12 +171,6 @@ def take_again(site: Site, draft_id: str, version: Place) -> Done:
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version}
 
 
-def _newer(row: DraftRow, entries: Sequence[Entry]) -> Response:
-    """Refuse what was made of an older version, with the newer one."""
-    what = {"error": f"version {row.version} has come since", "where": "", "remedy": "change that one", "status": 409}
-    return JSONResponse({"ok": False} | what | _told(row, entries), 409)
-
-
 def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
     told = [entry.model_dump(mode="json") for entry in entries]
     return {"draft": row.id, "version": row.version, "set": row.base, "entries": told}
@@ -186,7 +180,7 @@ def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
 def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Response:  # noqa: ARG001 - the form's
     """Show what the words in the form would do, under the old θ; nothing is kept."""
     row, entries, named = draft_of(site, draft_id)
-    on = _applied(named, _edited(entries, given))[0]
+    on, _ = applied(_edited(entries, given), named.rubric_set.rubrics, named.rubric_set.off)
     run = run_that_asked(site, named)
     if run is None:
         raise NotThere("no run in this store has asked these rubrics", remedy="score with the set first")
@@ -202,16 +196,12 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
 
 def _changed(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
     """Return a set as a draft has it; a rubric that changed its side was never answered."""
-    on, off = _applied(named, entries)
+    on, off = applied(entries, named.rubric_set.rubrics, named.rubric_set.off)
     sides = {rubric.id: rubric.polarity for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)}
     on = tuple(
         one.model_copy(update={"written": ""}) if sides.get(one.id, one.polarity) != one.polarity else one for one in on
     )
     return named.rubric_set.model_copy(update={"rubrics": on, "off": off})
-
-
-def _applied(named: NamedSet, entries: Sequence[Entry]) -> tuple[tuple[ChosenRubric, ...], tuple[ChosenRubric, ...]]:
-    return applied(entries, named.rubric_set.rubrics, named.rubric_set.off)
 
 
 @post("/api/drafts/{draft}/refit")
@@ -242,7 +232,7 @@ def _asking(
     if named.rubric_set.judge.built_in:
         return [], {}
     kept, judges = ["--set", f"answers={run.id}"], judges_of(site, named)
-    if not _left(site, run, named, entries).calls:
+    if not left_to_ask(site.store, run.id, _changed(named, entries)).calls:
         return kept, {"POLLEX_MODEL": ""}
     if (options := judges.get(judge)) is None:
         what = f"{named.rubric_set.judge.name} answered these rubrics, and has to be asked about new words"

@@ -19,7 +19,7 @@ from pollex.web.faults import NotThere
 from pollex.web.forms import Place, Window
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import SCORING, ListForm, listing_of
-from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, settings_of, unsealed
+from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, unsealed
 from pollex.web.pages.run_states import NEW, NodeChange, changes_of, pool_waiting
 from pollex.web.run_page import (
     BINS,
@@ -245,8 +245,8 @@ def call(site: Site, run: Run, as_json: bool, key: str) -> Data:
     )
     if not rows:
         raise NotThere("the store has no such call", remedy="the list of the run's calls has those there are")
-    replies, messages = [read_call(row, price_of(site.store, run)) for row in rows], request_of(site.store, key)
-    settings = settings_of(site.store, key)
+    replies = [read_call(row, price_of(site.store, run)) for row in rows]
+    messages, settings = request_of(site.store, key)
     if as_json:
         return {"messages": messages, "settings": settings, "attempts": replies}
     return {

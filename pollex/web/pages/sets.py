@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from starlette.responses import Response
 
@@ -71,17 +71,17 @@ def one_set(site: Site, named: NamedSet, as_json: bool) -> Data:
     return {
         "answered": answers_by_class(site, named, run) if run else None,
         "draw": drawings.by_class,
-        "drafts": drafts_of(site, named.id),
+        "drafts": site.store.rows(DRAFTS, [named.id]),
         "kinds": kinds,
         "others": others,
         "in_store": in_store,
     }
 
 
-def drafts_of(site: Site, set_id: str) -> list[dict[str, Any]]:
-    """Return the drafts that began with a set, the last one first."""
-    sql = "SELECT id, max(version) AS version, max(time) AS time FROM drafts WHERE base = ? GROUP BY id"
-    return site.store.rows(f"{sql} ORDER BY time DESC", [set_id])
+DRAFTS = """
+    SELECT id, max(version) AS version, max(time) AS time FROM drafts WHERE base = ? GROUP BY id ORDER BY time DESC
+"""
+"""The drafts that began with a set, the last one first."""
 
 
 def supported(found: RubricSet, kind: Polarity) -> list[SupportedRubric]:

@@ -1,8 +1,8 @@
 """Studies and guests, as whoever runs the server sees them: who came, how it goes, and what to take along."""
 
 import json
+import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -12,9 +12,10 @@ from starlette.responses import JSONResponse, Response
 
 from pollex.measures.grades import mean_grade
 from pollex.measures.intervals import Figure
+from pollex.store.tables import AnnotatorRow, RevocationRow, now
 from pollex.web import frame, links
 from pollex.web.faults import NotThere
-from pollex.web.guests import invited, links_to, take_back
+from pollex.web.guests import digest_of, links_to
 from pollex.web.queues import queue_of
 from pollex.web.site import Site
 from pollex.web.studies import Side, Study, Talk, studies_of, study_of, talks_of
@@ -24,21 +25,6 @@ Room = Literal["label", "talk"]
 Number = Annotated[int, Field(ge=0, le=500)]
 Names = Annotated[str, Field(max_length=8000)]
 ROOMS = {"label": links.LABEL, "talk": links.TALK}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A system on a topic: sessions that are done, and others.
-
-    Attributes:
-        means: By question, the mean answer.
-    """
-
-    system: str
-    topic: str
-    done: int
-    others: int
-    means: tuple[Figure, ...]
 
 
 @page(links.TALK, "studies.html", here="Talk")
@@ -63,8 +49,8 @@ def show_study(site: Site, study: Study) -> Data:
     }
 
 
-def cells_of(study: Study, talks: Sequence[Talk]) -> list[Cell]:
-    """Return each system on each topic, and on all of them."""
+def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
+    """Return each system on each topic, and on all of them: sessions that are done, others, and mean answers."""
     sides = [(one, side) for one in talks for side in one.sides]
     topics = list(dict.fromkeys(one.topic for one in talks))
     found = []
@@ -73,7 +59,8 @@ def cells_of(study: Study, talks: Sequence[Talk]) -> list[Cell]:
             mine = [(one, side) for one, side in sides if side.system == system and topic in (None, one.topic)]
             done = [side for _, side in mine if side.answers]
             means = tuple(_mean([side.answers.get(each.id) for side in done]) for each in study.questions)
-            found.append(Cell(system, topic or "", len(done), len(mine) - len(done), means))
+            about = {"system": system, "topic": topic or "", "done": len(done), "others": len(mine) - len(done)}
+            found.append(about | {"means": means})
     return found
 
 
@@ -89,9 +76,9 @@ def invite(site: Site, request: Request, room: Room, place: str, names: Names = 
     before = len(links_to(site.store, shown))
     every = [name.strip()[:80] for name in names.splitlines() if name.strip()]
     every += [f"P{before + len(every) + i + 1}" for i in range(count)]
-    made = invited(shown, every)
-    site.store.keep([row for row, _ in made])
-    told = [(row.name, links.address(links.ENTER, token=token)) for row, token in made]
+    made = [(name, secrets.token_hex(16)) for name in every]  # the store keeps digests of tokens alone
+    site.store.keep(AnnotatorRow(secrets.token_hex(6), name, digest_of(token), now(), shown) for name, token in made)
+    told = [(name, links.address(links.ENTER, token=token)) for name, token in made]
     if request.headers.get("content-type", "").startswith("application/json"):
         return JSONResponse({"ok": True, "links": [{"name": name, "link": link} for name, link in told]})
     base = f"{request.url.scheme}://{request.url.netloc}"
@@ -114,11 +101,12 @@ def _page_of(site: Site, room: str, place: str) -> str:
 
 @post("/api/guests/{guest}/revocation")
 def revoke(site: Site, guest_id: str) -> Done:
-    """Take a guest's link back."""
+    """Take a guest's link back; what they answered stays."""
     shown = site.store.value("SELECT page FROM annotators WHERE id = ?", [guest_id])
     if shown is None:
         raise NotThere("there is no such link", remedy="the page has those there are")
-    take_back(site.store, guest_id)
+    if not site.store.value("SELECT annotator FROM revocations WHERE annotator = ?", [guest_id]):
+        site.store.keep([RevocationRow(guest_id, now())])
     return shown or links.LABEL, {"guest": guest_id}
 
 

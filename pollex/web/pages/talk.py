@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -10,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from pollex.gateway.budget import Budget
-from pollex.store.tables import Row, TalkAnswerRow, now, packed
+from pollex.store.tables import TalkAnswerRow, TalkEndRow, TalkRow, TalkTurnRow, now, packed
 from pollex.web import links
 from pollex.web.faults import Clash, Forbidden
 from pollex.web.forms import Answers, Place
@@ -18,7 +20,7 @@ from pollex.web.guests import Guest, guest_of
 from pollex.web.pages.studies import show_study
 from pollex.web.questions import answers_on
 from pollex.web.site import Site
-from pollex.web.studies import TALKED, Phase, Study, Talk, begin, ended, message, replies, talks_of
+from pollex.web.studies import TALKED, Phase, Study, Talk, replies, talks_of
 from pollex.web.views import Data, Done, page, post
 
 PIECES_SECONDS = 0.1
@@ -90,67 +92,63 @@ async def _pieces(site: Site, talk_id: str) -> AsyncIterator[str]:
 
 @post(f"{WRITE}/begin")
 def start(site: Site, study: Study, request: Request) -> Done:
-    """Begin the session: the participant has agreed."""
+    """Begin the session, or go on with it: the participant has agreed."""
     guest = _participant(request)
     with site.turn:
-        found = begin(site.store, study, guest.id)
-    return guest.page, {"talk": found.id}
+        if not (known := talks_of(site.store, study.id, guest.id)):
+            number = site.store.value("SELECT count(*) FROM talks WHERE study = ?", [study.id])
+            row = TalkRow(secrets.token_hex(6), study.id, number, guest.id, *study.session(number), now())
+            site.store.keep([row])
+    return guest.page, {"talk": known[0].id if known else row.id}
 
 
 @post(f"{WRITE}/turns")
 def turn(site: Site, study: Study, request: Request, text: Message, ms: Typed = 0, edits: Place = 0) -> Done:
     """Keep a message, and ask the systems; the page tells when they have answered."""
-    guest = _participant(request)
-    with site.turn:
-        found = _session(site, study, guest, "talk")
-        sides = found.open(study)
+    with _session(site, study, request, "talk") as found:
+        sides, moment = found.open(study), now()
         if max(side.said for side in sides) >= study.turns[1]:
             raise Clash("that were all messages", remedy="answer the questions")
-        site.store.keep(message(found, sides, text, ms, edits))
-        _ask(site, study, talks_of(site.store, study.id, guest.id)[0])
-    return guest.page, {"talk": found.id}
+        site.store.keep(TalkTurnRow(found.id, side.position, "user", text, moment, ms, edits) for side in sides)
+        _ask(site, study, talks_of(site.store, study.id, found.annotator)[0])
+    return _page_of(found)
 
 
 @post(f"{WRITE}/again")
 def again(site: Site, study: Study, request: Request) -> Done:
     """Ask the systems again that gave no reply."""
-    guest = _participant(request)
-    with site.turn:
-        found = _session(site, study, guest, "failed")
+    with _session(site, study, request, "failed") as found:
         _ask(site, study, found)
-    return guest.page, {"talk": found.id}
+    return _page_of(found)
 
 
 @post(f"{WRITE}/end")
 def end(site: Site, study: Study, request: Request, why: Literal["talked", "left"]) -> Done:
     """End talking with a system, or the whole session."""
-    guest = _participant(request)
-    with site.turn:
-        phases: tuple[Phase, ...] = ("talk",) if why == TALKED else ("talk", "failed", "sheet")
-        found = _session(site, study, guest, *phases)
-        sides = found.open(study) or [*found.sides]
+    phases: tuple[Phase, ...] = ("talk",) if why == TALKED else ("talk", "failed", "sheet")
+    with _session(site, study, request, *phases) as found:
+        sides, moment = found.open(study) or found.sides, now()
         if why == TALKED and min(side.said for side in sides) < study.turns[0]:
             raise Clash(f"send at least {study.turns[0]} messages", remedy="go on talking, or stop")
-        site.store.keep(ended(found, sides, why))
-    return guest.page, {"talk": found.id}
+        site.store.keep(TalkEndRow(found.id, side.position, why, moment) for side in sides)
+    return _page_of(found)
 
 
 @post(f"{WRITE}/sheet")
 def keep(site: Site, study: Study, request: Request, position: Position, answers: Answers) -> Done:
     """Keep the answers about one system; they are on the disk before this answers."""
-    guest = _participant(request)
-    with site.turn:
-        found = _session(site, study, guest, "sheet")
+    with _session(site, study, request, "sheet") as found:
         due = found.sheet(study)
         if due is None or due.position != position:
             raise Clash("these answers are about another system", remedy="load the page again")
-        moment, given = now(), answers_on(study.questions, answers)
-        rows: list[Row] = [
-            TalkAnswerRow(found.id, due.position, question, packed(value), skip, moment)
-            for question, value, skip in given
-        ]
-        site.store.keep(rows)
-    return guest.page, {"talk": found.id}
+        given, moment = answers_on(study.questions, answers), now()
+        about = [(question, packed(value), skip) for question, value, skip in given]
+        site.store.keep(TalkAnswerRow(found.id, due.position, *each, moment) for each in about)
+    return _page_of(found)
+
+
+def _page_of(found: Talk) -> Done:
+    return f"{links.TALK}/{found.study}", {"talk": found.id}
 
 
 def _participant(request: Request) -> Guest:
@@ -160,12 +158,15 @@ def _participant(request: Request) -> Guest:
     return guest
 
 
-def _session(site: Site, study: Study, guest: Guest, *phases: Phase) -> Talk:
-    """Return a participant's session. Raises Clash where it is not in one of these phases."""
-    found = next(iter(talks_of(site.store, study.id, guest.id)), None)
-    if found is None or _phase(site, study, found) not in phases:
-        raise Clash("your session is somewhere else by now", remedy="load the page again")
-    return found
+@contextmanager
+def _session(site: Site, study: Study, request: Request, *phases: Phase) -> Iterator[Talk]:
+    """Hold a participant's session. Raises Clash where it is not in one of these phases."""
+    guest = _participant(request)
+    with site.turn:
+        found = next(iter(talks_of(site.store, study.id, guest.id)), None)
+        if found is None or _phase(site, study, found) not in phases:
+            raise Clash("your session is somewhere else by now", remedy="load the page again")
+        yield found
 
 
 def _phase(site: Site, study: Study, found: Talk) -> Phase:
@@ -180,5 +181,4 @@ def _ask(site: Site, study: Study, found: Talk) -> None:
     said = None if study.whole else site.speaking.setdefault(found.id, {})
     if said:
         said.clear()
-    asking = (site.store, study, found, found.open(study), site.profiles, site.budgets, said)
-    site.working[found.id] = site.at_work.submit(replies, *asking)
+    site.working[found.id] = site.at_work.submit(replies, site.store, study, found, site.profiles, site.budgets, said)

@@ -83,18 +83,13 @@ def case(site: Site, run: Run, as_json: bool, who: Short = "", case: str = "", a
         "given": given(waiting, said),
         "differ": differ(said),
         "answers": [(chr(ord("A") + n % 26), one.value) for n, one in enumerate(differ(said).get(at, ()))],
-        "before": _votes(waiting, after) if after in mine else None,
+        "before": dict(zip(options, waiting.tallies[after].votes, strict=True))
+        if after in mine and after in waiting.waiting
+        else None,
         "words": _words(site, run, waiting, after) if after in mine else [],
         "states": {id_: _state(waiting, said, id_, value) for id_, value in mine.items()},
         "mine": mine,
     }
-
-
-def _votes(waiting: Tallied, id_: str) -> Mapping[str, int] | None:
-    if id_ not in waiting.waiting:
-        return None
-    options = (option.text for option in waiting.task.question.options)
-    return dict(zip(options, waiting.tallies[id_].votes, strict=True))
 
 
 WORDS = """

@@ -7,12 +7,13 @@ import pytest
 from rubric_set_by_hand import rubric_set
 from web_site import client_of, conversation, made_app, made_store
 
+from pollex.measures.drift import is_unlike
 from pollex.rubrics.records import SpreadRecord
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows, fact
 from pollex.web.calibrated import bands, reliability_of, score_bands, subgroups, tails, usable
 from pollex.web.lens import lens_of
-from pollex.web.likeness import unlike_training
+from pollex.web.likeness import drift_of
 from pollex.web.pages.calibration import fields_of, moment_of, times_among, weeks
 from pollex.web.site import Site
 
@@ -65,7 +66,7 @@ async def test_conversations_unlike_those_of_the_set_are_marked(tmp_path: Path) 
         for edges, marked in ((np.quantile(known, (0.25, 0.5, 0.75)), False), (np.array([8.0, 9.0, 10.0]), True)):
             spread = SpreadRecord(edges=tuple(edges.tolist()), counts=(30, 30, 30, 30))
             found = rubric_set(run=learn.id).model_copy(update={"spread": spread})
-            assert (unlike_training(known, found) is not None) is marked
+            assert is_unlike(drift_of(known, found)) is marked
             store.put([fact(learn.id, "rubric_set", "set", found)])
             store.flush()
             async with client_of(made_app(store)) as client:
