@@ -35,7 +35,7 @@ from pollex.usecases.rubrics import DiffSets, StateOfRubric
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.share import EstimateShare
 from pollex.usecases.simulate import SimulateDialogues
-from pollex.usecases.use_case import VERBS, Crew, UseCase, VerbOption, options_of
+from pollex.usecases.use_case import VERBS, AtTerminal, Crew, UseCase, VerbOption, options_of
 
 EVERY = 0.2
 """Seconds between two drawings."""
@@ -126,9 +126,9 @@ def function_named(name: str) -> Callable[..., Any]:
     """Make the function of a use case by its verb, whether or not it has a line below."""
     import_module(home := f"pollex.usecases.{name}")
     for kind in VERBS[home]:
-        if kind.verb == name:
+        if kind.verb == name and not issubclass(kind, AtTerminal):
             return function(kind)
-    raise AttributeError(f"pollex has no function {name!r}: the verb has others below it")
+    raise AttributeError(f"pollex has no function {name!r}: the verb is for the terminal alone")
 
 
 def spread(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
