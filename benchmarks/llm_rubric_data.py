@@ -43,6 +43,17 @@ class AnswerMatrix:
     def __len__(self) -> int:
         return len(self.X)
 
+    @property
+    def said(self) -> list[tuple[int, str, str, float]]:
+        """Sheet, question, judge and value of each answer."""
+        names = [scale.question for scale in self.questions.scales]
+        return [
+            (sheet, names[place], self.judges[sheet], value)
+            for sheet, values in enumerate(self.answers.tolist())
+            for place, value in enumerate(values)
+            if value == value
+        ]
+
     def part(self, rows: Ints) -> AnswerMatrix:
         """Those rows."""
         return replace(

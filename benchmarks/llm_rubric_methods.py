@@ -75,7 +75,7 @@ class Method:
         """The estimator, after it has learnt from what it sees of the sheets."""
         seen = self.view(train)
         groups = seen.system if self.systems else seen.dialogue.tolist()
-        return self.make(seed).fit(seen.X, seen.answers, seen.judges, seen.questions, groups)
+        return self.make(seed).fit(seen.X, seen.said, questions=seen.questions, groups=groups)
 
     def predict(self, train: AnswerMatrix, test: AnswerMatrix, seed: int) -> tuple[Floats, str]:
         """Distributions `[sheet, option]` of Q0, and what the estimator says about its choice."""

@@ -123,7 +123,7 @@ def beside(proba: Floats, sheets: AnswerMatrix) -> Predictions:
 def curve(task: Task, sheets: AnswerMatrix) -> list[Point]:
     """Cross-validation with a growing share of each fold's training dialogues."""
     model = everything()[task.key].make(task.seed)
-    y = judgments(sheets.answers, sheets.judges, sheets.questions)
+    y = judgments(sheets.said, questions=sheets.questions)
     rng = np.random.default_rng(task.seed)
     folds = folds_of(sheets, task.split)
     return learning_curve(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -112,14 +111,12 @@ def one_a_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
 def judgments(
     y: Any, judges: Sequence[Any] | None = None, questions: Questionnaire | None = None, rows: int | None = None
 ) -> Judgments:
-    """Convert people's answers from any supported form.
+    """Convert people's answers, given by names and values, to arrays.
 
     Args:
-        y: `Judgments`; or any collection or table of (row, question id, judge, answer value); or values of answers to
-            the main question `[row]`; or `[row, question]`. In the last two NaN stands where there is no answer.
-            Values are the scales' (1 … 4, not places).
-        judges: Who judged each row `[row]`, for the last two; None: nobody known. For `Judgments`, the order of the
-            judges' codes; None: as they are.
+        y: (row, question id, judge, answer value) each; or values of answers to the main question `[row]`, NaN where
+            there is none; or `Judgments`, which stay as they are. Values are the scales' (1 … 4, not places).
+        judges: Who judged each row `[row]`, of values alone; None: nobody known.
         questions: Needed for everything but `Judgments`.
         rows: How many rows X has; checked when given.
 
@@ -128,13 +125,13 @@ def judgments(
             row that isn't there; says how many and which is the first.
     """
     if isinstance(y, Judgments):
-        found = y if judges is None else y.coded([name for name in map(name_of, judges) if name is not None])
+        found = y
+    elif questions is None:
+        raise WrongUse("judgments without a questionnaire", remedy="give `questions`")
     else:
-        if questions is None:
-            raise WrongUse("judgments without a questionnaire", remedy="give `questions`")
-        found = _of_records(_records(y, judges, questions, rows), questions)
-    if questions is not None:
-        _require_places(found, questions)
+        entries = y.tolist() if isinstance(y, np.ndarray) else list(y)
+        named = not entries or any(isinstance(entry, (list, tuple)) for entry in entries)
+        found = _coded(_records(entries, judges) if named else _of_rows(entries, judges, questions, rows), questions)
     if rows is not None and len(found) and not (found.row.min() >= 0 and found.row.max() < rows):
         strangers = (found.row < 0) | (found.row >= rows)
         raise WrongUse(
@@ -145,83 +142,34 @@ def judgments(
     return found
 
 
-def _require_places(found: Judgments, questions: Questionnaire) -> None:
-    """Refuse codes that stand for nothing: an array of them may come from anywhere.
-
-    Raises:
-        WrongUse: Arrays of different lengths; a question, a judge or an option that there is not.
-    """
-    lengths = {len(found.row), len(found.question), len(found.judge), len(found.answer)}
-    if len(lengths) > 1:
-        raise WrongUse(f"judgments with arrays of {sorted(lengths)} entries", remedy="give each array one a judgment")
-    options = np.array([len(scale.values) for scale in questions.scales], dtype=np.int64)
-    stranger = (found.question < 0) | (found.question >= len(options))
-    judge = (found.judge < NOBODY) | (found.judge >= len(found.judges))
-    most = options[np.where(stranger, 0, found.question)]
-    for what, wrong in (
-        ("questions", stranger),
-        ("judges", judge),
-        ("options", (found.answer < 0) | (found.answer >= most)),
-    ):
-        if wrong.any():
-            raise WrongUse(
-                f"judgments with places of {what} that there are not: {int(wrong.sum())} of {len(found)}",
-                where=f"judgment {int(np.argmax(wrong))}",
-                remedy="count places from 0, or give tuples of names and values",
-            )
-
-
 Record = tuple[int, str, Any, float | str]
 """Row, question id, judge, and value, as it was said where it is no number."""
 
 
-def _records(y: Any, judges: Sequence[Any] | None, questions: Questionnaire, rows: int | None) -> list[Record]:
-    loose = isinstance(y, Iterable) and not isinstance(y, Sequence) and not hasattr(y, "__array__")
-    # Judgments of different lengths stay as they are inside the array.
-    array = np.asarray(list(y) if loose else y, dtype=object)
-    if not len(array.reshape(-1)):
-        return []
-    if _of_tuples(array, questions):
-        return _of_entries(array.tolist(), judges)
-    names = [questions.main] if array.ndim == 1 else [scale.question for scale in questions.scales]
-    table = array[:, None] if array.ndim == 1 else array
-    if table.ndim != 2 or table.shape[1] != len(names):
-        raise WrongUse(
-            f"judgments of shape {array.shape}",
-            remedy=f"give [row], [row, {len(questions.scales)}], or (row, question, judge, answer) each",
-        )
-    if rows is not None and len(table) != rows:
-        raise WrongUse(f"answers for {len(table)} rows, X has {rows}", remedy="give one a row, NaN where there is none")
-    who = one_a_row(judges, len(table))
-    return [
-        (row, name, who[row], _value(value))
-        for row, values in enumerate(table.tolist())
-        for name, value in zip(names, values, strict=True)
-        if not missing(value)
-    ]
+def _of_rows(
+    values: Sequence[Any], judges: Sequence[Any] | None, questions: Questionnaire, rows: int | None
+) -> list[Record]:
+    if rows is not None and len(values) != rows:
+        remedy = "give one a row, NaN where there is none"
+        raise WrongUse(f"answers for {len(values)} rows, X has {rows}", remedy=remedy)
+    who = one_a_row(judges, len(values))
+    return [(row, questions.main, who[row], _value(value)) for row, value in enumerate(values) if not missing(value)]
 
 
-def _of_tuples(array: npt.NDArray[Any], questions: Questionnaire) -> bool:
-    if array.ndim == 1:
-        return any(isinstance(entry, (list, tuple)) for entry in array)
-    four = array.ndim == 2 and array.shape[1] == 4
-    return four and (len(questions.scales) != 4 or any(isinstance(question, str) for question in array[:, 1]))
-
-
-def _of_entries(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Record]:
+def _records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Record]:
     if judges is not None:
         raise WrongUse("judges beside judgments that name their own", remedy="leave out `judges`")
-    odd = [not (isinstance(entry, (list, tuple)) and len(entry) == 4) for entry in entries]
+    odd = [entry for entry in entries if not (isinstance(entry, (list, tuple)) and len(entry) == 4)]
     _refuse(odd, entries, "that are no (row, question, judge, answer)", "give these four each")
-    odd = [not str(row).removesuffix(".0").removeprefix("-").isdecimal() for row, *_ in entries]
+    odd = [entry for entry in entries if not str(entry[0]).removesuffix(".0").removeprefix("-").isdecimal()]
     _refuse(odd, entries, "of rows that are no whole numbers", "give the text's place in X, counted from 0")
     return [(int(float(row)), str(question), judge, _value(value)) for row, question, judge, value in entries]
 
 
-def _refuse(odd: Sequence[bool], entries: Sequence[Any], what: str, remedy: str) -> None:
-    if any(odd):
-        where = f"judgment {odd.index(True)}, {next(compress(entries, odd))!r}"
-        raise WrongUse(f"judgments {what}: {sum(odd)} of {len(entries)}", where=where, remedy=remedy)
+def _refuse(odd: Sequence[Any], entries: Sequence[Any], what: str, remedy: str) -> None:
+    if odd:
+        where = f"judgment {entries.index(odd[0])}, {odd[0]!r}"
+        raise WrongUse(f"judgments {what}: {len(odd)} of {len(entries)}", where=where, remedy=remedy)
 
 
 def _value(said: Any) -> float | str:
@@ -231,7 +179,7 @@ def _value(said: Any) -> float | str:
         return str(said)
 
 
-def _of_records(records: Sequence[Record], questions: Questionnaire) -> Judgments:
+def _coded(records: Sequence[Record], questions: Questionnaire) -> Judgments:
     places = {scale.question: number for number, scale in enumerate(questions.scales)}
     options: list[dict[float | str, int]] = [
         {value: place for place, value in enumerate(scale.values)} for scale in questions.scales

@@ -29,7 +29,7 @@ class Trial:
     """The figures of one candidate.
 
     Attributes:
-        model: Its name in `models/`; `mixture` for several at once.
+        model: Its name in `models/`.
         settings: What differs from its defaults.
         n: Held-out judgments of the main question.
         loss: Mean of minus the log-likelihood, in nats; None: it could not be fitted.

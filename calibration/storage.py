@@ -41,7 +41,7 @@ REMEDY = "fit it again: pollex calibrate fit"
 UNFIT = (SafetensorError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)
 """What comes of facts and arrays that don't fit each other; a RuntimeError where they are nested without end, too."""
 
-GONE = {"drift", "memory", "adapting_decay", "coding", "questions", "only"}
+GONE = {"drift", "memory", "adapting_decay", "coding", "questions", "only", "mixture"}
 """Settings that calibrators had of an earlier pollex: no command set them, or they changed no prediction."""
 
 

@@ -1,8 +1,6 @@
 """The calibrator that chooses among models and settings by held-out likelihood."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,8 +68,6 @@ class Calibrator(JudgedEstimator):
             synthetic dialogues an average of what can't be told from the best did a little better than the best alone,
             and as well as stacking; in nested leaving out of systems stacking did best.
         network: Whether the calibration network is among the candidates in any case: better mixtures, slower.
-        mixture: Whether the rule `best` may take a mixture of candidates where that predicts better, in folds that the
-            mixture's weights have not seen.
         seed: Of the folds.
 
     Attributes:
@@ -93,7 +89,6 @@ class Calibrator(JudgedEstimator):
         shift: bool = False,
         rule: Rule | None = None,
         network: bool = False,
-        mixture: bool = True,
         seed: int = 0,
     ) -> None:
         self.candidates = candidates
@@ -101,7 +96,6 @@ class Calibrator(JudgedEstimator):
         self.shift = shift
         self.rule = rule
         self.network = network
-        self.mixture = mixture
         self.seed = seed
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
@@ -110,23 +104,19 @@ class Calibrator(JudgedEstimator):
             raise WrongUse("no candidates to choose among", remedy="give one or more, or None for the usual ones")
         parts, how = self._parts(y, groups)
         held_out = [self._held_out(candidate, X, y, parts) for candidate in candidates]
-        heats = CrossValidation(candidates, held_out, y.of_question(self.questionnaire_.index()), parts)
-        if all(trial.loss is None for trial in heats.trials):
-            raise WrongUse(f"no candidate could be fitted: {heats.trials[0].refused}", remedy="give other candidates")
+        main = y.of_question(self.questionnaire_.index())
+        trials = compared(candidates, held_out, main.answer, main.row)
+        if all(trial.loss is None for trial in trials):
+            raise WrongUse(f"no candidate could be fitted: {trials[0].refused}", remedy="give other candidates")
         rule: Rule = self.rule or ("stacked" if self.shift else "average")
-        trials, weights = heats.weighted(rule, mixture=self.mixture)
+        weights = _weights(rule, trials, held_out, main.answer)
         self.choice_ = Choice(how, rule, best_of(trials), tuple(trials), weights)
         self.members_ = tuple(self._made(candidates[place], X, y, groups) for place in weights)
         self.weights_ = np.array(list(weights.values()))
 
     def _candidates(self, y: Judgments) -> list[Candidate]:
         if self.candidates is not None:
-            try:
-                return [(name, dict(settings)) for name, settings in self.candidates]
-            except (TypeError, ValueError) as error:
-                raise WrongUse(
-                    f"candidates {self.candidates!r}", remedy="give pairs of a name and settings: [('ordinal', {}), …]"
-                ) from error
+            return [*self.candidates]
         main = y.of_question(self.questionnaire_.index())
         labels = np.bincount(main.judge[main.judge != NOBODY], minlength=1)
         known = len(labels[labels > 0]) > 0 and float(np.median(labels[labels > 0])) >= FEW
@@ -184,70 +174,21 @@ class Calibrator(JudgedEstimator):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class CrossValidation:
-    """Held-out predictions of each candidate.
+def _weights(rule: Rule, trials: Sequence[Trial], held_out: Sequence[Floats | str], answers: Ints) -> dict[int, float]:
+    """Return the shares of the chosen by their places; `stacked`: in the mixture of the best held-out likelihood.
 
-    Attributes:
-        candidates: In the order in which they were given.
-        held_out: Distributions of the judgments by each `[judgment, option]`, or why there are none.
-        main: The judgments, of the main question.
-        parts: Rows of each fold.
+    Source: Yao, Vehtari, Simpson & Gelman 2018, "Using stacking to average Bayesian predictive distributions",
+    doi:10.1214/17-BA1091, eq. 4 with the logarithmic score.
     """
-
-    candidates: Sequence[Candidate]
-    held_out: Sequence[Floats | str]
-    main: Judgments
-    parts: Sequence[Ints]
-
-    @cached_property
-    def trials(self) -> list[Trial]:
-        """Trials of the candidates."""
-        return compared(self.candidates, self.held_out, self.main.answer, self.main.row)
-
-    def weighted(self, rule: Rule, *, mixture: bool) -> tuple[list[Trial], dict[int, float]]:
-        """Return the trials, including a mixture if tried, and the chosen shares.
-
-        Args:
-            mixture: Whether the rule `best` may take one.
-        """
-        if rule == "average":
-            close = close_to_best(self.trials)
-            return self.trials, dict.fromkeys(close, 1 / len(close))
-        if rule == "stacked":
-            return self.trials, self.stacked()
-        trials = [*self.trials]
-        if mixture and (blend := self._blend()) is not None:
-            every = [*self.candidates, ("mixture", {})]
-            trials = compared(every, [*self.held_out, blend], self.main.answer, self.main.row)
-        best = best_of(trials)
-        return trials, self.stacked() if best == len(self.candidates) else {best: 1.0}
-
-    def stacked(self) -> dict[int, float]:
-        """Compute shares in the mixture with nearly the best held-out likelihood.
-
-        Source: Yao, Vehtari, Simpson & Gelman 2018, "Using stacking to average Bayesian predictive distributions",
-        doi:10.1214/17-BA1091, eq. 4 with the logarithmic score.
-        """
-        places = [place for place, proba in enumerate(self.held_out) if not isinstance(proba, str)]
-        weights = mixed(self._probas(), self.main.answer)
-        kept = {place: float(weight) for place, weight in zip(places, weights, strict=True) if weight >= LEAST_WEIGHT}
-        # Of very many alike, none may be left.
-        kept = kept or {places[int(weights.argmax())]: 1.0}
-        total = sum(kept.values())
-        return {place: weight / total for place, weight in kept.items()}
-
-    def _blend(self) -> Floats | None:
-        """Blend distributions with weights that were fitted without the fold; None if impossible."""
-        probas = self._probas()
-        blend = np.zeros_like(probas[0])
-        for rows in self.parts:
-            out = np.isin(self.main.row, rows)
-            if out.all():
-                return None
-            seen = mixed([proba[~out] for proba in probas], self.main.answer[~out])
-            blend[out] = np.tensordot(seen, np.stack([proba[out] for proba in probas]), axes=1)
-        return blend
-
-    def _probas(self) -> list[Floats]:
-        return [proba for proba in self.held_out if not isinstance(proba, str)]
+    if rule == "best":
+        return {best_of(trials): 1.0}
+    if rule == "average":
+        close = close_to_best(trials)
+        return dict.fromkeys(close, 1 / len(close))
+    fitted = {place: proba for place, proba in enumerate(held_out) if not isinstance(proba, str)}
+    weights = dict(zip(fitted, mixed([*fitted.values()], answers).tolist(), strict=True))
+    # Of very many alike, none may be left.
+    kept = {place: weight for place, weight in weights.items() if weight >= LEAST_WEIGHT} or {
+        max(weights, key=weights.__getitem__): 1.0
+    }
+    return {place: weight / sum(kept.values()) for place, weight in kept.items()}

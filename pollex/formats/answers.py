@@ -184,9 +184,15 @@ def answer_table(
     if not scales or not len(records):
         raise _nothing("no question has two options or more", faults, records)
     texts = [text for text in dict.fromkeys(records.text) if text]
-    cells = _Cells.of(records, texts, scales)
-    X, broken = _array(records, cells, len(texts), scales)
-    return _whole(records, texts, X, tuple(scales), [*faults, *_strangers(records, cells, known), *broken])
+    X, broken = _array(records, texts, scales, known)
+    faults += broken
+    silent: Bools = np.asarray(np.isnan(X).all(axis=1))
+    if silent.all():
+        raise _nothing("no answer can be used", faults, records)
+    kept = tuple(texts[row] for row in np.flatnonzero(~silent))
+    groups, several = groups_of(records, kept)
+    faults += fault("text", "without an answer that can be used", silent, texts.__getitem__)
+    return AnswerTable(kept, X[~silent], tuple(scales), groups, (*faults, *several))
 
 
 def _scales_of(
@@ -229,115 +235,67 @@ def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) ->
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    """The place of each record in X, each array `[record]`.
+def places(scales: Sequence[Scale], question: Ints, value: Floats) -> Ints:
+    """Return the place of each record's option among its question's `[record]`; −1 where the question has no such one.
 
-    Attributes:
-        text: Place of its text; −1 for none.
-        question: Place of its question among the scales; −1 for none of them.
-        column: Column of X; −1 for an option that its question doesn't have.
+    Args:
+        question: Place of its question among the scales `[record]`; −1 for none of them.
     """
-
-    text: Ints
-    question: Ints
-    column: Ints
-    probability: Floats
-
-    @classmethod
-    def of(cls, records: Records, texts: Sequence[str], scales: Sequence[Scale]) -> _Cells:
-        question = codes(records.question, [scale.question for scale in scales])
-        column = _columns(scales, question, numbers(records.option))
-        return cls(codes(records.text, texts), question, column, numbers(records.probability))
-
-    @property
-    def usable(self) -> Bools:
-        """Mask of the records that have a place in X `[record]`."""
-        return (self.column >= 0) & (self.text >= 0)
-
-    def wrong(self) -> dict[str, Bools]:
-        """Return masks of records with invalid probabilities, by kind of error `[record]`."""
-        with np.errstate(invalid="ignore"):
-            return {
-                "without a number": np.isnan(self.probability),
-                "below 0": self.probability < 0,
-                "over 1": self.probability > 1 + SUM_TOLERANCE,
-            }
-
-
-def _columns(scales: Sequence[Scale], question: Ints, option: Floats) -> Ints:
-    """Column of X for each record; −1 for an option that its question doesn't have."""
-    column = np.full(len(question), -1, dtype=np.int64)
-    start = 0
-    for place, scale in enumerate(scales):
-        mine, values = np.flatnonzero(question == place), np.array(scale.values)
+    place = np.full(len(value), -1, dtype=np.int64)
+    for number, scale in enumerate(scales):
+        mine, values = np.flatnonzero(question == number), np.array(scale.values)
         order = np.argsort(values)
-        found = order[np.clip(np.searchsorted(values[order], option[mine]), 0, len(values) - 1)]
-        column[mine] = np.where(values[found] == option[mine], start + found, -1)
-        start += len(values)
-    return column
+        found = order[np.clip(np.searchsorted(values[order], value[mine]), 0, len(values) - 1)]
+        place[mine] = np.where(values[found] == value[mine], found, -1)
+    return place
 
 
-def _strangers(records: Records, cells: _Cells, known: Collection[str] | None) -> list[Issue]:
-    nameless = cells.text < 0
-    alien = np.array([known is not None and name not in known for name in records.question], dtype=bool)
-    option = (cells.question >= 0) & (cells.column < 0)
-    return [
-        *fault("row", "without a text_id", nameless, records.describe, "give each its text's id"),
-        *fault("row", "whose question the calibrator doesn't know", alien, records.describe),
-        *fault(
-            "row",
-            "with an unknown option",
-            option,
-            records.describe,
-            f"options are numbers; name them all: {spelled(options=None)}",
-        ),
-    ]
-
-
-def _array(records: Records, cells: _Cells, texts: int, scales: Sequence[Scale]) -> tuple[Floats, list[Issue]]:
+def _array(
+    records: Records, texts: Sequence[str], scales: Sequence[Scale], known: Collection[str] | None
+) -> tuple[Floats, list[Issue]]:
     """Build X `[text, column]` with NaN for invalid blocks; a missing option has probability 0."""
+    text, question = codes(records.text, texts), codes(records.question, [scale.question for scale in scales])
+    place, probability = places(scales, question, numbers(records.option)), numbers(records.probability)
+    usable = (text >= 0) & (place >= 0)
+    alien = np.array([known is not None and name not in known for name in records.question], dtype=bool)
+    with np.errstate(invalid="ignore"):
+        wrong = {
+            "without a number": np.isnan(probability) & usable,
+            "below 0": (probability < 0) & usable,
+            "over 1": (probability > 1 + SUM_TOLERANCE) & usable,
+        }
     sizes = np.array([len(scale.values) for scale in scales], dtype=np.int64)
-    usable, wrong = cells.usable, cells.wrong()
-    cell = cells.text * sizes.sum() + cells.column
+    starts = np.cumsum(sizes) - sizes
+    cell = text * sizes.sum() + starts[question] + place
     good = usable & ~np.any([*wrong.values()], axis=0)
     first = good.copy()
     first[good] = first_of_each(cell[good])
-    X = np.zeros((texts, int(sizes.sum())))
-    X.flat[cell[first]] = cells.probability[first]
+    X = np.zeros((len(texts), int(sizes.sum())))
+    X.flat[cell[first]] = probability[first]
     again = good & ~first
-    changed = again & (X.flat[np.where(again, cell, 0)] != cells.probability)
+    changed = again & (X.flat[np.where(again, cell, 0)] != probability)
     broken = (usable & ~good) | changed
-    answered = np.zeros((texts, len(sizes)), dtype=bool)
-    answered[cells.text[usable], cells.question[usable]] = True
-    answered[cells.text[broken], cells.question[broken]] = False
-    over = answered & (np.add.reduceat(X, np.cumsum([0, *sizes[:-1]]), axis=1) > 1 + SUM_TOLERANCE)
+    answered = np.zeros((len(texts), len(sizes)), dtype=bool)
+    answered[text[usable], question[usable]] = True
+    answered[text[broken], question[broken]] = False
+    over = answered & (np.add.reduceat(X, starts, axis=1) > 1 + SUM_TOLERANCE)
     X[~np.repeat(answered & ~over, sizes, axis=1)] = np.nan
-    inside = np.flatnonzero(first & over[cells.text, cells.question])  # one record of each such answer
-    inside = inside[first_of_each(cells.text[inside] * len(sizes) + cells.question[inside])]
-    return X, [
-        *(
-            each
-            for what, which in wrong.items()
-            for each in fault("probability", what, which & usable, records.describe, MEND)
-        ),
-        *fault("answer", "whose probabilities sum to more than 1", inside, records.describe, DIGITS),
-        *fault("row", "with another probability of an option than the first", changed, records.describe, MEND),
-        *fault("row", "given again: counted once", again & ~changed, records.describe, left_out=False),
+    inside = np.flatnonzero(first & over[text, question])  # one record of each such answer
+    inside = inside[first_of_each(text[inside] * len(sizes) + question[inside])]
+    named = f"options are numbers; name them all: {spelled(options=None)}"
+    about: list[tuple[str, str, Bools | Ints, str]] = [
+        ("row", "without a text_id", text < 0, "give each its text's id"),
+        ("row", "whose question the calibrator doesn't know", alien, ""),
+        ("row", "with an unknown option", (question >= 0) & (place < 0), named),
+        *(("probability", what, which, MEND) for what, which in wrong.items()),
+        ("answer", "whose probabilities sum to more than 1", inside, DIGITS),
+        ("row", "with another probability of an option than the first", changed, MEND),
     ]
-
-
-def _whole(
-    records: Records, texts: Sequence[str], X: Floats, scales: tuple[Scale, ...], faults: list[Issue]
-) -> AnswerTable:
-    keep: Bools = np.asarray(~np.isnan(X).all(axis=1))
-    kept = tuple(text for text, whole in zip(texts, keep.tolist(), strict=True) if whole)
-    if not kept:
-        raise _nothing("no answer can be used", faults, records)
-    silent = [text for text, whole in zip(texts, keep.tolist(), strict=True) if not whole]
-    groups, several = groups_of(records, kept)
-    faults = [*faults, *faults_of("text", "without an answer that can be used", silent), *several]
-    return AnswerTable(kept, X[keep], scales, groups, tuple(faults))
+    faults = [
+        each for noun, what, which, remedy in about for each in fault(noun, what, which, records.describe, remedy)
+    ]
+    same = fault("row", "given again: counted once", again & ~changed, records.describe, left_out=False)
+    return X, [*faults, *same]
 
 
 def _nothing(what: str, faults: Sequence[Issue], records: Records) -> BadInput:

@@ -23,6 +23,7 @@ from pollex.formats.answers import (
     groups_of,
     naturally,
     numbers,
+    places,
 )
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import entropy, variance
@@ -162,13 +163,22 @@ def judgment_table(
         odd = _strangers(records, questionnaire, usable)
     faults += odd
     question = codes(records.question, [scale.question for scale in questionnaire.scales])
-    answer = _places(questionnaire, question, value)
+    answer = places(questionnaire.scales, question, value)
     known = usable & (question >= 0)
     faults += fault("judgment", "with an unknown option", known & (answer < 0), records.describe, "correct each")
-    judgments = _judgments(records, row, question, answer, known & (answer >= 0))
+    keep = known & (answer >= 0)
+    judges = sorted({j for j, use in zip(records.judge, keep.tolist(), strict=True) if use and j}, key=naturally)
+    judge = codes_of(records.judge, judges)
+    judgments = Judgments(row[keep], question[keep], judge[keep], answer[keep], tuple(judges))
     judgments, same = _informative(judgments, questionnaire)
     groups, several = groups_of(records, answers.texts)
-    faults += [*same, *several, *_doubled(judgments, answers), *_rare(judgments), *_blank(records)]
+    labels = np.bincount(judgments.judge[judgments.judge != NOBODY], minlength=len(judges))
+    rare = "with one label only: predicted mostly by the shared part"
+    faults += [*same, *several, *_doubled(judgments, answers)]
+    faults += fault("judge", rare, labels == 1, lambda judge: judges[judge], left_out=False)
+    blank = "with an empty cell where an answer should be: other answers there count"
+    rows = np.array(records.blank, dtype=np.int64)
+    faults += fault("row", blank, rows, lambda n: place_of(records.rows[n]), left_out=False)
     return JudgmentTable(judgments, questionnaire, groups, tuple(faults))
 
 
@@ -244,22 +254,6 @@ def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
     return found[0]
 
 
-def _places(questions: Questionnaire, question: Ints, value: Floats) -> Ints:
-    """Return the option index of each judgment `[record]`; −1 for unknown values."""
-    place = np.full(len(value), -1, dtype=np.int64)
-    for number, scale in enumerate(questions.scales):
-        mine, values = np.flatnonzero(question == number), np.array(scale.values)
-        same = value[mine, None] == values
-        place[mine] = np.where(same.any(axis=1), same.argmax(axis=1), -1)
-    return place
-
-
-def _judgments(records: Records, row: Ints, question: Ints, answer: Ints, keep: Bools) -> Judgments:
-    judges = sorted({j for j, use in zip(records.judge, keep.tolist(), strict=True) if use and j}, key=naturally)
-    judge = codes_of(records.judge, judges)
-    return Judgments(row[keep], question[keep], judge[keep], answer[keep], tuple(judges))
-
-
 def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgments, list[Issue]]:
     """Keep judgments of questions with more than one different answer.
 
@@ -292,15 +286,3 @@ def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
     what = "of a text judged again by the same judge: used, and no further label"
     told = {int(n): f"{answers.texts[known.row[n]]}, judge {known.judges[known.judge[n]]}" for n in shown}
     return fault("case", what, shown, told.__getitem__, left_out=False)
-
-
-def _rare(judgments: Judgments) -> list[Issue]:
-    n = np.bincount(judgments.judge[judgments.judge != NOBODY], minlength=len(judgments.judges))
-    what = "with one label only: predicted mostly by the shared part"
-    return fault("judge", what, n == 1, lambda judge: judgments.judges[judge], left_out=False)
-
-
-def _blank(records: Records) -> list[Issue]:
-    rows = np.array(records.blank, dtype=np.int64)
-    what = "with an empty cell where an answer should be: other answers there count"
-    return fault("row", what, rows, lambda n: place_of(records.rows[n]), left_out=False)

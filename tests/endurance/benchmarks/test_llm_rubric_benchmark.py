@@ -263,7 +263,7 @@ def test_each_setting_is_tried_on_systems_that_it_has_not_seen(bench: ModuleType
     sheets = with_scores_alone(material.synthetic)
     rows = systems_of(sheets)[0]
     others = sheets.without(rows)
-    model = model_named("ordinal")(**settings).fit(others.X, others.answers, others.judges, others.questions)
+    model = model_named("ordinal")(**settings).fit(others.X, others.said, questions=others.questions)
     alone = model.predict_proba(sheets.X[rows], [sheets.judges[row] for row in rows])
     np.testing.assert_allclose(tried.left_out.proba[rows], alone, atol=1e-6)
     assert tried.real.n == len(material.real)

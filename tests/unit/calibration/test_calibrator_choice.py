@@ -61,13 +61,6 @@ def test_a_candidate_that_there_is_not_is_no_candidate_that_refused(candidate: A
         Calibrator([("constant", {}), candidate]).fit(X, y, judges, RATING)
 
 
-@pytest.mark.parametrize("candidates", [["ordinal", "ridge"], [("ordinal", None)], "ordinal", 5])
-def test_candidates_that_are_no_pairs_are_refused_in_words(candidates: Any) -> None:
-    X, y, judges = world(20)
-    with pytest.raises(WrongUse, match=r"candidates .* → give pairs of a name and settings"):
-        Calibrator(candidates).fit(X, y, judges, RATING)
-
-
 def test_candidates_that_all_refuse_are_an_error_that_says_why() -> None:
     X, y, judges = world(20)
     with pytest.raises(WrongUse, match="was not asked 'overall'"):
@@ -89,7 +82,7 @@ def test_answers_that_say_something_are_used_and_others_are_not() -> None:
         Calibrator(CANDIDATES).fit(X, y, judges, RATING).choice_.sentence().startswith("ordinal slopes=None by 5-fold")
     )
     rng = np.random.default_rng(1)
-    noise = Calibrator(CANDIDATES, mixture=False).fit(X, rng.permutation(y), judges, RATING)
+    noise = Calibrator(CANDIDATES).fit(X, rng.permutation(y), judges, RATING)
     assert noise.choice_.trials[noise.choice_.chosen].model != "ordinal"
     assert noise.predict(X, judges).std() < 0.1
 
@@ -97,11 +90,7 @@ def test_answers_that_say_something_are_used_and_others_are_not() -> None:
 def test_the_loss_of_a_candidate_is_that_of_fits_that_did_not_see_the_fold() -> None:
     X, y, judges = world(30)
     groups = np.arange(30) // 3
-    trial = (
-        Calibrator([("ordinal", {})], folds=3, seed=4, mixture=False)
-        .fit(X, y, judges, RATING, groups)
-        .choice_.trials[0]
-    )
+    trial = Calibrator([("ordinal", {})], folds=3, seed=4).fit(X, y, judges, RATING, groups).choice_.trials[0]
     losses = np.zeros(30)
     for rows in assign_folds(groups, 3, np.random.default_rng(4)):
         rest = np.setdiff1d(np.arange(30), rows)
@@ -186,19 +175,6 @@ def test_mixing_weights_are_those_of_the_largest_likelihood() -> None:
     best = minimize(loss, [0.5], bounds=[(0, 1)], tol=1e-12).x[0]
     assert weights[0] == pytest.approx(best, abs=1e-3)
     assert weights.sum() == pytest.approx(1)
-
-
-def test_a_mixture_is_taken_where_each_member_knows_what_the_other_does_not() -> None:
-    X, y, judges = world(400, use=6.0)
-    rng = np.random.default_rng(3)
-    y = np.where(rng.uniform(size=400) < 0.7, y, np.array([{"a": 1.0, "b": 2.0, "c": 3.0}[judge] for judge in judges]))
-    pair = [("judge_mean", {}), ("ordinal", {"slopes": None, "scales": None, "intercepts": None, "shared": 1.0})]
-    model = Calibrator(pair, rule="best").fit(X, y, judges, RATING)
-    assert model.choice_.trials[model.choice_.chosen].model == "mixture"
-    assert set(model.choice_.weights) == {0, 1}
-    assert sum(model.choice_.weights.values()) == pytest.approx(1)
-    single = min(trial.loss or 9 for trial in model.choice_.trials[:2])
-    assert (model.choice_.trials[2].loss or 9) < single
 
 
 def test_the_choice_says_by_how_much_and_survives_json() -> None:

@@ -1,6 +1,6 @@
-"""People's answers in every shape that they come in, and what is none of them."""
+"""People's answers as they come, and what is none of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,19 +13,6 @@ from pollex.errors import WrongUse
 FOUR = tuple(Scale(name, (1.0, 2.0, 3.0, 4.0)) for name in ("Q0", "Q1", "Q2", "Q3"))
 QUESTIONS = Questionnaire(FOUR, "Q0")
 TUPLES: list[tuple[Any, ...]] = [(0, "Q0", "ann", 4), (1, "Q0", None, 2), (1, "Q3", "bob", 1)]
-
-
-class Frame:
-    """As tables of pandas are: no sequence, their columns' names when gone through, and an array when asked for one."""
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(["row", "question", "judge", "answer"])
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
-        return np.array(self.rows, dtype=object if dtype is None else dtype)
 
 
 class Gap:
@@ -73,8 +60,11 @@ def test_what_is_no_judgment_is_refused_with_its_count_and_the_first(odd: tuple[
         ([4, 2, 1], ["ann", "bob"], "2 judges for 3 rows"),
         ([4, 2, 1], "ann", "one name, 'ann', for 3 rows"),
         (TUPLES, ["ann", "bob", "cy"], "judges beside judgments that name their own"),
-        ([[4, 2], [1, 1], [1, 1]], None, r"judgments of shape \(3, 2\)"),
-        (None, None, r"judgments of shape \(\)"),
+        (
+            [[4, 2], [1, 1], [1, 1]],
+            None,
+            r"judgment 0, \[4, 2\]: judgments that are no \(row, question, judge, answer\): 3",
+        ),
     ],
 )
 def test_answers_and_judges_that_are_not_one_a_row_are_refused(y: Any, judges: Any, message: str) -> None:
@@ -88,10 +78,8 @@ def test_answers_and_judges_that_are_not_one_a_row_are_refused(y: Any, judges: A
         list,
         tuple,
         iter,
-        lambda y: zip(*zip(*y, strict=True), strict=True),
         lambda y: [list(each) for each in y],
         lambda y: np.array(y, dtype=object),
-        Frame,
         lambda y: dict(enumerate(y)).values(),
     ],
 )
@@ -102,13 +90,6 @@ def test_any_collection_of_judgments_will_do(collection: Callable[[Any], Any]) -
 
 def test_no_judgments_are_none() -> None:
     assert told([]) == []
-
-
-@pytest.mark.parametrize("table", [list, np.array, Frame])
-def test_a_table_of_four_questions_is_no_list_of_judgments(table: Callable[[Any], Any]) -> None:
-    gap = float("nan")
-    y = table([[4.0, gap, gap, gap], [2.0, gap, gap, 1.0], [gap, gap, gap, gap]])
-    assert told(y, ["ann", "bob", "cy"]) == [(0, 0, "ann", 3), (1, 0, "bob", 1), (1, 3, "bob", 0)]
 
 
 @pytest.mark.parametrize("nobody", [None, float("nan"), np.float32("nan"), np.datetime64("NaT"), Gap(), ""])
@@ -128,10 +109,3 @@ def test_nobody_and_judges_who_are_left_out_are_nobody_under_other_codes() -> No
     again = judgments(said, None, QUESTIONS).coded(["zoe", "bob", "ann"])
     assert again.judge.tolist() == [2, -1, 1, -1, 1]
     assert again.names().tolist() == ["ann", None, "bob", None, "bob"]
-
-
-def test_codes_may_be_given_in_an_order_of_judges() -> None:
-    found = judgments(TUPLES, None, QUESTIONS)
-    again = judgments(found, ["bob", "ann"], QUESTIONS)
-    assert (found.judges, again.judges) == (("ann", "bob"), ("bob", "ann"))
-    assert again.names().tolist() == ["ann", None, "bob"]
