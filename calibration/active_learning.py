@@ -15,12 +15,11 @@ share of the square of its range.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from pollex.calibration.features import mean_and_spread
 from pollex.calibration.questionnaire import Questionnaire
-from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
 
 REACH = 3.0
@@ -101,11 +100,7 @@ def select_queries(
         known: Which labels there are `[row, judge]`.
         count: How many to pick; fewer are where fewer are left.
         askable: Which labels can be had `[row, judge]`; None: all that are not known.
-
-    Raises:
-        WrongUse: Shapes that don't fit, a doubt that is none, or no count.
     """
-    _require(vectors, doubt, known, count)
     free = ~known if askable is None else askable & ~known
     design = _Design.of(vectors, doubt, known)
     rows, judges, falls = [], [], []
@@ -199,9 +194,7 @@ def _moments(A: Floats, weights: Floats) -> Floats:
 
 
 def _standard(columns: Floats) -> Floats:
-    counts = np.maximum((~np.isnan(columns)).sum(axis=0), 1)
-    mean = np.nansum(columns, axis=0) / counts
-    spread = np.sqrt(np.nansum((columns - mean) ** 2, axis=0) / counts)
+    mean, spread = mean_and_spread(columns)
     found: Floats = np.nan_to_num((columns - mean) / np.where(spread > 1e-12, spread, np.inf))
     return np.clip(found, -FARTHEST, FARTHEST)
 
@@ -215,15 +208,3 @@ def _principal(about: Floats) -> Floats:
     found = axes[:, kept] * np.sqrt(sizes[kept]) if wide else away @ axes[:, kept]
     spread = float(found.std()) if found.size else 0.0
     return np.asarray(found / spread if spread > 1e-12 else found[:, :0])
-
-
-def _require(vectors: Floats, doubt: Floats, known: Any, count: int) -> None:
-    if doubt.ndim != 2 or not doubt.shape[1] or known.shape != doubt.shape or len(vectors) != len(doubt):
-        raise WrongUse(
-            f"vectors {vectors.shape}, doubt {doubt.shape} and known {known.shape} don't fit",
-            remedy="give [row, width], [row, judge] and [row, judge]",
-        )
-    if not (np.isfinite(vectors).all() and np.isfinite(doubt).all() and (doubt >= 0).all()):
-        raise WrongUse("vectors or doubts that are no numbers, or negative", remedy="leave out what has no prediction")
-    if count < 1:
-        raise WrongUse(f"{count} labels to ask for", remedy="ask for one or more")

@@ -53,7 +53,7 @@ def alone(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
     """
     place = np.full(len(X), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
-    own = y.of_rows(rows)
+    own = y.where(np.isin(y.row, rows))
     return X[rows], Judgments(place[own.row], own.question, own.judge, own.answer, own.judges)
 
 

@@ -68,6 +68,13 @@ class Inputs:
         return own | {"gaussian_mean": self.gaussian.mean, "gaussian_covariance": self.gaussian.covariance}
 
 
+def mean_and_spread(columns: Floats) -> tuple[Floats, Floats]:
+    """Compute mean and standard deviation of each column `[column]`; NaN is missing."""
+    counts = np.maximum((~np.isnan(columns)).sum(axis=0), 1)
+    mean = np.nansum(columns, axis=0) / counts
+    return mean, np.sqrt(np.nansum((columns - mean) ** 2, axis=0) / counts)
+
+
 def inputs_of(X: Floats, questionnaire: Questionnaire, only: Sequence[str] | None = None) -> Inputs:
     """Learn means, spreads and what goes with what from training rows.
 
@@ -75,10 +82,7 @@ def inputs_of(X: Floats, questionnaire: Questionnaire, only: Sequence[str] | Non
         only: Ids of the questions that are looked at; None: all that are asked.
     """
     columns, absent = _columns(X, questionnaire)
-    seen = np.where(absent, np.nan, columns)
-    counts = np.maximum((~np.isnan(seen)).sum(axis=0), 1)
-    mean = np.nansum(seen, axis=0) / counts
-    spread = np.sqrt(np.nansum((seen - mean) ** 2, axis=0) / counts)
+    mean, spread = mean_and_spread(np.where(absent, np.nan, columns))
     wanted = [only is None or name in only for name in _names(questionnaire)]
     kept = (spread > _least_spread(questionnaire)) & np.array(wanted, dtype=bool)
     standard = _standard(columns, absent, kept, mean[kept], spread[kept])

@@ -47,10 +47,6 @@ class Judgments:
         """Return those of one question."""
         return self.where(self.question == question)
 
-    def of_rows(self, rows: npt.NDArray[Any]) -> Judgments:
-        """Select judgments of these rows, given as a mask `[row]` or as numbers."""
-        return self.where(rows[self.row] if rows.dtype == bool else np.isin(self.row, rows))
-
     @property
     def labels(self) -> int:
         """Number of labels as evidence; repeated judgments by a known judge count once."""

@@ -170,9 +170,9 @@ class CalibrationNetwork(JudgedEstimator):
         lesson = begun.Lesson(
             inputs, sheets, np.stack(begins), fold_of[sheets.row], self._options(), self._main(), len(self.judges_)
         )
-        shape = self.h1, self.h2
-        found = begun.taught(lesson, self.questionnaire_, shape, tuple(self.strengths), self.seeds, self.seed)
-        self.general_, self.tuned_ = found.general, found.tuned
+        self.general_, self.tuned_ = begun.taught(
+            lesson, self.questionnaire_, (self.h1, self.h2), tuple(self.strengths), self.seeds, self.seed
+        )
 
     def _started(
         self, X: Floats, y: Judgments, without: Ints, sheets: AnswerMatrix

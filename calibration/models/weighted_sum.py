@@ -22,9 +22,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.cumulative_link import Terms, distribution, learned, unlearned
+from pollex.calibration.cumulative_link import Terms, alike, distribution, learned, unlearned
 from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.features import FARTHEST
+from pollex.calibration.features import FARTHEST, mean_and_spread
 from pollex.calibration.judgments import Judgments
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
@@ -72,9 +72,7 @@ class WeightedSum(JudgedEstimator):
         if self.signs is not None and len(self.signs) != asked:
             raise WrongUse(f"{len(self.signs)} signs for {asked} questions asked", remedy="give one sign a question")
         signed = self._signed(X)
-        counts = np.maximum((~np.isnan(signed)).sum(axis=0), 1)
-        self.mean_: Floats = np.nansum(signed, axis=0) / counts
-        self.spread_: Floats = np.sqrt(np.nansum((signed - self.mean_) ** 2, axis=0) / counts)
+        self.mean_, self.spread_ = mean_and_spread(signed)
         z = self._standard(signed)
         self.weights_: Floats = weights_of(z, self.spread_, self.independence)
         deviation = float((z @ self.weights_).std())
@@ -110,16 +108,10 @@ class WeightedSum(JudgedEstimator):
         return learned(F[rows], y.judge[rows], answers, center, self._precision(center), targets.ravel())
 
     def _precision(self, shape: Terms) -> Terms:
-        slopes = np.full_like(shape.slopes, 1.0 if self.deviations is None else self.deviations)
-        slopes[0] = SLOPE_PRECISION
-        return Terms(
-            start=np.full_like(shape.start, CUTS_PRECISION),
-            gaps=np.full_like(shape.gaps, CUTS_PRECISION),
-            slopes=slopes,
-            intercepts=np.full_like(shape.intercepts, np.inf if self.intercepts is None else self.intercepts),
-            scales=np.full_like(shape.scales, np.inf),
-            judge_slopes=np.full_like(shape.judge_slopes, np.inf),
-        )
+        own = 1.0 if self.deviations is None else self.deviations
+        found = alike(shape, (CUTS_PRECISION, CUTS_PRECISION, own, self.intercepts, None, None))
+        found.slopes[0] = SLOPE_PRECISION
+        return found
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         self._require_main(question)

@@ -61,23 +61,6 @@ class Lesson:
     judges: int
 
 
-@dataclass(frozen=True, eq=False)
-class TaughtNetworks:
-    """Trained networks.
-
-    Attributes:
-        general: After learning all questions.
-        tuned: After learning the main one, with its head alone.
-        strength: The λ that was chosen.
-        losses: Cross-validated log-loss by λ, in nats `[λ]`.
-    """
-
-    general: Weights
-    tuned: Weights
-    strength: float
-    losses: Floats
-
-
 @one_thread()
 def taught(
     lesson: Lesson,
@@ -86,8 +69,8 @@ def taught(
     strengths: tuple[float, ...],
     seeds: int,
     seed: int,
-) -> TaughtNetworks:
-    """Train `seeds` networks for each strength λ, and keep those of the best.
+) -> tuple[Weights, Weights]:
+    """Train `seeds` networks for each strength λ; return those of the best after all questions, and after the main one.
 
     Args:
         shape: Units of both layers.
@@ -99,12 +82,9 @@ def taught(
         stack.anchor()
     general = stack.weights()
     stack.learn((lesson.main,))
-    losses = stack.losses()
-    best = _chosen(losses, strengths)
+    best = _chosen(stack.losses(), strengths)
     kept = slice(best * seeds, (best + 1) * seeds)
-    return TaughtNetworks(
-        _part(general, kept), _part(stack.weights(), kept).only(lesson.main), strengths[best], losses.mean(axis=1)
-    )
+    return _part(general, kept), _part(stack.weights(), kept).only(lesson.main)
 
 
 def _chosen(losses: Floats, strengths: tuple[float, ...]) -> int:

@@ -12,37 +12,10 @@ from pollex.calibration.active_learning import (
     vectors_of,
 )
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.errors import WrongUse
 
 
 def unknown(rows: int, judges: int = 1) -> np.ndarray:
     return np.zeros((rows, judges), dtype=bool)
-
-
-@pytest.mark.parametrize(
-    ("doubt", "known"),
-    [
-        (np.full((3, 1), 0.25), unknown(2)),
-        (np.full((2, 1), 0.25), unknown(3)),
-        (np.full((3, 2), 0.25), unknown(3)),
-        (np.zeros((3, 0)), unknown(3, 0)),
-        (np.zeros(3), np.zeros(3, dtype=bool)),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(doubt: np.ndarray, known: np.ndarray) -> None:
-    with pytest.raises(WrongUse, match="don't fit"):
-        select_queries(np.zeros((3, 2)), doubt, known, 1)
-
-
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, -0.1])
-def test_a_doubt_that_is_none_is_refused(wrong: float) -> None:
-    with pytest.raises(WrongUse, match="no numbers, or negative"):
-        select_queries(np.zeros((2, 1)), np.array([[0.25], [wrong]]), unknown(2), 1)
-
-
-def test_no_label_to_ask_for_is_refused() -> None:
-    with pytest.raises(WrongUse, match="0 labels"):
-        select_queries(np.zeros((2, 1)), np.full((2, 1), 0.25), unknown(2), 0)
 
 
 def test_where_fewer_are_left_than_wanted_all_of_them_are_picked_once() -> None:
