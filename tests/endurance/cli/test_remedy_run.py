@@ -250,15 +250,16 @@ def test_files_are_asked_once_and_arms_can_not_be_told_apart_in_them(proving: Ru
     assert systems.count(PROMPT) == sum("another time" in one for one in systems)
     assert all(set(one) == {"key", "messages"} for one in todo)
     assert systems[: len(todo) // 4] != [PROMPT] * (len(todo) // 4)
-    replies = [{"key": one["key"], "reply": said(one["messages"][0]["content"], one["key"])} for one in todo]
+    asked = sorted(todo, key=lambda one: json.dumps(one["messages"]))
+    replies = [{"key": one["key"], "reply": said(one["messages"][0]["content"], n)} for n, one in enumerate(asked)]
     (tmp_path / "asked" / "replies.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in replies))
     ended = proving("--assistant", "asked", "--resume")
     assert ended.code == 0, ended.err
     assert ended.last["verdict"] == "judged better"
 
 
-def said(system: str, key: str | int) -> str:
-    """Answer by the key of what is asked: the order of the file depends on what came first."""
+def said(system: str, key: int) -> str:
+    """Answer by the place among all that is asked: keys and their order in the file are of the run alone."""
     rng = random.Random(key)
     fails = rng.random() < (0.1 if "another time" in system else 0.7)
     done = "I'm sorry, I wasn't able to book a table." if fails else "I've booked a table for Friday at 6 pm."
