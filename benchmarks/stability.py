@@ -25,9 +25,9 @@ import numpy as np
 from rubicon import learned
 from scipy.stats import t as student
 
-from pollex.agents.embedded.deduplicator import NEAR
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_source
+from pollex.agents.embedded.roles import NEAR
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
 from pollex.prompts.domain import DomainProfile

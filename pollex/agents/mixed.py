@@ -134,17 +134,21 @@ class MixedDeduplicator(Both[Deduplicator]):
         return Deduplication(kept=found.kept, merged=merged | found.merged)
 
 
-class MixedJudge(Both[Judge]):
-    """Has each rubric answered by whom it belongs to: its `answered_by`, else the model."""
+class Divided(Both[Judge]):
+    """Has each rubric answered by whom it belongs to."""
+
+    def _is_models(self, rubric: Rubric | None) -> bool:
+        """Tell whether a rubric, or a question without one, is the model's: what is marked for nobody."""
+        return rubric is None or not rubric.answered_by
 
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learn the scale of the rubrics of either side."""
-        await self.built_in.fit(training, [rubric for rubric in rubrics if rubric.answered_by])
-        await self.model.fit(training, [rubric for rubric in rubrics if not rubric.answered_by])
+        await self.built_in.fit(training, [rubric for rubric in rubrics if not self._is_models(rubric)])
+        await self.model.fit(training, [rubric for rubric in rubrics if self._is_models(rubric)])
 
     def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric as its judge asks it."""
-        return (self.built_in if rubric.answered_by else self.model).understood(rubric)
+        return (self.model if self._is_models(rubric) else self.built_in).understood(rubric)
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Prepare both for the conversations to come."""
@@ -153,14 +157,14 @@ class MixedJudge(Both[Judge]):
 
     @property
     def learned(self) -> Mapping[str, Any]:
-        """Return what the built-in side learned; the model learns nothing."""
-        return {**self.model.learned, **self.built_in.learned}
+        """Return what either side learned; a model learns nothing."""
+        return {**self.built_in.learned, **self.model.learned}
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Answer each question by whom it belongs to, in the questions' order."""
-        own = [question for question in questions if question.rubric and question.rubric.answered_by]
-        others = [question for question in questions if not (question.rubric and question.rubric.answered_by)]
-        asked = [(judge, part) for judge, part in ((self.model, others), (self.built_in, own)) if part]
+        sides = [(self.model, [q for q in questions if self._is_models(q.rubric)])]
+        sides += [(self.built_in, [q for q in questions if not self._is_models(q.rubric)])]
+        asked = [(judge, part) for judge, part in sides if part]
         answers = await asyncio.gather(*(judge.judge(conversation, part) for judge, part in asked))
         by_id = {
             question.id: answer
@@ -168,6 +172,10 @@ class MixedJudge(Both[Judge]):
             for question, answer in zip(part, found, strict=True)
         }
         return [by_id[question.id] for question in questions]
+
+
+class MixedJudge(Divided):
+    """A model, and the built-in side for the rubrics that are marked for it."""
 
 
 def mixed(model: Roles, built_in: Roles) -> Roles:

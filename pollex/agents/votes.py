@@ -405,7 +405,7 @@ class Ensemble:
         return next_runs(counted(found, len(question.options)), left, self.rule) if self.stop_early else left
 
     async def _run(self, conversation: Conversation, question: Question, number: int, known: Vote | None) -> Vote:
-        """Ask one run; a run that raises counts as failed, without stopping the others."""
+        """Ask one run; one that raises, or names no option, counts as failed, without stopping the others."""
         if known is not None:
             return known
         judge = self.judges[number % len(self.judges)].again(self._replicate(number))
@@ -417,7 +417,10 @@ class Ensemble:
             return unanswered(judge, question, f"{type(error).__name__} in run {number + 1}")
         if len(answers) != 1:
             return unanswered(judge, question, f"Mismatch: {len(answers)} answers to 1 questions in run {number + 1}")
-        return _fitting(question, answers[0], judge)
+        answer = answers[0]
+        if isinstance(answer, Answer) and not 0 <= answer.chosen < len(question.options):
+            return unanswered(judge, question, "Malformed: not one of the question's options")
+        return answer if answer.question_id else answer.model_copy(update={"question_id": question.id})
 
     def _replicate(self, number: int) -> int:
         """Return the replicate number of a run; runs of identical judges never share a number."""
@@ -425,10 +428,3 @@ class Ensemble:
         fingerprints = [judge.fingerprint for judge in self.judges]
         same = [i for i, fingerprint in enumerate(fingerprints) if fingerprint == fingerprints[place]]
         return turn * len(same) + same.index(place)
-
-
-def _fitting(question: Question, answer: Vote, judge: Judge) -> Vote:
-    """Return the answer under its question's id; a failure if it names no option."""
-    if isinstance(answer, Answer) and not 0 <= answer.chosen < len(question.options):
-        return unanswered(judge, question, "Malformed: not one of the question's options")
-    return answer if answer.question_id else answer.model_copy(update={"question_id": question.id})

@@ -177,7 +177,7 @@ def picked_rows(found: LabelCandidates, embedder: Embedder, count: int) -> list[
 def embeddings_of(conversations: Sequence[Conversation], embedder: Embedder) -> Floats:
     """Return mean embeddings of user's and of assistant's turns `[row, 2 × width]`."""
     views = views_of(conversations, embedder, vectors=True)
-    parts = [[view.vectors[view.user].mean(axis=0), view.vectors[view.assistant].mean(axis=0)] for view in views]
+    parts = [[view.vectors[view.of(party)].mean(axis=0) for party in ("user", "assistant")] for view in views]
     return np.asarray(parts, dtype=np.float64).reshape(len(views), -1)
 
 

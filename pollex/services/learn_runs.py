@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.agents.embedded.events.signal import family_of
-from pollex.agents.embedded.extractor import EmbeddedExtractor
 from pollex.agents.embedded.judge import EmbeddedJudge
+from pollex.agents.embedded.roles import EmbeddedExtractor
 from pollex.agents.roles import Extraction, Judge, Roles
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.embedded.deduplicator import BY_DESIGN, NEAR
 from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.roles import BY_DESIGN, NEAR
 from pollex.graphs.context import NullProgress, Progress
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.lint import Mark, marks_on_answers, marks_on_pairs, marks_on_words

@@ -17,8 +17,7 @@ from typing import Any
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.llm.summarizer import LlmSummarizer
-from pollex.agents.llm.updater import LlmUpdater
+from pollex.agents.llm.summarizer import LlmSummarizer, LlmUpdater
 from pollex.agents.mixed import KeptAnswers, KeptJudge
 from pollex.agents.roles import ask_sides
 from pollex.conversations.conversation import Conversation, Label

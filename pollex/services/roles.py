@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pollex.agents.embedded import NAME
-from pollex.agents.embedded.deduplicator import NEAR, EmbeddedDeduplicator
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.extractor import EmbeddedExtractor
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.summarizer import EmbeddedSummarizer
+from pollex.agents.embedded.roles import NEAR, EmbeddedDeduplicator, EmbeddedExtractor, EmbeddedSummarizer
 from pollex.agents.roles import Judge, Roles
 from pollex.errors import BadRubrics, WrongUse
 from pollex.gateway.budget import Budget
@@ -139,7 +137,7 @@ class Workers:
         if self.gateway is None:
             raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
         from pollex.agents.llm.judge import LlmJudge
-        from pollex.agents.llm.updater import LlmUpdater
+        from pollex.agents.llm.summarizer import LlmUpdater
 
         assert isinstance(self.roles.judge, LlmJudge), "who has a gateway judges by it"
         return replace(self.roles, updater=LlmUpdater(self.roles.judge.asker))

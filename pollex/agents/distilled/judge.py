@@ -23,6 +23,7 @@ from pollex.agents.embedded.events.topics import Topics
 from pollex.agents.embedded.judge import FOLDS, EmbeddedJudge, deal
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, measured
 from pollex.agents.embedded.view import View
+from pollex.agents.mixed import Divided
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
@@ -257,6 +258,8 @@ class DistilledJudge(Judge):
 
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learn each rubric from what the model answered about training conversations, and again without each fold."""
+        if not self.lessons:
+            return
         ordered = sorted((c for c in training if not c.not_scorable), key=lambda c: (c.text_hash, c.id))
         features = [features_of(conversation, self.embedder) for conversation in ordered]
         hashes = [conversation.text_hash for conversation in ordered]
@@ -319,44 +322,22 @@ class DistilledJudge(Judge):
         )
 
 
-class LocalJudge(Judge):
+class LocalJudge(Divided):
     """Has each rubric answered without a model: distilled ones by what was learned, others by the built-in judge."""
 
     def __init__(self, embedder: Embedder, learned: Mapping[str, Any], lessons: Lessons | None = None) -> None:
         scales = {id_: stored for id_, stored in learned.items() if "weights" not in stored}
         taught = {id_: stored for id_, stored in learned.items() if "weights" in stored}
-        self.built_in = EmbeddedJudge(embedder, scales)
-        self.distilled = DistilledJudge(embedder, taught, lessons)
+        super().__init__(DistilledJudge(embedder, taught, lessons), EmbeddedJudge(embedder, scales))
+        self.distils = bool(taught or lessons)
 
     @property
     def name(self) -> str:
-        return NAME if self.distilled.students or self.distilled.lessons else self.built_in.name
+        return NAME if self.distils else self.built_in.name
 
     @property
     def fingerprint(self) -> str:
-        return content_id("local", self.built_in.fingerprint, self.distilled.fingerprint)
+        return content_id("local", self.built_in.fingerprint, self.model.fingerprint)
 
-    @property
-    def learned(self) -> Mapping[str, Any]:
-        return {**self.built_in.learned, **self.distilled.learned}
-
-    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Learn the scale of the built-in rubrics, and the answers to the distilled ones."""
-        await self.built_in.fit(training, [rubric for rubric in rubrics if rubric.answered_by != DISTILLED])
-        if self.distilled.lessons:
-            await self.distilled.fit(training, [rubric for rubric in rubrics if rubric.answered_by == DISTILLED])
-
-    def understood(self, rubric: Rubric) -> Rubric:
-        """Return the rubric as its judge asks it."""
-        judge = self.distilled if rubric.answered_by == DISTILLED else self.built_in
-        return judge.understood(rubric)
-
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
-        """Answer each question by whom it belongs to, in the questions' order."""
-        own = [q for q in questions if q.rubric and q.rubric.answered_by == DISTILLED]
-        others = [q for q in questions if not (q.rubric and q.rubric.answered_by == DISTILLED)]
-        found: dict[str, Answer | Unanswered] = {}
-        for judge, part in ((self.distilled, own), (self.built_in, others)):
-            if part:
-                found |= zip((q.id for q in part), await judge.judge(conversation, part), strict=True)
-        return [found[question.id] for question in questions]
+    def _is_models(self, rubric: Rubric | None) -> bool:
+        return rubric is not None and rubric.answered_by == DISTILLED

@@ -195,20 +195,12 @@ def contrast(present: Any, positive: Flags) -> Floats:
 
 
 def standing_out(present: Any, positive: Flags) -> Floats:
-    """Compute z for each column; 0 if one half's contrast fails on the other."""
-    halves = [every_second(positive, start) for start in (0, 1)]
-    first, second = (contrast(present[half], positive[half]) for half in halves)
+    """Compute z for each column; 0 if the contrast of every second conversation of a class fails on the others."""
+    rank = np.where(positive, positive.cumsum(), (~positive).cumsum())  # within its class
+    first, second = (contrast(present[half], positive[half]) for half in (rank % 2 == 1, rank % 2 == 0))
     held = (np.minimum(first, second) >= HELD_Z) | (np.maximum(first, second) <= -HELD_Z)
     picked = np.maximum(abs(first), abs(second)) >= PICKED_Z
     return np.where(held & picked, contrast(present, positive), 0.0)
-
-
-def every_second(positive: Flags, start: int) -> Flags:
-    """Return a mask of every second conversation of each class."""
-    half = np.zeros(len(positive), dtype=bool)
-    for label in (True, False):
-        half[np.flatnonzero(positive == label)[start::2]] = True
-    return half
 
 
 def phrases_of(party: Party, views: Sequence[View], stop: frozenset[str] = STOPWORDS) -> tuple[list[str], Any]:

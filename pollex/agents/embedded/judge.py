@@ -14,8 +14,7 @@ import numpy as np
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import event_source
-from pollex.agents.embedded.events.wording import plain_events
+from pollex.agents.embedded.events.signal import event_source, plain_events
 from pollex.agents.embedded.evidence import evidence_of, party_of, strongest
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, Signal, measured, summary
 from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
@@ -130,7 +129,8 @@ class EmbeddedJudge:
             evidence = [self._evidence_of(rubric) for rubric in rubrics]  # a view is read for the events of all of it
             known = questions, list(zip(questions, evidence, [rubric.id for rubric in rubrics], strict=True))
             self._asked = known
-        view, scales = self._view(conversation), self._scales_for(conversation)
+        fold = self._folds.get(conversation.text_hash)
+        view, scales = self._view(conversation), self.scales if fold is None else self._fold_scales[fold]
         return [self._answer(view, question, signal, scales.get(id_)) for question, signal, id_ in known[1]]
 
     def _view(self, conversation: Conversation) -> View:
@@ -140,10 +140,6 @@ class EmbeddedJudge:
                 del self._views[next(iter(self._views))]
             view = self._views[conversation.text_hash] = View(conversation, self.embedder, self._patterns)
         return view
-
-    def _scales_for(self, conversation: Conversation) -> Mapping[str, LearnedScale]:
-        fold = self._folds.get(conversation.text_hash)
-        return self.scales if fold is None else self._fold_scales[fold]
 
     def _answer(self, view: View, question: Question, evidence: Signal, scale: LearnedScale | None) -> Answer:
         found = evidence.marks(view)
@@ -262,7 +258,7 @@ def understood(rubric: Rubric, embedder: Embedder) -> Rubric:
 
 
 def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
-    """Return the source with the sentence nearest to the rubric's text; `person` if none is.
+    """Return the source with the sentence nearest to the rubric's text, else of the words that it quotes, or `person`.
 
     Embeddings hardly see a “not”: a sentence that is denied in one of the two texts only is not near.
     """
@@ -270,14 +266,10 @@ def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
     alike = [sentence for sentence in known if negated(sentence) == negated(rubric.text)]
     cosines = embedder.embed(alike) @ embedder.embed([rubric.text])[0]
     nearest = int(np.argmax(cosines))
-    return known[alike[nearest]] if cosines[nearest] >= NEAR else quoted_source(rubric) or PERSON
-
-
-def quoted_source(rubric: Rubric) -> str:
-    """Return the source of a rubric that quotes words; empty if negated or without quote."""
-    found = _QUOTED.search(rubric.text)
-    party = party_of(rubric)
-    return "" if found is None or negated(rubric.text) or party == "both" else f"phrase:{party}:{found.group(1)}"
+    if cosines[nearest] >= NEAR:
+        return known[alike[nearest]]
+    quoted, party = _QUOTED.search(rubric.text), party_of(rubric)
+    return PERSON if quoted is None or negated(rubric.text) or party == "both" else f"phrase:{party}:{quoted[1]}"
 
 
 def negated(text: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.rules import rows
+from pollex.agents.embedded.events.sentences import rows
 from pollex.agents.embedded.view import Floats, Indices, View, likeness
 from pollex.conversations.conversation import Conversation
 

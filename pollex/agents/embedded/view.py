@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.patterns.pattern import Firing
+from pollex.agents.embedded.events.patterns import Firing
 from pollex.agents.embedded.events.reading import Observed, fired, marked, read
 from pollex.agents.embedded.events.sentences import Move, stem
 from pollex.agents.embedded.events.topics import Topics
@@ -150,31 +150,17 @@ class View:
         """The texts in lower case; None where one has more letters than ASCII."""
         return [text.lower() if text.isascii() else None for text in self.texts]
 
-    @cached_property
-    def user(self) -> Indices:
-        """Indices of the user's turns with text."""
-        return self._turns_of("user")
-
-    @cached_property
-    def assistant(self) -> Indices:
-        """Indices of the assistant's turns with text."""
-        return self._turns_of("assistant")
-
     def of(self, party: str) -> Indices:
-        """Return the indices of one party's turns, or of both parties'."""
-        if party == "both":
-            return self._both
-        return self.user if party == "user" else self.assistant
+        """Return the indices of the turns with text of one party, or of both parties."""
+        return np.array(self.places(party), dtype=np.intp)
 
     def places(self, party: str) -> list[int]:
         """Return what `of` does as a list, the same one on each call."""
         if party not in self._places:
-            self._places[party] = self.of(party).tolist()
+            roles = ("user", "assistant") if party == "both" else (party,)
+            spoken = enumerate(zip(self.roles, self.texts, strict=True))
+            self._places[party] = [place for place, (role, text) in spoken if role in roles and text]
         return self._places[party]
-
-    @cached_property
-    def _both(self) -> Indices:
-        return np.array(sorted([*self.user.tolist(), *self.assistant.tolist()]), dtype=np.intp)
 
     @cached_property
     def replies(self) -> list[tuple[int, int]]:
@@ -205,10 +191,6 @@ class View:
             for k, one in enumerate(own)
         ]
         return np.array(found, dtype=np.float64)
-
-    def _turns_of(self, role: str) -> Indices:
-        places = [i for i, (own, text) in enumerate(zip(self.roles, self.texts, strict=True)) if own == role and text]
-        return np.array(places, dtype=np.intp)
 
 
 def views_of(conversations: Sequence[Conversation], embedder: Embedder, *, vectors: bool = True) -> list[View]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded.deduplicator import connected, merge
 from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.roles import connected, merge
 from pollex.agents.llm.asker import Asker, Role
 from pollex.agents.llm.parsing import numbers
 from pollex.agents.roles import Deduplication

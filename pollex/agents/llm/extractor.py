@@ -45,9 +45,8 @@ class LlmExtractor(Role):
         items = [*turns_as_items(conversation), *said_of_it(conversation)]
         fields = {"summary": str, "reasons": list}
         value = await self.asker.value(self.prompts[polarity], items, values, fields, item=conversation.id)
-        return value if isinstance(value, Unanswered) else self._extraction(conversation, polarity, value)
-
-    def _extraction(self, conversation: Conversation, polarity: Polarity, value: dict[str, Any]) -> Extraction:
+        if isinstance(value, Unanswered):
+            return value
         before = self.tally["without a quote"]
         found = [self._reason(conversation, polarity, entry) for entry in value["reasons"]]
         reasons = dict.fromkeys(reason for reason in found if reason)
@@ -63,7 +62,8 @@ class LlmExtractor(Role):
     def _reason(self, conversation: Conversation, polarity: Polarity, entry: Any) -> Reason | None:
         """Parse a reason; None without text or exact quote, or if it is a quote."""
         text = normalized(str(entry.get("reason") or "")) if isinstance(entry, dict) else ""
-        quotes = self._quotes(conversation, entry) if text else ()
+        given = [_quote(conversation, one) for one in entries(entry.get("quotes"))] if text else []
+        quotes = tuple(dict.fromkeys(filter(None, given)))[:MOST_QUOTES]
         if not quotes:
             self.tally["without a quote"] += 1
             return None
@@ -84,10 +84,6 @@ class LlmExtractor(Role):
             quotes=quotes,
             source=source,
         )
-
-    def _quotes(self, conversation: Conversation, entry: dict[str, Any]) -> tuple[Quote, ...]:
-        found = [_quote(conversation, given) for given in entries(entry.get("quotes"))]
-        return tuple(dict.fromkeys(quote for quote in found if quote))[:MOST_QUOTES]
 
 
 def _quote(conversation: Conversation, given: dict[str, Any]) -> Quote | None:

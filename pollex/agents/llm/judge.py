@@ -75,7 +75,9 @@ def canary(conversation: Conversation, questions: Sequence[Question], salt: byte
     asked = "\x1f".join([conversation.text_hash, *(question.id for question in questions)])
     digest = hmac.digest(salt, asked.encode("utf-8", "replace"), "sha256")
     true = _side(questions, digest[0])
-    word = _pick(_opening_words(conversation) if true else _absent_words(conversation), digest[1:9])
+    said = "\n".join(turn.content for turn in conversation.turns).casefold()
+    words = _opening_words(conversation) if true else [word for word in _ABSENT if word not in said]
+    word = words[int.from_bytes(digest[1:9]) % len(words)] if words else ""
     text = f'The first USER turn contains "{word}".' if word else "The conversation has a USER turn."
     return Canary(text, true or not word, 1 + int.from_bytes(digest[9:17]) % (len(questions) + 1))
 
@@ -92,15 +94,6 @@ def _opening_words(conversation: Conversation) -> list[str]:
     labels = {option.text.casefold() for option in LIKERT}
     words = [word for word in words if word.casefold() not in labels]
     return [word for word in words if len(word) > 4] or words
-
-
-def _absent_words(conversation: Conversation) -> list[str]:
-    said = "\n".join(turn.content for turn in conversation.turns).casefold()
-    return [word for word in _ABSENT if word not in said]
-
-
-def _pick(words: Sequence[str], digest: bytes) -> str:
-    return words[int.from_bytes(digest) % len(words)] if words else ""
 
 
 FEWEST = 5

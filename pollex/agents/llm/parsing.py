@@ -14,7 +14,12 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 def object_in(text: str) -> Block | None:
     """Parse the last complete JSON object in `text`, with texts that can be stored."""
     block = last_object(text)
-    return _storable_block(block) if block and _SURROGATE.search(text) else block
+    if block is None or not _SURROGATE.search(text):
+        return block
+    try:
+        return Block(_storable(block.value), block.start, block.end)
+    except RecursionError:
+        return None
 
 
 def chosen(answer: Any, options: Sequence[str]) -> int | None:
@@ -44,13 +49,6 @@ def numbers(value: Any, known: range) -> list[int]:
 def entries(value: Any) -> list[dict[str, Any]]:
     """Return the objects in a list; empty for any other value."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _storable_block(block: Block) -> Block | None:
-    try:
-        return Block(_storable(block.value), block.start, block.end)
-    except RecursionError:
-        return None
 
 
 def _storable(value: Any) -> Any:

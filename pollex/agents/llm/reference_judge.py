@@ -45,7 +45,7 @@ class Values(Sheet):
     def entry(self, place: int) -> dict[str, Any]:
         """Return the entry at `place`; a bare value counts as an answer without a reason."""
         value = self.block.value.get(str(place)) if self.block else None
-        entry = super().entry(place) or ({"answer": value} if _is_value(value) else {})
+        entry = super().entry(place) or ({"answer": value} if type(value) in (str, int, float) else {})
         answer = entry.get("answer")
         if type(answer) is int or (type(answer) is float and answer.is_integer()):
             return entry | {"answer": str(int(answer))}
@@ -197,10 +197,6 @@ def _entry(options: Sequence[str]) -> dict[str, Any]:
         "required": ["why", "answer"],
         "additionalProperties": False,
     }
-
-
-def _is_value(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 CONSISTENT, CONTRADICTS = "consistent", "contradicts"
@@ -427,11 +423,7 @@ def told_type(profile: ReferencingProfile, found: Mapping[str, Answer | Unanswer
 def grading_of(profile: ReferencingProfile, case: Case, found: Mapping[str, Answer | Unanswered]) -> Grading:
     """Return a case's grading by its answers, by question."""
     by_category, told = profile.type_of(case.category, case.subcategory), told_type(profile, found)
-    source: TypeFrom = "category" if by_category else "model" if told else _untold(found.get(TYPE))
+    asked = found.get(TYPE)
+    untold: TypeFrom = "" if asked is None else "unsure" if isinstance(asked, Answer) else "unanswered"
+    source: TypeFrom = "category" if by_category else "model" if told else untold
     return Grading(case, by_category or told, source, tuple(questions_for(profile, case, told)), found)
-
-
-def _untold(answer: Answer | Unanswered | None) -> TypeFrom:
-    if answer is None:
-        return ""
-    return "unsure" if isinstance(answer, Answer) else "unanswered"

@@ -1,15 +1,20 @@
-"""The summarizer on a model."""
+"""The summarizer on a model, and SPUR's updater: one restricted set of rubrics, revised in place.
+
+Source: Lin et al. 2024, "Interpretable User Satisfaction Estimation for Conversational Systems with Large Language
+Models", arXiv:2403.12388.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from pollex.agents.checks import normalized, refusal, words
 from pollex.agents.llm.asker import TOLD, Asker, Role, polar, source_of
 from pollex.agents.llm.parsing import entries, numbers
-from pollex.agents.roles import Pair, Summary
+from pollex.agents.roles import Pair, Revision, Summary
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id, with_reasons
+from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Reason, Rubric, content_id, with_reasons
 
 
 class LlmSummarizer(Role):
@@ -37,50 +42,104 @@ class LlmSummarizer(Role):
         value = await self.asker.value(prompt, items, values, {"rubrics": list}, item=polarity)
         if isinstance(value, Unanswered):
             return value
-        batch = _Batch(reasons, known, source_of(prompt), polarity)
-        batch.cover(entries(value.get("covered")))
+        batch = _Summarizing(reasons, known, polarity, source_of(prompt))
+        for entry in entries(value.get("covered")):
+            batch.cover(entry)
         for entry in entries(value["rubrics"]):
             batch.add(entry, self.asker.settings.new_rubrics)
-        return batch.summary()
+        supported = {id_: tuple(dict.fromkeys(reasons)) for id_, reasons in batch.supported.items() if reasons}
+        return Summary(rubrics=tuple(batch.rubrics.values()), supported=supported, refused=dict(batch.refused))
 
 
 class _Batch:
-    def __init__(self, reasons: Sequence[Reason], known: Sequence[Rubric], source: str, polarity: Polarity) -> None:
-        self._reasons, self._known, self._source, self._polarity = reasons, known, source, polarity
-        self._id_of = {rubric.text.casefold(): rubric.id for rubric in known}
-        self._quoted = [words(quote.text) for reason in reasons for quote in reason.quotes]
-        self._new: dict[str, Rubric] = {}
-        self._supported: defaultdict[str, list[Reason]] = defaultdict(list)
-        self._refused: Counter[str] = Counter()
+    """What a model wrote of some reasons, beside the rubrics that it was shown."""
 
-    def cover(self, entries: Sequence[dict[str, Any]]) -> None:
-        """Assign reasons to the known rubrics that cover them."""
-        for entry in entries:
-            number = entry.get("known")
-            if type(number) is int and 1 <= number <= len(self._known):
-                self._supported[self._known[number - 1].id] += self._of(entry)
+    def __init__(self, reasons: Sequence[Reason], shown: Sequence[Rubric], polarity: Polarity, source: str) -> None:
+        self._reasons, self._shown, self._polarity, self._source = reasons, shown, polarity, source
+        self._quoted = [words(quote.text) for reason in reasons for quote in reason.quotes]
+        self.rubrics: dict[str, Rubric] = {}
+        self.refused: Counter[str] = Counter()
+
+    def _reasons_of(self, entry: dict[str, Any]) -> list[Reason]:
+        """Return the reasons that an entry names; skip numbers that were not shown."""
+        return [self._reasons[i - 1] for i in numbers(entry.get("reasons"), range(1, len(self._reasons) + 1))]
+
+    def _shown_of(self, named: Any) -> list[Rubric]:
+        return [self._shown[i - 1] for i in numbers(named, range(1, len(self._shown) + 1))]
+
+    def _written(self, text: str) -> Rubric:
+        id_ = content_id(self._polarity, text)
+        return Rubric(id=id_, text=text, polarity=self._polarity, source=self._source)
+
+
+class _Summarizing(_Batch):
+    def __init__(self, reasons: Sequence[Reason], shown: Sequence[Rubric], polarity: Polarity, source: str) -> None:
+        super().__init__(reasons, shown, polarity, source)
+        self._id_of = {rubric.text.casefold(): rubric.id for rubric in shown}
+        self.supported: defaultdict[str, list[Reason]] = defaultdict(list)
+
+    def cover(self, entry: dict[str, Any]) -> None:
+        """Assign reasons to the known rubric that covers them."""
+        for rubric in self._shown_of([entry.get("known")]):
+            self.supported[rubric.id] += self._reasons_of(entry)
 
     def add(self, entry: dict[str, Any], most: int) -> None:
         """Add a new rubric, or refuse it and count why."""
-        text, reasons = normalized(str(entry.get("text") or "")), self._of(entry)
+        text, reasons = normalized(str(entry.get("text") or "")), self._reasons_of(entry)
         if known := self._id_of.get(text.casefold()):
-            self._supported[known] += reasons
-        elif why := self._refusal(text, reasons, most):
-            self._refused[why] += 1
+            self.supported[known] += reasons
+            return
+        why = "" if reasons else "names no reason"
+        if why := why or ("too many" if len(self.rubrics) >= most else refusal(text, self._quoted)):
+            self.refused[why] += 1
         else:
-            id_ = content_id(self._polarity, text)
-            rubric = Rubric(id=id_, text=text, polarity=self._polarity, source=self._source)
-            self._new[id_] = with_reasons(self._new.get(id_, rubric), reasons)
+            rubric = self._written(text)
+            self.rubrics[rubric.id] = with_reasons(self.rubrics.get(rubric.id, rubric), reasons)
 
-    def summary(self) -> Summary:
-        supported = {id_: tuple(dict.fromkeys(reasons)) for id_, reasons in self._supported.items() if reasons}
-        return Summary(rubrics=tuple(self._new.values()), supported=supported, refused=dict(self._refused))
 
-    def _refusal(self, text: str, reasons: Sequence[Reason], most: int) -> str:
-        if not reasons:
-            return "names no reason"
-        return "too many" if len(self._new) >= most else refusal(text, self._quoted)
+class LlmUpdater(Role):
+    """Revises a set of rubrics by a batch of reasons; omitted rubrics are dropped."""
 
-    def _of(self, entry: dict[str, Any]) -> list[Reason]:
-        """Return the reasons that an entry names; skip numbers that were not shown."""
-        return [self._reasons[i - 1] for i in numbers(entry.get("reasons"), range(1, len(self._reasons) + 1))]
+    def __init__(self, asker: Asker) -> None:
+        self.prompts = polar("spur")
+        super().__init__(asker, self.prompts.values())
+
+    async def update(
+        self, reasons: Sequence[Reason], current: Sequence[Rubric], polarity: Polarity, most: int
+    ) -> Revision | Unanswered:
+        """Revise the set by a batch of reasons."""
+        prompt = self.prompts[polarity]
+        if not reasons or not most:
+            return Revision(rubrics=tuple(current)[:most])
+        items: list[dict[str, Any]] = [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(current, 1)]
+        items += [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
+        value = await self.asker.value(prompt, items, {"most": str(most)}, {"revised": list}, item=polarity)
+        if isinstance(value, Unanswered):
+            return value
+        revision = _Revising(reasons, current, polarity, source_of(prompt))
+        for entry in entries(value["revised"]):
+            revision.take(entry, most)
+        return Revision(rubrics=tuple(revision.rubrics.values()), refused=dict(revision.refused))
+
+
+class _Revising(_Batch):
+    def take(self, entry: dict[str, Any], most: int) -> None:
+        """Add a rubric of the new set; if refused, keep those that it replaces."""
+        text, reasons = normalized(str(entry.get("text") or "")), self._reasons_of(entry)
+        parents = self._shown_of(entry.get("known"))
+        why = "" if parents or reasons else "names no reason"
+        why = why or ("" if any(text == parent.text for parent in parents) else refusal(text, self._quoted))
+        if why:
+            self.refused[why] += 1
+        for rubric in parents if why else [reduce(_joined, parents, self._written(text))]:
+            if rubric.id in self.rubrics or len(self.rubrics) < most:
+                both = _joined(self.rubrics.get(rubric.id, rubric), rubric)
+                self.rubrics[rubric.id] = both if why else with_reasons(both, reasons)
+            else:
+                self.refused["too many"] += 1
+
+
+def _joined(one: Rubric, other: Rubric) -> Rubric:
+    reasons = dict.fromkeys((*one.reason_ids, *other.reason_ids))
+    quotes = dict.fromkeys((*one.quotes, *other.quotes))
+    return one.model_copy(update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]})

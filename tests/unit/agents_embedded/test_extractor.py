@@ -11,8 +11,8 @@ from small_logs import bad, conversation, good, small_log
 from pollex.agents.checks import located
 from pollex.agents.embedded.clues import StudiedLog, contrast, phrases_in, standing_out
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.extractor import EmbeddedExtractor
 from pollex.agents.embedded.judge import EmbeddedJudge
+from pollex.agents.embedded.roles import EmbeddedExtractor
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives

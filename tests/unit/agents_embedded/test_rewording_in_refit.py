@@ -6,11 +6,9 @@ from pathlib import Path
 
 from small_logs import small_log
 
-from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.extractor import EmbeddedExtractor
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.summarizer import EmbeddedSummarizer
+from pollex.agents.embedded.roles import EmbeddedDeduplicator, EmbeddedExtractor, EmbeddedSummarizer
 from pollex.agents.roles import Roles
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator, components
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import negated, understood
+from pollex.agents.embedded.roles import EmbeddedDeduplicator, EmbeddedSummarizer, components
 from pollex.agents.embedded.signals import SIGNALS
-from pollex.agents.embedded.summarizer import EmbeddedSummarizer
 from pollex.agents.roles import Deduplication, Summary
 from pollex.rubrics.rubric import MAX_QUOTES, Quote, Reason, Rubric
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from pollex.agents.embedded.events.language import TABLE, acts_in
-from pollex.agents.embedded.events.sentences import moves_of
-from pollex.agents.embedded.rules import rows
+from pollex.agents.embedded.events.sentences import moves_of, rows
 from pollex.conversations.conversation import Conversation, Turn
 
 ROW = """

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import Scripted, asker, rubric
 
-from pollex.agents.embedded.deduplicator import EmbeddedDeduplicator
+from pollex.agents.embedded.roles import EmbeddedDeduplicator
 from pollex.agents.llm.deduplicator import MOST_IN_A_GROUP, LlmDeduplicator, disjoint, near_groups
 from pollex.agents.mixed import MixedDeduplicator
 from pollex.gateway.calls import Refused

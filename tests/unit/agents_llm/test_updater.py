@@ -6,7 +6,7 @@ from typing import Any
 from scripted import Scripted, asker, rubric
 from sealed import unseal
 
-from pollex.agents.llm.updater import LlmUpdater
+from pollex.agents.llm.summarizer import LlmUpdater
 from pollex.agents.roles import Revision
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import Quote, Reason, with_reasons

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pollex.agents.embedded.events.sentences import WORDS, Hit, Move, Sentence, word_set
-from pollex.agents.embedded.rules import rows
+from pollex.agents.embedded.events.sentences import WORDS, Hit, Move, Sentence, rows, word_set
 from pollex.conversations.conversation import Conversation
 from pollex.prompts.domain import STOPWORDS
 
@@ -81,7 +80,9 @@ class Acts:
                 continue
             found = one.pattern.search(low)
             if found is not None and (one.unless is None or one.unless.search(low) is None):
-                hits[act.name] = hit_of(act, one, found, sentence)
+                detail = (found["detail"] or "") if "detail" in one.pattern.groupindex else ""
+                start = sentence.start
+                hits[act.name] = Hit(act.name, one.sure, start + found.start(), start + found.end(), detail)
 
 
 def surest(sentences: Iterable[Sentence]) -> dict[str, Sentence]:
@@ -116,25 +117,22 @@ class Cues:
         return [self._rules[number] for number in sorted(numbers)]
 
 
-def hit_of(act: Act, one: WordRule, found: re.Match[str], sentence: Sentence) -> Hit:
-    """Make a hit from a match."""
-    detail = (found["detail"] or "") if "detail" in one.pattern.groupindex else ""
-    start = sentence.start + found.start()
-    return Hit(act.name, one.sure, start, sentence.start + found.end(), detail)
-
-
-def _act(name: str, row: dict[str, Any]) -> Act:
-    rules = tuple(_rule(**one) for one in row["rules"])
-    return Act(name, row["party"], rules, word_set(row.get("after", "")), row.get("longest", 0))
-
-
 def _rule(cues: str, pattern: str, sure: float = 0.9, unless: str = "", mood: Mood = "any") -> WordRule:
     return WordRule(word_set(cues), re.compile(pattern), sure, re.compile(unless) if unless else None, mood)
 
 
 def acts_in(path: Path) -> Acts:
     """Read the acts of a table."""
-    return Acts(_act(name, row) for _, name, row in rows(path))
+    return Acts(
+        Act(
+            name,
+            row["party"],
+            tuple(_rule(**one) for one in row["rules"]),
+            word_set(row.get("after", "")),
+            row.get("longest", 0),
+        )
+        for _, name, row in rows(path)
+    )
 
 
 TABLE = Path(__file__).with_name("acts.toml")

@@ -18,9 +18,17 @@ import numpy.typing as npt
 from pollex.agents.embedded.events.language import ENGLISH, language_of
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Observed, marked, read
-from pollex.agents.embedded.events.signal import MOST, SURE, EventQuote, evidence
+from pollex.agents.embedded.events.signal import (
+    MOST,
+    SURE,
+    EventQuote,
+    evidence,
+    named_topics,
+    sayable,
+    sentence,
+    told_of,
+)
 from pollex.agents.embedded.events.topics import Topics, learn_topics, plural
-from pollex.agents.embedded.events.wording import named_topics, sayable, sentence, told_of
 from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.records import Segment
 from pollex.rubrics.worth import share_of

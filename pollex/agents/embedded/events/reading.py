@@ -1,10 +1,11 @@
 """One conversation, read: moves with acts, the topic of each, and what happened."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
+from pollex.agents.embedded.events.finders import FINDERS, Finder
 from pollex.agents.embedded.events.language import acts_for
-from pollex.agents.embedded.events.patterns import finders_of
-from pollex.agents.embedded.events.patterns.pattern import Firing, exchanges
+from pollex.agents.embedded.events.patterns import PATTERNS, Firing, exchanges
 from pollex.agents.embedded.events.sentences import Move, moves_of
 from pollex.agents.embedded.events.topics import Topics
 from pollex.conversations.conversation import Conversation
@@ -75,6 +76,13 @@ def marked(conversation: Conversation) -> list[Move]:
     moves = moves_of(conversation)
     acts_for(moves).mark(moves)
     return moves
+
+
+@lru_cache(maxsize=64)
+def finders_of(patterns: frozenset[str] | None) -> tuple[Finder, ...]:
+    """Return what finds some patterns; for None what finds any."""
+    wanted = {pattern.group for pattern in PATTERNS.values() if patterns is None or pattern.name in patterns}
+    return tuple(find for find in FINDERS if find.__name__ in wanted)
 
 
 def fired(moves: list[Move], patterns: frozenset[str] | None = None) -> list[Firing]:

@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from pollex.agents.embedded.events import patterns
+from pollex.agents.embedded.events import finders, tools
 from pollex.agents.embedded.events.language import ACTS
 from pollex.agents.embedded.events.reading import marked
 from pollex.conversations.conversation import Conversation, Turn
@@ -47,7 +47,7 @@ def test_every_act_has_labelled_exchanges() -> None:
 
 
 def test_finders_of_patterns_ask_for_acts_that_exist() -> None:
-    code = "".join(path.read_text() for path in Path(patterns.__path__[0]).glob("*.py"))
+    code = "".join(Path(module.__file__).read_text() for module in (finders, tools))
     asked = {act for call in re.findall(r"\.has\(([^()]*)\)", code) for act in re.findall(r'"(\w+)"', call)}
     assert "offers" in asked
     assert asked <= ACTS.by_name.keys()

@@ -10,8 +10,8 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.learning import last_within, segments_of, stratified_half, support
 from pollex.agents.embedded.events.nouns import key_nouns
 from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, marked, read
+from pollex.agents.embedded.events.signal import sentence, told_of
 from pollex.agents.embedded.events.topics import LogTopic, Topics, told_together
-from pollex.agents.embedded.events.wording import sentence, told_of
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import positives
 

@@ -1,20 +1,26 @@
-"""The definition of a pattern: an act, a circumstance and a reaction within one quote."""
+"""Patterns, the rows of `patterns.toml`: an act, a circumstance and a reaction within one quote."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from pollex.agents.embedded.events.sentences import Move, Sentence
+from pollex.agents.embedded.events.sentences import Move, Sentence, rows
 
 Who = Literal["assistant", "user", "both"]
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """An event, whatever its object; `patterns.toml` says what its fields are."""
+    """An event, whatever its object; `patterns.toml` says what its fields are.
 
+    Attributes:
+        group: Name of the function of `finders` that finds it.
+    """
+
+    group: str
     name: str
     who: Who
     side: int
@@ -23,6 +29,9 @@ class Pattern:
     within: str = ""
     proven: bool = True
     anywhere: str = ""
+
+
+PATTERNS = {name: Pattern(group, name, **row) for group, name, row in rows(Path(__file__).with_name("patterns.toml"))}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from pollex.agents.embedded.events.patterns.pattern import Chars, Exchange, Firing
+from pollex.agents.embedded.events.patterns import Chars, Exchange, Firing
 from pollex.agents.embedded.events.sentences import Called, lowered, stem
 
 ERROR = re.compile(
@@ -22,7 +22,7 @@ def failing(result: str) -> bool:
     return bool(ERROR.search(low)) and not FINE.search(low)
 
 
-def find(x: Exchange) -> Iterator[Firing]:
+def tools(x: Exchange) -> Iterator[Firing]:
     """Yield tool calls of one exchange."""
     if not x.here.tools and not x.here.calls:
         return

@@ -1,0 +1,632 @@
+"""What happens in an exchange, by groups of `patterns.toml`: advice, questions, failures, reports, offers, troubles."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from pollex.agents.embedded.events.patterns import Chars, Exchange, Firing
+from pollex.agents.embedded.events.sentences import Move, Sentence
+from pollex.agents.embedded.events.tools import tools
+from pollex.agents.embedded.events.values import ASKED, DATE, PRICE, TIME, concrete, wanted
+
+FEATURE = re.compile(
+    r"\b(?:does|do|is|are|can|has|have|will|am|if|whether) (?:it|they|this|that|the|there be|i|we|you "
+    r"know|he|she|any of)\b"
+    r"|\b(?:allow|allowed|offer|serve|accept|include|provide|charge|policy|permitted|available at|have "
+    r"(?:a|any|live|free))\b"
+)
+SEARCH = re.compile(
+    r"\b(?:find|looking for|search|recommend|suggest|another|other|any (?:other|good)|are there any"
+    r"|what about|how about|instead)\b"
+)
+
+
+def feature_question(move: Move | None) -> bool:
+    """Return whether a user asks about a feature or price, without searching for anything."""
+    if move is None or "asks" not in move.acts:
+        return False
+    low = move.acts["asks"].low
+    return bool(FEATURE.search(low)) and not SEARCH.search(low)
+
+
+def found_none(move: Move | None, before: Move | None) -> bool:
+    """Return whether a move reports an empty search."""
+    return move is not None and "none_found" in move.acts and not feature_question(before)
+
+
+def searches(x: Exchange) -> Iterator[Firing]:
+    """Empty searches of one exchange."""
+    if not found_none(x.here, x.user) or x.here.has("fails"):
+        return
+    own = (x.here, "none_found")
+    yield x.fire("found_none", own)
+    way = next((act for act in ("offers_other", "offers", "proposes") if act in x.here.acts), "")
+    if not way and not x.here.has("asks_back", "confirms") and " but " not in x.here.low:
+        yield x.fire("none_dead_end", own)
+    elif way == "offers_other" and "offers" not in x.here.acts:
+        yield x.fire("none_widen", own, (x.here, way))
+    if way == "offers" and x.after is not None and x.after.has("accepts"):
+        yield x.fire("none_taken", (x.here, way), own, (x.after, "accepts"))
+    before = x.moves[x.index - 3] if x.index > 2 else None
+    if x.earlier is not None and found_none(x.earlier, before):
+        yield x.fire("none_again", own, (x.earlier, "none_found"))
+    for act in ("gives_up", "leaves"):
+        if x.after is not None and act in x.after.acts and not x.after.has("requests", "asks", "accepts"):
+            yield x.fire("none_left", own, (x.after, act))
+            return
+
+
+BACK = {
+    "still_fails": "fix_fails",
+    "new_trouble": "fix_new_trouble",
+    "rules_out": "fix_ruled_out",
+    "knows_already": "fix_known",
+}
+"""Acts by which a user comes back from advice with trouble, and what each is."""
+
+LISTED = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
+CODE_NAME = re.compile(r"`([^`\n]{3,80})`|\b([A-Za-z]+(?:[._][A-Za-z]\w+)+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+)\b")
+AGREES = re.compile(
+    r"^(?:\W*(?:yes|yep|ok|okay|k|oh|ooh|ah|aha|nice|great|perfect|cool|that makes sense|makes sense"
+    r"|understood|good|thanks|thank you|excellent|lovely|right)\b)"
+)
+TROUBLE = re.compile(
+    r"\b(?:still|error|exception|fails?|failed|throws?|crash\w*|but|same|wrong|doesn't|didn't|not|no)\b"
+)
+
+
+def names(text: str) -> frozenset[str]:
+    """Collect names of code: inline code and words with an inner capital, dot or underscore."""
+    return frozenset(a or b for a, b in CODE_NAME.findall(text))
+
+
+def advises(move: Move) -> bool:
+    """Return whether a move gives advice: code, instructions, or an explanation with names of code."""
+    return move.code or move.has("instructs") or (move.has("explains") and bool(move.names))
+
+
+def advice(x: Exchange) -> Iterator[Firing]:
+    """Advice of one exchange."""
+    if general_list(x):
+        yield x.fire_at("general_list", x.here, advising(x.here), 0.85)
+    if x.here.has("offers", "done", "confirms", "anything_else") and not x.here.code:
+        return
+    if x.here.has("asks_back") and brings_evidence(x):
+        yield x.fire("asks_evidence", (x.here, "asks_back"))
+    if advises(x.here):
+        yield from _first_advice(x)
+        yield from _helped(x)
+
+
+def brings_evidence(x: Exchange) -> bool:
+    """Return whether the user answers with code or new names, and without objection."""
+    if x.user is None or x.after is None or x.after.has("complains", *BACK):
+        return False
+    return x.after.code or bool(names(x.after.text) - names(x.user.text))
+
+
+def general_list(x: Exchange) -> bool:
+    """Return whether a reply lists three or more things without using the user's names."""
+    if x.user is None or not x.here.sentences or len(LISTED.findall(x.here.text)) < 3:
+        return False
+    return bool(names(x.user.text)) and not shared(x.user, x.here)
+
+
+def _first_advice(x: Exchange) -> Iterator[Firing]:
+    if x.user is None:
+        return
+    own = shared(x.user, x.here)
+    if own and x.opening and x.here.code:
+        name, sentence = own
+        at = sentence.text.find(name)
+        yield x.fire_at(
+            "own_line",
+            x.here,
+            [sentence],
+            0.85,
+            (Chars(sentence.turn, sentence.start + at, sentence.start + at + len(name)),),
+        )
+    if x.here.has("explains") and x.here.code:
+        yield x.fire("cause_shown", (x.here, "explains"))
+
+
+def shared(user: Move, here: Move) -> tuple[str, Sentence] | None:
+    """Return a name of the user's own code that the reply uses, with its sentence."""
+    given = names(user.text)
+    for sentence in here.sentences:
+        found = sorted(name for name in names(sentence.text) if name in given or (len(name) > 5 and name in user.text))
+        if found:
+            return max(found, key=len), sentence
+    return None
+
+
+def advising(move: Move) -> list[Sentence]:
+    """Return the sentences that give advice; the first sentence if none is marked."""
+    return [one for one in move.sentences if "instructs" in one.hits][:2] or move.sentences[:1]
+
+
+def _helped(x: Exchange) -> Iterator[Firing]:
+    after = x.after
+    if after is None:
+        return
+    yield from _comes_back(x, after)
+    if after.has("solves_alone"):
+        yield x.fire("solved_alone", (after, "solves_alone"))
+    elif after.has(*BACK):
+        return
+    elif after.has("works_now"):
+        yield x.fire("fix_works", (after, "works_now"))
+    elif after.has("asks") and agrees(after.sentences[0].low):
+        yield x.fire("next_problem", (after, "asks"), sure=0.8)
+
+
+def _comes_back(x: Exchange, after: Move) -> Iterator[Firing]:
+    back = next((act for act in BACK if act in after.acts), "")
+    if back:
+        yield x.fire("fix_back", (after, back))
+        yield x.fire(BACK[back], (after, back))
+    if "still_fails" in after.acts and x.user is not None and x.user.has("still_fails"):
+        yield x.fire("fix_fails_again", (after, "still_fails"), (x.user, "still_fails"))
+
+
+def agrees(low: str) -> bool:
+    """Return whether a sentence accepts what was said and reports no trouble."""
+    return bool(AGREES.search(low)) and not TROUBLE.search(low)
+
+
+EMPTY = frozenset({"anything_else", "says_bye", "proposes", "asks_back"})
+QUESTION = re.compile(
+    r"^(?:and|but|so|ok|okay|great|also|well|then)?,? ?(?:what|which|where|when|how|who|does|do (?!you)|is|are|has|have"
+    r"|can (?!you|i (?:book|have|get|reserve)))\b.*\?"
+)
+YES = re.compile(r"^(?:yes|yeah|yep|yup|sure|indeed|of course|absolutely|definitely|certainly)\b")
+REPLY = re.compile(
+    r"^(?:yes|yeah|yep|no|nope|not|none|there (?:is|are)|it(?:'s| is)|they|unfortunately|sure|you can)\b"
+    r"|n't\b|\b(?:does|unable|information|info)\b"
+)
+LONGEST_FORMULA = 7
+"""Content words of a formula such as "Would you like me to book a room for you?", at most."""
+BOUND = re.compile(r"\b(?:after|before|by|around|about|until|till|between|from|past|or|either)\s+(?:\w+\s+)?$")
+"""What stands before a value that leaves others open: who asks for the exact one asks for something else."""
+WAY = re.compile(
+    r"\b(?:check(?:ing)? in|return|until|till|up to|out|arriv|leav|depart|start|end|from|back)(?=ing|e\b|ed|s\b|\b)"
+)
+"""Which end of a trip or stay a time or day is of."""
+ALREADY = re.compile(r"\b(?:already|just|i (?:said|told|mentioned|asked|wrote)|as i)\b")
+
+
+def answers(x: Exchange) -> Iterator[Firing]:
+    """Yield firings for questions of both parties in one exchange."""
+    if x.user is not None and "asks" in x.user.acts and not x.here.has("takes_back"):
+        yield from _answers(x, x.user)
+    if x.here.has("asks_back"):
+        yield from _asked_back(x)
+
+
+def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
+    question, marks = (user, "asks"), (Chars.of(user.acts["asks"]),)
+    feature = feature_question(user)
+    if x.here.has("doesnt_know", "refers") and not x.here.has("offers", "done"):
+        yield x.fire("answer_unknown", (x.here, "doesnt_know" if x.here.has("doesnt_know") else "refers"), question)
+    elif feature and x.here.has("says_no"):
+        yield from _no(x, question)
+    elif feature and x.here.sentences and YES.search(x.here.sentences[0].low):
+        yield x.fire_at("answer_yes", x.here, x.here.sentences[:1], 0.85)
+    elif only(x.here.sentences, "asks_back") and not user.has("requests", "accepts", "changes", "asks_other"):
+        yield x.fire("question_back", (x.here, "asks_back"), question)
+    elif (
+        x.here.sentences
+        and not any(may_answer(one, user.acts["asks"]) for one in x.here.sentences)
+        and QUESTION.search(user.acts["asks"].low)
+        and not user.has("requests", "changes", "asks_other", "leaves", "accepts")
+    ):
+        yield x.fire_at("question_passed", x.here, x.here.sentences, 0.85, marks)
+    asked = wanted(" ".join(one.low for one in user.sentences if "asks" in one.hits))
+    missing = [name for name, value in asked if not value.search(x.here.low) and not mentions(name, x.here.low)]
+    if missing and user.has("accepts") and len(missing) == len(asked) and x.here.has("done", "fails", "unavailable"):
+        yield x.fire_at("question_lost", x.here, x.here.sentences, 0.9, marks, the_slot(missing[0]))
+    elif len(asked) == 2 and len(missing) == 1 and not x.here.has("doesnt_know", "refers", "says_no", "asks_back"):
+        yield x.fire_at("answer_half", x.here, x.here.sentences, 0.85, marks, the_slot(missing[0]))
+
+
+def may_answer(sentence: Sentence, asked: Sentence) -> bool:
+    """Return whether a sentence of a reply may answer a question: whatever is no polite formula, or speaks of it."""
+    if not EMPTY & sentence.hits.keys() or "fails" in sentence.hits or REPLY.search(sentence.low):
+        return True
+    return len(sentence.content) > LONGEST_FORMULA or bool(sentence.content & asked.content)
+
+
+def same_way(asked: str, given: str) -> bool:
+    """Return whether a question speaks of the same end of a trip or stay as a value that was given."""
+    wanted, told = (set(WAY.findall(low)) for low in (asked, given))
+    return wanted == told if wanted else True
+
+
+def the_slot(slot: str) -> str:
+    return f"{'an' if slot[0] in 'aeiou' else 'the'} {slot}"
+
+
+def mentions(slot: str, low: str) -> bool:
+    """Return whether a reply names what was asked for, even if its value isn't recognized."""
+    return slot.split(maxsplit=1)[0] in low
+
+
+def _no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing]:
+    own = (x.here, "says_no")
+    if x.here.has("offers_other", "offers", "refers") or " but " in x.here.low or "however" in x.here.low:
+        yield x.fire("answer_no_but", own, question)
+    elif x.here.has("proposes"):
+        yield x.fire("answer_no_pushes", own, (x.here, "proposes"), question)
+    else:
+        yield x.fire("answer_no", own, question)
+
+
+def _asked_back(x: Exchange) -> Iterator[Firing]:
+    asking = [one for one in x.here.sentences if "asks_back" in one.hits]
+    if x.user is not None:
+        for name, question, value in ASKED:
+            for one in asking:
+                if (
+                    question.search(one.low)
+                    and (given := value.search(x.user.low))
+                    and not BOUND.search(x.user.low[: given.start()])
+                    and same_way(one.low, x.user.low)
+                    and " or " not in x.user.low[given.end() : given.end() + 5]
+                    and not x.here.has("fails", "unavailable", "offers")
+                ):
+                    marks = span_in_move(x.user, given), Chars.of(one)
+                    yield x.fire_at("ask_given", x.here, [one], 0.85, marks=marks, detail=name)
+    if x.earlier is not None and (twin := same_question(asking, x.earlier)):
+        yield x.fire_at("ask_again", x.here, [twin], 0.9)
+    if len(asking) >= 2:
+        yield x.fire_at("ask_many", x.here, asking, 0.9)
+    if x.after is not None and "complains" in x.after.acts and ALREADY.search(x.after.acts["complains"].low):
+        yield x.fire("ask_complaint", (x.after, "complains"), (x.here, "asks_back"))
+
+
+def same_question(asking: list[Sentence], earlier: Move) -> Sentence | None:
+    """Return a question that the assistant already asked in nearly the same words."""
+    for one in asking:
+        for old in earlier.sentences:
+            shared = len(one.content & old.content)
+            if "asks_back" in old.hits and shared >= 2 and shared >= 0.75 * len(one.content | old.content):
+                return one
+    return None
+
+
+def only(sentences: list[Sentence], act: str) -> bool:
+    """Return whether all sentences do one act."""
+    return bool(sentences) and all(act in one.hits for one in sentences)
+
+
+def span_in_move(move: Move, found: re.Match[str]) -> Chars:
+    """Map a match in a move's joined sentences back to its turns."""
+    offset = 0
+    for one in move.sentences:
+        if found.start() < offset + len(one.low) + 1:
+            start = one.start + found.start() - offset
+            return Chars(one.turn, start, start + len(found.group()))
+        offset += len(one.low) + 1
+    return Chars.of(move.sentences[-1])
+
+
+OTHER_WORDS = re.compile(
+    r"\b(?:another|different|other|instead|later|earlier|shorter|longer|alternative|next|available|closest|nearest)\b"
+)
+ALTERNATIVES = ("offers_other", "offers", "confirms", "proposes", "asks_back")
+
+
+def failure(move: Move | None, before: Move | None) -> str:
+    """Return the act by which a move fails at a request; empty if it doesn't."""
+    if move is None:
+        return ""
+    if "fails" in move.acts:
+        return "fails"
+    if "unavailable" in move.acts and "done" not in move.acts and before is not None and wants_action(before):
+        return "unavailable"
+    return ""
+
+
+def wants_action(move: Move) -> bool:
+    """Return whether a user's move asks for an action rather than information."""
+    return move.has("accepts") or (move.has("requests", "changes") and not move.has("asks"))
+
+
+def alternative(here: Move, failed: str) -> str:
+    """Return the act by which a failing move offers something else; empty if none."""
+    start = here.acts[failed]
+    for act in ALTERNATIVES:
+        sentence = here.acts.get(act)
+        if (
+            sentence is None
+            or (sentence.turn, sentence.start) < (start.turn, start.start)
+            or "anything_else" in sentence.hits
+        ):
+            continue
+        if act in ("offers_other", "offers") or OTHER_WORDS.search(sentence.low) or concrete(sentence.low):
+            return act
+    return ""
+
+
+def offered(sentence: Sentence) -> str:
+    """Describe what an alternative changes; empty if it names nothing."""
+    found = re.search(r"\b(?:another|a different|different|other) ((?:price |star )?[a-z]+)\b", sentence.low)
+    if TIME.search(sentence.low) or re.search(
+        r"\b(?:another|different|other|later|earlier) (?:time|slot|hour)", sentence.low
+    ):
+        return "another time"
+    if DATE.search(sentence.low) or re.search(r"\b(?:another|different|other) (?:day|date)", sentence.low):
+        return "another day"
+    noun = found.group(1) if found else ""
+    if noun and noun not in (
+        "or",
+        "one",
+        "for",
+        "in",
+        "at",
+        "to",
+        "that",
+        "i",
+        "you",
+        "with",
+        "option",
+        "options",
+        "than",
+    ):
+        return f"another {noun.removesuffix('s')}"
+    return "another option"
+
+
+def failures(x: Exchange) -> Iterator[Firing]:
+    """Yield failures and recoveries of one exchange."""
+    failed = failure(x.here, x.user)
+    before = failure(x.earlier, x.moves[x.index - 3] if x.index > 2 else None)
+    if failed:
+        yield from _failed(x, failed, before)
+    elif before and x.earlier is not None and x.user is not None and x.here.has("done") and not x.user.has("rejects"):
+        by_user = not alternative(x.earlier, before)
+        name = "recovered_by_user" if by_user and x.user.has("changes", "requests") else "recovered"
+        if not by_user or name == "recovered_by_user":
+            yield x.fire(name, (x.here, "done"), (x.earlier, before))
+
+
+def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
+    other = alternative(x.here, failed)
+    own = (x.here, failed)
+    yield x.fire("failed", own)
+    if other:
+        yield from _with_other(x, failed, other)
+    elif not x.here.has("asks_back", "proposes", "offers_other"):
+        yield x.fire("fail_no_way", own)
+        if x.here.has("anything_else"):
+            yield x.fire("fail_else", own, (x.here, "anything_else"))
+    after = x.after
+    if after is not None and not after.has("accepts", "changes", "requests", "asks", "asks_other"):
+        for act in ("gives_up", "leaves"):
+            if act in after.acts:
+                yield x.fire("fail_left", own, (after, act))
+                break
+    if after is not None and not other and not after.has("leaves", "gives_up"):
+        for act in ("changes", "requests"):
+            if act in after.acts and (concrete(after.acts[act].low) or OTHER_WORDS.search(after.acts[act].low)):
+                yield x.fire("fail_user_retries", (after, act), own)
+                break
+    if before and x.earlier is not None:
+        yield x.fire("fail_again", own, (x.earlier, before))
+    if (
+        x.earlier is not None
+        and x.earlier.has("confirms")
+        and not before
+        and x.user is not None
+        and not x.user.has("changes", "corrects")
+    ):
+        yield x.fire("fail_confirmed", own, (x.earlier, "confirms"))
+
+
+def _with_other(x: Exchange, failed: str, other: str) -> Iterator[Firing]:
+    sentence = x.here.acts[other]
+    own, way = (x.here, failed), (x.here, other)
+    named = concrete(sentence.low) or (other == "offers" and sentence.text[1:] != sentence.text[1:].lower())
+    if not named:
+        yield x.fire("fail_open_choice", own, way)
+        return
+    detail = offered(sentence)
+    if x.after is None:
+        return
+    if x.after.has("accepts") and not x.after.has("changes", "rejects"):
+        yield x.fire("fail_other_taken", own, way, (x.after, "accepts"), detail=detail)
+    for act in ("rejects", "leaves", "gives_up"):
+        if act in x.after.acts and "accepts" not in x.after.acts:
+            yield x.fire("fail_other_refused", own, way, (x.after, act), detail=detail)
+            return
+
+
+REFERENCE = re.compile(r"\b(?:reference|confirmation|booking|order|tracking) (?:number|code|id|#)|\bref\b")
+
+
+def outcomes(x: Exchange) -> Iterator[Firing]:
+    """Yield reports and read-backs of one exchange."""
+    if x.here.has("done") and not x.here.has("fails", "unavailable"):
+        yield from _done(x)
+    if x.here.has("confirms") and not x.here.has("fails"):
+        yield from _confirms(x)
+
+
+def _done(x: Exchange) -> Iterator[Firing]:
+    own = (x.here, "done")
+    yield x.fire("done", own)
+    told = [
+        one
+        for one in x.here.sentences
+        if not one.asking and (TIME.search(one.low) or DATE.search(one.low) or PRICE.search(one.low))
+    ]
+    if REFERENCE.search(x.here.low):
+        yield x.fire("done_number", own)
+    elif told:
+        yield x.fire_at("done_detail", x.here, [x.here.acts["done"], told[0]], 0.9)
+    elif not re.search(r"\d", x.here.low):
+        yield x.fire("done_bare", own)
+    if x.user is not None and x.user.has("accepts"):
+        yield x.fire("done_yes", own, (x.user, "accepts"))
+    if x.after is None:
+        return
+    for act in ("corrects", "complains"):
+        if act in x.after.acts:
+            yield x.fire("done_wrong", (x.after, act), own)
+            return
+    if x.after.has("asks") and not x.after.has("requests", "leaves") and not REFERENCE.search(x.after.low):
+        yield x.fire("done_asked", (x.after, "asks"), own)
+
+
+def _confirms(x: Exchange) -> Iterator[Firing]:
+    own = (x.here, "confirms")
+    if x.earlier is not None and x.earlier.has("confirms") and not x.earlier.has("fails"):
+        yield x.fire("confirm_twice", own, (x.earlier, "confirms"))
+    if x.after is None or x.after.has("accepts"):
+        return
+    if x.after.has("corrects") and concrete(x.after.low):
+        yield x.fire("confirm_wrong", (x.after, "corrects"), own)
+    elif x.after.has("changes"):
+        yield x.fire("confirm_changed", (x.after, "changes"), own)
+
+
+COUNT = re.compile(r"\b(?:\d+|several|many|multiple|a lot of|lots of|quite a few|plenty of|a number of|various)\b")
+PROPER_NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][\w']+|[A-Z]{2}\d{2,}")
+
+
+def suggestions(x: Exchange) -> Iterator[Firing]:
+    """Yield suggestions and proposals of one exchange."""
+    if x.here.has("offers") and not x.here.has("fails", "none_found", "unavailable", "done"):
+        yield from _offer(x)
+    if x.here.has("asks_back"):
+        yield from _asks_first(x)
+    if x.here.has("proposes") and not x.here.has("fails", "offers_other"):
+        yield from _proposes(x)
+    if x.user is not None and "asks_other" in x.user.acts and x.here.has("none_found", "fails"):
+        yield x.fire(
+            "offer_no_next", (x.here, "none_found" if x.here.has("none_found") else "fails"), (x.user, "asks_other")
+        )
+
+
+def _offer(x: Exchange) -> Iterator[Firing]:
+    own = (x.here, "offers")
+    counted = COUNT.search(x.here.acts["offers"].low) and not PROPER_NAME.search(x.here.text)
+    if counted and x.here.has("asks_back", "offers_other"):
+        yield x.fire("many_options", own)
+        return
+    concrete = next((one for one in x.here.sentences if "offers" in one.hits and PROPER_NAME.search(one.text)), None)
+    if x.opening and concrete and x.user is not None and x.user.has("requests") and not x.here.has("asks_back"):
+        yield x.fire_at("offer_first", x.here, [concrete], 0.85)
+    if x.user is not None and "doesnt_mind" in x.user.acts:
+        yield x.fire("picks_for_user", own, (x.user, "doesnt_mind"))
+    if x.after is None:
+        return
+    for act, name in (("knows_already", "offer_known"), ("complains", "offer_against"), ("asks_other", "offer_other")):
+        if act in x.after.acts:
+            yield x.fire(name, own, (x.after, act))
+            return
+    if x.after.has("rejects") and not x.here.has("proposes", "confirms", "asks_back", "anything_else", "offers_other"):
+        yield x.fire("offer_refused", own, (x.after, "rejects"))
+    if x.after.has("accepts") and not x.here.has("proposes", "anything_else"):
+        yield x.fire("offer_taken", own, (x.after, "accepts"))
+        if x.user is not None and "asks_other" in x.user.acts:
+            yield x.fire("offer_next_taken", own, (x.user, "asks_other"), (x.after, "accepts"))
+
+
+def _asks_first(x: Exchange) -> Iterator[Firing]:
+    own = (x.here, "asks_back")
+    if x.opening and x.user is not None and x.user.has("requests") and not x.here.has("offers", "proposes"):
+        yield x.fire("ask_first", own, (x.user, "requests"))
+    if x.after is not None and "doesnt_mind" in x.after.acts:
+        yield x.fire("ask_indifferent", own, (x.after, "doesnt_mind"))
+    if x.user is not None and "doesnt_mind" in x.user.acts and not x.here.has("offers", "proposes", "offers_other"):
+        yield x.fire("asks_on", own, (x.user, "doesnt_mind"))
+
+
+def _proposes(x: Exchange) -> Iterator[Firing]:
+    own = (x.here, "proposes")
+    again = x.earlier is not None and x.earlier.has("proposes") and x.user is not None and x.user.has("rejects")
+    if again and x.earlier is not None and x.user is not None and not x.user.has("accepts", "requests"):
+        verbs = [one.acts["proposes"].hits["proposes"].detail for one in (x.here, x.earlier)]
+        if verbs[0] == verbs[1]:
+            yield x.fire("pushed_again", own, (x.user, "rejects"))
+    if x.after is None:
+        return
+    if x.after.has("rejects") and not x.after.has("accepts"):
+        yield x.fire("pushed", own, (x.after, "rejects"))
+    elif x.after.has("accepts"):
+        yield x.fire("proposal_taken", own, (x.after, "accepts"))
+    elif x.after.has("asks") and not x.after.has("requests"):
+        yield x.fire("pushed_past_question", own, (x.after, "asks"))
+
+
+COURTESY = frozenset({"anything_else", "says_bye", "thanks", "apologizes"})
+ALIKE = 0.8
+
+
+OWN_SLIP = re.compile(r"\bsorry,? i (?:meant|mean)\b|\bmy (?:mistake|bad|fault|error)\b|\bi (?:mis\w+|forgot)\b")
+OF_THE_REPLY = re.compile(
+    r"\b(?:that(?:'s| is| was)(?: not|n't)|not (?:what|the \w+) i|wrong|incorrect|i (?:said|asked for|told)"
+    r"|you (?:said|gave|booked|got|picked))\b"
+)
+
+
+def troubles(x: Exchange) -> Iterator[Firing]:
+    """Yield troubles of one exchange."""
+    if x.here.has("takes_back"):
+        yield x.fire("took_back", (x.here, "takes_back"))
+    if x.here.has("refuses") and not x.here.has("anything_else", "offers"):
+        yield x.fire("refused", (x.here, "refuses"))
+    yield from _repeats(x)
+    if x.user is not None and x.user.has("leaves") and not x.user.has("requests", "asks", "changes", "accepts"):
+        for act in ("proposes", "asks_back", "offers"):
+            if act in x.here.acts and not x.here.has("says_bye", "anything_else", "apologizes"):
+                yield x.fire("went_on", (x.here, act), (x.user, "leaves"), sure=0.85)
+                break
+    if x.after is not None:
+        yield from _reaction(x)
+
+
+def _reaction(x: Exchange) -> Iterator[Firing]:
+    after = x.after
+    if after is None:
+        return
+    if after.has("complains"):
+        yield x.fire("complained", (after, "complains"))
+    if after.has("corrects") and not x.here.has("confirms", "proposes", "offers") and wrong(x.here, after):
+        yield x.fire("contradicted", (after, "corrects"))
+    if after.has("gives_up"):
+        yield x.fire("given_up", (after, "gives_up"))
+
+
+def wrong(reply: Move, after: Move) -> bool:
+    """Return whether a correction is of the reply: a no to its question, or a slip of the user's own, is not."""
+    if OWN_SLIP.search(after.low):
+        return False
+    return not any(one.asking for one in reply.sentences) or bool(OF_THE_REPLY.search(after.low))
+
+
+def _repeats(x: Exchange) -> Iterator[Firing]:
+    if x.user is not None and x.after is not None:
+        for one in x.after.sentences:
+            if {"requests", "asks"} & one.hits.keys() and (old := twin(one, x.user.sentences)):
+                yield x.fire_at("user_repeats", x.after, [one], 0.9, marks=(Chars.of(one), Chars.of(old)))
+                break
+    if x.earlier is not None:
+        for one in x.here.sentences:
+            if not COURTESY & one.hits.keys() and not one.asking and (old := twin(one, x.earlier.sentences)):
+                yield x.fire_at("same_reply", x.here, [one], 0.9, marks=(Chars.of(one), Chars.of(old)))
+                break
+
+
+def twin(sentence: Sentence, others: list[Sentence]) -> Sentence | None:
+    """Return a sentence of nearly the same words; None for short ones."""
+    if len(sentence.content) < 3:
+        return None
+    for other in others:
+        if len(sentence.content & other.content) >= ALIKE * len(sentence.content | other.content):
+            return other
+    return None
+
+
+Finder = Callable[[Exchange], Iterator[Firing]]
+FINDERS: tuple[Finder, ...] = (advice, answers, failures, outcomes, searches, suggestions, tools, troubles)

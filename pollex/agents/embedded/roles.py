@@ -1,0 +1,267 @@
+"""The built-in roles that learn rubrics: an extractor, a summarizer and a deduplicator, none with an LLM."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pollex.agents.embedded import NAME
+from pollex.agents.embedded.comments import proof_of
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.signal import event_quotes
+from pollex.agents.embedded.evidence import quotes_from
+from pollex.agents.embedded.signals import SIGNALS
+from pollex.agents.embedded.view import Flags, View
+from pollex.agents.roles import Deduplication, Extraction, Pair, Summary
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import positives
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Reason, Rubric, content_id, with_reasons
+
+if TYPE_CHECKING:
+    from pollex.agents.embedded.clues import Clue, StudiedLog
+    from pollex.rubrics.learning.material import Made
+
+MOST_REASONS = 3
+MOST_EVENTS = 2
+"""Of the reasons: so that what users sound like stays in the pool as well."""
+
+HAPPENED = ("event:", "rate:")
+
+
+class EmbeddedExtractor:
+    """Finds reasons by signals, contrastive phrases and events; no LLM."""
+
+    name = NAME
+
+    def __init__(self, embedder: Embedder, seed: int = 0) -> None:
+        self.embedder = embedder
+        self.seed = seed
+        self.clues: list[Clue] = []
+        self.study: StudiedLog | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        return content_id("extractor", "4", self.embedder.identity, str(self.seed), *SIGNALS)
+
+    async def fit(self, training: Sequence[Conversation]) -> None:
+        """Learn which signals, phrases and events separate the labeled conversations."""
+        ordered = sorted(training, key=lambda c: (c.text_hash, c.id))
+        labelled = [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]
+        positive = positives(labelled)
+        if not positive.any() or positive.all():
+            self.clues = []
+            return
+        self.study = self._study_of(labelled)
+        self.clues = self.study.clues(positive, np.ones(len(labelled), dtype=bool))
+
+    def anew(self, conversations: Sequence[Conversation], rows: Flags) -> Made:
+        """Make the pool of some conversations, with its answers about all of them.
+
+        Args:
+            rows: Those that it is made of, all with a label `[conversation]`.
+        """
+        ordered = sorted(conversations, key=lambda c: (c.text_hash, c.id))
+        if self.study is None or [c.id for c in self.study.conversations] != [c.id for c in ordered]:
+            self.study = self._study_of(ordered)
+        study, place = self.study, {c.id: n for n, c in enumerate(ordered)}
+        order = np.array([place[c.id] for c in conversations], dtype=np.intp)
+        mine = np.zeros(len(rows), dtype=bool)
+        mine[order[rows]] = True
+        made = study.made(positives(study.conversations), mine)
+        return replace(made, answers=made.answers[order])
+
+    def _study_of(self, conversations: Sequence[Conversation]) -> StudiedLog:
+        from pollex.agents.embedded.clues import StudiedLog  # whoever judges needs none, nor what is behind it
+
+        return StudiedLog(conversations, self.embedder, self.seed)
+
+    async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
+        """Extract the clues that are strongest here compared to conversations of the same label."""
+        if why := conversation.not_scorable or ("no label" if conversation.label is Label.NONE else ""):
+            return Unanswered(question_id="", outcome="not_scorable", detail=why, judge=self.name)
+        polarity: Polarity = "sat" if conversation.label is Label.POSITIVE else "dsat"
+        view = View(conversation, self.embedder)
+        found = [(clue, clue.odds(view)) for clue in self.clues if clue.polarity == polarity]
+        telling = [(unusual(clue, odds), clue) for clue, odds in found if odds > 0]
+        telling.sort(key=lambda pair: (-pair[0], pair[1].source))
+        shown = [reason for _, clue in telling if (reason := self._reason(clue, view))]
+        # Events come before all others, but never alone.
+        happened = [reason for reason in shown if reason.source.startswith(HAPPENED)][:MOST_EVENTS]
+        rest = [reason for reason in shown if not reason.source.startswith(HAPPENED)]
+        reasons = tuple([*happened, *rest][:MOST_REASONS])
+        return Extraction(conversation_id=conversation.id, summary=summary(view, reasons), reasons=reasons)
+
+    def _reason(self, clue: Clue, view: View) -> Reason | None:
+        if clue.event and self.study:
+            quotes = event_quotes(view, clue.event, self.study.topics)
+            quotes += proof_of(view.conversation, clue.signal.statement) if quotes else ()
+        else:
+            quotes = quotes_from(view, clue.signal, clue.signal.marks(view))
+        if not quotes:
+            return None
+        return Reason(
+            id=content_id(view.conversation.id, view.conversation.text_hash, clue.polarity, clue.source),
+            conversation_id=view.conversation.id,
+            polarity=clue.polarity,
+            text=clue.signal.statement,
+            quotes=quotes,
+            source=clue.source,
+        )
+
+
+def unusual(clue: Clue, odds: float) -> float:
+    """Return how far a clue stands out in its class, plus its log-odds.
+
+    Ranked by the odds alone, every conversation would give the same three reasons, and the pool would stay small.
+    """
+    mean, deviation = clue.typical
+    return (odds - mean) / deviation + odds
+
+
+def summary(view: View, reasons: Sequence[Reason]) -> str:
+    """Length, decisive turn and what was found there, in one sentence."""
+    spoken = len(view.of("both"))
+    if not reasons:
+        return f"{spoken} turns; nothing in them stands out."
+    turn = max(quote.turn for quote in reasons[0].quotes)
+    return f"{spoken} turns; decisive is turn {turn}: {reasons[0].text}"
+
+
+LEAST_SHARE = 0.3
+MOST_WORDS = 2
+
+
+class EmbeddedSummarizer:
+    """Writes rubrics from templates around what the extractor found; no LLM.
+
+    Args:
+        domain_words: Words of the domain profile; those that the quotes use enter the rubric.
+    """
+
+    name = NAME
+
+    def __init__(self, domain_words: Sequence[str] = ()) -> None:
+        self.domain_words = tuple(domain_words)
+
+    @property
+    def fingerprint(self) -> str:
+        return content_id("summarizer", "2", *self.domain_words)
+
+    async def summarize(
+        self,
+        reasons: Sequence[Reason],
+        known: Sequence[Rubric],
+        polarity: Polarity,
+        pairs: Sequence[Pair] = (),  # noqa: ARG002 - a model's
+    ) -> Summary | Unanswered:
+        """Write one rubric for each new source; other reasons support the existing rubric."""
+        by_source: defaultdict[str, list[Reason]] = defaultdict(list)
+        for reason in reasons:
+            by_source[reason.source].append(reason)
+        rubric_of = {rubric.source: rubric for rubric in known if rubric.polarity == polarity}
+        return Summary(
+            rubrics=tuple(
+                self._written(source, group, polarity) for source, group in by_source.items() if source not in rubric_of
+            ),
+            supported={
+                rubric_of[source].id: tuple(group) for source, group in by_source.items() if source in rubric_of
+            },
+        )
+
+    def _written(self, source: str, reasons: Sequence[Reason], polarity: Polarity) -> Rubric:
+        text = about(reasons[0].text, [] if source.startswith(HAPPENED) else self._topic(reasons))
+        return with_reasons(
+            Rubric(id=content_id(polarity, text, source), text=text, polarity=polarity, source=source), reasons
+        )
+
+    def _topic(self, reasons: Sequence[Reason]) -> list[str]:
+        """Domain words that at least three in ten reasons quote, the most frequent first."""
+        quoted = [set(re.findall(r"[\w#+-]+", " ".join(q.text for q in r.quotes).casefold())) for r in reasons]
+        counts = {word: sum(word in words for words in quoted) for word in self.domain_words}
+        frequent = [word for word, count in counts.items() if count >= max(2, LEAST_SHARE * len(reasons))]
+        return sorted(frequent, key=lambda word: -counts[word])[:MOST_WORDS]
+
+
+def about(statement: str, topic: Sequence[str]) -> str:
+    """Append the main topic to a statement."""
+    return f"{statement.removesuffix('.')}, mostly about {' and '.join(topic)}." if topic else statement
+
+
+NEAR = 0.88
+
+BY_DESIGN = ("signal:", *HAPPENED)
+"""Sources that differ by design, however alike their sentences are."""
+
+
+class EmbeddedDeduplicator:
+    """Merges rubrics of one polarity with similar texts, and keeps the best supported one.
+
+    Args:
+        near: Cosine from which on two rubrics say the same thing. Neighbours of neighbours are merged too.
+    """
+
+    name = NAME
+
+    def __init__(self, embedder: Embedder, near: float = NEAR) -> None:
+        self.embedder = embedder
+        self.near = near
+
+    @property
+    def fingerprint(self) -> str:
+        return content_id("deduplicator", "2", self.embedder.identity, f"{self.near:.6f}")
+
+    async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
+        """Return the kept rubrics in their order, with the reasons of those merged into them."""
+        kept: dict[str, Rubric] = {}
+        merged: dict[str, str] = {}
+        for group in self.groups(rubrics):
+            ranked = sorted(group, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
+            kept[ranked[0].id] = merge(ranked)
+            merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
+        return Deduplication(kept=tuple(kept[r.id] for r in rubrics if r.id in kept), merged=merged)
+
+    def groups(self, rubrics: Sequence[Rubric]) -> list[list[Rubric]]:
+        """Group rubrics into connected components of near pairs of one polarity."""
+        if not rubrics:
+            return []
+        vectors = self.embedder.embed([r.text for r in rubrics])
+        found = components(vectors, [r.polarity for r in rubrics], self.near, [r.source for r in rubrics])
+        return [[rubrics[i] for i in group] for group in found]
+
+
+def components(
+    vectors: npt.NDArray[np.float32], polarities: Sequence[str], near: float, sources: Sequence[str] = ()
+) -> list[list[int]]:
+    """Return connected components of near vectors [rubric, width].
+
+    Two rubrics are linked where the cosine is at least `near` and the polarity the same. Different signals and events
+    are never linked: what they measure differs by design, while their sentences differ in a word (“at length”,
+    “briefly”).
+    """
+    kinds = np.array(polarities)
+    linked = (vectors @ vectors.T >= near) & (kinds[:, None] == kinds[None, :])
+    signals = np.array([source if source.startswith(BY_DESIGN) else "" for source in sources or [""] * len(kinds)])
+    linked &= (signals[:, None] == signals[None, :]) | (signals[:, None] == "") | (signals[None, :] == "")
+    return connected(linked)
+
+
+def connected(linked: npt.NDArray[np.bool_]) -> list[list[int]]:
+    """Return the connected components of a symmetric matrix, each in ascending order."""
+    from scipy.sparse.csgraph import connected_components  # a quarter of a second; only `learn` needs it
+
+    count, labels = connected_components(linked, directed=False)
+    return [np.flatnonzero(labels == label).tolist() for label in range(count)]
+
+
+def merge(ranked: Sequence[Rubric]) -> Rubric:
+    """Give the first rubric the reasons of all, and quotes up to the maximum."""
+    reasons = dict.fromkeys(id_ for rubric in ranked for id_ in rubric.reason_ids)
+    quotes = dict.fromkeys(quote for rubric in ranked for quote in rubric.quotes)
+    return ranked[0].model_copy(update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]})
