@@ -1,6 +1,6 @@
 """Speed-up of scoring on Ray with the number of workers, its overhead, and a plan for a hundred million conversations.
 
-    python benchmarks/ray_scaling.py --data LOG [--rubrics SET] [--n 20000] [--piece 1000000] [--price .05] [--json]
+    python benchmarks/ray_scaling.py --data LOG [--rubrics SET] [--n 20000] [--unit-bytes BYTES] [--price .05] [--json]
 
 The log is repeated until it has N conversations, each with an id of its own. It is scored into parts by one process
 without Ray (the baseline), then by one and by two workers of a cluster on this machine. Speeds are those between the
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="a log with thumbs, JSON lines")
     parser.add_argument("--rubrics", type=Path, help="a rubric set; else one is learned")
     parser.add_argument("--n", type=int, default=20_000, help="conversations to score")
-    parser.add_argument("--piece", type=int, default=1_000_000, help="bytes of a unit")
+    parser.add_argument("--unit-bytes", type=int, default=1_000_000, help="bytes of a unit")
     parser.add_argument("--price", type=float, default=0.05, help="of a core for an hour, in your currency")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     given = parser.parse_args()
@@ -48,7 +48,7 @@ def main() -> None:
         rubrics = given.rubrics or learned(given.data, Path(folder))
         log = repeated(given.data, given.n, Path(folder) / "log.jsonl")
         few = repeated(given.data, SMALL, Path(folder) / "few.jsonl")
-        found = measured(RubricSet.load(rubrics), log, few, given.piece, Path(folder)) | {"n": given.n}
+        found = measured(RubricSet.load(rubrics), log, few, given.unit_bytes, Path(folder)) | {"n": given.n}
         found["plan"] = plan(found, log.stat().st_size / given.n, given.price)
     print(json.dumps(found, indent=1) if given.json else in_words(found))
 
@@ -68,9 +68,9 @@ def repeated(data: Path, n: int, out: Path) -> Path:
     return out
 
 
-def measured(rubrics: RubricSet, log: Path, few: Path, piece: int, folder: Path) -> dict[str, Any]:
+def measured(rubrics: RubricSet, log: Path, few: Path, unit_bytes: int, folder: Path) -> dict[str, Any]:
     """Conversations a second of each engine, seconds of overhead a unit, and CPU by stage."""
-    units = units_of([str(log)], ReadOptions(), piece)
+    units = units_of([str(log)], ReadOptions(), unit_bytes)
     small = units_of([str(few)], ReadOptions(), few.stat().st_size // SMALL)
     found: dict[str, Any] = {"units": len(units), "stages": stages(rubrics, units)}
     overhead = {}

@@ -75,8 +75,8 @@ def gradient(model: JudgedEstimator, X: Floats) -> Floats:
 
     Columns of a question that is missing in a row, or does not apply, have none: 0.
     """
-    portion = max(1, CELLS // (2 * max(1, model.questionnaire_.width) ** 2))
-    parts = [X[start : start + portion] for start in range(0, len(X), portion)] or [X]
+    batch = max(1, CELLS // (2 * max(1, model.questionnaire_.width) ** 2))
+    parts = [X[start : start + batch] for start in range(0, len(X), batch)] or [X]
     found = np.concatenate([_differences(model, part) for part in parts])
     return np.where(_applies(model.questionnaire_, X), found, 0.0)
 

@@ -1,6 +1,6 @@
 """`score`: judges SAT and DSAT rubrics in parallel, then computes NetSAT, window and probability.
 
-Where no model is asked, a batch is scored in one piece: a conversation's two calls would cost more than its answers.
+Where no model is asked, a batch is scored at once: a conversation's two calls would cost more than its answers.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -34,8 +34,8 @@ class ScoreWork(BatchWork):
 
     Attributes:
         answers: Answers of the batch, by conversation; emptied with each batch.
-        whole: Scores conversations in one piece, in their order; None where each is asked about by itself.
-        told: Told the scores of each batch that was scored in one piece.
+        whole: Scores conversations at once, in their order; None where each is asked about by itself.
+        told: Told the scores of each batch that was scored at once.
         scored: Conversations that an earlier session scored.
         known: Conversations that it stored.
     """
@@ -82,7 +82,7 @@ async def judge_dsat(live: ScoreWork, id_: str) -> None:
 
 @on_batch(ScoreWork)
 async def compute_netsat(live: ScoreWork, ids: Sequence[str]) -> None:
-    """Compute the batch's scores from its answers; where no model is asked, do all of it in one piece."""
+    """Compute the batch's scores from its answers; where no model is asked, do all of it at once."""
     with live.tracer.span("compute_netsat", kind="node", inputs=ids):
         if live.whole is not None:
             return await score_whole(live, [live.shelf[id_] for id_ in ids])
@@ -93,7 +93,7 @@ async def compute_netsat(live: ScoreWork, ids: Sequence[str]) -> None:
 
 
 async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
-    """Score conversations in one piece, and store their answers with their scores."""
+    """Score conversations at once, and store their answers with their scores."""
     assert live.whole is not None, "who asks a judge adds its answers up"
     scores = await live.whole(batch)  # also what a killed run has: it is quicker done than read
     new = [row for row, one in enumerate(batch) if one.id not in live.scored]

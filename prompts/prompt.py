@@ -36,7 +36,7 @@ _FENCE = re.compile(r"```json\n(.*?)```", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of prompt text, or a gap.
+    """A part of prompt text, or a gap.
 
     Attributes:
         block: The block that it belongs to; empty outside of any.

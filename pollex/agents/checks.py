@@ -131,8 +131,8 @@ def own_words(content: str, quote: str) -> str:
         one for one, after in zip(letters, [*letters[1:], (" ", 0)], strict=True) if not (one[0] + after[0]).isspace()
     ]
     folded = "".join(" " if letter.isspace() else letter for letter, _ in kept)
-    for pieces in ([_folded(quote)], [_folded(piece) for piece in _LEFT_OUT.split(quote.translate(_FOLDED))]):
-        if (span := _span(folded, list(filter(None, pieces)))) is not None:
+    for parts in ([_folded(quote)], [_folded(part) for part in _LEFT_OUT.split(quote.translate(_FOLDED))]):
+        if (span := _span(folded, list(filter(None, parts)))) is not None:
             return normalized(content[kept[span[0]][1] : kept[span[1] - 1][1] + 1])
     return ""
 
@@ -141,19 +141,19 @@ def _folded(text: str) -> str:
     return normalized(text.translate(_FOLDED).lower())
 
 
-def _span(text: str, pieces: Sequence[str]) -> tuple[int, int] | None:
-    """Return where pieces stand one after the other, with at most `MOST_LEFT_OUT` characters between two."""
-    begin = text.find(pieces[0]) if pieces else -1
+def _span(text: str, parts: Sequence[str]) -> tuple[int, int] | None:
+    """Return where parts stand one after the other, with at most `MOST_LEFT_OUT` characters between two."""
+    begin = text.find(parts[0]) if parts else -1
     while begin >= 0:
-        end = begin + len(pieces[0])
-        for piece in pieces[1:]:
-            at = text.find(piece, end, end + MOST_LEFT_OUT + len(piece))
-            end = at + len(piece)
+        end = begin + len(parts[0])
+        for part in parts[1:]:
+            at = text.find(part, end, end + MOST_LEFT_OUT + len(part))
+            end = at + len(part)
             if at < 0:
                 break
         else:
             return begin, end
-        begin = text.find(pieces[0], begin + 1)
+        begin = text.find(parts[0], begin + 1)
     return None
 
 

@@ -146,12 +146,12 @@ class Turn(BaseModel):
 
     def part(self, start: int, end: int) -> str:
         """Return the content from one position up to another, with the arguments of the calls that end in it."""
-        pieces, at = [], start
+        parts, at = [], start
         for place, call in self.placed():
             if start < place <= end and call.arguments:
-                pieces += [self.content[at:place], f" {call.shown}"]
+                parts += [self.content[at:place], f" {call.shown}"]
                 at = place
-        return "".join([*pieces, self.content[at:end]])
+        return "".join([*parts, self.content[at:end]])
 
     def placed(self) -> list[tuple[int, ToolCall]]:
         """Return the place behind the mark of each call, up to the first call without one."""

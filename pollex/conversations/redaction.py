@@ -217,11 +217,11 @@ class Placeholders:
 
     def redacted(self, text: str) -> str:
         """Return the text with placeholders."""
-        pieces, end = [], 0
+        parts, end = [], 0
         for one in found_in(text, self._finders):
-            pieces += [text[end : one.start], self._name(one.kind, text[one.start : one.end])]
+            parts += [text[end : one.start], self._name(one.kind, text[one.start : one.end])]
             end = one.end
-        return "".join([*pieces, text[end:]])
+        return "".join([*parts, text[end:]])
 
     def everywhere(self, value: Any) -> Any:
         """Return a JSON value with placeholders in all its texts."""

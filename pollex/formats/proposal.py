@@ -13,7 +13,7 @@ from typing import Any
 
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import moment
+from pollex.formats.assembly.log_parts import moment
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import Row
 from pollex.formats.labels import MISSING, as_number, is_usual

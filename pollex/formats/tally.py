@@ -12,7 +12,7 @@ from typing import IO, Any, NamedTuple, overload
 from pollex.conversations.conversation import Conversation, Feedback, Flag, Label
 from pollex.conversations.logs import BadRow, Logs, as_list
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import Score
+from pollex.formats.assembly.log_parts import Score
 from pollex.formats.fields import ReadOptions
 from pollex.text import count
 

@@ -21,7 +21,7 @@ from pollex.formats.mapping import Mapper
 from pollex.formats.places import Place, places_of
 from pollex.formats.read_logs import read_logs
 
-PIECE = 8 << 20
+UNIT_BYTES = 8 << 20
 """Bytes of a file of JSON lines in one unit: seconds of work."""
 
 LOOKED_AT = 20
@@ -32,14 +32,14 @@ Kind = Literal["file", "lines", "group"]
 
 @dataclass(frozen=True)
 class Unit:
-    """A whole file, a piece of JSON lines, or a row group of Parquet.
+    """A whole file, lines of a file, or a row group of Parquet.
 
     Attributes:
         number: In the order of the input.
         url: The file's address.
         state: Changes when the file does.
-        start: Byte of a piece, or number of a row group.
-        end: Byte after a piece.
+        start: Its first byte, or number of a row group.
+        end: The byte after it.
     """
 
     number: int
@@ -80,8 +80,8 @@ class Unit:
         place = Place.at(self.url)
         with tempfile.TemporaryDirectory() as folder:
             if self.kind == "lines":
-                (piece := Path(folder) / "piece.jsonl").write_bytes(lines_between(place, self.start, self.end))
-                yield piece
+                (lines := Path(folder) / "lines.jsonl").write_bytes(lines_between(place, self.start, self.end))
+                yield lines
             elif self.kind == "group":
                 from pyarrow import parquet  # takes half a second to import, and is an extra
 
@@ -98,12 +98,12 @@ class Unit:
 def lines_between(place: Place, start: int, end: int) -> bytes:
     """Return the lines that begin in a range of bytes, the last one to its end, or to where it is too long."""
     content = place.read_range(max(start - 1, 0), end)
-    if start:  # a line that began before belongs to the piece before
+    if start:  # a line that began before belongs to the unit before
         content = content.partition(b"\n")[2] if b"\n" in content else b""
     elif not content:
         return b""
     size, parts = place.size, [content]
-    while parts[-1] and not parts[-1].endswith(b"\n") and end < min(size, start + LINE + PIECE):
+    while parts[-1] and not parts[-1].endswith(b"\n") and end < min(size, start + LINE + UNIT_BYTES):
         more = place.read_range(end, min(end + (1 << 20), size))
         line, newline, _ = more.partition(b"\n")
         parts.append(line + newline)
@@ -111,7 +111,7 @@ def lines_between(place: Place, start: int, end: int) -> bytes:
     return b"".join(parts)
 
 
-def units_of(urls: list[str], options: ReadOptions, piece: int = PIECE) -> list[Unit]:
+def units_of(urls: list[str], options: ReadOptions, unit_bytes: int = UNIT_BYTES) -> list[Unit]:
     """Cut logs into units, in order; files whose conversations span rows stay whole.
 
     Raises:
@@ -119,18 +119,18 @@ def units_of(urls: list[str], options: ReadOptions, piece: int = PIECE) -> list[
     """
     units: list[Unit] = []
     for place in (place for url in urls for place in places_of(url)):
-        units += [replace(unit, number=len(units) + at) for at, unit in enumerate(_cut(place, options, piece))]
+        units += [replace(unit, number=len(units) + at) for at, unit in enumerate(_cut(place, options, unit_bytes))]
     return units
 
 
-def _cut(place: Place, options: ReadOptions, piece: int) -> list[Unit]:
+def _cut(place: Place, options: ReadOptions, unit_bytes: int) -> list[Unit]:
     url = place.path if place.local else str(place.files.unstrip_protocol(place.path))
     whole = Unit(0, url, place.state())
     form = FORMATS.get(Path(place.name).suffix)
-    if form == "lines" and place.size > piece and _stands_alone(place, options):
+    if form == "lines" and place.size > unit_bytes and _stands_alone(place, options):
         return [
-            replace(whole, kind="lines", start=at, end=min(at + piece, place.size))
-            for at in range(0, place.size, piece)
+            replace(whole, kind="lines", start=at, end=min(at + unit_bytes, place.size))
+            for at in range(0, place.size, unit_bytes)
         ]
     if form == "parquet" and _stands_alone(place, options):
         from pyarrow import parquet  # as above

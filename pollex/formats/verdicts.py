@@ -10,7 +10,7 @@ from pollex.conversations.conversation import Conversation, messages_of
 from pollex.errors import UNREADABLE, BadInput
 from pollex.graphs.judge.state import Tallied
 from pollex.rubrics.answers import Answer
-from pollex.store.resume import PORTION
+from pollex.store.resume import BATCH
 from pollex.store.store import Store
 from pollex.store.votes import votes_of
 from pollex.text import parse_json
@@ -65,11 +65,9 @@ def vote_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each run of each conversation, in their order."""
     options = [option.text for option in judged.task.question.options]
-    for start in range(0, len(conversations), PORTION):
-        votes = dict(
-            votes_of(store, judged.run, judged.task, [one.id for one in conversations[start : start + PORTION]])
-        )
-        for one in conversations[start : start + PORTION]:
+    for start in range(0, len(conversations), BATCH):
+        votes = dict(votes_of(store, judged.run, judged.task, [one.id for one in conversations[start : start + BATCH]]))
+        for one in conversations[start : start + BATCH]:
             for number, vote in enumerate(votes.get(one.id, []), 1):
                 yield {
                     "conversation": one.id,

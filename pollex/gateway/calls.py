@@ -203,7 +203,7 @@ class Failed(Outcome):
 
 
 _WORD = re.compile(r"(?<!['’])[^\W\d_]+|\d{1,3}")
-_PIECE = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]+|_+")
+_PART = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]+|_+")
 _SIX_LETTERS = re.compile(r"[^\W\d_]{1,6}|\d{1,3}|[^\w\s]{1,6}|_{1,6}")
 _LETTERS_A_TOKEN = 6
 _BYTES_A_TOKEN = 3
@@ -219,7 +219,7 @@ def estimate(text: str) -> int:
     """Estimate the tokens in `text`: six letters each, or three bytes beyond ASCII."""
     if text.isascii():
         return len(_SIX_LETTERS.findall(text))
-    return sum(_piece_tokens(piece) for piece in _PIECE.findall(text))
+    return sum(_part_tokens(part) for part in _PART.findall(text))
 
 
 def prompt_floor(messages: Sequence[Mapping[str, Any]]) -> int:
@@ -237,10 +237,10 @@ def prompt_estimate(messages: Sequence[Mapping[str, Any]]) -> int:
     return sum(_TOKENS_A_MESSAGE + estimate(content) for content in _contents(messages))
 
 
-def _piece_tokens(piece: str) -> int:
-    if piece.isascii():
-        return 1 + (len(piece) - 1) // _LETTERS_A_TOKEN
-    return 1 + (len(piece.encode("utf-8", "replace")) - 1) // _BYTES_A_TOKEN
+def _part_tokens(part: str) -> int:
+    if part.isascii():
+        return 1 + (len(part) - 1) // _LETTERS_A_TOKEN
+    return 1 + (len(part.encode("utf-8", "replace")) - 1) // _BYTES_A_TOKEN
 
 
 def _contents(messages: Sequence[Mapping[str, Any]]) -> list[str]:

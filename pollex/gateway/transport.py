@@ -39,18 +39,18 @@ _ASKED = b',"stream":true,"stream_options":{"include_usage":true}}'
 
 
 def as_stream(body: bytes) -> bytes:
-    """Return a request's body that asks for the reply in pieces."""
+    """Return a request's body that asks for the reply in parts."""
     return body[:-1] + _ASKED
 
 
 class Heard:
-    """The pieces of one reply (server-sent events of OpenAI's protocol).
+    """The parts of one reply (server-sent events of OpenAI's protocol).
 
     Args:
-        tell: Gets the text so far after each piece.
+        tell: Gets the text so far after each part.
 
     Attributes:
-        whole: Whether the last piece has come.
+        whole: Whether the last part has come.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -82,13 +82,13 @@ class Heard:
             self.whole = True
             return
         try:
-            piece = json.loads(value)
-            self._error = piece.get("error", self._error)
-            self._about |= {name: piece[name] for name in _ABOUT if piece.get(name)}
-            for choice in piece.get("choices") or ():
+            part = json.loads(value)
+            self._error = part.get("error", self._error)
+            self._about |= {name: part[name] for name in _ABOUT if part.get(name)}
+            for choice in part.get("choices") or ():
                 self._add(choice)
         except (ValueError, TypeError, AttributeError, RecursionError):
-            self._error = f"not a piece of a chat completion: {value[:120]}"
+            self._error = f"not a part of a chat completion: {value[:120]}"
 
     def _add(self, choice: dict[str, Any]) -> None:
         delta = choice.get("delta") or {}
@@ -209,7 +209,7 @@ class _Arriving:
     """A partly received reply; the received part is kept if the connection fails.
 
     Args:
-        heard: Reads a reply that comes in pieces.
+        heard: Reads a reply that comes in parts.
     """
 
     def __init__(self, cap: int, heard: Heard | None = None) -> None:

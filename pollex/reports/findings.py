@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pollex.conversations.conversation import Conversation
 from pollex.reports.numbers import SPACE, known
-from pollex.reports.transcript import Piece, cut, marked_turns, pieces_of
+from pollex.reports.transcript import MarkedText, cut, marked_parts, marked_turns
 from pollex.rubrics.headlines import headlines, hints_of, sounds_of, sounds_worth, turned
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.lint import Mark
@@ -52,7 +52,7 @@ class Finding:
     beside: tuple[str, ...]
     bounds: str
     doubt: str
-    quote: tuple[Piece, ...]
+    quote: tuple[MarkedText, ...]
     source: Quote | None
     examples: tuple[Example, ...]
     never: str = ""
@@ -142,7 +142,7 @@ def finding(
         bounds=spaced(bounds_in_words(worth)) if worth else "",
         beside=tuple(filter(None, map(signal_in_words, rubric.signals))),
         doubt=spaced(doubt(worth, rubric.polarity)) if worth else "",
-        quote=pieces_of(*shortened(quote)) if quote else (),
+        quote=marked_parts(*shortened(quote)) if quote else (),
         source=quote,
         examples=tuple(map(places.example, quoted_in(rubric)[:examples])),
         never=spaced(never),

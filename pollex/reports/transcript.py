@@ -13,7 +13,7 @@ LONGEST_TURN = 6000
 
 
 @dataclass(frozen=True)
-class Piece:
+class MarkedText:
     """A stretch of a turn; `kind` is empty, `sat`, `dsat`, or `sat dsat`."""
 
     text: str
@@ -25,7 +25,7 @@ class MarkedTurn:
     """A turn, cut where marks begin and end."""
 
     role: str
-    pieces: tuple[Piece, ...]
+    parts: tuple[MarkedText, ...]
 
 
 def marked_turns(turns: Sequence[Turn], quotes: Mapping[int, Sequence[tuple[str, Polarity]]]) -> list[MarkedTurn]:
@@ -37,21 +37,22 @@ def marked_turns(turns: Sequence[Turn], quotes: Mapping[int, Sequence[tuple[str,
     return [MarkedTurn(turn.role, marked(turn.shown, quotes.get(place, ()))) for place, turn in enumerate(turns)]
 
 
-def marked(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[Piece, ...]:
+def marked(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[MarkedText, ...]:
     """Split a text at the borders of quotes, ignoring differences in white space."""
     spans = [(*span, kind) for words, kind in quotes for span in _spans(content, words)]
     borders = sorted({0, len(content), *(end for low, high, _ in spans for end in (low, high))})
     return tuple(
-        Piece(content[low:high], " ".join(sorted({kind for a, b, kind in spans if a <= low < b}, reverse=True)))
+        MarkedText(content[low:high], " ".join(sorted({kind for a, b, kind in spans if a <= low < b}, reverse=True)))
         for low, high in pairwise(borders)
     )
 
 
-def pieces_of(text: str, marks: Sequence[tuple[int, int]], kind: str = "mark") -> tuple[Piece, ...]:
+def marked_parts(text: str, marks: Sequence[tuple[int, int]], kind: str = "mark") -> tuple[MarkedText, ...]:
     """Cut a text where marks begin and end, each from one position up to another."""
     borders = sorted({0, len(text), *(min(end, len(text)) for span in marks for end in span)})
     return tuple(
-        Piece(text[low:high], kind if any(a <= low < b for a, b in marks) else "") for low, high in pairwise(borders)
+        MarkedText(text[low:high], kind if any(a <= low < b for a, b in marks) else "")
+        for low, high in pairwise(borders)
     )
 
 

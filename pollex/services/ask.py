@@ -23,7 +23,7 @@ from pollex.services.plan import rehearsed
 from pollex.services.results import Shown, Usage, counted, used
 from pollex.services.runs import RunSettings, digest, kept_ids, running
 from pollex.services.workspace import Workspace, workspace
-from pollex.store.resume import PORTION, answers_of, step
+from pollex.store.resume import BATCH, answers_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 from pollex.text import Line, Told, count
@@ -224,11 +224,11 @@ async def ask_all(
 
 
 def sheets_of(store: Store, run: str, conversations: Sequence[Conversation]) -> Iterator[tuple[Conversation, Answers]]:
-    """Yield each conversation with its answers by question, read in portions."""
-    for start in range(0, len(conversations), PORTION):
-        portion = conversations[start : start + PORTION]
-        answers = answers_of(store, run, ids=[one.id for one in portion])
-        yield from ((one, answers.get(one.id, {})) for one in portion)
+    """Yield each conversation with its answers by question, read in batches."""
+    for start in range(0, len(conversations), BATCH):
+        batch = conversations[start : start + BATCH]
+        answers = answers_of(store, run, ids=[one.id for one in batch])
+        yield from ((one, answers.get(one.id, {})) for one in batch)
 
 
 def asked_in(store: Store, run: str) -> dict[str, Question]:

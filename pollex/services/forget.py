@@ -183,10 +183,10 @@ def _values(path: Path, text: str) -> list[Any]:
 def _masked(text: str, page: bool, target: ToForget) -> str:
     """Replace what quotes them: in a page runs of text, and whole blocks where tags lie within a quote."""
     for pattern in (_TAG, _BLOCK) if page else (_LINE,):
-        pieces = re.split(f"({pattern.pattern})", text, flags=pattern.flags)
+        parts = re.split(f"({pattern.pattern})", text, flags=pattern.flags)
         text = "".join(
-            FORGOTTEN if place % 2 == 0 and target.traces.within(_said(piece)) else piece
-            for place, piece in enumerate(pieces)
+            FORGOTTEN if place % 2 == 0 and target.traces.within(_said(part)) else part
+            for place, part in enumerate(parts)
         )
     return text
 

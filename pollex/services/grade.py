@@ -41,7 +41,7 @@ from pollex.services.results import Shown, Usage, counted, used
 from pollex.services.roles import Workers, hire
 from pollex.services.runs import RunSettings, kept_ids, running
 from pollex.services.workspace import Workspace, workspace
-from pollex.store.resume import PORTION, answers_of, conversations_of, step
+from pollex.store.resume import BATCH, answers_of, conversations_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 from pollex.text import Line, Rows, Told, count, some_told
@@ -337,11 +337,11 @@ def _needs_type(profile: ReferencingProfile, case: Case) -> bool:
 
 
 def gradings_of(store: Store, run: str, profile: ReferencingProfile, cases: Cases) -> Iterator[Grading]:
-    """Yield one grading for each case, in the cases' order, read in portions."""
-    for start in range(0, len(cases), PORTION):
-        portion = cases.cases[start : start + PORTION]
-        answers = answers_of(store, run, ids=[case.id for case in portion])
-        for case in portion:
+    """Yield one grading for each case, in the cases' order, read in batches."""
+    for start in range(0, len(cases), BATCH):
+        batch = cases.cases[start : start + BATCH]
+        answers = answers_of(store, run, ids=[case.id for case in batch])
+        for case in batch:
             yield grading_of(profile, case, answers.get(case.id, {}))
 
 
@@ -387,6 +387,6 @@ def _settled(answer: Answer | Unanswered | None, retry_outcomes: Collection[Outc
 async def _keep_cases(store: Store, run: str, cases: Cases) -> None:
     """Store the cases with references and evidence, except those stored before a resume."""
     known = kept_ids(store, run)
-    for start in range(0, len(cases), PORTION):
-        new = [case.conversation for case in cases.cases[start : start + PORTION] if case.id not in known]
+    for start in range(0, len(cases), BATCH):
+        new = [case.conversation for case in cases.cases[start : start + BATCH] if case.id not in known]
         await store.write(conversation_rows(run, new))

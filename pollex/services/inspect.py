@@ -13,7 +13,7 @@ from typing import Any
 
 from pollex.conversations.conversation import Conversation, Label, messages_of
 from pollex.conversations.logs import Account, Logs
-from pollex.formats.assembly.pieces import moment
+from pollex.formats.assembly.log_parts import moment
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import NEITHER
 from pollex.formats.log_shapes.readers import TIME_NAMES

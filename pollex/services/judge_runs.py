@@ -11,7 +11,7 @@ from pollex.graphs.judge.state import Tallied, tallied
 from pollex.graphs.run import carry_out
 from pollex.rubrics.answers import Question
 from pollex.services.runs import RunSettings, digest, kept_ids, running
-from pollex.store.resume import PORTION, conversations_of, find_run
+from pollex.store.resume import BATCH, conversations_of, find_run
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -48,8 +48,8 @@ async def ask_and_rate(
     roles = [ensemble.name]
     async with running("judge", fingerprint, setting, roles) as run:
         known = kept_ids(setting.store, run.id)
-        for start in range(0, len(conversations), PORTION):
-            new = [c for c in conversations[start : start + PORTION] if c.id not in known]
+        for start in range(0, len(conversations), BATCH):
+            new = [c for c in conversations[start : start + BATCH] if c.id not in known]
             await setting.store.write(conversation_rows(run.id, new))
         await setting.store.write_step(run.id, TASK, task.as_json)
         return await _judge(run, conversations, ensemble, task, setting, people, roles)

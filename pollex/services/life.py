@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pollex.agents.embedded.events.signal import family_of
 from pollex.conversations.conversation import NO_PROMPT, prompt_version
 from pollex.errors import BadRubrics, WrongUse
-from pollex.formats.assembly.pieces import moment
+from pollex.formats.assembly.log_parts import moment
 from pollex.formats.log_shapes.readers import TIME_NAMES
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric import Rubric, is_built_in

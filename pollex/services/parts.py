@@ -66,7 +66,7 @@ class Job:
         return digest([version("pollex"), self.rubrics_digest, options])
 
     def key_of(self, unit: Unit) -> str:
-        """Return what a unit's part and segment are named by."""
+        """Return what a unit's part and ledger are named by."""
         return unit.key(self.digest)
 
     def part_of(self, unit: Unit) -> str:

@@ -23,7 +23,7 @@ from pollex.rubrics.answers import Answer
 from pollex.selection.consensus import Filtered, TauPoint, ends_of, filtered, first_runs, modes, points, sides
 from pollex.services.judge_runs import truth_of
 from pollex.store.labels import THUMB, VOLUNTARY, Opinion, opinions
-from pollex.store.resume import PORTION
+from pollex.store.resume import BATCH
 from pollex.store.store import Store
 from pollex.store.votes import votes_of
 
@@ -104,11 +104,11 @@ def precision_of(
     """
     truth = truth_of([one for one in conversations if not one.not_scorable])
     ids = [*truth] if len(task.question.options) == 2 else []
-    portions = (ids[start : start + PORTION] for start in range(0, len(ids), PORTION))
+    batches = (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
     picks = {
         id_: [vote.chosen if isinstance(vote, Answer) else -1 for vote in votes]
-        for portion in portions
-        for id_, votes in votes_of(store, run, task, portion)
+        for batch in batches
+        for id_, votes in votes_of(store, run, task, batch)
     }
     used = [one for one in conversations if one.id in picks]
     if not used:

@@ -43,7 +43,7 @@ from pollex.services.roles import hire_judge
 from pollex.services.runs import RunSettings, digest, kept_ids, running
 from pollex.services.scorer import BatchScorer, ScoringPool
 from pollex.services.workspace import Workspace, workspace
-from pollex.store.resume import PORTION, outcome_counts, scored_ids, scores_of
+from pollex.store.resume import BATCH, outcome_counts, scored_ids, scores_of
 from pollex.store.rows import conversation_rows, rubric_rows
 from pollex.text import Told
 
@@ -374,10 +374,10 @@ def scored_by(
 ) -> tuple[Scored, Usage | None]:
     """Score conversations in a run of `command`, by the judge that the set has.
 
-    Where no model is asked, batches are scored in one piece; a starter's answers are kept beside.
+    Where no model is asked, batches are scored at once; a starter's answers are kept beside.
 
     Args:
-        told: Told the scores in portions, in the order of the conversations, for these judges and costs.
+        told: Told the scores in batches, in the order of the conversations, for these judges and costs.
         workers: Processes that score batches, and `trace` the run's spans; see `score`.
     """
     whole = rubric_set.judge.built_in and rubric_set.starter is None and trace == "batch"
@@ -420,7 +420,7 @@ async def run_scoring(
     """Score conversations with a rubric set; `scores_of` reads the scores.
 
     Args:
-        whole: What scores batches in one piece, for a judge that asks nobody.
+        whole: What scores batches at once, for a judge that asks nobody.
         told: Told each batch's scores, in the order of the conversations; only with `whole`.
     """
     from pollex.graphs.score import ScoreContext, ScoreWork, build
@@ -436,8 +436,8 @@ async def run_scoring(
         if not store.value("SELECT count(*) FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]):
             store.put(rubric_rows(run.id, rubric_set.all_rubrics))  # so that a trace can tell what was asked
         known = kept_ids(store, run.id)
-        for start in range(0, 0 if whole else len(conversations), PORTION):
-            new = [c for c in conversations[start : start + PORTION] if c.id not in known]
+        for start in range(0, 0 if whole else len(conversations), BATCH):
+            new = [c for c in conversations[start : start + BATCH] if c.id not in known]
             await store.write(conversation_rows(run.id, new))
         shelf, done = ConversationIndex(conversations), scored_ids(store, run.id, setting.retry_outcomes)
         live = ScoreWork(

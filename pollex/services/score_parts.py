@@ -11,7 +11,7 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
-from pollex.formats.units import PIECE, Unit, units_of
+from pollex.formats.units import UNIT_BYTES, Unit, units_of
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
@@ -126,7 +126,7 @@ def score_parts(
     cluster: Cluster | None = None,
     judges: Sequence[str] = (),
     costs: tuple[float, float] = (1.0, 1.0),
-    piece: int = PIECE,
+    unit_bytes: int = UNIT_BYTES,
     reading: ReadOptions,
     model: ModelOptions,
     progress: Progress,
@@ -139,7 +139,7 @@ def score_parts(
         engine: See `ENGINES`.
         cluster: Where the engine works.
         judges: Annotators whose own probabilities are wanted beside that of an unknown one.
-        piece: Bytes of JSON lines in one unit.
+        unit_bytes: Of JSON lines.
 
     Raises:
         BadInput: An address names nothing.
@@ -151,7 +151,7 @@ def score_parts(
     reading = reading.for_scores()
     job = _job(unedited(rubrics), out, reading, tuple(judges), costs, model)
     urls = [str(logs)] if isinstance(logs, str | Path) else [str(one) for one in logs]
-    units = units_of(urls, reading, piece)
+    units = units_of(urls, reading, unit_bytes)
     found = parts_there(job, units)
     progress.note(f"{count(len(units), 'unit')} of work, {len(found)} done before")
     progress.start("score", len(units), len(found))

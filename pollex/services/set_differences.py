@@ -103,8 +103,8 @@ FORMS = {"del": "[-{}-]", "ins": "{{+{}+}}"}
 
 
 @dataclass(frozen=True)
-class TextPiece:
-    """A piece of two texts: common, only in the first, or only in the second."""
+class TextPart:
+    """A part of two texts: common, only in the first, or only in the second."""
 
     text: str
     kind: str = ""
@@ -135,7 +135,7 @@ class RubricChange:
         return first, second
 
     @property
-    def words(self) -> list[TextPiece]:
+    def words(self) -> list[TextPart]:
         """Return the words of both, marked where they differ."""
         return differing(self.before.text if self.before else "", self.after.text if self.after else "")
 
@@ -232,14 +232,14 @@ def meaning(rubric: ChosenRubric) -> Hashable:
     return source.event.pattern, topic, source.event.detail, rubric.polarity
 
 
-def differing(before: str, after: str) -> list[TextPiece]:
+def differing(before: str, after: str) -> list[TextPart]:
     """Compare two texts word by word."""
     old, new = before.split(), after.split()
     found = []
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "equal":
-            found.append(TextPiece(" ".join(old[a:b])))
+            found.append(TextPart(" ".join(old[a:b])))
             continue
-        found += [TextPiece(" ".join(old[a:b]), "del")] if b > a else []
-        found += [TextPiece(" ".join(new[c:d]), "ins")] if d > c else []
+        found += [TextPart(" ".join(old[a:b]), "del")] if b > a else []
+        found += [TextPart(" ".join(new[c:d]), "ins")] if d > c else []
     return found

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.assembly.pieces import moment
+from pollex.formats.assembly.log_parts import moment
 from pollex.formats.peers.interfaces import INTERFACES, PAGE, Ask, Interface, Row, Stream, Where, inside
 from pollex.formats.write import draft_of, require_writable
 from pollex.gateway.endpoint import refuse_no_address

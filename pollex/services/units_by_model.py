@@ -1,4 +1,4 @@
-"""The unit of work of scoring with a model: what is paid for is kept in the unit's own ledger segment.
+"""The unit of work of scoring with a model: what is paid for is kept in the unit's own ledger.
 
 Whoever takes a unit over finds there what was paid for.
 """
@@ -43,10 +43,10 @@ def scores_by_model(
     """Score conversations by the set's model; return scores, and how many calls were sent.
 
     Args:
-        unit: Names the ledger segment.
+        unit: Names the ledger.
         budget: Shared with other workers.
     """
-    ledger = SegmentLedger(Place.at(job.out) / LEDGER, unit)
+    ledger = UnitLedger(Place.at(job.out) / LEDGER, unit)
     try:
         return complete(_scored(job, conversations, ledger, budget)), ledger.calls
     finally:
@@ -54,7 +54,7 @@ def scores_by_model(
 
 
 async def _scored(
-    job: Job, conversations: Sequence[Conversation], ledger: SegmentLedger, budget: Budget | None
+    job: Job, conversations: Sequence[Conversation], ledger: UnitLedger, budget: Budget | None
 ) -> ScoreColumns:
     assert job.capabilities is not None, "a model is asked for"
     record, limits = job.rubrics.judge, job.model.limits
@@ -68,17 +68,17 @@ async def _scored(
         return await scorer.batch(conversations)
 
 
-class SegmentLedger:
+class UnitLedger:
     """Fulfils `gateway.calls.Ledger`: a reply is on the disk before anybody reads it.
 
-    On a disk the segment is one file that is appended to; object stores can't append, and have one object a reply.
+    On a disk the ledger is one file that is appended to; object stores can't append, and have one object a reply.
 
     Attributes:
         calls: Replies that were recorded here.
 
     Args:
-        folder: Where segments lie.
-        unit: The unit's key, which names the segment.
+        folder: Where ledgers lie.
+        unit: The unit's key, which names the ledger.
     """
 
     def __init__(self, folder: Place, unit: str) -> None:
@@ -118,8 +118,8 @@ class SegmentLedger:
         if self._folder.local:
             file = self._folder / f"{self._unit}.jsonl"
             return [file.read()] if file.exists() else []
-        segment = self._folder / self._unit
-        return [(segment / name).read() for name in segment.names()]
+        ledger = self._folder / self._unit
+        return [(ledger / name).read() for name in ledger.names()]
 
     def _take_up(self, line: bytes) -> None:
         try:

@@ -108,17 +108,17 @@ def rubrics_of(store: Store, run: str, rubric: str | None = None) -> dict[str, R
 
 
 def conversations_of(store: Store, run: str, *, ids: Sequence[str] | None = None) -> Iterator[Conversation]:
-    """Yield the conversations of a run, or those in `ids`, read in portions."""
+    """Yield the conversations of a run, or those in `ids`, read in batches."""
     if ids is None:
         places = store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")
         ids = [row["id"] for row in places]
-    for start in range(0, len(ids), PORTION):
-        portion = list(ids[start : start + PORTION])
-        found = {row["id"]: row for row in store.ask(run, _CONVERSATIONS, [portion])}
-        yield from (read_conversation(found[one]) for one in portion if one in found)
+    for start in range(0, len(ids), BATCH):
+        batch = list(ids[start : start + BATCH])
+        found = {row["id"]: row for row in store.ask(run, _CONVERSATIONS, [batch])}
+        yield from (read_conversation(found[one]) for one in batch if one in found)
 
 
-PORTION = 500
+BATCH = 500
 _CONVERSATIONS = """
     SELECT c.* EXCLUDE (seq), t.turns FROM conversations AS c LEFT JOIN texts AS t USING (text_hash)
     WHERE list_contains(?, c.id) ORDER BY c.seq
@@ -161,10 +161,10 @@ def scores_of(
     judges: Sequence[str] = (),
     costs: tuple[float, float] = (1.0, 1.0),
 ) -> Iterator[ScoreColumns]:
-    """Yield the scores of a run in portions, in order; see `NetSat.score_all`."""
+    """Yield the scores of a run in batches, in order; see `NetSat.score_all`."""
     netsat = rubric_set.scorer_of(costs)
-    for start in range(0, len(conversations), PORTION):
-        ids = [c.id for c in conversations[start : start + PORTION]]
+    for start in range(0, len(conversations), BATCH):
+        ids = [c.id for c in conversations[start : start + BATCH]]
         answers = answers_of(store, run, ids=ids)
         yield netsat.score_all({id_: list(answers.get(id_, {}).values()) for id_ in ids}, judges)
 

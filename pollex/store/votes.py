@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pollex.agents.votes import Rule, Tally, Task, Verdict, Vote, persons_question, run_question, verdict
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
-from pollex.store.resume import PORTION, answers_of, step
+from pollex.store.resume import BATCH, answers_of, step
 from pollex.store.store import Store
 
 TASK = "task"
@@ -64,10 +64,10 @@ def people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
 def verdicts_of(
     store: Store, run: str, task: Task, rule: Rule, conversations: Sequence[Conversation]
 ) -> Iterator[Verdict]:
-    """Yield the verdict of each conversation, in their order, read in portions."""
+    """Yield the verdict of each conversation, in their order, read in batches."""
     people = people_so_far(store, run, task)
-    for start in range(0, len(conversations), PORTION):
-        ids = [c.id for c in conversations[start : start + PORTION]]
+    for start in range(0, len(conversations), BATCH):
+        ids = [c.id for c in conversations[start : start + BATCH]]
         votes = dict(votes_of(store, run, task, ids))
         for id_ in ids:
             yield verdict(id_, task.question, votes.get(id_, []), rule, people.get(id_))

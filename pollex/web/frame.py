@@ -20,7 +20,7 @@ from pollex.errors import PollexError, StoreBusy
 from pollex.reports.numbers import MINUS, SPACE, known
 from pollex.reports.page import environment as of_reports
 from pollex.reports.page import style_of
-from pollex.reports.transcript import Piece
+from pollex.reports.transcript import MarkedText
 from pollex.rubrics.worth import doubt
 from pollex.store.runs import Run
 from pollex.text import printable
@@ -159,23 +159,23 @@ def elapsed(began: str, ended: str | None) -> str:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Pieces of a turn between two fences, prose or code."""
+    """Parts of a turn between two fences, prose or code."""
 
-    pieces: tuple[Piece, ...]
+    parts: tuple[MarkedText, ...]
     code: bool
 
 
-def fences(pieces: Sequence[Piece]) -> list[Stretch]:
+def fences(parts: Sequence[MarkedText]) -> list[Stretch]:
     """Split a turn at code fences; the fences stay in the code."""
-    found, code = [list[Piece]()], [False]
-    for piece in pieces:
-        for text in _FENCE.split(piece.text):
+    found, code = [list[MarkedText]()], [False]
+    for part in parts:
+        for text in _FENCE.split(part.text):
             fence = _FENCE.fullmatch(text) is not None
             if fence and not code[-1]:
                 found.append([])
                 code.append(True)
             if text:
-                found[-1].append(Piece(text, piece.kind))
+                found[-1].append(MarkedText(text, part.kind))
             if fence and code[-1] and len(found[-1]) > 1:
                 found.append([])
                 code.append(False)

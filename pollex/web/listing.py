@@ -284,26 +284,26 @@ def masks_of(form: ListForm, lens: Lens, hashes: frozenset[str] | None = None) -
     return found
 
 
-PIECE = 16_384
+BATCH = 16_384
 """Texts that are read at once: as many as lie together in the store's files."""
 
-PIECES = "SELECT seq FROM texts ORDER BY seq"
+PLACES = "SELECT seq FROM texts ORDER BY seq"
 ANY_TURN = """
     SELECT DISTINCT text_hash FROM texts WHERE seq > $1 AND seq <= $2 AND regexp_matches(turns, $3, 'il')
 """
 
 
-def search(store: Store, run: str, words: str, piece: int = PIECE) -> Iterator[tuple[frozenset[str], int, int]]:
-    """Look for words, ignoring case: yield after each piece of the texts those found, how many are read, and all."""
+def search(store: Store, run: str, words: str, batch: int = BATCH) -> Iterator[tuple[frozenset[str], int, int]]:
+    """Look for words, ignoring case: yield after each batch of the texts those found, how many are read, and all."""
     stored = json.dumps(words, ensure_ascii=False)[1:-1]  # turns are kept as JSON
-    places = [row["seq"] for row in store.ask(run, PIECES)]
-    # Texts of several runs may have the same number, and then belong to one piece.
-    ends = [*dict.fromkeys([*places[piece - 1 :: piece], *places[-1:]])]
+    places = [row["seq"] for row in store.ask(run, PLACES)]
+    # Texts of several runs may have the same number, and then belong to one batch.
+    ends = [*dict.fromkeys([*places[batch - 1 :: batch], *places[-1:]])]
     before = -1
     for place, end in enumerate(ends, 1):
         rows = store.ask(run, ANY_TURN, [before, end, stored])
         before = end
-        yield frozenset(row["text_hash"] for row in rows), min(place * piece, len(places)), len(places)
+        yield frozenset(row["text_hash"] for row in rows), min(place * batch, len(places)), len(places)
 
 
 def with_words(site: Site, lens: Lens, words: str, found: Callable[[], Iterable[str]]) -> frozenset[str]:

@@ -156,7 +156,7 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
         speakers = [one for name in study.systems if isinstance(one := profiles[name], Speaker)]
         for speaker in speakers:
             _require_documents(study, speaker, path)
-        if speakers:  # their replies can't be shown in pieces: nobody is to know them by that
+        if speakers:  # their replies can't be shown in parts: nobody is to know them by that
             study = study.model_copy(update={"whole": True})
         found.append(StudyRow(study.id, now(), study.model_dump_json()))
     return found

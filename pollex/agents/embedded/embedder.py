@@ -37,7 +37,7 @@ WIDTH, MAX_TOKENS = 384, 256
 BUCKETS = np.array([8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256])
 BATCH_TOKENS = 256
 THREADS = 2
-PORTION = 512
+BATCH = 512
 """Texts encoded before they are written: what a kill can cost, and how long Ctrl-C may take."""
 
 LARGEST = 1 << 29
@@ -90,14 +90,14 @@ class Embedder:
         """Return float32 vectors [text, width] of length 1; encode only texts not in the cache."""
         keys = [key_of(text) for text in texts]
         new = list({key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}.items())
-        watched = self._progress if len(new) > PORTION else None
+        watched = self._progress if len(new) > BATCH else None
         if watched:
             watched.start("embed", len(new))
-        for start in range(0, len(new), PORTION):
-            portion = new[start : start + PORTION]
-            self._add(portion)
+        for start in range(0, len(new), BATCH):
+            batch = new[start : start + BATCH]
+            self._add(batch)
             if watched:
-                watched.advance("embed", len(portion))
+                watched.advance("embed", len(batch))
         found = np.stack([self._vectors[key] for key in keys]) if keys else np.empty((0, self._width), np.float32)
         if self.remembered is not None:
             self._forget(len(self._vectors) - self.remembered)

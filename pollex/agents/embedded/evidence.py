@@ -158,13 +158,13 @@ def excerpt(text: str, at: int = 0) -> str:
     """Return a turn, or an excerpt around position `at` of a long one."""
     cut = text.rfind(CUT, 0, at)
     start = cut + len(CUT) if cut >= 0 else 0
-    piece, at = text[start:].partition(CUT)[0], at - start
-    if len(piece) <= LONGEST_QUOTE:
-        return piece.strip()
+    part, at = text[start:].partition(CUT)[0], at - start
+    if len(part) <= LONGEST_QUOTE:
+        return part.strip()
     near = max(0, at - LONGEST_QUOTE // 2)
-    sentences = [match.end() for match in _SENTENCE_END.finditer(piece, near, at)]
-    begin = sentences[-1] if sentences else near and max(near, piece.find(" ", near, at) + 1)
-    quote = piece[begin : begin + LONGEST_QUOTE]
-    if begin + LONGEST_QUOTE < len(piece) and " " in quote[LONGEST_QUOTE // 2 :]:
+    sentences = [match.end() for match in _SENTENCE_END.finditer(part, near, at)]
+    begin = sentences[-1] if sentences else near and max(near, part.find(" ", near, at) + 1)
+    quote = part[begin : begin + LONGEST_QUOTE]
+    if begin + LONGEST_QUOTE < len(part) and " " in quote[LONGEST_QUOTE // 2 :]:
         quote = quote[: quote.rfind(" ")]
     return quote.strip()

@@ -21,7 +21,7 @@ LONGEST = 1500
 
 @dataclass(frozen=True)
 class Passage:
-    """A piece of a document.
+    """A part of a document.
 
     Attributes:
         document: Name of its file.
@@ -39,14 +39,14 @@ def passages_of(documents: Mapping[str, str]) -> list[Passage]:
     """Cut documents at empty lines into passages."""
     found: list[Passage] = []
     for name, text in documents.items():
-        piece = ""
+        part = ""
         for paragraph in filter(None, (part.strip() for part in text.split("\n\n"))):
-            if piece and len(piece) + len(paragraph) > LONGEST:
-                found.append(Passage(name, piece))
-                piece = ""
-            piece = f"{piece}\n\n{paragraph}".strip()
-        if piece:
-            found.append(Passage(name, piece))
+            if part and len(part) + len(paragraph) > LONGEST:
+                found.append(Passage(name, part))
+                part = ""
+            part = f"{part}\n\n{paragraph}".strip()
+        if part:
+            found.append(Passage(name, part))
     return found
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pollex.formats.assembly.pieces import COLUMN, Call, Facts, Message, Piece, Score, Talk, Target
+from pollex.formats.assembly.log_parts import COLUMN, Call, Facts, LogPart, Message, Score, Talk, Target
 from pollex.formats.assembly.thumbs import is_named, letters
 from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.payloads import opened
@@ -30,29 +30,29 @@ LONGEST = 40
 """Characters of the longest value that may be a label."""
 
 
-def offered(fields: Mapping[str, Any], pieces: Sequence[Piece], unnamed: str, wanted: str | None) -> Iterator[Score]:
+def offered(fields: Mapping[str, Any], parts: Sequence[LogPart], unnamed: str, wanted: str | None) -> Iterator[Score]:
     """Yield the columns of a row that may be the label, as scores with the source `COLUMN`.
 
     Args:
         unnamed: The id that a conversation without one gets.
         wanted: The label's name as the user gave it, which need not look like feedback.
     """
-    calls = [piece for piece in pieces if isinstance(piece, Call)]
-    own = [piece for piece in pieces if isinstance(piece, Score)]
+    calls = [part for part in parts if isinstance(part, Call)]
+    own = [part for part in parts if isinstance(part, Score)]
     for call in calls:
         yield from _of(call.beside, ("trace", call.trace), own, wanted)
-    if (owner := owner_of(pieces, unnamed)) is not None:
+    if (owner := owner_of(parts, unnamed)) is not None:
         rest = {name: value for name, value in fields.items() if not calls or not name.startswith("attributes")}
         spread = any(call.beside for call in calls)
         yield from _of(rest if spread else fields, owner, own, wanted)
 
 
-def owner_of(pieces: Sequence[Piece], unnamed: str) -> tuple[Target, str] | None:
+def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | None:
     """Return the one trace, message or conversation that a row is about; None if there are several."""
-    traces = {piece.trace for piece in pieces if isinstance(piece, Call)}
-    talks = {piece.id or unnamed for piece in pieces if isinstance(piece, Talk)}
-    messages = [piece for piece in pieces if isinstance(piece, Message)]
-    chats = {one.conversation for one in messages} | {p.conversation for p in pieces if isinstance(p, Facts)}
+    traces = {part.trace for part in parts if isinstance(part, Call)}
+    talks = {part.id or unnamed for part in parts if isinstance(part, Talk)}
+    messages = [part for part in parts if isinstance(part, Message)]
+    chats = {one.conversation for one in messages} | {p.conversation for p in parts if isinstance(p, Facts)}
     for target, found in (("trace", traces), ("conversation", talks), ("message", {one.key for one in messages})):
         if len(found) == 1 and (only := found.pop()):
             return target, only  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""All files' pieces joined: spans with annotations, runs with feedback, chats with votes."""
+"""All files' parts joined: spans with annotations, runs with feedback, chats with votes."""
 
 import json
 from collections import Counter
@@ -10,15 +10,15 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import Account, BadRow, describe_bad_rows
 from pollex.errors import BadInput
 from pollex.formats.assembly.beside import offered, owner_of
-from pollex.formats.assembly.pieces import (
+from pollex.formats.assembly.log_parts import (
     COLUMN,
     NO_FACTS,
     Addition,
     Call,
     Facts,
     Link,
+    LogPart,
     Message,
-    Piece,
     Score,
     Talk,
     Turns,
@@ -45,10 +45,10 @@ class Joined(NamedTuple):
 
 
 class Joiner:
-    """Takes pieces from all files, and makes conversations of them in the end.
+    """Takes parts from all files, and makes conversations of them in the end.
 
     Attributes:
-        unread: Bad rows, which may be why pieces don't fit together.
+        unread: Bad rows, which may be why parts don't fit together.
         odd: What had an odd shape, and where.
         unused: Columns of rows that aren't joined, named like feedback and no label, and how many have them.
         signals_found: Fields of signals that were there.
@@ -91,22 +91,22 @@ class Joiner:
             self._pages.add(row.source)
             self.notes.append(f"{row.source} is a page of many, and the next isn't in it; give all pages")
 
-    def take(self, row: Row, name: str, pieces: Iterable[Piece]) -> None:
-        """Store the pieces of a row; repeated messages and spans count once.
+    def take(self, row: Row, name: str, parts: Iterable[LogPart]) -> None:
+        """Store the parts of a row; repeated messages and spans count once.
 
         Raises:
             BadInput: The row can't be read.
         """
         self.account.formats[name] += 1
-        found, place = list(pieces), (row.source, row.line)
-        for piece in found:
-            self._keep(piece, place)
-            self.odd.look_at(turns_of_piece(piece), place)
+        found, place = list(parts), (row.source, row.line)
+        for part in found:
+            self._keep(part, place)
+            self.odd.look_at(turns_of_part(part), place)
         self._columns_beside(row, found, place)
         for score in offered(row.fields, found, f"{row.source}:{row.line}", self._options.label_field):
             self._columns[score.target, score.id, score.name, str(score.value)] = score
 
-    def _columns_beside(self, row: Row, found: Sequence[Piece], place: Place) -> None:
+    def _columns_beside(self, row: Row, found: Sequence[LogPart], place: Place) -> None:
         comment, owner = self._options.comment_field, owner_of(found, f"{row.source}:{row.line}")
         if comment and (value := look_up(row.fields, comment)) not in (None, ""):
             self.comments_found = True
@@ -116,36 +116,36 @@ class Joiner:
             if owner is not None and isinstance(value := look_up(row.fields, name), str | int | float):
                 self._signals.append(Score(*owner, value, name, COLUMN))
 
-    def _keep(self, piece: Piece, place: Place) -> None:
-        match piece:
+    def _keep(self, part: LogPart, place: Place) -> None:
+        match part:
             case Message():
-                self._places.setdefault(piece.conversation, place)
-                kept = self._messages.setdefault(piece.conversation, {})
-                key: object = piece.key or (place, len(kept))
-                if key not in kept or kept[key].state <= piece.state:
-                    kept[key] = piece._replace(turns=self._shared(piece.turns))
+                self._places.setdefault(part.conversation, place)
+                kept = self._messages.setdefault(part.conversation, {})
+                key: object = part.key or (place, len(kept))
+                if key not in kept or kept[key].state <= part.state:
+                    kept[key] = part._replace(turns=self._shared(part.turns))
             case Call():
-                self._places.setdefault(piece.trace, place)
-                self._call(piece._replace(beside=NO_FACTS))
+                self._places.setdefault(part.trace, place)
+                self._call(part._replace(beside=NO_FACTS))
             case Words():
-                self._places.setdefault(piece.trace, place)
-                self._words.setdefault(piece.span, []).append(piece)
+                self._places.setdefault(part.trace, place)
+                self._words.setdefault(part.span, []).append(part)
             case Addition():
-                self._beside.setdefault(piece.message, []).append(piece)
+                self._beside.setdefault(part.message, []).append(part)
             case Talk():
-                id_ = piece.id or f"{place[0]}:{place[1]}"
+                id_ = part.id or f"{place[0]}:{place[1]}"
                 self._places.setdefault(id_, place)
-                self._talks.setdefault(id_, []).append(piece._replace(turns=self._shared(piece.turns)))
+                self._talks.setdefault(id_, []).append(part._replace(turns=self._shared(part.turns)))
             case Facts():
-                self._places.setdefault(piece.conversation, place)
-                self._facts.setdefault(piece.conversation, []).append(piece.facts)
-                if piece.shown:
-                    known = self._shown.get(piece.conversation, (0, ""))
-                    self._shown[piece.conversation] = max(known, (piece.state, piece.shown), key=lambda one: one[0])
+                self._places.setdefault(part.conversation, place)
+                self._facts.setdefault(part.conversation, []).append(part.facts)
+                if part.shown:
+                    known = self._shown.get(part.conversation, (0, ""))
+                    self._shown[part.conversation] = max(known, (part.state, part.shown), key=lambda one: one[0])
             case Link():
-                self._links[piece.conversation] = piece.before
+                self._links[part.conversation] = part.before
             case Score():
-                self._score(piece, place)
+                self._score(part, place)
 
     def _score(self, score: Score, place: Place) -> None:
         """Keep a thumb with what was written with it, or a comment that has the name which the user gave."""
@@ -447,14 +447,14 @@ def _listed(places: list[tuple[str, int]]) -> str:
     return f"{named} and {count(more, 'more row')}" if more > 0 else named
 
 
-def turns_of_piece(piece: Piece) -> tuple[Turn, ...]:
-    """Return all turns of a piece of an export."""
+def turns_of_part(part: LogPart) -> tuple[Turn, ...]:
+    """Return all turns of a part of an export."""
     found: Any = ()
-    match piece:
+    match part:
         case Message() | Talk():
-            found = piece.turns
+            found = part.turns
         case Call() | Words():
-            found = (*(piece.before or ()), *(piece.after or ()))
+            found = (*(part.before or ()), *(part.after or ()))
         case Addition():
-            found = piece.steps
+            found = part.steps
     return tuple(found)

@@ -7,7 +7,7 @@ from typing import Any
 from pollex.conversations.conversation import BOUNDS, Feedback, Label
 from pollex.errors import BadInput, spelled
 from pollex.formats.assembly.joiner import Joined
-from pollex.formats.assembly.pieces import Score, Turns
+from pollex.formats.assembly.log_parts import Score, Turns
 from pollex.formats.assembly.thumbs import Hung, agreed, label_of
 from pollex.formats.fields import ReadOptions, RowFields, look_up, unread
 from pollex.formats.labels import Verdicts, left_note

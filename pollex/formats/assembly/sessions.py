@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import Call, Turns, Words
+from pollex.formats.assembly.log_parts import Call, Turns, Words
 from pollex.formats.assembly.trees import Built, gathered
 
 FAILED = Turn(role="assistant", content="[error]")

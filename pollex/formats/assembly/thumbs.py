@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import ScoreKind
 from pollex.errors import BadInput, WrongUse, spelled
-from pollex.formats.assembly.pieces import COLUMN, PAIR, Score
+from pollex.formats.assembly.log_parts import COLUMN, PAIR, Score
 from pollex.formats.feedback import named
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import Verdicts, as_number, is_usual

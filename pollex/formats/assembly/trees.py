@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pollex.conversations.conversation import Turn
-from pollex.formats.assembly.pieces import Message
+from pollex.formats.assembly.log_parts import Message
 
 
 class Built(NamedTuple):

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
-from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, moment
+from pollex.formats.assembly.log_parts import Addition, Facts, LogPart, Message, Score, moment
 from pollex.formats.assembly.thumbs import NAMES, folded
 from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, truth
 from pollex.formats.log_shapes.payloads import opened
 from pollex.formats.log_shapes.turns import attached, call_of, result_beside, role_of, text_of, written
 
 
-def read_langflow(fields: Fields) -> Iterator[Piece]:
+def read_langflow(fields: Fields) -> Iterator[LogPart]:
     session, key = required(fields, "session_id"), text(fields.get("id"))
     words = text_of(str(fields.get("text") or ""))
     failed = fields.get("category") == "error" or truth(fields.get("error"))
@@ -25,7 +25,7 @@ def read_langflow(fields: Fields) -> Iterator[Piece]:
     yield Message(session, key, (*calls, turn), moment(fields.get("timestamp")), error=words if failed else "")
 
 
-def read_flowise(fields: Fields) -> Iterator[Piece]:
+def read_flowise(fields: Fields) -> Iterator[LogPart]:
     session, key = required(fields, "sessionId", "chatId"), text(fields.get("id"))
     said = [text_of(str(fields.get("content") or "")), *attached(opened(fields.get("fileUploads")))]
     turn = Turn(role=role_of(fields.get("role")), content="\n".join(filter(None, said)))
@@ -49,7 +49,7 @@ DIFY_CUT = 500
 _THINKING = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
 
 
-def read_dify_message(fields: Fields) -> Iterator[Piece]:
+def read_dify_message(fields: Fields) -> Iterator[LogPart]:
     id_, key = required(fields, "conversation_id"), required(fields, "id")
     error = str(fields.get("error") or "failed") if fields.get("status") == "error" or fields.get("error") else ""
     said = facts(user=text(fields.get("from_end_user_id")), model=fields.get("model_id"))
@@ -68,7 +68,7 @@ def read_dify_message(fields: Fields) -> Iterator[Piece]:
             yield Score("message", key, one["rating"], source=source, comment=comment, person=person)
 
 
-def read_dify_step(fields: Fields) -> Iterator[Piece]:
+def read_dify_step(fields: Fields) -> Iterator[LogPart]:
     names = [name for name in str(fields.get("tool") or "").split(";") if name]
     if not names:
         return  # the last step is the answer
@@ -87,7 +87,7 @@ def read_dify_step(fields: Fields) -> Iterator[Piece]:
     yield Addition(required(fields, "message_id"), place, (turn, *tools))
 
 
-def read_dify_file(fields: Fields) -> Iterator[Piece]:
+def read_dify_file(fields: Fields) -> Iterator[LogPart]:
     if marks := _dify_files([fields]):
         yield Addition(required(fields, "message_id"), mark=marks[0])
 
@@ -109,7 +109,7 @@ def _dify_exchange(query: object, answer: object, error: str, files: list[str]) 
     return (asked, Turn(role="assistant", content=words)) if words else (asked,)
 
 
-def read_dify_feedback(fields: Fields) -> Iterator[Piece]:
+def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
     id_, key = required(fields, "conversation_id"), required(fields, "message_id")
     answer = str(fields.get("ai_response") or "")
     cut = len(answer) >= DIFY_CUT + 3 and answer.endswith("...")
@@ -124,7 +124,7 @@ def read_dify_feedback(fields: Fields) -> Iterator[Piece]:
     yield Facts(id_, facts(title=fields.get("conversation_name"), only_rated_turns=True))
 
 
-def read_rasa_tracker(fields: Fields) -> Iterator[Piece]:
+def read_rasa_tracker(fields: Fields) -> Iterator[LogPart]:
     sender, slots = required(fields, "sender_id"), inside(fields.get("slots"))
     for event in objects(fields.get("events")):
         yield from read_rasa_event({**event, "sender_id": sender}, slots=not slots)
@@ -132,11 +132,11 @@ def read_rasa_tracker(fields: Fields) -> Iterator[Piece]:
         yield from _rasa_slot(sender, str(name), value)
 
 
-def read_rasa_stored(fields: Fields) -> Iterator[Piece]:
+def read_rasa_stored(fields: Fields) -> Iterator[LogPart]:
     yield from read_rasa_event({**inside(fields.get("data")), "sender_id": fields.get("sender_id")})
 
 
-def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[Piece]:
+def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
     """Yield a message; a text that begins with a slash is a payload."""
     sender, kind, words = required(fields, "sender_id"), fields.get("event"), str(fields.get("text") or "")
     seen = inside(fields.get("data")) if kind == "bot" else {}
@@ -158,7 +158,7 @@ def _rasa_slot(sender: str, name: str, value: object) -> Iterator[Score]:
         yield Score("conversation", sender, value, name=name.removesuffix("_value"))
 
 
-def read_dialogflow_conversation(fields: Fields) -> Iterator[Piece]:
+def read_dialogflow_conversation(fields: Fields) -> Iterator[LogPart]:
     name = required(fields, "name")
     id_ = name.rpartition("/")[2]
     for number, interaction in enumerate(objects(_dialogflow_camel(fields.get("interactions")))):
@@ -167,7 +167,7 @@ def read_dialogflow_conversation(fields: Fields) -> Iterator[Piece]:
         yield from _dialogflow_feedback(interaction.get("answerFeedback"), key)
 
 
-def read_dialogflow_logged(fields: Fields) -> Iterator[Piece]:
+def read_dialogflow_logged(fields: Fields) -> Iterator[LogPart]:
     name, number = required(fields, "conversation_name"), required(fields, "turn_position")
     interaction = {side: _dialogflow_camel(opened(fields.get(side))) for side in ("request", "response")}
     key = f"{name}/{number}"
@@ -219,7 +219,7 @@ def _without_html(body: object) -> str:
     return "\n".join(line.strip() for line in html.unescape(marked).splitlines() if line.strip())
 
 
-def read_intercom(fields: Fields) -> Iterator[Piece]:
+def read_intercom(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
     parts = [inside(fields.get("source")), *objects(at(fields, "conversation_parts.conversation_parts"))]
     for number, part in enumerate(parts):
@@ -231,7 +231,7 @@ def read_intercom(fields: Fields) -> Iterator[Piece]:
             yield Message(id_, f"{id_}/{number}", (Turn(role=role, content=words),), when)
 
 
-def read_zendesk_ticket(fields: Fields) -> Iterator[Piece]:
+def read_zendesk_ticket(fields: Fields) -> Iterator[LogPart]:
     id_, requester = required(fields, "id"), text(fields.get("requester_id") or at(fields, "requester.id"))
     yield Facts(id_, facts(title=fields.get("subject"), user=requester))
     customers = _zendesk_ids(fields, "collaborator_ids", "email_cc_ids") - _zendesk_ids(fields, "follower_ids") | {
@@ -249,7 +249,7 @@ def _zendesk_ids(fields: Fields, *names: str) -> set[str | None]:
     return {text(one) for found in lists if isinstance(found, list) for one in found}
 
 
-def read_zendesk_chat(fields: Fields) -> Iterator[Piece]:
+def read_zendesk_chat(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
     yield Facts(id_, facts(user=text(at(fields, "visitor.id"))))
     said = [event for event in objects(fields.get("history")) if event.get("type") == "chat.msg"]
@@ -260,7 +260,7 @@ def read_zendesk_chat(fields: Fields) -> Iterator[Piece]:
     yield from read_zendesk_rating({"score": fields.get("rating"), "comment": fields.get("comment"), "ticket_id": id_})
 
 
-def read_zendesk_audit(fields: Fields) -> Iterator[Piece]:
+def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
     """Yield the comments of an audit; the first author of a ticket is its requester, who speaks as the user."""
     id_, when = required(fields, "ticket_id"), fields.get("created_at")
     for event in objects(fields.get("events") or fields.get("child_events")):
@@ -270,7 +270,7 @@ def read_zendesk_audit(fields: Fields) -> Iterator[Piece]:
                 yield said._replace(author=author)
 
 
-def read_zendesk_comment(fields: Fields) -> Iterator[Piece]:
+def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
     id_, role = required(fields, "ticket_id"), str(fields.get("author_role") or "").casefold()
     key = text(fields.get("comment_id")) or text(fields.get("id"))
     yield from _zendesk_said(id_, key, fields, role in CUSTOMERS)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pollex.conversations.conversation import Role, ToolResult, Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import Addition, Facts, Message, Piece, Score, Talk, moment
+from pollex.formats.assembly.log_parts import Addition, Facts, LogPart, Message, Score, Talk, moment
 from pollex.formats.labels import as_number
 from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, truth
 from pollex.formats.log_shapes.payloads import opened, system_of
@@ -16,7 +16,7 @@ from pollex.formats.log_shapes.turns import attached, call_of, role_of, text_of,
 _CHATGPT_WORDS = ("text", "multimodal_text")
 
 
-def read_chatgpt_conversation(fields: Fields) -> Iterator[Piece]:
+def read_chatgpt_conversation(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "conversation_id", "id")
     yield Facts(
         id_, facts(title=fields.get("title"), model=fields.get("default_model_slug")), text(fields.get("current_node"))
@@ -57,7 +57,7 @@ _WEBUI_DETAILS = re.compile(r"<details\b([^>]*)>(.*?)</details>\n?", re.DOTALL)
 _WEBUI_ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 
 
-def read_open_webui_feedback(fields: Fields) -> Iterator[Piece]:
+def read_open_webui_feedback(fields: Fields) -> Iterator[LogPart]:
     chat = opened(inside(fields.get("snapshot")).get("chat"))
     data, meta = inside(fields.get("data")), inside(fields.get("meta"))
     id_, person = text(meta.get("chat_id")) or required(inside(chat), "id"), text(fields.get("user_id"))
@@ -76,14 +76,14 @@ def read_open_webui_feedback(fields: Fields) -> Iterator[Piece]:
         )
 
 
-def read_open_webui_chat(fields: Fields) -> Iterator[Piece]:
+def read_open_webui_chat(fields: Fields) -> Iterator[LogPart]:
     when = moment(fields.get("updated_at"))
     yield from _open_webui_chat(required(fields, "id"), fields, text(fields.get("user_id")), when, annotated=True)
 
 
 def _open_webui_chat(
     id_: str, fields: Mapping[str, Any], person: str | None, when: float | None, *, annotated: bool
-) -> Iterator[Piece]:
+) -> Iterator[LogPart]:
     inner = opened(fields.get("chat", fields))
     if not isinstance(inner, Mapping):
         raise BadInput("the chat has no messages", remedy="export the feedback with its snapshots, or the chats")
@@ -160,7 +160,7 @@ def _open_webui_annotation(key: str, message: Mapping[str, Any], person: str | N
         yield Score("message", key, annotation["rating"], comment=said, tags=tags, person=person, summary=True)
 
 
-def read_librechat_conversation(fields: Fields) -> Iterator[Piece]:
+def read_librechat_conversation(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "conversationId")
     for message in _librechat_flat(fields.get("messagesTree") or fields.get("messages") or [], None):
         yield from read_librechat_message({"conversationId": id_, **message})
@@ -174,7 +174,7 @@ def _librechat_flat(messages: object, parent: str | None) -> Iterator[Mapping[st
         waiting += [(child, text(message.get("messageId"))) for child in objects(message.get("children"))]
 
 
-def read_librechat_message(fields: Fields) -> Iterator[Piece]:
+def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
     id_, key = required(fields, "conversationId"), required(fields, "messageId")
     said = facts(user=text(fields.get("user")), model=fields.get("model"))
     parent = text(fields.get("parentMessageId"))
@@ -210,7 +210,7 @@ CHAINLIT_ROLES: dict[str, Role] = {
 }
 
 
-def read_chainlit_step(fields: Fields) -> Iterator[Piece]:
+def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
     thread, key = required(fields, "threadId"), text(fields.get("id"))
     role = CHAINLIT_ROLES.get(str(fields.get("type")))
     words = text_of(fields.get("output") or "")
@@ -229,7 +229,7 @@ def read_chainlit_step(fields: Fields) -> Iterator[Piece]:
     yield from _chainlit_feedback(fields, key)
 
 
-def read_chainlit_element(fields: Fields) -> Iterator[Piece]:
+def read_chainlit_element(fields: Fields) -> Iterator[LogPart]:
     if message := text(fields.get("forId", fields.get("stepId"))):
         yield Addition(message, mark=attached([fields])[0])
 
@@ -247,7 +247,7 @@ def _is_unset_in_chainlit(feedback: Fields, value: object) -> bool:
     return "strategy" in feedback and as_number(value) == "0"
 
 
-def read_chainlit_feedback(fields: Fields) -> Iterator[Piece]:
+def read_chainlit_feedback(fields: Fields) -> Iterator[LogPart]:
     if fields.get("value") not in (None, "") and not _is_unset_in_chainlit(fields, fields["value"]):
         target = required(fields, "forId", "stepId")
         yield Score("message", target, fields["value"], comment=fields.get("comment"))
@@ -258,7 +258,7 @@ def _said(role: object, content: object, files: object) -> tuple[Turn, ...]:
     return turns_in({"role": role, "content": [*parts, *attached(files)]})
 
 
-def read_studio(fields: Fields) -> Iterator[Piece]:
+def read_studio(fields: Fields) -> Iterator[LogPart]:
     chunks = [
         chunk for chunk in objects(inside(fields.get("chunkedPrompt")).get("chunks")) if not chunk.get("isThought")
     ]
@@ -273,7 +273,7 @@ def _studio_mark(chunk: Mapping[str, Any]) -> str:
     return "[image]" if "mage" in name else "[file]" if name else ""
 
 
-def read_arena(fields: Fields) -> Iterator[Piece]:
+def read_arena(fields: Fields) -> Iterator[LogPart]:
     """Yield a chat as the server logged it, after each answer and with each vote."""
     state = inside(fields.get("state"))
     id_, roles = required(state, "conv_id"), state.get("roles")

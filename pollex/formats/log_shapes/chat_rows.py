@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from pollex.conversations.conversation import Turn
-from pollex.formats.assembly.pieces import Message, Piece, Score, Talk, Target, moment
+from pollex.formats.assembly.log_parts import LogPart, Message, Score, Talk, Target, moment
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES
 from pollex.formats.labels import as_number, is_usual
 from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text, truth
@@ -18,7 +18,7 @@ THUMBS = (*LABEL_NAMES, *RATING_NAMES)
 LABELS = frozenset(THUMBS)
 
 
-def read_chat(fields: Fields) -> Iterator[Piece]:
+def read_chat(fields: Fields) -> Iterator[LogPart]:
     id_, turns, keys = _id(fields), list[Turn](), list[str | None]()
     person, name = text(fields.get("userId")), _listed(fields)
     rest = {key: value for key, value in fields.items() if key not in ("id", name, "votes")}
@@ -78,13 +78,13 @@ def _listed(fields: Fields) -> str:
     return next((name for name in NAMES if isinstance(fields.get(name), list)), "messages")
 
 
-def read_message(fields: Fields) -> Iterator[Piece]:
+def read_message(fields: Fields) -> Iterator[LogPart]:
     key = required(fields, "id")
     yield Message(required(fields, "chatId"), key, _turns(fields), moment(fields.get("createdAt")))
     yield from _feedback(fields, None)
 
 
-def read_vote(fields: Fields) -> Iterator[Piece]:
+def read_vote(fields: Fields) -> Iterator[LogPart]:
     if fields.get("isUpvoted") not in (None, ""):
         key = required(fields, "messageId")
         yield Score("conversation", text(fields.get("chatId")) or "", truth(fields["isUpvoted"]), message=key)
@@ -113,7 +113,7 @@ KNOWN = frozenset(
 )
 
 
-def read_votes(fields: Fields) -> Iterator[Piece]:
+def read_votes(fields: Fields) -> Iterator[LogPart]:
     owner, message, value, comment, person, when = (
         next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
         for names in (OWNER_NAMES, MESSAGE_NAMES, VALUE_NAMES, COMMENT_NAMES, PERSON_NAMES, TIME_NAMES)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import moment
+from pollex.formats.assembly.log_parts import moment
 from pollex.formats.fields import OWNER_NAMES
 from pollex.formats.log_shapes.exports import Fields
 from pollex.formats.log_shapes.payloads import REPLIES, answer_in, asked, opened, system_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import Call, Piece, Score, Talk, Target, Words, moment
+from pollex.formats.assembly.log_parts import Call, LogPart, Score, Talk, Target, Words, moment
 from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, inside, objects, required, text, under
 from pollex.formats.log_shapes.payloads import Side, answered, asked, flat, nested, of_sides, opened, sides, system_of
 from pollex.formats.log_shapes.turns import turns_of
@@ -276,14 +276,14 @@ def _inside(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
     yield from level
 
 
-def read_otlp(fields: Fields) -> Iterator[Piece]:
+def read_otlp(fields: Fields) -> Iterator[LogPart]:
     for span in _inside(fields, "resourceSpans", "scopeSpans", "spans"):
         yield from read_otlp_span(span)
     for record in _inside(fields, "resourceLogs", "scopeLogs", "logRecords"):
         yield from _record(record)
 
 
-def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[Piece]:
+def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[LogPart]:
     trace, span = hexadecimal(field_of(fields, "traceId")), hexadecimal(field_of(fields, "spanId"))
     if not trace or not span:
         return
@@ -304,7 +304,7 @@ def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{event.get('name')}.{name}": value for event, have in pairs for name, value in have.items()}
 
 
-def events_in(fields: Mapping[str, Any], trace: str, span: str, begun: object) -> Iterator[Piece]:
+def events_in(fields: Mapping[str, Any], trace: str, span: str, begun: object) -> Iterator[LogPart]:
     for event in objects(fields.get("events")):
         when = field_of(event, "timeUnixNano") or event.get("timestamp") or begun
         yield from _event(str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, when)
@@ -317,7 +317,7 @@ def _require_here(have: Mapping[str, Any]) -> None:
         raise WrongFile(what, remedy="record them in the spans: OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK unset")
 
 
-def _record(fields: Mapping[str, Any]) -> Iterator[Piece]:
+def _record(fields: Mapping[str, Any]) -> Iterator[LogPart]:
     have = attributes_of(fields.get("attributes"))
     name = str(field_of(fields, "eventName") or have.get("event.name") or "")
     trace, span = hexadecimal(field_of(fields, "traceId")) or "", hexadecimal(field_of(fields, "spanId")) or ""
@@ -325,7 +325,7 @@ def _record(fields: Mapping[str, Any]) -> Iterator[Piece]:
     yield from _event(name, trace, span, have, value_of(fields.get("body")), when)
 
 
-def _event(name: str, trace: str, span: str, have: Mapping[str, Any], body: object, when: object) -> Iterator[Piece]:
+def _event(name: str, trace: str, span: str, have: Mapping[str, Any], body: object, when: object) -> Iterator[LogPart]:
     if name == EVALUATION:
         yield from _score(trace, span, have, when)
     elif name == DETAILS and (said := messages_of(have)):
@@ -362,7 +362,7 @@ def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iter
 PHOENIX_ATTRIBUTES = "attributes."
 
 
-def read_phoenix_span(fields: Fields) -> Iterator[Piece]:
+def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
     have = flat(inside(fields.get("attributes")))
     have |= {
         k.removeprefix(PHOENIX_ATTRIBUTES): v
@@ -383,7 +383,7 @@ def _phoenix_context(fields: Fields, name: str) -> object:
     return fields.get(f"context.{name}") or at(fields, f"context.{name}")
 
 
-def read_phoenix_session(fields: Fields) -> Iterator[Piece]:
+def read_phoenix_session(fields: Fields) -> Iterator[LogPart]:
     for session, turns in fields.items():
         for turn in objects(turns):
             root = inside(turn.get("root_span"))
@@ -405,7 +405,7 @@ def require_phoenix_words(fields: Fields) -> tuple[()]:
     return ()
 
 
-def read_phoenix_example_row(fields: Fields) -> Iterator[Piece]:
+def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
     before, after = asked(under(fields, "input")), answered(under(fields, "output"))
     id_ = required(fields, "id", "node_id")
     turns = (before.turns if before else ()) + (after.turns if after else ())
@@ -435,7 +435,7 @@ def is_phoenix_fine_tuning(fields: Fields) -> bool:
 MLFLOW_SESSION, MLFLOW_USER = "mlflow.trace.session", "mlflow.trace.user"
 
 
-def read_mlflow_trace(fields: Fields) -> Iterator[Piece]:
+def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
     info = inside(fields.get("info"))
     trace = required(info, "trace_id", "request_id")
     metadata = inside(info.get("trace_metadata", info.get("request_metadata")))
@@ -494,7 +494,7 @@ def _mlflow_assessments(info: Fields, trace: str) -> Iterator[Score]:
         )
 
 
-def read_mlflow_row(fields: Fields) -> Iterator[Piece]:
+def read_mlflow_row(fields: Fields) -> Iterator[LogPart]:
     if isinstance(opened(fields.get("spans")), str) and not isinstance(opened(fields.get("trace")), Mapping):
         what = "the cells hold Python's writing of objects, not JSON"
         raise WrongFile(what, remedy="write each trace with trace.to_json(), one trace a line")

@@ -8,14 +8,14 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import PAIR, Facts, Link, Message, Piece, Score, Talk, moment
+from pollex.formats.assembly.log_parts import PAIR, Facts, Link, LogPart, Message, Score, Talk, moment
 from pollex.formats.assembly.thumbs import NAMES, folded
 from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, inside, objects, required, text, truth
 from pollex.formats.log_shapes.payloads import Side, answered, asked, opened, system_of
 from pollex.formats.log_shapes.turns import role_of, turns_in, turns_of
 
 
-def read_oasst_tree(fields: Fields) -> Iterator[Piece]:
+def read_oasst_tree(fields: Fields) -> Iterator[LogPart]:
     waiting = [(inside(fields.get("prompt")), None)]
     while waiting:
         message, parent = waiting.pop(0)
@@ -26,7 +26,7 @@ def read_oasst_tree(fields: Fields) -> Iterator[Piece]:
         waiting += [(reply, key) for reply in objects(message.get("replies"))]  # type: ignore[misc]
 
 
-def read_oasst_message(fields: Fields) -> Iterator[Piece]:
+def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
     tree, key = required(fields, "message_tree_id"), required(fields, "message_id")
     rank = _oasst_number(fields.get("rank"))
     turn = Turn(role=role_of(fields.get("role")), content=str(fields.get("text") or ""))
@@ -55,7 +55,7 @@ def _oasst_number(value: object) -> float:
 _SPOKEN = re.compile(r"\n\n(Human|Assistant):")
 
 
-def _pair(pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **said: object) -> Iterator[Piece]:
+def _pair(pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **said: object) -> Iterator[LogPart]:
     """Yield the conversations of a pair, in one group, each with its rating: a thumb only if the user says so."""
     for name, (turns, value) in sides.items():
         id_ = f"{pair}#{name}"
@@ -63,7 +63,7 @@ def _pair(pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **sai
         yield Score("conversation", id_, value, source=PAIR)
 
 
-def read_chosen(fields: Fields) -> Iterator[Piece]:
+def read_chosen(fields: Fields) -> Iterator[LogPart]:
     first = [{"role": "user", "content": fields["prompt"]}] if isinstance(fields.get("prompt"), str) else []
     found = {name: _turns_of_answer(fields.get(name), first) for name in ("chosen", "rejected")}
     pair = text(fields.get("prompt_id")) or text(fields.get("id")) or _digest(found)
@@ -84,7 +84,7 @@ def _digest(value: object) -> str:
     return "pair-" + hashlib.sha256(repr(value).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def read_preferred(fields: Fields) -> Iterator[Piece]:
+def read_preferred(fields: Fields) -> Iterator[LogPart]:
     before = objects(inside(fields.get("input")).get("messages"))
     sides = {
         name: turns_of([*before, *objects(fields.get(name))]) for name in ("preferred_output", "non_preferred_output")
@@ -93,7 +93,7 @@ def read_preferred(fields: Fields) -> Iterator[Piece]:
     yield from _pair(_digest(sides), {n: (t, v) for (n, t), v in zip(sides.items(), values, strict=True)})
 
 
-def read_arena(fields: Fields) -> Iterator[Piece]:
+def read_arena(fields: Fields) -> Iterator[LogPart]:
     """Yield a comparison of two models; ties have no label, both bad two negative ones."""
     winner = str(fields.get("winner") or "")
     bad = "bad" in winner
@@ -111,7 +111,7 @@ def read_arena(fields: Fields) -> Iterator[Piece]:
     yield from _pair(pair, sides, by=text(fields.get("judge")))
 
 
-def read_ultrafeedback(fields: Fields) -> Iterator[Piece]:
+def read_ultrafeedback(fields: Fields) -> Iterator[LogPart]:
     """Yield the best completion as positive and the worst as negative, by overall score."""
     asked = [{"role": "user", "content": fields.get("instruction") or ""}]
     known = objects(fields.get("completions"))
@@ -129,7 +129,7 @@ def read_ultrafeedback(fields: Fields) -> Iterator[Piece]:
 ATTACHED = "attachment://"
 
 
-def read_inspect_sample(fields: Fields) -> Iterator[Piece]:
+def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
     id_ = f"{required(fields, 'id')}_epoch_{fields.get('epoch') or 1}"
     attached = inside(fields.get("attachments"))
     turns = turns_of([_inspect_message(message, attached) for message in objects(fields.get("messages"))])
@@ -175,7 +175,7 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def read_inspect_transcript(fields: Fields) -> Iterator[Piece]:
+def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
     """Yield a transcript; `success` counts only if it was scored.
 
     Failed transcripts have false there, too.
@@ -205,7 +205,7 @@ def _scout_scores(fields: Fields) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value not in (None, "") and not _is_nan(value)}
 
 
-def read_inspect_log(fields: Fields) -> Iterator[Piece]:
+def read_inspect_log(fields: Fields) -> Iterator[LogPart]:
     for sample in objects(fields.get("samples")):
         yield from read_inspect_sample(sample)
     if fields.get("samples"):
@@ -220,7 +220,7 @@ ANSWERED = float(10**12)
 _OPENAI_NUMBERED = re.compile(r"(.+)-(\d+)")
 
 
-def read_openai_completion(fields: Fields) -> Iterator[Piece]:
+def read_openai_completion(fields: Fields) -> Iterator[LogPart]:
     """Yield a completion's answer with what led to it, or without: its messages may be in a file of their own."""
     id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
     before, after = asked(fields.get("input", fields.get("messages"))), answered({"choices": fields.get("choices")})
@@ -230,7 +230,7 @@ def read_openai_completion(fields: Fields) -> Iterator[Piece]:
     yield from scores_in(metadata, id_)
 
 
-def read_openai_messages(fields: Fields) -> Iterator[Piece]:
+def read_openai_messages(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a stored completion, whose ids are the completion's and a number."""
     for message in objects(fields.get("messages")):
         found = _OPENAI_NUMBERED.fullmatch(required(message, "id"))
@@ -245,7 +245,7 @@ def are_openai_numbered(fields: Fields) -> bool:
     return len({one.group(1) if one else None for one in found} - {None}) == 1 and None not in found
 
 
-def read_openai_thread_message(fields: Fields) -> Iterator[Piece]:
+def read_openai_thread_message(fields: Fields) -> Iterator[LogPart]:
     thread, key = required(fields, "thread_id"), required(fields, "id")
     yield Message(
         thread, key, turns_in({"role": fields.get("role"), "content": fields.get("content")}), _openai_created(fields)
@@ -253,7 +253,7 @@ def read_openai_thread_message(fields: Fields) -> Iterator[Piece]:
     yield from (score._replace(target="message", id=key) for score in scores_in(fields.get("metadata"), thread))
 
 
-def read_openai_thread(fields: Fields) -> Iterator[Piece]:
+def read_openai_thread(fields: Fields) -> Iterator[LogPart]:
     id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
     yield Facts(id_, facts(metadata=metadata, user=text(metadata.get("user"))))
     yield from scores_in(metadata, id_)
@@ -263,7 +263,7 @@ def _openai_created(fields: Fields) -> float | None:
     return moment(fields.get("created_at"))
 
 
-def read_openai_batch_request(fields: Fields) -> Iterator[Piece]:
+def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
     """Yield what was asked of a row of a batch; the results are in another file, under the same id."""
     id_, nothing = required(fields, "custom_id", "key"), dict[str, object]()
     body: Mapping[str, object] = next((one for name in _BATCH_BODIES if (one := inside(fields.get(name)))), nothing)
@@ -278,7 +278,7 @@ def read_openai_batch_request(fields: Fields) -> Iterator[Piece]:
 _BATCH_BODIES = ("body", "params", "request")
 
 
-def read_openai_batch_result(fields: Fields) -> Iterator[Piece]:
+def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "custom_id", "key")
     found = inside(fields.get("response")) or inside(fields.get("result"))
     body = inside(found.get("body")) or inside(found.get("message")) or found
@@ -289,7 +289,7 @@ def read_openai_batch_result(fields: Fields) -> Iterator[Piece]:
     yield Message(id_, f"{id_}/answered", turns, 1, error="" if side else "failed", lacks=UNASKED)
 
 
-def read_openai_response(fields: Fields) -> Iterator[Piece]:
+def read_openai_response(fields: Fields) -> Iterator[LogPart]:
     """Yield a response, which names its conversation or the previous response."""
     id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
     before = asked(fields.get("input")) or Side((), True)
@@ -311,7 +311,7 @@ def read_openai_response(fields: Fields) -> Iterator[Piece]:
     yield from (score._replace(target="message", id=id_) for score in scores_in(metadata, id_))
 
 
-def read_openai_output_item(fields: Fields) -> Iterator[Piece]:
+def read_openai_output_item(fields: Fields) -> Iterator[LogPart]:
     id_, sample = required(fields, "id"), inside(fields.get("sample"))
     turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
     yield Talk(id_, turns, facts=facts(model=sample.get("model"), item=fields.get("datasource_item")))
@@ -321,7 +321,7 @@ LANGGRAPH_IDS = ("thread_id", "metadata.thread_id", "checkpoint.thread_id", "con
 LANGGRAPH_WHOLE = "export the threads with their values: client.threads.search()"
 
 
-def read_langgraph_thread(fields: Fields) -> Iterator[Piece]:
+def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, *(name for name in LANGGRAPH_IDS if at(fields, name)), LANGGRAPH_IDS[0])
     values = fields.get("values") or at(fields, "checkpoint.channel_values")
     if values is None and at(fields, "checkpoint.channel_versions"):

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pollex.formats.assembly.pieces import Facts, Message, Piece, Score, moment
+from pollex.formats.assembly.log_parts import Facts, LogPart, Message, Score, moment
 from pollex.formats.labels import as_number
 from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, has, inside, objects, required, text, truth
 from pollex.formats.log_shapes.payloads import opened
@@ -20,7 +20,7 @@ NEAR = 0.6
 """The share of a format's keys from which on a row that lacks the others is said to look like it."""
 
 Table = Mapping[str, Any]
-"""The fields of one kind of piece, by what they are."""
+"""The fields of one kind of part, by what they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Export:
     where: str = ""
     more: str = ""
     read_by: str = ""
-    tables: tuple[tuple[Callable[[Table, Fields], Iterable[Piece]], Table], ...] = ()
+    tables: tuple[tuple[Callable[[Table, Fields], Iterable[LogPart]], Table], ...] = ()
     refuse: tuple[str, ...] = ()
 
     def recognises(self, fields: Fields) -> bool:
@@ -45,8 +45,8 @@ class Export:
             return any(at(fields, path) is not None for path in self.where.split("|"))
         return not self.where or bool(self._function(self.where)(fields))
 
-    def read(self, fields: Fields) -> Iterable[Piece]:
-        """Return the pieces of a row.
+    def read(self, fields: Fields) -> Iterable[LogPart]:
+        """Return the parts of a row.
 
         Raises:
             BadInput: It can't be read.
@@ -54,9 +54,9 @@ class Export:
         """
         if self.refuse:
             raise WrongFile(self.refuse[0], remedy=self.refuse[1])
-        own: Iterable[Piece] = self._function(self.read_by)(fields) if self.read_by else ()
+        own: Iterable[LogPart] = self._function(self.read_by)(fields) if self.read_by else ()
         rows = ((make, table, row) for make, table in self.tables for row in _items(table, fields))
-        return chain(own, (piece for make, table, row in rows for piece in make(table, row)))
+        return chain(own, (part for make, table, row in rows for part in make(table, row)))
 
     def _function(self, name: str) -> Callable[[Fields], Any]:
         found: Callable[[Fields], Any] = getattr(import_module(f"{__package__}.{self.module}"), name)
@@ -141,7 +141,7 @@ def _facts(table: Table, fields: Fields) -> Iterator[Facts]:
     yield Facts(_id(fields, table["conversation"]) or "", facts(**told | read), _id(fields, table.get("shown", "")))
 
 
-def _inner(table: Table, fields: Fields) -> Iterable[Piece]:
+def _inner(table: Table, fields: Fields) -> Iterable[LogPart]:
     row = {name: value for name, value in fields.items() if name != "^"}
     return BY_NAME[table["of"]].read(row | {name: _filled(fields, n) for name, n in table.get("with", {}).items()})
 
@@ -162,7 +162,7 @@ def _id(fields: Fields, names: str) -> str | None:
     return required({}, *(name.removeprefix("^.") for name in listed)) if names.endswith("!") else None
 
 
-TABLES: Mapping[str, Callable[[Table, Fields], Iterable[Piece]]] = {
+TABLES: Mapping[str, Callable[[Table, Fields], Iterable[LogPart]]] = {
     "facts": _facts,
     "message": _message,
     "rows": _inner,

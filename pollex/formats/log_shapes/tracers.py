@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.errors import BadInput
-from pollex.formats.assembly.pieces import Call, Piece, Score, moment
+from pollex.formats.assembly.log_parts import Call, LogPart, Score, moment
 from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, under
 from pollex.formats.log_shapes.payloads import (
@@ -33,7 +33,7 @@ _LANGFUSE_FIELDS = frozenset(
 )
 
 
-def read_langfuse_trace(fields: Fields) -> Iterator[Piece]:
+def read_langfuse_trace(fields: Fields) -> Iterator[LogPart]:
     trace = required(fields, "id")
     session = text(field_of(fields, "sessionId"))
     yield _langfuse_call(fields, trace, f"{trace}/trace", None, session, field_of(fields, "timestamp"))
@@ -42,7 +42,7 @@ def read_langfuse_trace(fields: Fields) -> Iterator[Piece]:
     yield from _langfuse_scores(fields, trace)
 
 
-def read_langfuse_download(fields: Fields) -> Iterator[Piece]:
+def read_langfuse_download(fields: Fields) -> Iterator[LogPart]:
     for observation in objects(fields.get("observations")):
         yield from read_langfuse_observation(observation)
     yield from _langfuse_scores(fields, None)
@@ -60,7 +60,7 @@ def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[Score]:
             yield from (Score("trace", trace, one, name=name, summary=True) for one in values)
 
 
-def read_langfuse_observation(fields: Fields) -> Iterator[Piece]:
+def read_langfuse_observation(fields: Fields) -> Iterator[LogPart]:
     trace = required(fields, "traceId", "trace_id")
     parent = text(field_of(fields, "parentObservationId"))
     session, begun = text(field_of(fields, "sessionId")), field_of(fields, "startTime")
@@ -116,7 +116,7 @@ def _subject_of_kind(subject: Mapping[str, Any], kind: str) -> str | None:
     return text(subject.get("id")) if subject.get("kind") == kind else None
 
 
-def read_langfuse_sent(fields: Fields) -> Iterator[Piece]:
+def read_langfuse_sent(fields: Fields) -> Iterator[LogPart]:
     """Yield scores that a program sent to the API; uploads of media are skipped."""
     if str(fields.get("path")).endswith("/scores"):
         body = fields.get("body")
@@ -128,7 +128,7 @@ def read_langfuse_sent(fields: Fields) -> Iterator[Piece]:
 LANGSMITH_THREADS = ("thread_id", "session_id", "conversation_id")
 
 
-def read_langsmith_run(fields: Fields) -> Iterator[Piece]:
+def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
     """Yield a run; its `session_id` is the project, and the conversation stands in the metadata."""
     run = required(fields, "id", "run_id")
     trace = text(fields.get("trace_id")) or text(fields.get("parent_run_id")) or run
@@ -172,7 +172,7 @@ def _require_langsmith_read(fields: Fields, before: Side | None, after: Side | N
             )
 
 
-def read_langsmith_feedback(fields: Fields) -> Iterator[Piece]:
+def read_langsmith_feedback(fields: Fields) -> Iterator[LogPart]:
     """Link a run to its trace, so that feedback on it finds the conversation."""
     run, trace = required(fields, "run_id", "trace_id"), text(fields.get("trace_id"))
     if trace and run != trace:
@@ -183,7 +183,7 @@ OPIK_COLUMN, OPIK_REASON = "feedback_scores.", "_reason"
 """How a score's columns begin in the rows of the page, and how the name of its reason ends."""
 
 
-def read_opik_trace(fields: Fields) -> Iterator[Piece]:
+def read_opik_trace(fields: Fields) -> Iterator[LogPart]:
     trace, error = required(fields, "id"), inside(fields.get("error_info"))
     metadata = inside(fields.get("metadata"))
     said = facts(user=text(metadata.get("user") or metadata.get("user_id")), tags=fields.get("tags"))
@@ -205,7 +205,7 @@ def _opik_call(fields: Fields, trace: str, parent: str | None, error: str = "") 
     )
 
 
-def read_opik_span(fields: Fields) -> Iterator[Piece]:
+def read_opik_span(fields: Fields) -> Iterator[LogPart]:
     trace, model = required(fields, "trace_id"), fields.get("type") == "llm"
     call = _opik_call(fields, trace, text(fields.get("parent_span_id")) or trace)
     yield call if model else call._replace(before=None, after=None)
@@ -221,7 +221,7 @@ WEAVE_VALUES = ("value", "score", "rating", "thumbs", "thumb", "label")
 WEAVE_ANNOTATION = "wandb.annotation."
 
 
-def read_weave_call(fields: Fields) -> Iterator[Piece]:
+def read_weave_call(fields: Fields) -> Iterator[LogPart]:
     call, trace = required(fields, "id"), required(fields, "trace_id")
     before, after = asked(under(fields, "inputs")), answered(under(fields, "output"))
     person, history = text(inside(under(fields, "attributes")).get("user")), bool(before and before.history)
@@ -238,7 +238,7 @@ def read_weave_call(fields: Fields) -> Iterator[Piece]:
         yield from read_weave_feedback({**feedback, "weave_ref": f"call/{call}"})
 
 
-def read_weave_feedback(fields: Fields) -> Iterator[Piece]:
+def read_weave_feedback(fields: Fields) -> Iterator[LogPart]:
     call = required(fields, "weave_ref").rpartition("/")[2]
     payload: Mapping[str, object] = inside(fields.get("payload"))
     kind = str(fields.get("feedback_type"))
@@ -264,7 +264,7 @@ def read_weave_feedback(fields: Fields) -> Iterator[Piece]:
 BRAINTRUST_SESSIONS = ("session_id", "sessionId", "thread_id", "conversation_id", "gen_ai.conversation.id")
 
 
-def read_braintrust_span(fields: Fields) -> Iterator[Piece]:
+def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
     trace, metadata = required(fields, "root_span_id"), inside(fields.get("metadata"))
     parents, kind = fields.get("span_parents"), str(inside(fields.get("span_attributes")).get("type") or "")
     silent = silent_kind(kind) or kind in ("score", "function")
@@ -282,7 +282,7 @@ def read_braintrust_span(fields: Fields) -> Iterator[Piece]:
         yield Call(trace, row, text(fields.get("span_id")))  # comments name the row
 
 
-def read_datadog_span(fields: Fields) -> Iterator[Piece]:
+def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
     have = inside(fields.get("attributes"))
     trace, kind, tags = required(have, "trace_id"), str(have.get("span_kind") or ""), _datadog_tags(have.get("tags"))
     parent = text(have.get("parent_id"))
@@ -304,7 +304,7 @@ def _datadog_tags(tags: object) -> Fields:
     return inside(tags) or {name: value for name, mark, value in (str(tag).partition(":") for tag in listed) if mark}
 
 
-def read_helicone_request(fields: Fields) -> Iterator[Piece]:
+def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
     request, answer = required(fields, "request_id"), inside(fields.get("response_body"))
     properties: Mapping[str, Any] = {str(k).casefold(): v for k, v in inside(fields.get("request_properties")).items()}
     failed: Any = answer.get("error")
@@ -320,7 +320,7 @@ def read_helicone_request(fields: Fields) -> Iterator[Piece]:
     )
 
 
-def read_portkey_log(fields: Fields) -> Iterator[Piece]:
+def read_portkey_log(fields: Fields) -> Iterator[LogPart]:
     request, metadata = required(fields, "id"), inside(fields.get("metadata"))
     sent, came = inside(fields.get("request")), inside(fields.get("response"))
     said = sides(sent.get("body", sent), came.get("body", came)) | {"history": True}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pollex.formats.assembly.pieces import moment
+from pollex.formats.assembly.log_parts import moment
 
 Row = dict[str, Any]
 Environment = Mapping[str, str]

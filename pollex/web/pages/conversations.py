@@ -34,7 +34,7 @@ from pollex.web.listing import (
     scoring_run,
     with_words,
 )
-from pollex.web.listing import search as pieces_of
+from pollex.web.listing import search as batches_of
 from pollex.web.queues import queues_of
 from pollex.web.site import Site
 from pollex.web.views import Data, page, sent, table_lines
@@ -136,7 +136,7 @@ TYPES = {"int": "BIGINT", "str": "VARCHAR", "float": "DOUBLE"}
 
 @page("/api/conversations/search")
 def search(site: Site, form: ListForm, request: Request) -> Response:
-    """Send the first `n` hits a line each, and a line of progress a piece, until all is read or nobody listens."""
+    """Send the first `n` hits a line each, and a line of progress a batch, until all is read or nobody listens."""
     if not form.q:
         raise Fault("there are no words to look for", remedy="give q=WORDS")
     run = scoring_run(site, form.run)
@@ -146,11 +146,11 @@ def search(site: Site, form: ListForm, request: Request) -> Response:
 
 async def _lines(request: Request, site: Site, run: Run, lens: Lens, form: ListForm) -> AsyncIterator[str]:
     rows, found, hits = _rows_of(lens, form), set[str](), 0
-    pieces = pieces_of(site.store, run.id, form.q)
-    while (piece := await run_in_threadpool(next, pieces, None)) is not None:
+    batches = batches_of(site.store, run.id, form.q)
+    while (batch := await run_in_threadpool(next, batches, None)) is not None:
         if await request.is_disconnected():
             return
-        texts, done, total = piece
+        texts, done, total = batch
         mine = sorted(row for text in texts - found for row in rows.get(text, ()))
         found |= texts
         shown = mine[: max(0, form.n - hits)]

@@ -24,7 +24,7 @@ from pollex.web.studies import TALKED, Phase, Study, Talk, replies, talks_of
 from pollex.web.views import Data, Done, page, post
 
 PIECES_SECONDS = 0.1
-"""Between two pieces of a reply that is being written."""
+"""Between two parts of a reply that is being written."""
 
 
 Message = Annotated[str, Field(min_length=1, max_length=8000)]
@@ -65,14 +65,14 @@ def live(site: Site, study: Study, request: Request) -> Data:
 
 @page(f"{PAGE}/stream")
 def stream(site: Site, study: Study, request: Request) -> Response:
-    """Send what the systems say while they say it, a line a piece, and a last line when all have answered."""
+    """Send what the systems say while they say it, a line a part, and a last line when all have answered."""
     guest = _participant(request)
     found = next(iter(talks_of(site.store, study.id, guest.id)), None)
-    return StreamingResponse(_pieces(site, found.id if found else ""), media_type=links.NDJSON)
+    return StreamingResponse(_told(site, found.id if found else ""), media_type=links.NDJSON)
 
 
-async def _pieces(site: Site, talk_id: str) -> AsyncIterator[str]:
-    """Yield pieces; each names its system's position and whether it begins the reply, or goes on with it."""
+async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
+    """Yield parts; each names its system's position and whether it begins the reply, or goes on with it."""
     sent: dict[int, str] = {}
     while True:
         task = site.working.get(talk_id)
@@ -81,8 +81,8 @@ async def _pieces(site: Site, talk_id: str) -> AsyncIterator[str]:
             known = sent.get(position, "")
             begins = not known or not text.startswith(known)
             if text != known:
-                piece = {"position": position, "begins": begins, "text": text if begins else text[len(known) :]}
-                yield json.dumps(piece, ensure_ascii=False) + "\n"
+                part = {"position": position, "begins": begins, "text": text if begins else text[len(known) :]}
+                yield json.dumps(part, ensure_ascii=False) + "\n"
             sent[position] = text
         if over:
             yield json.dumps({"ended": True}) + "\n"

@@ -18,7 +18,7 @@ from pollex.services.score_parts import score_parts
 
 pytest.importorskip("ray", reason='pip install "pollex[ray]"')
 
-PIECE = 3000
+UNIT_BYTES = 3000
 DRIVER = """
 import sys
 from pathlib import Path
@@ -28,15 +28,15 @@ from pollex.services.parts import Cluster
 from pollex.services.options import ModelOptions
 from pollex.services.score_parts import score_parts
 
-log, rubrics, out, piece = sys.argv[1:]
-given = dict(reading=ReadOptions(), model=ModelOptions(), progress=NullProgress(), piece=int(piece))
+log, rubrics, out, unit_bytes = sys.argv[1:]
+given = dict(reading=ReadOptions(), model=ModelOptions(), progress=NullProgress(), unit_bytes=int(unit_bytes))
 found = score_parts(log, Path(rubrics), out=out, cluster=Cluster(workers=2), **given)
 print(len(found.lost), found.there)
 """
 
 
 def driver(log: Path, rubrics: Path, out: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", DRIVER, str(log), str(rubrics), str(out), str(PIECE)]
+    command = [sys.executable, "-c", DRIVER, str(log), str(rubrics), str(out), str(UNIT_BYTES)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -74,7 +74,7 @@ def test_a_killed_worker_and_a_killed_driver_cost_their_units_and_nothing_else(l
     log = write_log(
         tmp_path / "log.jsonl", [{**one, "id": f"{n}-{one['id']}"} for n in range(12) for one in small_log()]
     )
-    given = {"reading": ReadOptions(), "model": ModelOptions(), "progress": NullProgress(), "piece": PIECE}
+    given = {"reading": ReadOptions(), "model": ModelOptions(), "progress": NullProgress(), "unit_bytes": UNIT_BYTES}
     wanted = score_parts(str(log), learnt.rubrics, out=str(tmp_path / "one"), engine="one", **given)
     out = tmp_path / "many"
 

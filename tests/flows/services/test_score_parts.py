@@ -18,11 +18,11 @@ from pollex.graphs.context import NullProgress
 from pollex.services.options import ModelOptions
 from pollex.services.score_parts import PartsResult, score_parts
 
-PIECE = 3000
+UNIT_BYTES = 3000
 
 
 def into_parts(log: Path | str, rubrics: Path, out: Path | str, **given: Any) -> PartsResult:
-    defaults = {"engine": "one", "piece": PIECE, "reading": ReadOptions(), "model": ModelOptions()}
+    defaults = {"engine": "one", "unit_bytes": UNIT_BYTES, "reading": ReadOptions(), "model": ModelOptions()}
     return score_parts(str(log), rubrics, out=str(out), progress=NullProgress(), **defaults | given)
 
 

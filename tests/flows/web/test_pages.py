@@ -200,12 +200,12 @@ async def test_a_search_tells_hits_and_progress_and_its_list_has_the_same(client
 
 def test_texts_are_searched_piece_by_piece_each_once(store: Store) -> None:
     run = runs(store)[0].id
-    pieces = [*search(store, run, "parcel 1", piece=7)]
-    assert [done for _, done, _ in pieces] == [7, 14, 21, 28, 30]
+    batches = [*search(store, run, "parcel 1", batch=7)]
+    assert [done for _, done, _ in batches] == [7, 14, 21, 28, 30]
     whole = [*search(store, run, "parcel 1")]
     assert len(whole) == 1
-    assert sum(len(hashes) for hashes, *_ in pieces) == len(whole[0][0]) == 11
-    assert frozenset().union(*(hashes for hashes, *_ in pieces)) == whole[0][0]
+    assert sum(len(hashes) for hashes, *_ in batches) == len(whole[0][0]) == 11
+    assert frozenset().union(*(hashes for hashes, *_ in batches)) == whole[0][0]
 
 
 async def test_a_search_ends_when_whoever_asked_has_gone(store: Store) -> None:

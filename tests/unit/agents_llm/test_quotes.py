@@ -34,7 +34,7 @@ def test_a_call_is_quoted_with_its_arguments_as_prompts_show_them() -> None:
     quote = located(talk, 'tool call: book] {"day": "Friday', 1)
     assert quote is not None
     assert quote.text == 'tool call: book] {"day": "Friday'
-    assert marked_turns(talk.turns, {1: [(quote.text, "dsat")]})[1].pieces[1].text == quote.text
+    assert marked_turns(talk.turns, {1: [(quote.text, "dsat")]})[1].parts[1].text == quote.text
 
 
 def test_white_space_may_differ() -> None:

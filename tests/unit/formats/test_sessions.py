@@ -1,7 +1,7 @@
 """Sessions put together from the histories that their traces tell."""
 
 from pollex.conversations.conversation import Turn
-from pollex.formats.assembly.pieces import Call
+from pollex.formats.assembly.log_parts import Call
 from pollex.formats.assembly.sessions import from_calls
 
 EXAMPLES = ("Is 2 + 2 four?", "yes", "Is 2 + 2 five?", "no")

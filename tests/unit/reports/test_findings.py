@@ -13,7 +13,7 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.measures.intervals import Figure
 from pollex.reports.findings import LONGEST_QUOTE, findings_of, named_in, shortened
 from pollex.reports.learning import learning_page
-from pollex.reports.transcript import Piece, pieces_of
+from pollex.reports.transcript import MarkedText, marked_parts
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import Baseline, ChosenRubric, Segment
 from pollex.rubrics.rubric import Quote
@@ -155,8 +155,8 @@ def test_long_quotes_are_cut_around_the_words_that_decided() -> None:
 
 
 def test_pieces_are_cut_where_marks_begin_and_end() -> None:
-    assert pieces_of("it is full", ((6, 10),)) == (Piece("it is "), Piece("full", "mark"))
-    assert pieces_of("it", ()) == (Piece("it"),)
+    assert marked_parts("it is full", ((6, 10),)) == (MarkedText("it is "), MarkedText("full", "mark"))
+    assert marked_parts("it", ()) == (MarkedText("it"),)
 
 
 @pytest.mark.parametrize(

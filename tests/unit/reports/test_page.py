@@ -9,7 +9,7 @@ from rubric_set_by_hand import rubric_set
 from pollex.conversations.conversation import Turn
 from pollex.reports.learning import learning_page
 from pollex.reports.page import environment, file_of, render
-from pollex.reports.transcript import MarkedTurn, Piece, marked, marked_turns
+from pollex.reports.transcript import MarkedText, MarkedTurn, marked, marked_turns
 
 
 def filled(source: str, **data: object) -> str:
@@ -43,12 +43,12 @@ def test_a_page_says_which_file_it_was_made_for(tmp_path: Path, name: str) -> No
 
 def test_quotes_are_marked_where_only_white_space_differs() -> None:
     assert marked("it  works\nnow, thanks", [("works now", "sat"), ("now, thanks", "dsat"), (" ", "sat")]) == (
-        Piece("it  "),
-        Piece("works\n", "sat"),
-        Piece("now", "sat dsat"),
-        Piece(", thanks", "dsat"),
+        MarkedText("it  "),
+        MarkedText("works\n", "sat"),
+        MarkedText("now", "sat dsat"),
+        MarkedText(", thanks", "dsat"),
     )
-    assert marked("no such words", [("works", "sat")]) == (Piece("no such words"),)
+    assert marked("no such words", [("works", "sat")]) == (MarkedText("no such words"),)
     assert marked("", [("a", "sat")]) == ()
 
 
@@ -56,7 +56,7 @@ def test_a_list_of_turns_shows_every_character_and_marks_what_is_quoted() -> Non
     turns = marked_turns([Turn(role="user", content="<b>1 & 2</b>"), Turn(role="assistant", content="ok")], {
         0: [("1 & 2", "sat")]
     })  # fmt: skip
-    assert turns[1] == MarkedTurn("assistant", (Piece("ok"),))
+    assert turns[1] == MarkedTurn("assistant", (MarkedText("ok"),))
     shown = filled("{% import 'parts.html' as parts %}{{ parts.turn_list(turns, 'c3') }}", turns=turns)
     assert '<p dir="auto">&lt;b&gt;<mark class="sat">1 &amp; 2</mark>&lt;/b&gt;</p>' in shown
     assert '<li id="c3-1" class="turn assistant">' in shown

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pollex.reports.transcript import Piece
+from pollex.reports.transcript import MarkedText
 from pollex.store.runs import Run
 from pollex.web.frame import dollars, duration, fences, resuming
 from pollex.web.frame import given as what_was_given
@@ -51,12 +51,12 @@ def test_a_pace_is_that_of_most_looks_and_none_in_the_first_ten_seconds() -> Non
 
 
 def test_code_between_fences_is_told_from_prose() -> None:
-    cut = fences([Piece("Look:\n```py\nx = "), Piece("1", "sat"), Piece("\n```\nDone")])
+    cut = fences([MarkedText("Look:\n```py\nx = "), MarkedText("1", "sat"), MarkedText("\n```\nDone")])
     assert [part.code for part in cut] == [False, True, False]
-    assert [piece.text for piece in cut[1].pieces] == ["```py", "\nx = ", "1", "\n", "```"]
+    assert [part.text for part in cut[1].parts] == ["```py", "\nx = ", "1", "\n", "```"]
 
 
 @given(st.lists(st.text(st.sampled_from("`\na "), max_size=20), max_size=4))
 def test_no_character_is_lost_between_prose_and_code(texts: list[str]) -> None:
-    pieces = [Piece(text) for text in texts]
-    assert "".join(piece.text for part in fences(pieces) for piece in part.pieces) == "".join(texts)
+    parts = [MarkedText(text) for text in texts]
+    assert "".join(part.text for part in fences(parts) for part in part.parts) == "".join(texts)

@@ -192,7 +192,7 @@ def _language(path: Path) -> Language:
 
 def _rule_of(phrase: str, negations: str) -> WordRule:
     """Make the rule of a phrase; one without a negation is ruled out by one before it."""
-    words = [word for piece in phrase.split() for word in (_WORD.findall(piece) or [piece])]
+    words = [word for part in phrase.split() for word in (_WORD.findall(part) or [part])]
     pattern = r"\W+".join(map(re.escape, words)).replace(r"\W+\*\W+", r"\W+(?:\w+\W+){0,5}?")
     denied = None if re.search(rf"\b(?:{negations})\b", phrase) else rf"(?<!\w)(?:{negations})\W+(?:\w+\W+)?{pattern}"
     return WordRule(

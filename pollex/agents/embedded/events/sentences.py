@@ -224,9 +224,9 @@ def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
     words_in = (_WORD if low.isascii() else _LETTERS).findall
     start = 0
     for end, following in _cuts(low, text):
-        piece = low[start:end].lstrip(" \t\n\r-*•>#")
-        begin = end - len(piece)
-        body = piece.rstrip()
+        part = low[start:end].lstrip(" \t\n\r-*•>#")
+        begin = end - len(part)
+        body = part.rstrip()
         words = tuple(words_in(body))
         if words or "?" in body:
             asking = "?" in body[-4:]

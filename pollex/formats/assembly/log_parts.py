@@ -1,4 +1,4 @@
-"""Pieces of a tool's export: messages, model calls, conversations, scores, and facts.
+"""Parts of a tool's export: messages, model calls, conversations, scores, and facts.
 
 Ids are the tool's own. Files are joined by them, so that scores may be in another file than the messages.
 """
@@ -180,7 +180,7 @@ class Score(NamedTuple):
     around: tuple[tuple[Target, str | None], ...] = ()
 
 
-Piece = Message | Call | Words | Addition | Talk | Facts | Link | Score
+LogPart = Message | Call | Words | Addition | Talk | Facts | Link | Score
 
 
 LATEST = 1e19
