@@ -29,7 +29,7 @@ LEAST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class LinkTerms:
     """Parameters of a cumulative link, or prior precisions in the same shape.
 
     Attributes:
@@ -68,7 +68,7 @@ class Terms:
         return self.start, self.gaps, self.slopes, self.intercepts, self.scales, self.judge_slopes
 
 
-def unlearned(shares: Floats, inputs: int, judges: int) -> Terms:
+def unlearned(shares: Floats, inputs: int, judges: int) -> LinkTerms:
     """Make terms that give every judge the same distribution.
 
     Args:
@@ -76,7 +76,7 @@ def unlearned(shares: Floats, inputs: int, judges: int) -> Terms:
     """
     below = np.cumsum(shares)[:-1]
     cuts = np.log(below) - np.log1p(-below)
-    return Terms(
+    return LinkTerms(
         cuts[:1],
         np.log(np.diff(cuts)),
         np.zeros(inputs),
@@ -86,13 +86,13 @@ def unlearned(shares: Floats, inputs: int, judges: int) -> Terms:
     )
 
 
-def alike(shape: Terms, strengths: Sequence[float | None]) -> Terms:
+def alike(shape: LinkTerms, strengths: Sequence[float | None]) -> LinkTerms:
     """Make precisions in the shape of the terms; None fixes a kind of terms."""
     kinds = zip(shape._parts(), strengths, strict=True)
     return type(shape)(*(np.full(part.shape, np.inf if strength is None else strength) for part, strength in kinds))
 
 
-def located(terms: Terms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
+def located(terms: LinkTerms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
     """Compute location and scale of each row, `[row]`; judge −1 has no own terms.
 
     Args:
@@ -109,7 +109,7 @@ def located(terms: Terms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
     return place, scale
 
 
-def distribution(terms: Terms, F: Floats, judges: Ints, spread: Floats | None = None) -> Floats:
+def distribution(terms: LinkTerms, F: Floats, judges: Ints, spread: Floats | None = None) -> Floats:
     """Return probability of each answer `[row, option]`.
 
     Args:
@@ -136,10 +136,10 @@ def learned(
     F: Floats,
     judges: Ints,
     answers: Ints,
-    center: Terms,
-    precision: Terms,
+    center: LinkTerms,
+    precision: LinkTerms,
     weights: Floats | None = None,
-) -> Terms:
+) -> LinkTerms:
     """Fit the terms at the mode of the posterior.
 
     Args:
@@ -179,7 +179,7 @@ def learned(
 class _Task:
     """Minus the log-likelihood of all judgments, with its gradient by hand."""
 
-    def __init__(self, F: Floats, judges: Ints, answers: Ints, weights: Floats, shape: Terms) -> None:
+    def __init__(self, F: Floats, judges: Ints, answers: Ints, weights: Floats, shape: LinkTerms) -> None:
         self.F, self.judges, self.answers, self.weights, self.shape = F, judges, answers, weights, shape
         known = np.flatnonzero(judges >= 0)
         # Sparse: of thousands of users with a thumb or two each, judge by judgment is gigabytes of zeros.
@@ -224,7 +224,7 @@ class _Task:
         return -float(self.weights @ value), -self._gradient(terms, on_high, on_low, high, low, scale)
 
     def _gradient(
-        self, terms: Terms, on_high: Floats, on_low: Floats, high: Floats, low: Floats, scale: Floats
+        self, terms: LinkTerms, on_high: Floats, on_low: Floats, high: Floats, low: Floats, scale: Floats
     ) -> Floats:
         """Compute the gradient of the log-likelihood by the terms, from that by bounds."""
         by_cut = np.bincount(self.upper, scale * on_high, len(terms.gaps) + 1)

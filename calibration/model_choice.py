@@ -25,7 +25,7 @@ FEW_NAMES = 3
 
 
 @dataclass(frozen=True)
-class Trial:
+class CandidateFigures:
     """The figures of one candidate.
 
     Attributes:
@@ -55,7 +55,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ModelChoice:
     """The chosen candidate, and all trials.
 
     Attributes:
@@ -69,16 +69,16 @@ class Choice:
     how: str
     rule: Rule
     chosen: int
-    trials: tuple[Trial, ...]
+    trials: tuple[CandidateFigures, ...]
     weights: dict[int, float]
 
-    def ranking(self) -> list[Trial]:
+    def ranking(self) -> list[CandidateFigures]:
         """Sort trials by loss; those that could not be fitted come last."""
         return sorted(self.trials, key=_loss)
 
-    def refusals(self) -> dict[str, list[Trial]]:
+    def refusals(self) -> dict[str, list[CandidateFigures]]:
         """Return those that could not be fitted, by why."""
-        found: dict[str, list[Trial]] = {}
+        found: dict[str, list[CandidateFigures]] = {}
         for trial in self.trials:
             if trial.loss is None:
                 found.setdefault(trial.refused, []).append(trial)
@@ -107,13 +107,13 @@ class Choice:
         weights = {str(place): weight for place, weight in self.weights.items()}
         return asdict(self) | {"trials": [asdict(trial) for trial in self.trials], "weights": weights}
 
-    def _next(self) -> Trial | None:
+    def _next(self) -> CandidateFigures | None:
         taken = {self.chosen, *self.weights} if self.rule == "average" else {self.chosen}
         others = [t for place, t in enumerate(self.trials) if place not in taken and t.loss is not None]
         return min(others, key=_loss, default=None)
 
 
-def names_of(trials: Sequence[Trial]) -> str:
+def names_of(trials: Sequence[CandidateFigures]) -> str:
     """Their names; of many, how many there are of each kind."""
     if len(trials) <= FEW_NAMES:
         return ", ".join(trial.name for trial in trials)
@@ -121,16 +121,16 @@ def names_of(trials: Sequence[Trial]) -> str:
     return ", ".join(kind if count == 1 else f"{count} of {kind}" for kind, count in kinds.items())
 
 
-def choice_from(facts: dict[str, Any]) -> Choice:
-    """Restore a choice from the result of `Choice.facts`."""
+def choice_from(facts: dict[str, Any]) -> ModelChoice:
+    """Restore a choice from the result of `ModelChoice.facts`."""
     weights = {int(place): float(weight) for place, weight in facts["weights"].items()}
-    trials = tuple(Trial(**trial) for trial in facts["trials"])
-    return Choice(facts["how"], facts["rule"], facts["chosen"], trials, weights)
+    trials = tuple(CandidateFigures(**trial) for trial in facts["trials"])
+    return ModelChoice(facts["how"], facts["rule"], facts["chosen"], trials, weights)
 
 
 def compared(
     candidates: Sequence[Candidate], held_out: Sequence[Floats | str], answers: Ints, texts: Ints
-) -> list[Trial]:
+) -> list[CandidateFigures]:
     """Return a trial for each candidate.
 
     Args:
@@ -144,10 +144,10 @@ def compared(
     trials = []
     for (model, settings), proba, loss in zip(candidates, held_out, losses, strict=True):
         if loss is None or best is None or isinstance(proba, str):
-            trials.append(Trial(model, settings, len(answers), refused=str(proba)))
+            trials.append(CandidateFigures(model, settings, len(answers), refused=str(proba)))
             continue
         trials.append(
-            Trial(
+            CandidateFigures(
                 model,
                 settings,
                 len(answers),
@@ -179,18 +179,18 @@ def standard_error(values: Floats, texts: Ints) -> float:
     return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)) / len(values))
 
 
-def best_of(trials: Sequence[Trial]) -> int:
+def best_of(trials: Sequence[CandidateFigures]) -> int:
     """Place of the trial with the smallest loss; of equals, the first."""
     return min(range(len(trials)), key=lambda place: _loss(trials[place]))
 
 
-def close_to_best(trials: Sequence[Trial]) -> list[int]:
+def close_to_best(trials: Sequence[CandidateFigures]) -> list[int]:
     """List the trials within one standard error of the best."""
     fitted = [(place, trial.behind, trial.behind_error) for place, trial in enumerate(trials)]
     return [place for place, behind, error in fitted if behind is not None and error is not None and behind <= error]
 
 
-def _loss(trial: Trial) -> float:
+def _loss(trial: CandidateFigures) -> float:
     return np.inf if trial.loss is None else trial.loss
 
 

@@ -35,7 +35,7 @@ _FENCE = re.compile(r"```json\n(.*?)```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PromptPart:
     """A part of prompt text, or a gap.
 
     Attributes:
@@ -68,7 +68,7 @@ class Prompt:
     apart: bool
     variables: frozenset[str]
     blocks: frozenset[str]
-    sections: Mapping[str, tuple[Part, ...]]
+    sections: Mapping[str, tuple[PromptPart, ...]]
     schema: Mapping[str, Any]
     version: str
 
@@ -129,19 +129,19 @@ def _sections(body: str) -> dict[str, str]:
     return {title: text.strip() for title, text in zip(titles[1::2], titles[2::2], strict=True)}
 
 
-def _parts(name: str, text: str) -> list[Part]:
+def _parts(name: str, text: str) -> list[PromptPart]:
     parts, block, end = [], "", 0
     for mark in [*_MARK.finditer(text), None]:
         literal = text[end : mark.start() if mark else len(text)]
         if "{" in literal or "}" in literal:
             raise WrongUse(f"a brace that is no mark: {literal.strip()[:60]!r}", where=f"prompt {name}")
         if literal:
-            parts.append(Part(literal, gap=False, block=block))
+            parts.append(PromptPart(literal, gap=False, block=block))
         if mark is None:
             break
         end = mark.end()
         if mark["gap"]:
-            parts.append(Part(mark["gap"], gap=True, block=block))
+            parts.append(PromptPart(mark["gap"], gap=True, block=block))
         else:
             block = _turned(name, block, mark)
     if block:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.formats.files import unpacked
-from pollex.formats.json_rows import Row
+from pollex.formats.json_rows import LogRow
 from pollex.formats.queries import parquet_rows
 
 ODD = (None, "", 0, -1, 1e400, 10**400, True, [], {}, [[]], "x", "--5", "²", '{"a": [', "[null]", {"a": {"b": None}})
@@ -63,7 +63,7 @@ def members_of(path: Path, folder: Path) -> dict[str, Any]:
 def rows_of(path: Path) -> Any:
     """The rows of an export, which nobody may change."""
     if path.suffix == ".parquet":
-        return [row.fields for row in parquet_rows(path.name, path) if isinstance(row, Row)]
+        return [row.fields for row in parquet_rows(path.name, path) if isinstance(row, LogRow)]
     text = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode("utf-8-sig")
     if path.suffix == ".csv":
         return list(csv.DictReader(io.StringIO(text)))

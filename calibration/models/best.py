@@ -11,9 +11,9 @@ from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.model_choice import (
     FEW,
     Candidate,
-    Choice,
+    CandidateFigures,
+    ModelChoice,
     Rule,
-    Trial,
     best_of,
     choice_from,
     close_to_best,
@@ -78,7 +78,7 @@ class Calibrator(JudgedEstimator):
 
     title: ClassVar[str] = "chosen by held-out likelihood"
 
-    choice_: Choice
+    choice_: ModelChoice
     members_: tuple[JudgedEstimator, ...]
     weights_: Floats
 
@@ -110,7 +110,7 @@ class Calibrator(JudgedEstimator):
             raise WrongUse(f"no candidate could be fitted: {trials[0].refused}", remedy="give other candidates")
         rule: Rule = self.rule or ("stacked" if self.shift else "average")
         weights = _weights(rule, trials, held_out, main.answer)
-        self.choice_ = Choice(how, rule, best_of(trials), tuple(trials), weights)
+        self.choice_ = ModelChoice(how, rule, best_of(trials), tuple(trials), weights)
         self.members_ = tuple(self._made(candidates[place], X, y, groups) for place in weights)
         self.weights_ = np.array(list(weights.values()))
 
@@ -174,7 +174,9 @@ class Calibrator(JudgedEstimator):
         )
 
 
-def _weights(rule: Rule, trials: Sequence[Trial], held_out: Sequence[Floats | str], answers: Ints) -> dict[int, float]:
+def _weights(
+    rule: Rule, trials: Sequence[CandidateFigures], held_out: Sequence[Floats | str], answers: Ints
+) -> dict[int, float]:
     """Return the shares of the chosen by their places; `stacked`: in the mixture of the best held-out likelihood.
 
     Source: Yao, Vehtari, Simpson & Gelman 2018, "Using stacking to average Bayesian predictive distributions",

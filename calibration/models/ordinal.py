@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.cumulative_link import Terms, alike, distribution, learned, unlearned
+from pollex.calibration.cumulative_link import LinkTerms, alike, distribution, learned, unlearned
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.features import Inputs, inputs_from, inputs_of
 from pollex.calibration.judgments import Judgments
@@ -14,7 +14,7 @@ from pollex.measures.arrays import Floats, Ints
 SMOOTHING = 1.0
 """So many judgments more, spread evenly over the options, stand behind the cuts that are the priors' means."""
 
-PARTS = tuple(Terms.__dataclass_fields__)
+PARTS = tuple(LinkTerms.__dataclass_fields__)
 
 
 class OrdinalMixedEffects(JudgedEstimator):
@@ -51,7 +51,7 @@ class OrdinalMixedEffects(JudgedEstimator):
         shares = np.bincount(own.answer, minlength=options) + SMOOTHING / options
         center = unlearned(shares / shares.sum(), self.inputs_.width, len(self.judges_))
         precision = alike(center, (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes))
-        self.terms_: Terms = learned(self.inputs_.of(X).rows[own.row], own.judge, own.answer, center, precision)
+        self.terms_: LinkTerms = learned(self.inputs_.of(X).rows[own.row], own.judge, own.answer, center, precision)
 
     def _only(self) -> Sequence[str] | None:
         """Return the ids of the questions that are looked at; None: all that are asked."""
@@ -72,4 +72,4 @@ class OrdinalMixedEffects(JudgedEstimator):
     def _restore(self, state: State) -> None:
         self.inputs_ = inputs_from(self.questionnaire_, state.arrays)
         main = self.questionnaire_.index()
-        self.terms_ = Terms(*(state.arrays[f"{main}.{part}"] for part in PARTS))
+        self.terms_ = LinkTerms(*(state.arrays[f"{main}.{part}"] for part in PARTS))

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.cumulative_link import Terms, alike, distribution, learned, unlearned
+from pollex.calibration.cumulative_link import LinkTerms, alike, distribution, learned, unlearned
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.features import FARTHEST, mean_and_spread
 from pollex.calibration.judgments import Judgments
@@ -37,7 +37,7 @@ the slope that fits these is too steep for new ones. Source: Gelman et al. 2008,
 CUTS_PRECISION = 0.01
 LEAST_SPREAD = 1e-9
 
-PARTS = tuple(Terms.__dataclass_fields__)
+PARTS = tuple(LinkTerms.__dataclass_fields__)
 
 
 class WeightedSum(JudgedEstimator):
@@ -78,7 +78,7 @@ class WeightedSum(JudgedEstimator):
         deviation = float((z @ self.weights_).std())
         self.weights_ = self.weights_ / deviation if deviation > LEAST_SPREAD else np.zeros_like(self.weights_)
         own = y.of_question(self.questionnaire_.index())
-        self.terms_: Terms = self._terms(self._inputs(z)[own.row], own)
+        self.terms_: LinkTerms = self._terms(self._inputs(z)[own.row], own)
 
     def _signed(self, X: Floats) -> Floats:
         """Return signed expected answers `[row, question asked]`; NaN if missing, 0 if left out."""
@@ -99,7 +99,7 @@ class WeightedSum(JudgedEstimator):
             return score
         return np.concatenate([score, np.clip(z, -FARTHEST, FARTHEST)], axis=1)
 
-    def _terms(self, F: Floats, y: Judgments) -> Terms:
+    def _terms(self, F: Floats, y: Judgments) -> LinkTerms:
         options = len(self.questionnaire_.scale().values)
         targets = platt_targets(y.answer, options)
         counts = np.bincount(y.answer, minlength=options) + 1.0
@@ -107,7 +107,7 @@ class WeightedSum(JudgedEstimator):
         rows, answers = (each.ravel() for each in np.indices(targets.shape))
         return learned(F[rows], y.judge[rows], answers, center, self._precision(center), targets.ravel())
 
-    def _precision(self, shape: Terms) -> Terms:
+    def _precision(self, shape: LinkTerms) -> LinkTerms:
         own = 1.0 if self.deviations is None else self.deviations
         found = alike(shape, (CUTS_PRECISION, CUTS_PRECISION, own, self.intercepts, None, None))
         found.slopes[0] = SLOPE_PRECISION
@@ -124,7 +124,7 @@ class WeightedSum(JudgedEstimator):
     def _restore(self, state: State) -> None:
         arrays = state.arrays
         self.mean_, self.spread_, self.weights_ = (arrays[name] for name in ("mean", "spread", "weights"))
-        self.terms_ = Terms(*(arrays[part] for part in PARTS))
+        self.terms_ = LinkTerms(*(arrays[part] for part in PARTS))
 
 
 def weights_of(z: Floats, spread: Floats, independence: float) -> Floats:

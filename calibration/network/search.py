@@ -39,7 +39,7 @@ NETWORKS = 3
 
 
 @dataclass(frozen=True)
-class Trial:
+class DrawnSettings:
     """Drawn settings and how they did.
 
     Attributes:
@@ -71,12 +71,12 @@ class Found:
     given: float
     again: float | None
     error: float
-    trials: tuple[Trial, ...]
+    trials: tuple[DrawnSettings, ...]
     passed_over: int
     seconds: float
 
     @property
-    def best(self) -> Trial | None:
+    def best(self) -> DrawnSettings | None:
         """The best trial; None unless it is significantly better than the given settings."""
         return best_of(self.trials) if self.again is not None and self.again - self.given > self.error else None
 
@@ -98,7 +98,7 @@ class Found:
         return f"{self.best.name}, log-loss {-self.again:.3f}, those given {least}, {apart}"
 
 
-def best_of(trials: tuple[Trial, ...]) -> Trial:
+def best_of(trials: tuple[DrawnSettings, ...]) -> DrawnSettings:
     """Return the trial with the highest log-likelihood."""
     return max(trials, key=lambda trial: trial.log_likelihood)
 
@@ -136,7 +136,7 @@ def searched(model: JudgedEstimator, X: Floats, y: Judgments, groups: Ints, draw
     given = log_likelihoods({}, second, settings["seed"] + 1)
     # This draw, the best one again, and the training on everything.
     after = 1 + NETWORKS + settings["seeds"] / (count - 1)
-    took, trials = 0.0, list[Trial]()
+    took, trials = 0.0, list[DrawnSettings]()
     sampled = ParameterSampler(GRID, draws, random_state=settings["seed"])
     drawn = [{name: one[name] for name in GRID} for one in sampled]
     drawn.sort(key=lambda one: (one["pretraining"] + one["finetuning"]) * one["h1"] * one["h2"])
@@ -144,7 +144,7 @@ def searched(model: JudgedEstimator, X: Floats, y: Judgments, groups: Ints, draw
         before = time.monotonic()
         if trials and before - begun + after * took > seconds:
             break
-        trials.append(Trial(one, float(log_likelihoods(one, first, settings["seed"], 1).mean())))
+        trials.append(DrawnSettings(one, float(log_likelihoods(one, first, settings["seed"], 1).mean())))
         took = max(took, time.monotonic() - before)
     passed_over, tried = len(drawn) - len(trials), tuple(trials)
     again = log_likelihoods(best_of(tried).settings, second, settings["seed"] + 1) if tried else given

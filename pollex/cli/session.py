@@ -47,7 +47,7 @@ NAMES = {
 }
 
 
-class Bars:
+class ProgressBars:
     """One bar a stage, on standard error."""
 
     def __init__(self, console: Console) -> None:
@@ -99,7 +99,7 @@ DONE, PARTLY = 0, 3
 STOPPING = b"Stopping: answers on their way are still kept. Ctrl-C again ends at once.\n"
 
 
-class Screen(Bars):
+class Screen(ProgressBars):
     """The terminal: lines for the user, and the progress of a use case.
 
     Attributes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from pollex.errors import BadInput
-from pollex.formats.json_rows import Row
+from pollex.formats.json_rows import LogRow
 from pollex.rubrics.answers import SCALES
 
 Side = Literal["answers", "judgments"]
@@ -40,7 +40,7 @@ class Records:
     option: list[Any] = field(default_factory=list)
     probability: list[Any] = field(default_factory=list)
     row: list[int] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[LogRow] = field(default_factory=list)
     groups: dict[str, list[str]] = field(default_factory=dict)
     nominal: frozenset[str] = frozenset()
     blank: list[int] = field(default_factory=list)
@@ -87,7 +87,7 @@ class RecordCell(NamedTuple):
 
 
 def _records(
-    rows: Sequence[Row], side: Side, cells: Iterable[RecordCell], id_: str = "text_id", **beside: Any
+    rows: Sequence[LogRow], side: Side, cells: Iterable[RecordCell], id_: str = "text_id", **beside: Any
 ) -> Records:
     listed = list(cells)
     said: dict[str, Any] = {"probability" if side == "answers" else "judge": [cell.said for cell in listed]}
@@ -117,8 +117,8 @@ class Shape:
     name: str
     columns: Mapping[Side, str]
     needed: Mapping[Side, str]
-    answers: Callable[[Sequence[Row]], Records]
-    judgments: Callable[[Sequence[Row]], Records] | None = None
+    answers: Callable[[Sequence[LogRow]], Records]
+    judgments: Callable[[Sequence[LogRow]], Records] | None = None
     numbered: Mapping[Side, re.Pattern[str]] = field(default_factory=dict)
 
     def recognises(self, fields: Mapping[str, Any], side: Side) -> bool:
@@ -126,14 +126,14 @@ class Shape:
         told = side in self.needed and fields.keys() >= {*self.needed[side].split()}
         return told and (side not in self.numbered or any(map(self.numbered[side].fullmatch, fields)))
 
-    def records(self, rows: Sequence[Row], side: Side) -> Records:
+    def records(self, rows: Sequence[LogRow], side: Side) -> Records:
         """Make the records of a table of this side."""
         make = self.answers if side == "answers" else self.judgments
         assert make is not None, "what a shape recognises it can read"
         return make(rows)
 
 
-def place_of(row: Row) -> str:
+def place_of(row: LogRow) -> str:
     """File and line."""
     return f"{row.source}:{row.line}"
 
@@ -147,7 +147,7 @@ YES_AND_NO = {"no": 0, "yes": 1}
 GROUPS = ("system", "topic", "persona")
 
 
-def _answers_of_dialogues(rows: Sequence[Row]) -> Records:
+def _answers_of_dialogues(rows: Sequence[LogRow]) -> Records:
     """Make a record for each question and option; the option that was chosen has all the probability."""
     cells = (
         RecordCell(number, question, value, float(said == option))
@@ -179,7 +179,7 @@ NOMINAL = frozenset({"Q8"})
 NOT_APPLICABLE = 0.0
 
 
-def _answers_of_llm_rubric(rows: Sequence[Row]) -> Records:
+def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     """Make a record for each row and option.
 
     An option that is 0 in all rows of a question does not belong to that question.
@@ -202,7 +202,7 @@ def _answers_of_llm_rubric(rows: Sequence[Row]) -> Records:
     return _records(rows, "answers", cells, groups={"system": _systems(rows)}, nominal=nominal)
 
 
-def _judgments_of_llm_rubric(rows: Sequence[Row]) -> Records:
+def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     columns = [column for column in rows[0].fields if _NUMBERED.fullmatch(column)]
     cells = list(_cells(rows, columns))
     nominal, blank = NOMINAL & set(columns), sorted({cell.row for cell in cells if cell.option == ""})
@@ -210,7 +210,7 @@ def _judgments_of_llm_rubric(rows: Sequence[Row]) -> Records:
     return _records(rows, "judgments", given, groups={"system": _systems(rows)}, nominal=nominal, blank=blank)
 
 
-def _cells(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[RecordCell]:
+def _cells(rows: Sequence[LogRow], columns: Sequence[str]) -> Iterator[RecordCell]:
     """Yield a judgment for each cell, without those that don't apply."""
     for number, row in enumerate(rows):
         judge = name(row.fields.get("annotator_id")) or None
@@ -220,7 +220,7 @@ def _cells(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[RecordCell]:
                 yield RecordCell(number, column, value, judge)
 
 
-def _systems(rows: Sequence[Row]) -> list[str]:
+def _systems(rows: Sequence[LogRow]) -> list[str]:
     return [name(row.fields.get("dialogue_system")) or _prefix(name(row.fields.get("text_id"))) for row in rows]
 
 
@@ -256,16 +256,16 @@ KNOWN: dict[Side, frozenset[str]] = {
 }
 
 
-def _answers_of_long(rows: Sequence[Row]) -> Records:
+def _answers_of_long(rows: Sequence[LogRow]) -> Records:
     classes = (name(row.fields.get("question")) for row in rows if name(row.fields.get("ordinal")).lower() == "false")
     return replace(_of_long(rows, "answers", "option"), nominal=frozenset(classes))  # as `ask` writes it
 
 
-def _judgments_of_long(rows: Sequence[Row]) -> Records:
+def _judgments_of_long(rows: Sequence[LogRow]) -> Records:
     return _of_long(rows, "judgments", "answer")
 
 
-def _of_long(rows: Sequence[Row], side: Side, option: str) -> Records:
+def _of_long(rows: Sequence[LogRow], side: Side, option: str) -> Records:
     known = KNOWN[side]
     columns = [column for column in dict.fromkeys(key for row in rows for key in row.fields) if column not in known]
     cells = (
@@ -292,7 +292,7 @@ LONG = Shape(
 VALUES = {len(scale): [option.value for option in scale] for scale in SCALES.values()}
 
 
-def _answers_of_scores(rows: Sequence[Row]) -> Records:
+def _answers_of_scores(rows: Sequence[LogRow]) -> Records:
     cells = (
         RecordCell(number, answer["rubric"], value, probability)
         for number, row in enumerate(rows)
@@ -314,7 +314,7 @@ SCORES = Shape(
 VERDICT = "rating"
 
 
-def _answers_of_verdicts(rows: Sequence[Row]) -> Records:
+def _answers_of_verdicts(rows: Sequence[LogRow]) -> Records:
     """Make a record for each option: the last is worth 0, the first most; runs without an answer are missing mass."""
     cells = (
         RecordCell(number, VERDICT, place, count / row.fields["runs"])
@@ -336,7 +336,7 @@ VERDICTS = Shape(
 SHAPES = (DIALOGUES, LLM_RUBRIC, LONG, SCORES, VERDICTS)
 
 
-def shape_of(rows: Sequence[Row], side: Side) -> Shape:
+def shape_of(rows: Sequence[LogRow], side: Side) -> Shape:
     """Return the shape of the rows of one file, by its first row.
 
     Raises:

@@ -12,14 +12,14 @@ from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
-from pollex.formats.json_rows import Row
+from pollex.formats.json_rows import LogRow
 
 DELIMITERS = (",", ";", "\t")
 RECORD = 128 << 20
 """Bytes of memory that the text of a record takes at most."""
 
 
-def csv_rows(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
+def csv_rows(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
     """Yield one row for each record; the first record is the header.
 
     Args:
@@ -70,13 +70,13 @@ def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
         yield opened, "".join(pending)
 
 
-def _row(source: str, number: int, names: list[str], cells: list[str]) -> Row | BadRow:
+def _row(source: str, number: int, names: list[str], cells: list[str]) -> LogRow | BadRow:
     fields: dict[str, Any] = {}
     for name, cell in zip(names, cells, strict=True):
         if fields.setdefault(name, cell) != cell:
             return BadRow(source, number, f"two columns named {name!r:.40} differ", "name every column once")
     fields.pop("", None)
-    return Row(source, number, fields)
+    return LogRow(source, number, fields)
 
 
 def _header(source: str, names: list[str]) -> list[str]:

@@ -23,7 +23,7 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText, WrongUse
 from pollex.formats.bounds import DOCUMENT, PART, ByteLimit, Guarded, TooLong, held, lines_of
 from pollex.formats.csv_rows import csv_rows
-from pollex.formats.json_rows import Row, json_document, json_lines
+from pollex.formats.json_rows import LogRow, json_document, json_lines
 from pollex.formats.queries import is_query, parquet_rows, sql_rows
 from pollex.text import parse_json
 
@@ -49,7 +49,7 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def rows_of(source: str, encoding: str, longest: int | None = None) -> Iterator[Row | BadRow]:
+def rows_of(source: str, encoding: str, longest: int | None = None) -> Iterator[LogRow | BadRow]:
     """Yield the rows of one file, in order.
 
     Args:
@@ -137,7 +137,7 @@ def _pipe(source: str) -> IO[bytes]:
     return os.fdopen(pipe, "rb")
 
 
-def _rows(source: str, path: Path, encoding: str, longest: int | None) -> Iterator[Row | BadRow]:
+def _rows(source: str, path: Path, encoding: str, longest: int | None) -> Iterator[LogRow | BadRow]:
     if _is_parquet(path):
         return parquet_rows(source, path)
     form = FORMATS.get(path.suffix.lower())

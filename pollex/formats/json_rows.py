@@ -38,7 +38,7 @@ OWNERS = frozenset(_OWNERS.split())
 """Fields of a message that name its conversation."""
 
 
-def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
+def json_lines(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
     """Yield one row for each line; unreadable lines become bad rows, blank ones are skipped."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -54,14 +54,14 @@ def json_lines(source: str, lines: Iterable[str]) -> Iterator[Row | BadRow]:
         yield from rows_in(source, number, value)
 
 
-def rows_in(source: str, number: int, value: object) -> Iterator[Row | BadRow]:
+def rows_in(source: str, number: int, value: object) -> Iterator[LogRow | BadRow]:
     """Yield the rows of the value of a line: one, or those of a page of them."""
     items, beside = _page_of(value) or ([value], {})
     for item in items:
         yield _row(source, number, item, beside)
 
 
-def json_document(source: str, text: str) -> Iterator[Row | BadRow]:
+def json_document(source: str, text: str) -> Iterator[LogRow | BadRow]:
     """Yield the items of a JSON list, possibly in an envelope such as `{"data": […]}`.
 
     A single object is one row; so is each of several one after another, written over several lines.
@@ -185,9 +185,9 @@ def _is_turn(item: object) -> bool:
     return isinstance(item, dict) and item.keys() >= {"from", "value"}
 
 
-def _row(source: str, number: int, value: object, beside: Mapping[str, Any]) -> Row | BadRow:
+def _row(source: str, number: int, value: object, beside: Mapping[str, Any]) -> LogRow | BadRow:
     if isinstance(value, dict):
-        return Row(source, number, value, beside)
+        return LogRow(source, number, value, beside)
     return BadRow(source, number, "not a JSON object", "write one object a row, with the conversation's fields")
 
 
@@ -201,7 +201,7 @@ def _reason(error: ValueError) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LogRow:
     """One row.
 
     Attributes:

@@ -10,7 +10,7 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ID_NAMES, Picker, ReadOptions, look_up
 from pollex.formats.files import find_files, rows_of
-from pollex.formats.json_rows import Row
+from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import EMPTY
 from pollex.formats.questionnaires import SheetQuestion, questionnaire_at
 from pollex.formats.write import write_lines, write_rows
@@ -95,7 +95,7 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
     Raises:
         BadInput: The file can't be read, or more rows are bad than `ReadOptions.max_bad` allows.
     """
-    found: list[tuple[GivenLabel, str, Row]] = []
+    found: list[tuple[GivenLabel, str, LogRow]] = []
     bad: list[BadRow] = []
     picker = None
     for name in find_files([path]):
@@ -139,7 +139,7 @@ def drawn_of(conversation: Conversation) -> str:
     return _word(conversation.metadata, DRAWN)
 
 
-def _label(row: Row, picker: Picker) -> tuple[GivenLabel, str]:
+def _label(row: LogRow, picker: Picker) -> tuple[GivenLabel, str]:
     picked = picker.pick(row.fields, IDS)
     if picked.id is None:
         raise BadInput("the label has no conversation id", remedy="add a field `id`")

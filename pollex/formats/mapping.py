@@ -10,7 +10,7 @@ from typing import Any
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions, look_up
-from pollex.formats.json_rows import Row
+from pollex.formats.json_rows import LogRow
 from pollex.formats.log_shapes.exports import has
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES
 from pollex.text import parse_json
@@ -108,13 +108,13 @@ class Mapper:
             named["id_field"] = USUAL["conversation"]
         return replace(options, **named) if named else options
 
-    def rows(self, rows: Iterable[Row | BadRow]) -> Iterator[Row | BadRow]:
+    def rows(self, rows: Iterable[LogRow | BadRow]) -> Iterator[LogRow | BadRow]:
         """Yield rows under the usual names."""
         if not self.columns and not self.roles:
             yield from rows
             return
         for row in rows:
-            yield replace(row, fields=self.renamed(row.fields)) if isinstance(row, Row) else row
+            yield replace(row, fields=self.renamed(row.fields)) if isinstance(row, LogRow) else row
 
     def renamed(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row under the usual names; a column in the way of one of these stays under another name."""

@@ -15,7 +15,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import moment
 from pollex.formats.fields import ReadOptions
-from pollex.formats.json_rows import Row
+from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import MISSING, as_number, is_usual
 from pollex.formats.log_shapes.readers import NoShape
 from pollex.formats.log_shapes.turns import ROLES, UnknownRole, is_list_of_turns
@@ -69,7 +69,7 @@ class Strange:
     first: NoShape | None = None
     roles: Counter[str] = field(default_factory=Counter)
 
-    def note(self, row: Row, error: BadInput) -> None:
+    def note(self, row: LogRow, error: BadInput) -> None:
         """Look at a row that couldn't be read."""
         if isinstance(error, UnknownRole) and (error.spelling in self.roles or len(self.roles) < MOST_ROLES):
             self.roles[error.spelling] += 1

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.frames import plain
-from pollex.formats.json_rows import Row, rows_in
+from pollex.formats.json_rows import LogRow, rows_in
 from pollex.text import printable
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ PLAIN = frozenset({"VARCHAR", "BOOLEAN", "DOUBLE", "TINYINT", "SMALLINT", "INTEG
 """Types whose values Python has as JSON would."""
 
 
-def parquet_rows(source: str, path: Path) -> Iterator[Row | BadRow]:
+def parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
     """Yield one row for each Parquet row, or those of its page.
 
     Raises:
@@ -51,7 +51,9 @@ def parquet_rows(source: str, path: Path) -> Iterator[Row | BadRow]:
         raise BadInput(f"can't be read as Parquet: {said:.300}", where=source, remedy="write it again") from error
 
 
-def queried_rows(source: str, connection: DuckDBPyConnection, table: str, given: list[str]) -> Iterator[Row | BadRow]:
+def queried_rows(
+    source: str, connection: DuckDBPyConnection, table: str, given: list[str]
+) -> Iterator[LogRow | BadRow]:
     """Yield the rows of a table or a query in brackets, as JSON would have their values.
 
     Args:
@@ -103,7 +105,7 @@ def is_query(source: str) -> bool:
     return _SOURCE.fullmatch(source) is not None
 
 
-def sql_rows(source: str) -> Iterator[Row | BadRow]:
+def sql_rows(source: str) -> Iterator[LogRow | BadRow]:
     """Yield the rows of a query.
 
     Raises:
@@ -119,7 +121,7 @@ def sql_rows(source: str) -> Iterator[Row | BadRow]:
         raise WrongUse(what, where=where, remedy=f"give one SELECT: {where}?SELECT …")
     number = 0
     for number, row in enumerate(RUNS[kind](place, query), start=1):
-        yield row if isinstance(row, BadRow) else Row(where, number, row)
+        yield row if isinstance(row, BadRow) else LogRow(where, number, row)
     if not number:
         remedy = f"check its conditions and tables{_tables(kind, place)}"
         raise BadInput("the query returns no rows, so there are no conversations", where=where, remedy=remedy)
@@ -159,7 +161,7 @@ def _duckdb(place: str, query: str) -> Iterator[Any]:
             raise WrongUse("several statements", where=f"duckdb:{place}", remedy="give one SELECT")
         with duckdb.connect(place, read_only=True, config=closed) as connection:
             for row in queried_rows(f"duckdb:{place}", connection, f"({query}\n)", []):
-                yield row.fields if isinstance(row, Row) else row
+                yield row.fields if isinstance(row, LogRow) else row
     except duckdb.Error as error:
         raise _failed("duckdb", place, str(error)) from error
 

@@ -21,7 +21,7 @@ from pollex.formats.bounds import CUT
 from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picker, ReadOptions, RowFields
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
-from pollex.formats.json_rows import Row
+from pollex.formats.json_rows import LogRow
 from pollex.formats.log_shapes.exports import WrongFile
 from pollex.formats.log_shapes.readers import Draft, NoShape, Reader, read_field, reader_of
 from pollex.formats.log_shapes.tools import export_of, nearest, respelled
@@ -87,14 +87,14 @@ class Assembler:
         self._begun = False
         self._moments: dict[str, list[Placed]] = {}
 
-    def assemble(self, rows: Iterable[Row | BadRow]) -> Iterator[Placed | Skipped | BadRow]:
+    def assemble(self, rows: Iterable[LogRow | BadRow]) -> Iterator[Placed | Skipped | BadRow]:
         """Yield conversations one by one; those of a flat table at the end.
 
         Raises:
             WrongUse: The label may be in two fields, or its value matches both sides.
         """
         for row in rows:
-            if isinstance(row, Row):
+            if isinstance(row, LogRow):
                 self._joiner.note_page(row)
             item = row if isinstance(row, BadRow) else self._read(row)
             if isinstance(item, BadRow):
@@ -109,7 +109,7 @@ class Assembler:
             table = self._tables.pop(id_)
             yield table.bad or self._joined(table)
 
-    def _read(self, row: Row) -> Placed | Skipped | BadRow | None:
+    def _read(self, row: LogRow) -> Placed | Skipped | BadRow | None:
         """Read a row; None for a turn that waits for the rest of its table."""
         try:
             if self._options.messages_field is not None:
@@ -136,7 +136,7 @@ class Assembler:
             self._strange.note(row, error)
             return _bad(row, error)
 
-    def _reader(self, row: Row) -> Reader | None:
+    def _reader(self, row: LogRow) -> Reader | None:
         try:
             return reader_of(row.fields)
         except BadInput as error:
@@ -147,7 +147,7 @@ class Assembler:
                 raise BadInput(f"no known format: {near}", remedy="export it again with those") from None
             raise error from None
 
-    def _put_aside(self, row: Row, reader: Reader) -> None:
+    def _put_aside(self, row: LogRow, reader: Reader) -> None:
         """Collect a row of a flat table; a bad row invalidates its whole conversation.
 
         Without that turn it would be another conversation.
@@ -166,7 +166,7 @@ class Assembler:
             self._strange.note(row, error)
             table.bad = table.bad or _bad(row, error)
 
-    def _whole(self, row: Row, draft: Draft) -> Placed:
+    def _whole(self, row: LogRow, draft: Draft) -> Placed:
         picked = self._picked(draft)
         self._joiner.odd.look_at(draft.turns, (row.source, row.line))
         said = self._feedback(picked, row)
@@ -187,14 +187,14 @@ class Assembler:
             self._joiner.unused.update(likely(picked.rest))
         return picked
 
-    def _feedback(self, picked: RowFields, row: Row) -> Feedback | None:
+    def _feedback(self, picked: RowFields, row: LogRow) -> Feedback | None:
         comment, tags = self._joiner.odd.written(picked.comment, picked.tags, (row.source, row.line))
         return Feedback(comment=comment, tags=tags, author=picked.judge) if comment or tags else None
 
     def _joined(self, table: ConversationRows) -> Placed | BadRow:
         numbered = any(turn.position is not None for turn in table.turns)
         ordered = sorted(table.turns, key=lambda turn: turn.position or 0) if numbered else in_order(table.turns)
-        first = Row(table.source, table.line, {})
+        first = LogRow(table.source, table.line, {})
         try:
             _require_places(table.turns)
             picked = self._agreed([turn.picked for turn in ordered])
@@ -255,7 +255,7 @@ def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Pla
         if isinstance(item, BadRow):
             yield item
             continue
-        row = Row(*item.place, {})
+        row = LogRow(*item.place, {})
         try:
             for turns, picked, feedback in labeller.label(item):
                 made = _conversation(turns, picked, feedback, options, row)
@@ -282,13 +282,13 @@ def _require_places(turns: Sequence[TableTurn]) -> None:
         raise BadInput(what, remedy="number all turns of a conversation, or none")
 
 
-def _bad(row: Row, error: BadInput) -> BadRow:
+def _bad(row: LogRow, error: BadInput) -> BadRow:
     reason = f"{error.where}: {error.what}" if error.where else error.what
     return BadRow(row.source, row.line, reason, error.advice)
 
 
 def _conversation(
-    turns: tuple[Turn, ...], picked: RowFields, feedback: tuple[Feedback, ...], options: ReadOptions, row: Row
+    turns: tuple[Turn, ...], picked: RowFields, feedback: tuple[Feedback, ...], options: ReadOptions, row: LogRow
 ) -> Conversation:
     flags = _flags(turns, options.max_turn_chars)
     if "too_large" in flags:
@@ -331,7 +331,7 @@ def _flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
     return tuple(flag for flag in get_args(Flag) if flag in found)
 
 
-def _content_id(row: Row) -> str:
+def _content_id(row: LogRow) -> str:
     content = json.dumps(row.fields, sort_keys=True, ensure_ascii=True)
     return CONTENT_ID + hashlib.sha256(content.encode("ascii")).hexdigest()[:16]
 
@@ -393,11 +393,11 @@ def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
         given: Dicts as they would stand in JSON lines, or a table of pandas, polars or Arrow.
     """
     options = options or ReadOptions()
-    rows = (Row(IN_MEMORY, number, fields) for number, fields in enumerate(rows_in(given), start=1))
+    rows = (LogRow(IN_MEMORY, number, fields) for number, fields in enumerate(rows_in(given), start=1))
     return _logs([rows], options, IN_MEMORY)
 
 
-def _logs(sources: Iterable[Iterable[Row | BadRow]], options: ReadOptions, where: str) -> Logs:
+def _logs(sources: Iterable[Iterable[LogRow | BadRow]], options: ReadOptions, where: str) -> Logs:
     mapper, strange, asked = Mapper.of(options), Strange(), options
     options = mapper.options(options)
     picker, tally, originals = Picker(options), LogTally(options), dict[tuple[str, str], dict[str, str]]()
@@ -448,7 +448,7 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
 
 
 def _items(
-    sources: Iterable[Iterable[Row | BadRow]], picker: Picker, options: ReadOptions, joiner: Joiner, strange: Strange
+    sources: Iterable[Iterable[LogRow | BadRow]], picker: Picker, options: ReadOptions, joiner: Joiner, strange: Strange
 ) -> Iterator[Placed | Skipped | Voted | BadRow]:
     for rows in sources:
         yield from Assembler(picker, options, joiner, strange).assemble(rows)

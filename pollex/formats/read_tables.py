@@ -13,7 +13,7 @@ from pollex.formats.answer_tables import Records, Shape, Side, shape_of
 from pollex.formats.answers import AnswerTable, Issue, answer_table, faults_of
 from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.files import find_files, rows_of
-from pollex.formats.json_rows import Row
+from pollex.formats.json_rows import LogRow
 from pollex.formats.judgments import JudgmentTable, judgment_table
 from pollex.text import writable
 
@@ -83,7 +83,7 @@ def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tupl
     """
     files = find_files([sources] if isinstance(sources, (str, Path)) else sources)
     read = {file: _rows(file) for file in files}
-    good = {file: [row for row in rows if isinstance(row, Row)] for file, rows in read.items()}
+    good = {file: [row for row in rows if isinstance(row, LogRow)] for file, rows in read.items()}
     perhaps_ours = {file: rows for file, rows in good.items() if Path(file).suffix.lower() in GUARDED}
     good |= {file: _unguarded(rows, joined) for file, rows in perhaps_ours.items()}
     bad = [str(row) for rows in read.values() for row in rows if isinstance(row, BadRow)]
@@ -91,15 +91,15 @@ def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tupl
     return reduce(Records.joined, tables), faults_of("row", "that can't be read", bad)
 
 
-def _rows(file: str) -> list[Row | BadRow]:
+def _rows(file: str) -> list[LogRow | BadRow]:
     try:
         read = rows_of(file, ENCODING)  # ids and names go into other files
-        return [replace(row, fields=writable(row.fields)) if isinstance(row, Row) else row for row in read]
+        return [replace(row, fields=writable(row.fields)) if isinstance(row, LogRow) else row for row in read]
     except NotText as error:  # tables have one encoding, so there is none to name
         raise BadInput(error.what, where=error.where, remedy="save it as UTF-8") from None
 
 
-def _shape(file: str, rows: Sequence[Row], side: Side, bad: Sequence[str]) -> Shape:
+def _shape(file: str, rows: Sequence[LogRow], side: Side, bad: Sequence[str]) -> Shape:
     try:
         return shape_of(rows, side)
     except BadInput as error:
@@ -109,7 +109,7 @@ def _shape(file: str, rows: Sequence[Row], side: Side, bad: Sequence[str]) -> Sh
         raise BadInput(error.what + why, where=file, remedy=error.advice) from None
 
 
-def _unguarded(rows: Sequence[Row], joined: Collection[str]) -> list[Row]:
+def _unguarded(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogRow]:
     """Undo the escaping of cells and column names in files that pollex wrote.
 
     A file that has one of the texts both with and without the apostrophe was not written by pollex, and stays as it

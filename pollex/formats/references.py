@@ -14,7 +14,7 @@ from pollex.errors import BadInput
 from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files, rows_of
-from pollex.formats.json_rows import Row
+from pollex.formats.json_rows import LogRow
 from pollex.text import count, parse_json, writable
 
 IDS = ("question_id", "id")
@@ -99,7 +99,7 @@ def with_humans(
         human = row if isinstance(row, BadRow) else _number(row, [human_field] if human_field else ["grade", *HUMANS])
         if isinstance(human, BadRow):
             bad.append(human)
-        elif isinstance(row, Row) and human is not None:
+        elif isinstance(row, LogRow) and human is not None:
             id_ = _id(row, options)
             if id_ not in by_id:
                 strangers.append(f"{row.source}:{row.line}")
@@ -133,14 +133,14 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
     return Cases(kept, cases.bad_rows, (*cases.notes, *notes))
 
 
-def _rows(sources: Sequence[str], options: ReadOptions) -> Iterator[Row | BadRow]:
+def _rows(sources: Sequence[str], options: ReadOptions) -> Iterator[LogRow | BadRow]:
     for source in find_files(sources):
         rows = rows_of(source, options.encoding)
         rows = map(_unguarded, rows) if str(source).lower().endswith(TABLES) else rows
         yield from rows if options.redact is None else _redacted(rows, finders_of(options.redact))
 
 
-def _redacted(rows: Iterator[Row | BadRow], finders: Sequence[Finder]) -> Iterator[Row | BadRow]:
+def _redacted(rows: Iterator[LogRow | BadRow], finders: Sequence[Finder]) -> Iterator[LogRow | BadRow]:
     """Yield rows with placeholders, counted from the question on, so that all files of a question have the same."""
     for row in rows:
         if isinstance(row, BadRow):
@@ -152,13 +152,13 @@ def _redacted(rows: Iterator[Row | BadRow], finders: Sequence[Finder]) -> Iterat
         yield replace(row, fields=first | {name: places.everywhere(value) for name, value in rest.items()})
 
 
-def _unguarded(row: Row | BadRow) -> Row | BadRow:
+def _unguarded(row: LogRow | BadRow) -> LogRow | BadRow:
     if isinstance(row, BadRow):
         return row
     return replace(row, fields={name: unescape_formula(value) for name, value in row.fields.items()})
 
 
-def _case(row: Row, options: ReadOptions, human_field: str | None) -> Case | BadRow:
+def _case(row: LogRow, options: ReadOptions, human_field: str | None) -> Case | BadRow:
     question, reference = (_text(row.fields, names) for names in (QUESTIONS, REFERENCES))
     if not question:
         return BadRow(row.source, row.line, "no question", f"name it {QUESTIONS[0]!r}")
@@ -183,7 +183,7 @@ def _case(row: Row, options: ReadOptions, human_field: str | None) -> Case | Bad
 
 
 def _answered(
-    row: Row, by_id: Mapping[str, Case], options: ReadOptions, human_field: str | None
+    row: LogRow, by_id: Mapping[str, Case], options: ReadOptions, human_field: str | None
 ) -> Case | BadRow | None:
     case = by_id.get(_id(row, options))
     if case is None:
@@ -204,12 +204,12 @@ def _answered(
     return case.model_copy(update=changes)
 
 
-def _why_unanswered(row: Row) -> str:
+def _why_unanswered(row: LogRow) -> str:
     outcome = str(row.fields.get("outcome") or "")
     return "" if outcome in ("", "answered") else f"{outcome}: {row.fields.get('detail') or ''}".rstrip(": ")
 
 
-def _id(row: Row, options: ReadOptions) -> str:
+def _id(row: LogRow, options: ReadOptions) -> str:
     names = [options.id_field] if options.id_field else IDS
     given = _text(row.fields, names)
     # A question without an id is known by its words, which are the same in every file.
@@ -235,7 +235,7 @@ def _evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
     return tuple(Evidence(url=_text(item, ["url"]), quote=_text(item, ["quote"])) for item in value)
 
 
-def _number(row: Row, names: Sequence[str]) -> float | BadRow | None:
+def _number(row: LogRow, names: Sequence[str]) -> float | BadRow | None:
     value = next((row.fields[name] for name in names if row.fields.get(name) not in (None, "")), None)
     if value is None:
         return None

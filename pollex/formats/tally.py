@@ -12,7 +12,7 @@ from typing import IO, Any, NamedTuple, overload
 from pollex.conversations.conversation import Conversation, Feedback, Flag, Label
 from pollex.conversations.logs import BadRow, Logs, as_list
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import Score
+from pollex.formats.assembly.log_parts import ToolScore
 from pollex.formats.fields import ReadOptions
 from pollex.text import count
 
@@ -170,7 +170,7 @@ class LogTally:
         else:
             self._meet(known, item)
 
-    def owner_of(self, score: Score) -> str | None:
+    def owner_of(self, score: ToolScore) -> str | None:
         """Return the conversation that a score names by its id, or by a message's; None if there is none."""
         if score.target == "conversation" and score.id in self._entries:
             return score.id

@@ -14,7 +14,7 @@ from pollex.errors import BadInput
 from pollex.formats.bounds import LINE
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import FORMATS, rows_of
-from pollex.formats.json_rows import Row
+from pollex.formats.json_rows import LogRow
 from pollex.formats.log_shapes.readers import reader_of
 from pollex.formats.log_shapes.tools import export_of
 from pollex.formats.mapping import Mapper
@@ -160,7 +160,7 @@ def _stands_alone(place: Place, options: ReadOptions) -> bool:
     return all(map(_alone, mapper.rows(rows)))
 
 
-def _alone(row: Row | BadRow) -> bool:
+def _alone(row: LogRow | BadRow) -> bool:
     if isinstance(row, BadRow):
         return True
     try:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from pollex.calibration.leverage import Leverage
-from pollex.calibration.model_choice import Choice, Trial, names_of
+from pollex.calibration.model_choice import CandidateFigures, ModelChoice, names_of
 from pollex.calibration.response_curves import ResponseCurve
 from pollex.conversations.conversation import Turn
 from pollex.formats.answers import Issue
@@ -150,13 +150,13 @@ def smece_spared(models: tuple[ComparedModel, ...]) -> bool:
     return known(own.low) and any(known(each.value) and not known(each.low) for each in others)
 
 
-def members(choice: Choice) -> str:
+def members(choice: ModelChoice) -> str:
     """Name the combined models with their weights; empty for a single one."""
     weights = [f"{choice.trials[place].name} ({number(share)})" for place, share in choice.weights.items()]
     return listed(weights) if len(weights) > 1 else ""
 
 
-def ranking(choice: Choice) -> list[tuple[Trial, bool]]:
+def ranking(choice: ModelChoice) -> list[tuple[CandidateFigures, bool]]:
     """List the fitted candidates, the best first, and whether each was chosen."""
     taken = [choice.trials[place] for place in choice.weights]
     return [(trial, trial in taken) for trial in choice.ranking() if trial.loss is not None]
@@ -268,7 +268,7 @@ class CalibrationData:
     learned_from: int | None
     support: Support
     agreement: Figure
-    choice: Choice | None
+    choice: ModelChoice | None
     compared: tuple[ComparedModel, ...]
     reliabilities: tuple[Reliability, ...]
     subgroups: Mapping[str, Mapping[str, Quality]]

@@ -21,7 +21,7 @@ from pollex.services.grade import by_model, note_cases, profile_for, require_mod
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearsed
-from pollex.services.results import Shown, Usage, counted, used
+from pollex.services.results import ModelUsage, Shown, counted, used
 from pollex.services.runs import RunSettings, running
 from pollex.services.workspace import workspace
 from pollex.store.resume import conversations_of
@@ -72,7 +72,7 @@ class AnswerResult(Shown):
     responses: tuple[Response, ...]
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
-    usage: Usage | None = None
+    usage: ModelUsage | None = None
 
     def records(self) -> Iterator[dict[str, Any]]:
         for response in self.responses:

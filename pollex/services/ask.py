@@ -20,7 +20,7 @@ from pollex.services.grade import by_model, require_model
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearsed
-from pollex.services.results import Shown, Usage, counted, used
+from pollex.services.results import ModelUsage, Shown, counted, used
 from pollex.services.runs import RunSettings, digest, kept_ids, running
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import BATCH, answers_of, step
@@ -65,7 +65,7 @@ class AskResult(Shown):
     rows: tuple[Row, ...]
     sources: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
-    usage: Usage | None = None
+    usage: ModelUsage | None = None
 
     @property
     def complete(self) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pollex.calibration.judgments import NOBODY
-from pollex.calibration.model_choice import Choice
+from pollex.calibration.model_choice import ModelChoice
 from pollex.calibration.models import model_named, name_of
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import JSON_NAME, load_each, save
@@ -431,9 +431,9 @@ def choice_sentences(model: JudgedEstimator) -> list[str]:
     return [f"Chosen: {each.sentence()}" for each in choices if each is not None]
 
 
-def choice_of(model: JudgedEstimator) -> Choice | None:
+def choice_of(model: JudgedEstimator) -> ModelChoice | None:
     """Return how a model that chooses among others chose."""
-    found: Choice | None = getattr(model, "choice_", None)
+    found: ModelChoice | None = getattr(model, "choice_", None)
     return found
 
 

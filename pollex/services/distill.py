@@ -35,7 +35,7 @@ from pollex.services.learn_result import require_not_edited, require_places
 from pollex.services.learn_runs import refit as run_refit
 from pollex.services.logs import Sources, files_of, logs_from, names_of, say_repeats
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import Shown, Usage, used
+from pollex.services.results import ModelUsage, Shown, used
 from pollex.services.roles import Workers, embedded_workers, embedder_for, embeds_with, hire_judge
 from pollex.services.score import unedited
 from pollex.services.workspace import Workspace, workspace
@@ -171,7 +171,7 @@ class DistillResult(Shown):
     log_loss: dict[str, Figure]
     cascade: tuple[CascadeRow, ...]
     calls: tuple[int, int]
-    usage: Usage | None = None
+    usage: ModelUsage | None = None
 
     @property
     def headline(self) -> str:
@@ -310,7 +310,7 @@ async def _distill(
         new = rubric_set.model_copy(update={"rubrics": kept, "judge": staff.record})
         setting = opened.setting(arguments, staff)
         learned = await run_refit(read, new, roles=staff.roles, settings=settings, setting=setting)
-        usage = Usage.of(staff)
+        usage = ModelUsage.of(staff)
     return _compared(rubric_set, learned, judged, given, found, usage, opened.store)
 
 
@@ -345,7 +345,7 @@ def _compared(
     judged: Sequence[Conversation],
     given: Given,
     found: tuple[Fidelity, ...],
-    usage: Usage | None,
+    usage: ModelUsage | None,
     store: Store,
 ) -> DistillResult:
     """Measure both sets on held-out conversations that the model judged on all its rubrics.

@@ -27,8 +27,8 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_scoring
 from pollex.services.results import (
     FIGURES,
+    ModelUsage,
     Shown,
-    Usage,
     counted,
     figures_json,
     figures_told,
@@ -67,7 +67,7 @@ class Evaluation(Shown):
     seen: dict[str, int]
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
-    usage: Usage | None = None
+    usage: ModelUsage | None = None
     probability_auc: Figure | None = None
 
     @property

@@ -37,7 +37,7 @@ from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retrya
 from pollex.services.logs import Sources, listed, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearsed
-from pollex.services.results import Shown, Usage, counted, used
+from pollex.services.results import ModelUsage, Shown, counted, used
 from pollex.services.roles import Workers, hire
 from pollex.services.runs import RunSettings, kept_ids, running
 from pollex.services.workspace import Workspace, workspace
@@ -71,7 +71,7 @@ class GradeResult(Shown):
     gradings: tuple[Grading, ...]
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
-    usage: Usage | None = None
+    usage: ModelUsage | None = None
 
     def records(self) -> Iterator[dict[str, Any]]:
         return grade_rows(self.profile, self.gradings, self.judge, self.value)
@@ -228,14 +228,14 @@ def by_model(
     seed: int,
     arguments: dict[str, Any],
     work: Callable[[Asker, RunSettings], Awaitable[T]],
-) -> tuple[T, Usage | None]:
+) -> tuple[T, ModelUsage | None]:
     """Have a model do the work of a run; return what it came to, and the model's usage."""
 
-    async def done() -> tuple[T, Usage | None]:
+    async def done() -> tuple[T, ModelUsage | None]:
         async with await hire(model, DomainProfile.neutral(), opened.store, seed) as staff:
             opened.announce(staff)
             asker = asker_of(staff, model, opened.store, seed)
-            return await work(asker, opened.setting(arguments, staff)), Usage.of(staff)
+            return await work(asker, opened.setting(arguments, staff)), ModelUsage.of(staff)
 
     return opened.run(done())
 

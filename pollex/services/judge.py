@@ -30,7 +30,7 @@ from pollex.services.judge_runs import ask_and_rate
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planned, Planner, call_plan
-from pollex.services.results import Usage
+from pollex.services.results import ModelUsage
 from pollex.services.roles import Workers, embedded_workers, embedder_for, hire
 from pollex.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
 from pollex.services.workspace import Workspace, workspace
@@ -171,7 +171,7 @@ def judge(
         about = {"question": options.question, "options": list(options.options)}
         arguments = {"logs": names_of(logs)} | about
         judged, staff = opened.run(_judge(opened, read, task, profile, model, options, arguments))
-        usages = [(each.record.name, Usage.of(each)) for each in staff]
+        usages = [(each.record.name, ModelUsage.of(each)) for each in staff]
         return write_verdicts(
             opened.store,
             judged,

@@ -25,7 +25,7 @@ from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_scoring
-from pollex.services.results import Shown, Usage, counted, rows_told, support_json, used
+from pollex.services.results import ModelUsage, Shown, counted, rows_told, support_json, used
 from pollex.services.roles import embedder_for
 from pollex.services.score import scored_by, unedited
 from pollex.services.workspace import workspace
@@ -77,7 +77,7 @@ class NextConversations(Shown):
     out: Path | None
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
-    usage: Usage | None = None
+    usage: ModelUsage | None = None
 
     @property
     def headline(self) -> str:

@@ -30,7 +30,7 @@ from pollex.services.logs import Sources, files_of, names_of, say_repeats
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_learning, plan_scoring
 from pollex.services.pool_review import ENDING, Fork, People, PoolWaits, pool_in, rows_of, written_pool
-from pollex.services.results import Usage
+from pollex.services.results import ModelUsage
 from pollex.services.roles import Workers, embedded_roles, hire, hire_judge
 from pollex.services.starter import FEWEST, consulted, measured, starter_of
 from pollex.services.workspace import Workspace, workspace
@@ -127,7 +127,7 @@ def _pool_file(rubrics_from: str | Path | None, out: Path | None, run: RunOption
 
 async def _learn(
     opened: Workspace, asked: Learning, model: ModelOptions, arguments: dict[str, Any]
-) -> tuple[Learned, Usage | None]:
+) -> tuple[Learned, ModelUsage | None]:
     profile, seed = asked.profile, asked.settings.seed
     async with await hire(model, profile, opened.store, seed) as staff:
         if not asked.rubrics and asked.settings.method != "spur":
@@ -136,7 +136,7 @@ async def _learn(
         opened.announce(staff)
         for line in ways_of_judging(asked.rubrics, staff):
             opened.progress.note(line)
-        return await run_learning(asked, staff, opened.setting(arguments, staff)), Usage.of(staff)
+        return await run_learning(asked, staff, opened.setting(arguments, staff)), ModelUsage.of(staff)
 
 
 def refit(
@@ -208,7 +208,7 @@ async def _refit(
     arguments: dict[str, Any],
     answers: str | None,
     starter: Starter | None,
-) -> tuple[Learned, Usage | None]:
+) -> tuple[Learned, ModelUsage | None]:
     if answers is not None:
         kept = kept_answers(opened.store, answers, rubric_set)
         hired = await hire_for_the_rest(model, rubric_set, opened.store, logs.learnable, kept)
@@ -230,7 +230,7 @@ async def _refit(
             setting=opened.setting(arguments, staff),
             starter=starter,
         )
-        return learned, Usage.of(staff)
+        return learned, ModelUsage.of(staff)
 
 
 def given_rubrics(source: str | Path | None, settings: LearnSettings, model: ModelOptions) -> tuple[Rubric, ...]:

@@ -25,8 +25,8 @@ from pollex.services.logs import not_scorable
 from pollex.services.options import RunOptions
 from pollex.services.results import (
     FIGURES,
+    ModelUsage,
     Shown,
-    Usage,
     calibrator_json,
     figures_json,
     figures_told,
@@ -103,7 +103,7 @@ class LearnResult(Shown):
     means: dict[str, MeanAnswer]
     skipped: tuple[LeftOut, ...]
     all_taken: bool
-    usage: Usage | None = None
+    usage: ModelUsage | None = None
     conversations: Mapping[str, Conversation] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
 
@@ -212,7 +212,9 @@ def _ahead(record: CalibratorRecord) -> str:
     return f"; cross-validated log-loss {found[0].behind:.3f} ± {found[0].error:.3f} under that of {PLAIN}'s curve"
 
 
-def learned_result(read: Logs, learned: Learned, usage: Usage | None, out: Path | None, run: RunOptions) -> LearnResult:
+def learned_result(
+    read: Logs, learned: Learned, usage: ModelUsage | None, out: Path | None, run: RunOptions
+) -> LearnResult:
     """Write the rubric set and its report if asked for, and return the result."""
     named = set(named_in(learned.rubric_set, learned.scores))
     failed = learned.unextracted or any(score.netsat is None for score in learned.scores)

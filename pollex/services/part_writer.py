@@ -13,7 +13,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.formats.places import Place
 from pollex.formats.units import Unit
 from pollex.rubrics.score import ScoreColumns
-from pollex.services.parts import Job, Part, beside, conversations_of, parquet_of
+from pollex.services.parts import Job, ScoredPart, beside, conversations_of, parquet_of
 from pollex.services.scorer import BatchScorer
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class PartWriter:
     def _scorer(self) -> BatchScorer:
         return BatchScorer(self._job.rubrics, self._job.judges, self._job.costs)
 
-    def write(self, unit: Unit) -> Part:
+    def write(self, unit: Unit) -> ScoredPart:
         """Read, score and write a unit; bad rows are listed beside its part.
 
         Raises:
@@ -48,7 +48,7 @@ class PartWriter:
         conversations, bad = conversations_of(unit, job.reading)
         batches, calls = self._scored(unit, conversations)
         outcomes = Counter(outcome for scores in batches for outcome in scores.column("outcome"))
-        part = Part(name, unit.shown, outcomes.total(), dict(outcomes), [asdict(row) for row in bad], calls)
+        part = ScoredPart(name, unit.shown, outcomes.total(), dict(outcomes), [asdict(row) for row in bad], calls)
         (self._out / beside(name)).write(json.dumps(asdict(part), ensure_ascii=False).encode())
         (self._out / name).write(parquet_of(batches, job.rubrics, job.judges))
         return part

@@ -75,7 +75,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Part:
+class ScoredPart:
     """A part that was written, or is there already.
 
     Attributes:
@@ -91,7 +91,7 @@ class Part:
     calls: int = 0
 
 
-Done = tuple[Unit, Part | str]
+Done = tuple[Unit, ScoredPart | str]
 """A unit with its part, or why it failed for good."""
 
 
@@ -133,15 +133,15 @@ def beside(name: str) -> str:
     return f".{name.removesuffix('.parquet')}.json"
 
 
-def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, Part]:
+def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
     """Return the parts that are there already, by the number of their unit."""
     out = Place.at(job.out)
     names = {name.rpartition("-")[2]: name for name in out.names() if name.startswith("part-")}
     found = {unit.number: names.get(f"{job.key_of(unit)}.parquet") for unit in units}
-    return {n: Part(**json.loads((out / beside(name)).read())) for n, name in found.items() if name}
+    return {n: ScoredPart(**json.loads((out / beside(name)).read())) for n, name in found.items() if name}
 
 
-def write_manifest(job: Job, parts: Sequence[Part], lost: Sequence[tuple[Unit, str]]) -> None:
+def write_manifest(job: Job, parts: Sequence[ScoredPart], lost: Sequence[tuple[Unit, str]]) -> None:
     """Write which parts belong to the result, in the order of the input, and which units failed."""
     about = {
         "pollex": version("pollex"),

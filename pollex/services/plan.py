@@ -35,7 +35,7 @@ from pollex.rubrics.learning.thumbs import Sides, sides_of
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import Result, Usage
+from pollex.services.results import ModelUsage, Result
 from pollex.services.roles import confirmed, embedding_confirmed, seed_of
 from pollex.store.folder import kept_secret
 from pollex.store.store import Store
@@ -219,11 +219,11 @@ class CallPlan(Result):
         for name, each in self.models:
             if len(self.models) > 1:
                 yield f"{name}:"
-            yield from Usage(each, self.price).told()
+            yield from ModelUsage(each, self.price).told()
         yield from self.notes
 
     def as_json(self) -> dict[str, Any]:
-        tables = {name: Usage(table, self.price).by_stage() for name, table in self.models}
+        tables = {name: ModelUsage(table, self.price).by_stage() for name, table in self.models}
         first, *others = tables.values() if tables else [{}]
         panel = {"panel": dict(list(tables.items())[1:])} if others else {}
         costs = {"costs": self.costs} if self.costs else {}

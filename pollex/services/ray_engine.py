@@ -20,7 +20,7 @@ from pollex.errors import BadInput, LimitReached, PollexError
 from pollex.formats.units import Unit
 from pollex.gateway.budget import Budget, Limits
 from pollex.services.part_writer import PartWriter
-from pollex.services.parts import Cluster, Done, Job, Part
+from pollex.services.parts import Cluster, Done, Job, ScoredPart
 
 TRIES = 3
 """Workers that a unit is given to before it counts as lost."""
@@ -83,7 +83,7 @@ class Worker:
         self._budget = LeasedBudget(job.model.limits, purse)
         self._writer = PartWriter(job, self._budget)
 
-    def write(self, unit: Unit) -> Part | PollexError:
+    def write(self, unit: Unit) -> ScoredPart | PollexError:
         """Do a unit; return the error that a person has to see."""
         try:
             return self._writer.write(unit)
@@ -149,7 +149,7 @@ class _Crew:
     def _hired(self) -> Any:
         return self._made.remote(self._job, self._purse)
 
-    def _judged(self, unit: Unit, found: Part | PollexError | str) -> Done:
+    def _judged(self, unit: Unit, found: ScoredPart | PollexError | str) -> Done:
         """Return a unit's part or fault; raise what ends the whole run."""
         if isinstance(found, BadInput):
             return unit, str(found)

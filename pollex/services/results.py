@@ -97,7 +97,7 @@ def counted(outcomes: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True)
-class Usage:
+class ModelUsage:
     """Calls, tokens and cost of a model in a run.
 
     Attributes:
@@ -110,7 +110,7 @@ class Usage:
     probe_calls: int = 0
 
     @classmethod
-    def of(cls, staff: Workers) -> Usage | None:
+    def of(cls, staff: Workers) -> ModelUsage | None:
         """Return the usage of a run's roles; None where no model worked."""
         if staff.gateway is None:
             return None
@@ -156,13 +156,13 @@ class Usage:
         return {"usage": self.by_stage(), "probe_calls": self.probe_calls}
 
 
-def used(usage: Usage | None) -> Told:
+def used(usage: ModelUsage | None) -> Told:
     """Yield calls, tokens and cost by stage, where a model worked."""
     if usage is not None:
         yield from usage.told()
 
 
-def usage_json(usage: Usage | None) -> dict[str, Any]:
+def usage_json(usage: ModelUsage | None) -> dict[str, Any]:
     """Return the usage as fields of a result; empty where no model worked."""
     return {} if usage is None else usage.as_json()
 

@@ -33,8 +33,8 @@ from pollex.rubrics.thumb_model import judges_wanted
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import (
+    ModelUsage,
     Shown,
-    Usage,
     counted,
     support_json,
     used,
@@ -72,7 +72,7 @@ class ScoreResult(Shown):
     outcomes: dict[str, int]
     n: int
     bad_rows: tuple[BadRow, ...] = ()
-    usage: Usage | None = None
+    usage: ModelUsage | None = None
     asked: int | None = None
     page: Path | None = None
     drift: Stability | None = None
@@ -306,7 +306,7 @@ def with_doubtful_asked(
     model: ModelOptions,
     arguments: dict[str, Any],
     costs: tuple[float, float],
-) -> tuple[ScoreColumns, int, Usage | None]:
+) -> tuple[ScoreColumns, int, ModelUsage | None]:
     """Score the conversations whose label is in doubt with the set that asks a model, too.
 
     Returns:
@@ -371,7 +371,7 @@ def scored_by(
     *,
     workers: int | None = None,
     trace: Literal["batch", "each"] = "batch",
-) -> tuple[Scored, Usage | None]:
+) -> tuple[Scored, ModelUsage | None]:
     """Score conversations in a run of `command`, by the judge that the set has.
 
     Where no model is asked, batches are scored at once; a starter's answers are kept beside.
@@ -382,7 +382,7 @@ def scored_by(
     """
     whole = rubric_set.judge.built_in and rubric_set.starter is None and trace == "batch"
 
-    async def scored() -> tuple[Scored, Usage | None]:
+    async def scored() -> tuple[Scored, ModelUsage | None]:
         async with await hire_judge(model, rubric_set, opened.store) as staff:
             opened.announce(staff)
             judge = staff.roles.judge
@@ -398,7 +398,7 @@ def scored_by(
                     whole=None if pool is None else pool.scores,
                     told=told,
                 )
-            return found, Usage.of(staff)
+            return found, ModelUsage.of(staff)
 
     found, usage = opened.run(scored())
     for some in () if whole else scores_of(opened.store, found.run, rubric_set, logs.conversations, judges, costs):

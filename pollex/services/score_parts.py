@@ -16,7 +16,7 @@ from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
 from pollex.services.part_writer import PartWriter
-from pollex.services.parts import LEDGER, Cluster, Done, Job, Part, parts_there, write_manifest
+from pollex.services.parts import LEDGER, Cluster, Done, Job, ScoredPart, parts_there, write_manifest
 from pollex.services.results import Shown, counted, support_json
 from pollex.services.score import unedited
 from pollex.store.folder import SECRET, SIZE
@@ -63,7 +63,7 @@ class PartsResult(Shown):
 
     rubrics: RubricSet
     out: str
-    parts: tuple[Part, ...]
+    parts: tuple[ScoredPart, ...]
     lost: tuple[tuple[Unit, str], ...]
     there: int
 
@@ -158,7 +158,7 @@ def score_parts(
     there, lost = len(found), []
     missing = [unit for unit in units if unit.number not in found]
     for unit, part in ENGINES[engine](job, missing, cluster or Cluster()) if missing else ():
-        if isinstance(part, Part):
+        if isinstance(part, ScoredPart):
             found[unit.number] = part
         else:
             lost.append((unit, part))

@@ -22,7 +22,7 @@ from pollex.rubrics.answers import Unanswered
 from pollex.services.grade import by_model, require_model
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Plan, Planner, rehearsed
-from pollex.services.results import Shown, Usage, counted, used
+from pollex.services.results import ModelUsage, Shown, counted, used
 from pollex.services.runs import RunSettings, digest, running
 from pollex.services.workspace import workspace
 from pollex.store.resume import conversations_of
@@ -79,7 +79,7 @@ class SimulateResult(Shown):
     out: Path | None
     dialogues: tuple[Conversation, ...]
     outcomes: dict[str, int]
-    usage: Usage | None = None
+    usage: ModelUsage | None = None
 
     @property
     def failed(self) -> list[str]:
@@ -178,7 +178,7 @@ def simulate(
 
 async def _rehearse(scenes: Sequence[Scene], make: Callable[[Asker], Simulator], plan: Plan) -> None:
     """Hold each dialogue, as long as it may be, with a model that only counts."""
-    simulator = make(replace(plan.asker, door=Rehearsal(plan.planner)))
+    simulator = make(replace(plan.asker, door=DialogueRehearsal(plan.planner)))
     for scene in scenes:
         held = await simulator.dialogue(scene)
         assert not isinstance(held, Unanswered), "the rehearsal answers everything"
@@ -221,7 +221,7 @@ def dialogues_of(store: Store, run: str, scenes: Sequence[Scene]) -> list[Conver
 
 
 @dataclass
-class Rehearsal:
+class DialogueRehearsal:
     """A model client that counts calls, with turns of the usual length that never end a dialogue.
 
     Attributes:

@@ -27,7 +27,7 @@ from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import RETRYABLE
 from pollex.selection.consensus import Filtered, ends_of
 from pollex.services.precision import Precision, precision_of
-from pollex.services.results import Shown, Usage, counted, usage_json
+from pollex.services.results import ModelUsage, Shown, counted, usage_json
 from pollex.store.folder import store_option
 from pollex.store.store import Store
 from pollex.store.votes import verdicts_of
@@ -80,7 +80,7 @@ class JudgeResult(Shown):
     calls: int | None = None
     unused: tuple[str, ...] = ()
     bad_rows: tuple[BadRow, ...] = ()
-    usages: tuple[tuple[str, Usage], ...] = ()
+    usages: tuple[tuple[str, ModelUsage], ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -183,7 +183,7 @@ def write_verdicts(
     calls: int | None = None,
     variant: str | None = None,
     bad_rows: tuple[BadRow, ...] = (),
-    usages: tuple[tuple[str, Usage], ...] = (),
+    usages: tuple[tuple[str, ModelUsage], ...] = (),
 ) -> JudgeResult:
     """Read the verdicts of a run from the store, and write its files.
 

@@ -65,7 +65,7 @@ _NAME = re.compile(r"(.+)-(\d{6,})-(\d{6,})\.parquet")
 _NO_ROOM = re.compile(r"No space left|File too large|quota exceeded|not enough space|max_temp_directory", re.IGNORECASE)
 
 
-class Part(NamedTuple):
+class ColumnPart(NamedTuple):
     """One Parquet file: the batches from `first` to `last` of a pile."""
 
     pile: Path
@@ -94,7 +94,7 @@ class Columns:
         if rows.kind is TextRow and (known := self._sources(TEXTS, rows.run)):
             only_new = f"WHERE text_hash NOT IN (SELECT text_hash FROM {known})"
         sql = f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM ({rows.sql}) {only_new}"
-        self._copy(sql, [], Part(pile, number, number), rows.tables)
+        self._copy(sql, [], ColumnPart(pile, number, number), rows.tables)
         self._put_alike_together(pile)
 
     def answers_for(self, run: str, of: str, only: Collection[str] | None) -> RowBlock | None:
@@ -143,7 +143,7 @@ class Columns:
                 raise self._failed(failure) from failure
         raise AssertionError("unreachable")
 
-    def drop(self, part: Part, column: str, values: Sequence[str]) -> int:
+    def drop(self, part: ColumnPart, column: str, values: Sequence[str]) -> int:
         """Write a part anew without the rows that have one of the values; return how many went."""
         source, where = _read([part]), f'list_contains(?, "{column}")'
         with self._connection().cursor() as cursor:
@@ -200,14 +200,14 @@ class Columns:
             self._merge(alike)
             parts, width = parts_of(pile), alike[-1].last - alike[0].first + 1
 
-    def _merge(self, parts: Sequence[Part]) -> None:
-        whole = Part(parts[0].pile, parts[0].first, parts[-1].last)
+    def _merge(self, parts: Sequence[ColumnPart]) -> None:
+        whole = ColumnPart(parts[0].pile, parts[0].first, parts[-1].last)
         self._copy(f"SELECT * FROM {_read(parts)}", [], whole)
         for part in parts:
             part.path.unlink(missing_ok=True)
 
     def _copy(
-        self, sql: str, parameters: Sequence[Any], part: Part, given: Mapping[str, Arrays] = MappingProxyType({})
+        self, sql: str, parameters: Sequence[Any], part: ColumnPart, given: Mapping[str, Arrays] = MappingProxyType({})
     ) -> None:
         """Write the rows of a query as a part, completely or not at all; it may read what is `given`."""
         make_private(part.path.parent)
@@ -266,17 +266,17 @@ def arrays_of(types: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> tupl
     return arrays, sql
 
 
-def parts_of(pile: Path) -> list[Part]:
+def parts_of(pile: Path) -> list[ColumnPart]:
     """Return the parts of a pile that count, in order."""
     return [part for part in all_parts(pile.parent) if part.pile == pile]
 
 
-def all_parts(folder: Path) -> list[Part]:
+def all_parts(folder: Path) -> list[ColumnPart]:
     """Return the parts in a folder that count, by pile, in order."""
     names, before = sorted(_names(folder)), None
     while names != before:  # a part that takes others' place while they are listed must not be missed
         names, before = sorted(_names(folder)), names
-    found: list[Part] = []
+    found: list[ColumnPart] = []
     for part in sorted((_part(folder, name) for name in names), key=lambda p: (p.pile, p.first, -p.last)):
         if not found or found[-1].pile != part.pile or part.last > found[-1].last:
             found.append(part)
@@ -288,13 +288,13 @@ def _names(folder: Path) -> Iterator[str]:
         yield from (path.name for path in folder.iterdir() if path.name[0] != "." and _NAME.fullmatch(path.name))
 
 
-def _part(folder: Path, name: str) -> Part:
+def _part(folder: Path, name: str) -> ColumnPart:
     match = _NAME.fullmatch(name)
     assert match is not None, "only such names are listed"
-    return Part(folder / match[1], int(match[2]), int(match[3]))
+    return ColumnPart(folder / match[1], int(match[2]), int(match[3]))
 
 
-def _read(parts: Sequence[Part]) -> str:
+def _read(parts: Sequence[ColumnPart]) -> str:
     # A run that began under an earlier pollex has parts without a column that came later.
     return f"read_parquet([{', '.join(_quoted(str(part.path)) for part in parts)}], union_by_name = true)"
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from pollex.gateway.batches.desk import Line, Submission
+from pollex.gateway.batches.desk import BatchLine, Submission
 from pollex.gateway.calls import LEASE, StoredCall
 from pollex.store.database import Statement
 from pollex.store.runs import OUT, Lease, is_held
@@ -26,11 +26,11 @@ class StoreBook:
         sql = f"SELECT {_COLUMNS} FROM batches WHERE place = ? AND model = ? AND NOT closed ORDER BY intended"
         return [Submission(**row) for row in self._store.rows(sql, [place, model])]
 
-    def lines(self, digest: str) -> list[Line]:
+    def lines(self, digest: str) -> list[BatchLine]:
         sql = "SELECT key, attempt, stage, item FROM batched JOIN calls USING (key, attempt) WHERE digest = ?"
         return [_line(row) for row in self._store.rows(sql, [digest])]
 
-    async def intend(self, submission: Submission, lines: Sequence[Line]) -> None:
+    async def intend(self, submission: Submission, lines: Sequence[BatchLine]) -> None:
         about = vars(submission)
         sql = f"INSERT INTO batches ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
         kept = [Statement(sql, [about[name] for name in _COLUMNS.split(", ")])]
@@ -47,8 +47,8 @@ class StoreBook:
         )
 
 
-def _line(row: dict[str, Any]) -> Line:
-    return Line(row["key"], row["attempt"], row["stage"] or "", row["item"] or "", b"")
+def _line(row: dict[str, Any]) -> BatchLine:
+    return BatchLine(row["key"], row["attempt"], row["stage"] or "", row["item"] or "", b"")
 
 
 _SENT = (

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pollex.formats.assembly.log_parts import COLUMN, Call, Facts, LogPart, Message, Score, Talk, Target
+from pollex.formats.assembly.log_parts import COLUMN, Facts, LogPart, Message, ModelCall, Target, ToolScore, WholeTalk
 from pollex.formats.assembly.thumbs import is_named, letters
 from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.payloads import opened
@@ -30,15 +30,17 @@ LONGEST = 40
 """Characters of the longest value that may be a label."""
 
 
-def offered(fields: Mapping[str, Any], parts: Sequence[LogPart], unnamed: str, wanted: str | None) -> Iterator[Score]:
+def offered(
+    fields: Mapping[str, Any], parts: Sequence[LogPart], unnamed: str, wanted: str | None
+) -> Iterator[ToolScore]:
     """Yield the columns of a row that may be the label, as scores with the source `COLUMN`.
 
     Args:
         unnamed: The id that a conversation without one gets.
         wanted: The label's name as the user gave it, which need not look like feedback.
     """
-    calls = [part for part in parts if isinstance(part, Call)]
-    own = [part for part in parts if isinstance(part, Score)]
+    calls = [part for part in parts if isinstance(part, ModelCall)]
+    own = [part for part in parts if isinstance(part, ToolScore)]
     for call in calls:
         yield from _of(call.beside, ("trace", call.trace), own, wanted)
     if (owner := owner_of(parts, unnamed)) is not None:
@@ -49,8 +51,8 @@ def offered(fields: Mapping[str, Any], parts: Sequence[LogPart], unnamed: str, w
 
 def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | None:
     """Return the one trace, message or conversation that a row is about; None if there are several."""
-    traces = {part.trace for part in parts if isinstance(part, Call)}
-    talks = {part.id or unnamed for part in parts if isinstance(part, Talk)}
+    traces = {part.trace for part in parts if isinstance(part, ModelCall)}
+    talks = {part.id or unnamed for part in parts if isinstance(part, WholeTalk)}
     messages = [part for part in parts if isinstance(part, Message)]
     chats = {one.conversation for one in messages} | {p.conversation for p in parts if isinstance(p, Facts)}
     for target, found in (("trace", traces), ("conversation", talks), ("message", {one.key for one in messages})):
@@ -60,13 +62,13 @@ def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | Non
 
 
 def _of(
-    fields: Mapping[str, Any], owner: tuple[Target, str], own: Sequence[Score], wanted: str | None
-) -> Iterator[Score]:
+    fields: Mapping[str, Any], owner: tuple[Target, str], own: Sequence[ToolScore], wanted: str | None
+) -> Iterator[ToolScore]:
     for path, value in _leaves(fields):
         asked = wanted is not None and is_named(path, wanted)
         known = (not score.name or is_named(path, score.name) or score.value == value for score in own)
         if asked or (_is_likely(path) and not any(known)):
-            yield Score(*owner, value, path, COLUMN)
+            yield ToolScore(*owner, value, path, COLUMN)
 
 
 def likely(fields: Mapping[str, Any]) -> Iterator[str]:

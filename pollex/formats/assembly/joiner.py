@@ -14,14 +14,14 @@ from pollex.formats.assembly.log_parts import (
     COLUMN,
     NO_FACTS,
     Addition,
-    Call,
     Facts,
     Link,
     LogPart,
     Message,
-    Score,
-    Talk,
+    ModelCall,
+    ToolScore,
     Turns,
+    WholeTalk,
     Words,
 )
 from pollex.formats.assembly.sessions import UNREAD, WITHOUT_WORDS, NoWords, from_calls
@@ -29,7 +29,7 @@ from pollex.formats.assembly.thumbs import chosen, is_persons, latest, letters, 
 from pollex.formats.assembly.trees import Built, from_messages, gathered
 from pollex.formats.feedback import comment_of, named, signals_in, tags_of
 from pollex.formats.fields import ReadOptions, look_up
-from pollex.formats.json_rows import Row
+from pollex.formats.json_rows import LogRow
 from pollex.text import count
 
 Place = tuple[str, int]
@@ -40,7 +40,7 @@ class Joined(NamedTuple):
 
     id: str
     built: Built
-    scores: tuple[Score, ...]
+    scores: tuple[ToolScore, ...]
     place: Place
 
 
@@ -56,9 +56,9 @@ class Joiner:
         votes: Thumbs on conversations that aren't joined, as `elsewhere` finds them.
     """
 
-    def __init__(self, options: ReadOptions, elsewhere: Callable[[Score], str | None] = lambda _: None) -> None:
+    def __init__(self, options: ReadOptions, elsewhere: Callable[[ToolScore], str | None] = lambda _: None) -> None:
         self._elsewhere = elsewhere
-        self.votes: dict[str, list[Score]] = {}
+        self.votes: dict[str, list[ToolScore]] = {}
         self.account = Account()
         self.unused: Counter[str] = Counter()
         self.notes: list[str] = []
@@ -67,31 +67,31 @@ class Joiner:
         self.unread: list[BadRow] = []
         self._options = options
         self._messages: dict[str, dict[object, Message]] = {}
-        self._calls: dict[tuple[str, str], Call] = {}
+        self._calls: dict[tuple[str, str], ModelCall] = {}
         self._words: dict[str, list[Words]] = {}
         self._beside: dict[str, list[Addition]] = {}
-        self._talks: dict[str, list[Talk]] = {}
+        self._talks: dict[str, list[WholeTalk]] = {}
         self._facts: dict[str, list[Mapping[str, Any]]] = {}
         self._shown: dict[str, tuple[float, str]] = {}
-        self._scores: list[Score] = []
-        self._remarks: list[Score] = []
+        self._scores: list[ToolScore] = []
+        self._remarks: list[ToolScore] = []
         self.comments_found = False
         self.signals_found: set[str] = set()
-        self._signals: list[Score] = []
-        self._columns: dict[tuple[str, ...], Score] = {}
+        self._signals: list[ToolScore] = []
+        self._columns: dict[tuple[str, ...], ToolScore] = {}
         self._places: dict[str, Place] = {}
         self._turns: dict[Turn, Turn] = {}
         self._links: dict[str, str] = {}
         self._bad: list[BadRow] = []
         self._pages: set[str] = set()
 
-    def note_page(self, row: Row) -> None:
+    def note_page(self, row: LogRow) -> None:
         """Note that a file is one page of many."""
         if row.beside and row.source not in self._pages and _goes_on(row.beside):
             self._pages.add(row.source)
             self.notes.append(f"{row.source} is a page of many, and the next isn't in it; give all pages")
 
-    def take(self, row: Row, name: str, parts: Iterable[LogPart]) -> None:
+    def take(self, row: LogRow, name: str, parts: Iterable[LogPart]) -> None:
         """Store the parts of a row; repeated messages and spans count once.
 
         Raises:
@@ -106,15 +106,15 @@ class Joiner:
         for score in offered(row.fields, found, f"{row.source}:{row.line}", self._options.label_field):
             self._columns[score.target, score.id, score.name, str(score.value)] = score
 
-    def _columns_beside(self, row: Row, found: Sequence[LogPart], place: Place) -> None:
+    def _columns_beside(self, row: LogRow, found: Sequence[LogPart], place: Place) -> None:
         comment, owner = self._options.comment_field, owner_of(found, f"{row.source}:{row.line}")
         if comment and (value := look_up(row.fields, comment)) not in (None, ""):
             self.comments_found = True
             if owner is not None:
-                self._keep(Score(*owner, None, comment=value), place)
+                self._keep(ToolScore(*owner, None, comment=value), place)
         for name, _ in map(named, self._options.signals):
             if owner is not None and isinstance(value := look_up(row.fields, name), str | int | float):
-                self._signals.append(Score(*owner, value, name, COLUMN))
+                self._signals.append(ToolScore(*owner, value, name, COLUMN))
 
     def _keep(self, part: LogPart, place: Place) -> None:
         match part:
@@ -124,7 +124,7 @@ class Joiner:
                 key: object = part.key or (place, len(kept))
                 if key not in kept or kept[key].state <= part.state:
                     kept[key] = part._replace(turns=self._shared(part.turns))
-            case Call():
+            case ModelCall():
                 self._places.setdefault(part.trace, place)
                 self._call(part._replace(beside=NO_FACTS))
             case Words():
@@ -132,7 +132,7 @@ class Joiner:
                 self._words.setdefault(part.span, []).append(part)
             case Addition():
                 self._beside.setdefault(part.message, []).append(part)
-            case Talk():
+            case WholeTalk():
                 id_ = part.id or f"{place[0]}:{place[1]}"
                 self._places.setdefault(id_, place)
                 self._talks.setdefault(id_, []).append(part._replace(turns=self._shared(part.turns)))
@@ -144,10 +144,10 @@ class Joiner:
                     self._shown[part.conversation] = max(known, (part.state, part.shown), key=lambda one: one[0])
             case Link():
                 self._links[part.conversation] = part.before
-            case Score():
+            case ToolScore():
                 self._score(part, place)
 
-    def _score(self, score: Score, place: Place) -> None:
+    def _score(self, score: ToolScore, place: Place) -> None:
         """Keep a thumb with what was written with it, or a comment that has the name which the user gave."""
         if (name := self._options.comment_field) and score.name and letters(score.name) == letters(name):
             self.comments_found = True
@@ -173,7 +173,7 @@ class Joiner:
         """Equal turns kept once: traces repeat their history in every span."""
         return tuple(self._turns.setdefault(turn, turn) for turn in turns)
 
-    def _call(self, call: Call) -> None:
+    def _call(self, call: ModelCall) -> None:
         known = self._calls.get((call.trace, call.span))
         if known is not None and (known.before or known.after) and not (call.before or call.after):
             return
@@ -205,7 +205,7 @@ class Joiner:
         targets = self._targets(sessions)
         for id_ in [id_ for id_ in self._facts if ("span", id_) in targets]:
             self._facts.setdefault(targets["span", id_], []).extend(self._facts.pop(id_))
-        thumbs: dict[str, list[Score]] = {}
+        thumbs: dict[str, list[ToolScore]] = {}
         lost = 0
         newest, older = latest(taken, self._options.thumbs)
         self.notes += older
@@ -257,7 +257,7 @@ class Joiner:
                 self._messages.setdefault(first, {}).update(self._messages.pop(id_))
                 self._facts.setdefault(first, []).extend(self._facts.pop(id_, []))
 
-    def _sessions(self) -> dict[str, list[Call]]:
+    def _sessions(self) -> dict[str, list[ModelCall]]:
         named: dict[str, set[str]] = {}
         for call in self._calls.values():
             ids = named.setdefault(call.trace, set())
@@ -265,13 +265,13 @@ class Joiner:
                 ids.add(call.session)
         for span, (words, *_) in self._words.items():
             if words.trace and (words.trace, span) not in self._calls:
-                self._calls[words.trace, span] = Call(words.trace, span)
+                self._calls[words.trace, span] = ModelCall(words.trace, span)
                 named.setdefault(words.trace, set())
         without = sum(not ids for ids in named.values())
         if without:
             traces = count(without, "trace has", "traces have")
             self.notes.append(f"{traces} no session id: each is a conversation; record session.id to join turns")
-        grouped: dict[str, list[Call]] = {}
+        grouped: dict[str, list[ModelCall]] = {}
         for call in self._calls.values():
             ids = named[call.trace]
             if len(ids) > 1:
@@ -286,7 +286,7 @@ class Joiner:
         reason = f"the trace {trace:.40} names {len(ids)} sessions: {', '.join(ids[:3])}"
         self._bad.append(BadRow(source, line, reason, "give all spans of a trace one session id"))
 
-    def _targets(self, sessions: Mapping[str, Sequence[Call]]) -> dict[tuple[str, str], str]:
+    def _targets(self, sessions: Mapping[str, Sequence[ModelCall]]) -> dict[tuple[str, str], str]:
         found: dict[tuple[str, str], str] = {}
         for id_ in (*self._messages, *self._talks, *sessions):
             found["conversation", id_] = id_
@@ -299,7 +299,9 @@ class Joiner:
             found |= {("message", key): id_ for talk in talks for key in talk.keys if key}
         return found
 
-    def _all(self, sessions: Mapping[str, list[Call]], thumbs: Mapping[str, list[Score]]) -> Iterator[Joined | BadRow]:
+    def _all(
+        self, sessions: Mapping[str, list[ModelCall]], thumbs: Mapping[str, list[ToolScore]]
+    ) -> Iterator[Joined | BadRow]:
         yield from self._bad
         words = self._all_words()
         wordless: list[str] = []
@@ -333,7 +335,7 @@ class Joiner:
             traces = count(len(wordless), "session has", "sessions have")
             self.notes.append(f"{traces} no messages, {rated} of them with thumbs, and were left out")
 
-    def _joined(self, id_: str, built: Built, thumbs: Mapping[str, list[Score]]) -> Joined:
+    def _joined(self, id_: str, built: Built, thumbs: Mapping[str, list[ToolScore]]) -> Joined:
         self.account.ways[built.way] += 1
         facts = gathered([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
@@ -342,7 +344,7 @@ class Joiner:
         return Joined(id_, built._replace(facts=facts), tuple(thumbs.get(id_, ())), place)
 
 
-def _reached(score: Score, targets: Mapping[tuple[str, str], str]) -> Score:
+def _reached(score: ToolScore, targets: Mapping[tuple[str, str], str]) -> ToolScore:
     """Return a score as one of the trace or conversation around what it names, where that isn't in the files."""
     if (score.target, score.id) in targets:
         return score
@@ -378,7 +380,7 @@ def _goes_on(envelope: Mapping[str, Any]) -> bool:
     )
 
 
-def _whole(talk: Talk) -> Built:
+def _whole(talk: WholeTalk) -> Built:
     places: dict[str, int | None] = {key: index for index, key in enumerate(talk.keys) if key}
     turns = talk.turns
     if talk.error and (not turns or turns[-1].role == "user"):
@@ -387,7 +389,7 @@ def _whole(talk: Talk) -> Built:
     return Built(turns, places, errors, dict(talk.facts), "whole conversations")
 
 
-def _newest(talks: Sequence[Talk]) -> list[Talk]:
+def _newest(talks: Sequence[WholeTalk]) -> list[WholeTalk]:
     """Return the newest of several states that extend each other; else all states."""
     if len(talks) == 1:
         return list(talks)
@@ -451,9 +453,9 @@ def turns_of_part(part: LogPart) -> tuple[Turn, ...]:
     """Return all turns of a part of an export."""
     found: Any = ()
     match part:
-        case Message() | Talk():
+        case Message() | WholeTalk():
             found = part.turns
-        case Call() | Words():
+        case ModelCall() | Words():
             found = (*(part.before or ()), *(part.after or ()))
         case Addition():
             found = part.steps

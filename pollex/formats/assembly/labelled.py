@@ -7,7 +7,7 @@ from typing import Any
 from pollex.conversations.conversation import BOUNDS, Feedback, Label
 from pollex.errors import BadInput, spelled
 from pollex.formats.assembly.joiner import Joined
-from pollex.formats.assembly.log_parts import Score, Turns
+from pollex.formats.assembly.log_parts import ToolScore, Turns
 from pollex.formats.assembly.thumbs import Hung, agreed, label_of
 from pollex.formats.fields import ReadOptions, RowFields, look_up, unread
 from pollex.formats.labels import Verdicts, left_note
@@ -55,7 +55,7 @@ class Labeller:
         self._counts["after"] += last is not None and len(joined.built.turns) - 1 - last > AFTER
         yield self._labelled(joined, joined.id, joined.built.turns, label, thumbs)
 
-    def voted(self, id_: str, scores: Sequence[Score]) -> Voted:
+    def voted(self, id_: str, scores: Sequence[ToolScore]) -> Voted:
         """Return the label of a conversation whose thumbs are in another file.
 
         Raises:
@@ -95,7 +95,7 @@ class Labeller:
             found.append(f"{rows} lost the session, and stand alone; export spans to have whole conversations")
         return found
 
-    def _hung(self, joined: Joined, score: Score) -> Hung | None:
+    def _hung(self, joined: Joined, score: ToolScore) -> Hung | None:
         """Attach a thumb to its turn; None for replaced turns and unbounded stars."""
         places = joined.built.places
         hung_at = score.message or score.id

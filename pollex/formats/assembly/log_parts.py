@@ -50,7 +50,7 @@ class Message(NamedTuple):
     lacks: str = ""
 
 
-class Call(NamedTuple):
+class ModelCall(NamedTuple):
     """A span or a run.
 
     Attributes:
@@ -98,7 +98,7 @@ class Words(NamedTuple):
     whole: bool = False
 
 
-class Talk(NamedTuple):
+class WholeTalk(NamedTuple):
     """A whole conversation in one row.
 
     Attributes:
@@ -146,7 +146,7 @@ class Link(NamedTuple):
     before: str
 
 
-class Score(NamedTuple):
+class ToolScore(NamedTuple):
     """A thumb, or the score of an evaluator.
 
     Attributes:
@@ -180,7 +180,7 @@ class Score(NamedTuple):
     around: tuple[tuple[Target, str | None], ...] = ()
 
 
-LogPart = Message | Call | Words | Addition | Talk | Facts | Link | Score
+LogPart = Message | ModelCall | Words | Addition | WholeTalk | Facts | Link | ToolScore
 
 
 LATEST = 1e19

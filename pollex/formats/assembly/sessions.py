@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import Call, Turns, Words
+from pollex.formats.assembly.log_parts import ModelCall, Turns, Words
 from pollex.formats.assembly.trees import Built, gathered
 
 FAILED = Turn(role="assistant", content="[error]")
@@ -46,7 +46,7 @@ class Said(NamedTuple):
     error: str
 
 
-def from_calls(calls: Sequence[Call], words: Mapping[str, Words]) -> Built:
+def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
     """Build the conversation of a session's spans.
 
     Args:
@@ -56,7 +56,7 @@ def from_calls(calls: Sequence[Call], words: Mapping[str, Words]) -> Built:
     Raises:
         BadInput: No span has messages, or the traces contradict each other.
     """
-    traces: dict[str, list[Call]] = {}
+    traces: dict[str, list[ModelCall]] = {}
     for call in calls:
         traces.setdefault(call.trace, []).append(call)
     candidates: list[list[Said]] = []
@@ -89,20 +89,20 @@ WITHOUT_WORDS = (
 )
 
 
-def _origin(calls: Sequence[Call], candidates: Sequence[Sequence[Said]]) -> dict[str, object]:
+def _origin(calls: Sequence[ModelCall], candidates: Sequence[Sequence[Said]]) -> dict[str, object]:
     first, last = candidates[0][0].trace, candidates[-1][-1].trace
     root = next((call.span for call in calls if call.trace == last and call.parent is None), last)
     session = next((call.session for call in calls if call.session), None)
     return {"traces": [first, last, root]} | ({"session": session} if session else {})
 
 
-def _in_time(traces: Mapping[str, list[Call]]) -> list[list[Call]]:
+def _in_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]]:
     """Sort traces by their first span's time, and spans by time; ties keep file order."""
 
-    def start(call: Call) -> float:
+    def start(call: ModelCall) -> float:
         return call.at or 0
 
-    def first(calls: Sequence[Call]) -> float:
+    def first(calls: Sequence[ModelCall]) -> float:
         return min((call.at for call in calls if call.at is not None), default=0)
 
     groups = [sorted(calls, key=start) for calls in traces.values()]
@@ -111,7 +111,7 @@ def _in_time(traces: Mapping[str, list[Call]]) -> list[list[Call]]:
     return sorted(groups, key=first)
 
 
-def _filled(call: Call, words: Mapping[str, Words]) -> Call:
+def _filled(call: ModelCall, words: Mapping[str, Words]) -> ModelCall:
     found = words.get(call.span)
     if found is None:
         return call
@@ -123,7 +123,7 @@ def _filled(call: Call, words: Mapping[str, Words]) -> Call:
     )
 
 
-def _candidates(trace: Sequence[Call]) -> list[Said]:
+def _candidates(trace: Sequence[ModelCall]) -> list[Said]:
     spans = tuple(dict.fromkeys([trace[0].trace, *(call.span for call in trace)]))
     parents = {call.span: call.parent for call in trace}
     depths = {call.span: _depth(call.span, parents) for call in trace}
@@ -140,13 +140,13 @@ def _candidates(trace: Sequence[Call]) -> list[Said]:
     return [_said(call, spans) for call in calls if depths[call.span] == least]
 
 
-def _in_full(trace: Sequence[Call]) -> list[Call]:
+def _in_full(trace: Sequence[ModelCall]) -> list[ModelCall]:
     """Complete what went into model calls by what earlier ones of the trace said.
 
     Some libraries drop words beside calls of tools from the history, and some send the tools' answers alone.
     """
-    full: list[Call] = []
-    last, said = Call("", ""), list[Turn]()
+    full: list[ModelCall] = []
+    last, said = ModelCall("", ""), list[Turn]()
     for call in trace:
         if call.model and call.before:
             alone = all(turn.role == "tool" for turn in call.before)
@@ -196,7 +196,7 @@ def _without_examples(candidates: list[list[Said]]) -> list[list[Said]]:
     return [candidates[0], *cut]
 
 
-def _is_whole(call: Call) -> bool:
+def _is_whole(call: ModelCall) -> bool:
     """Return whether both sides can be read, one of which may be the whole conversation."""
     if call.before:
         return bool(call.after or call.error) or call.before[-1].role == "assistant"
@@ -215,7 +215,7 @@ def _depth(span: str, parents: Mapping[str, str | None]) -> int:
     return depth
 
 
-def _said(call: Call, spans: tuple[str, ...]) -> Said:
+def _said(call: ModelCall, spans: tuple[str, ...]) -> Said:
     before, after = call.before or (), call.after or ()
     history = call.history
     if after[: len(before)] == before and len(after) > len(before):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import ScoreKind
 from pollex.errors import BadInput, WrongUse, spelled
-from pollex.formats.assembly.log_parts import COLUMN, PAIR, Score
+from pollex.formats.assembly.log_parts import COLUMN, PAIR, ToolScore
 from pollex.formats.feedback import named
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import Verdicts, as_number, is_usual
@@ -48,7 +48,7 @@ class Hung(NamedTuple):
 
     place: int | None
     label: Label
-    score: Score
+    score: ToolScore
 
 
 def folded(name: str) -> str:
@@ -67,12 +67,12 @@ def letters(path: str) -> str:
     return re.sub(r"[\s_-]", "", path.casefold())
 
 
-def is_persons(score: Score) -> bool:
+def is_persons(score: ToolScore) -> bool:
     """Return whether a person gave a score, or its source is unknown."""
     return not score.source or score.source == PAIR or folded(score.source) in PEOPLE
 
 
-def chosen(scores: Sequence[Score], options: ReadOptions) -> tuple[list[Score], list[ScoreKind]]:
+def chosen(scores: Sequence[ToolScore], options: ReadOptions) -> tuple[list[ToolScore], list[ScoreKind]]:
     """Return the scores that are thumbs, and counts of the other scores.
 
     Raises:
@@ -89,7 +89,7 @@ def chosen(scores: Sequence[Score], options: ReadOptions) -> tuple[list[Score], 
     return taken, [ScoreKind(name, source, n, used) for (name, source, used), n in sorted(kinds.items())]
 
 
-def _taken(scores: Sequence[Score], options: ReadOptions) -> list[Score]:
+def _taken(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]:
     pairs = [score for score in scores if score.source == PAIR]
     if pairs and not options.pairs:
         what = "the files have pairs of a chosen and a rejected answer, not thumbs"
@@ -108,19 +108,19 @@ def _taken(scores: Sequence[Score], options: ReadOptions) -> list[Score]:
     return taken
 
 
-def _named(scores: Sequence[Score], name: str) -> list[Score]:
+def _named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
     """Return the scores with the name that the user gave: people's if there are any."""
     exact = [score for score in scores if name in (score.name, score.source)]
     same = exact or [score for score in scores if score.name and folded(score.name) == folded(name)]
     return [score for score in same if is_persons(score)] or same
 
 
-def _column(columns: Sequence[Score], name: str) -> list[Score]:
+def _column(columns: Sequence[ToolScore], name: str) -> list[ToolScore]:
     """Return the columns with the name that the user gave: of that whole path if there are any."""
     return [score for score in columns if score.name == name] or [one for one in columns if is_named(one.name, name)]
 
 
-def _sure(columns: Sequence[Score]) -> list[Score]:
+def _sure(columns: Sequence[ToolScore]) -> list[ToolScore]:
     """Return the one column that is a thumb by its name and by all of its values; none if in doubt."""
     named = [score for score in columns if _called(score.name) in NAMES - COUNTS]
     if len({score.name for score in named}) != 1 or not all(is_usual(score.value) for score in named):
@@ -137,7 +137,7 @@ def _called(path: str) -> str:
     return folded(path.removesuffix(".value").rpartition(".")[2])
 
 
-def _usual(scores: Sequence[Score]) -> list[Score]:
+def _usual(scores: Sequence[ToolScore]) -> list[ToolScore]:
     people = [score for score in scores if is_persons(score)]
     named = [score for score in people if folded(score.name) in NAMES]
     names = Counter(folded(score.name) for score in named)
@@ -150,7 +150,7 @@ def _usual(scores: Sequence[Score]) -> list[Score]:
     return [score for score in people if not score.name] + named
 
 
-def _require_thumbs(scores: Sequence[Score], options: ReadOptions) -> None:
+def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
     """Refuse ratings from 1 to 5 without bounds, where 1 would be a thumb up."""
     if Verdicts.of(options.positive, options.negative).numbers:
         return
@@ -169,7 +169,7 @@ def _star(value: object) -> float:
     return found if math.isfinite(found) else 0.0
 
 
-def label_of(score: Score, verdicts: Verdicts) -> Label:
+def label_of(score: ToolScore, verdicts: Verdicts) -> Label:
     """Return the label of a score; stars without other bounds by `STARS`.
 
     Raises:
@@ -182,7 +182,7 @@ def label_of(score: Score, verdicts: Verdicts) -> Label:
     return verdicts.label(score.value)
 
 
-def latest(scores: Iterable[Score], how: str | None = None) -> tuple[list[Score], list[str]]:
+def latest(scores: Iterable[ToolScore], how: str | None = None) -> tuple[list[ToolScore], list[str]]:
     """Keep each person's newest score of one name on one target, and the newest row of each score.
 
     Where no person is named, the newest of one source counts, since a trace or a message has one user; scores without
@@ -194,7 +194,7 @@ def latest(scores: Iterable[Score], how: str | None = None) -> tuple[list[Score]
     Returns:
         The scores, and a note on older ones with another value.
     """
-    found: dict[tuple[object, ...], Score] = {}
+    found: dict[tuple[object, ...], ToolScore] = {}
     older = Counter[str]()
     for score in scores:
         unnamed = score.key or id(score) if score.at is None or score.target == "conversation" else ("", score.source)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
-from pollex.formats.assembly.log_parts import Addition, Facts, LogPart, Message, Score, moment
+from pollex.formats.assembly.log_parts import Addition, Facts, LogPart, Message, ToolScore, moment
 from pollex.formats.assembly.thumbs import NAMES, folded
 from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, truth
 from pollex.formats.log_shapes.payloads import opened
@@ -65,7 +65,7 @@ def read_dify_message(fields: Fields) -> Iterator[LogPart]:
             source = str(one.get("from_source") or "user")
             person = text(one.get("from_end_user_id")) or said.get("user")
             comment = one.get("content")
-            yield Score("message", key, one["rating"], source=source, comment=comment, person=person)
+            yield ToolScore("message", key, one["rating"], source=source, comment=comment, person=person)
 
 
 def read_dify_step(fields: Fields) -> Iterator[LogPart]:
@@ -152,10 +152,10 @@ def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
             yield from _rasa_slot(sender, str(name), value)
 
 
-def _rasa_slot(sender: str, name: str, value: object) -> Iterator[Score]:
+def _rasa_slot(sender: str, name: str, value: object) -> Iterator[ToolScore]:
     thumb = folded(name.removesuffix("_value")) in NAMES
     if thumb and isinstance(value, str | int | float):
-        yield Score("conversation", sender, value, name=name.removesuffix("_value"))
+        yield ToolScore("conversation", sender, value, name=name.removesuffix("_value"))
 
 
 def read_dialogflow_conversation(fields: Fields) -> Iterator[LogPart]:
@@ -175,12 +175,12 @@ def read_dialogflow_logged(fields: Fields) -> Iterator[LogPart]:
     yield from _dialogflow_feedback(_dialogflow_camel(opened(fields.get("bot_answer_feedback"))), key)
 
 
-def _dialogflow_feedback(given: object, key: str) -> Iterator[Score]:
+def _dialogflow_feedback(given: object, key: str) -> Iterator[ToolScore]:
     feedback = inside(given)
     if feedback.get("rating") not in (None, "", 0, "RATING_UNSPECIFIED"):
         comment = at(feedback, "ratingReason.feedback") or at(feedback, "customRating")
         value = _DIALOGFLOW_RATINGS.get(str(feedback["rating"]), feedback["rating"])
-        yield Score("message", key, value, comment=comment, tags=at(feedback, "ratingReason.reasonLabels"))
+        yield ToolScore("message", key, value, comment=comment, tags=at(feedback, "ratingReason.reasonLabels"))
 
 
 _DIALOGFLOW_RATINGS = {"1": "THUMBS_UP", "2": "THUMBS_DOWN"}
@@ -287,10 +287,10 @@ def _zendesk_said(id_: str, key: str | None, comment: Mapping[str, object], cust
         yield Message(id_, key, (turn,), moment(comment.get("created_at")))
 
 
-def read_zendesk_rating(fields: Fields) -> Iterator[Score]:
+def read_zendesk_rating(fields: Fields) -> Iterator[ToolScore]:
     """Yield a rating of good or bad; offered ratings are none. Rows may repeat it."""
     score, id_ = str(fields.get("score") or ""), required(fields, "ticket_id")
     if score and score not in ("offered", "unoffered"):
         said, person = fields.get("comment"), text(fields.get("requester_id"))
         value, reason = score.removesuffix("_with_comment"), fields.get("reason")
-        yield Score("conversation", id_, value, comment=said, tags=reason, person=person)
+        yield ToolScore("conversation", id_, value, comment=said, tags=reason, person=person)

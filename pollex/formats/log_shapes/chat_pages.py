@@ -7,7 +7,7 @@ from typing import Any
 
 from pollex.conversations.conversation import Role, ToolResult, Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import Addition, Facts, LogPart, Message, Score, Talk, moment
+from pollex.formats.assembly.log_parts import Addition, Facts, LogPart, Message, ToolScore, WholeTalk, moment
 from pollex.formats.labels import as_number
 from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, truth
 from pollex.formats.log_shapes.payloads import opened, system_of
@@ -67,7 +67,7 @@ def read_open_webui_feedback(fields: Fields) -> Iterator[LogPart]:
         yield from _open_webui_chat(id_, chat, person, moment(chat.get("updated_at")) or when, annotated=False)
     yield Facts(id_, compared)
     if data.get("rating") is not None:
-        yield Score(
+        yield ToolScore(
             *("message", required(meta, "message_id"), data["rating"]),
             comment=data.get("comment"),
             tags=[data.get("reason"), data.get("tags")],
@@ -153,11 +153,11 @@ def _open_webui_told(words: str) -> Iterator[Turn]:
         yield Turn(role="assistant", content=rest)
 
 
-def _open_webui_annotation(key: str, message: Mapping[str, Any], person: str | None) -> Iterator[Score]:
+def _open_webui_annotation(key: str, message: Mapping[str, Any], person: str | None) -> Iterator[ToolScore]:
     annotation = message.get("annotation")
     if isinstance(annotation, Mapping) and annotation.get("rating") is not None:
         said, tags = annotation.get("comment"), [annotation.get("reason"), annotation.get("tags")]
-        yield Score("message", key, annotation["rating"], comment=said, tags=tags, person=person, summary=True)
+        yield ToolScore("message", key, annotation["rating"], comment=said, tags=tags, person=person, summary=True)
 
 
 def read_librechat_conversation(fields: Fields) -> Iterator[LogPart]:
@@ -184,7 +184,7 @@ def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
     feedback = fields.get("feedback")
     if isinstance(feedback, Mapping) and feedback.get("rating") is not None:
         words, person = feedback.get("text"), text(fields.get("user"))
-        yield Score("message", key, feedback["rating"], comment=words, tags=feedback.get("tag"), person=person)
+        yield ToolScore("message", key, feedback["rating"], comment=words, tags=feedback.get("tag"), person=person)
 
 
 def _librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
@@ -234,12 +234,12 @@ def read_chainlit_element(fields: Fields) -> Iterator[LogPart]:
         yield Addition(message, mark=attached([fields])[0])
 
 
-def _chainlit_feedback(fields: Fields, key: str | None) -> Iterator[Score]:
+def _chainlit_feedback(fields: Fields, key: str | None) -> Iterator[ToolScore]:
     found = inside(fields.get("feedback"))
     value = found.get("value", fields.get("feedback_value"))
     if value not in (None, "") and key and not _is_unset_in_chainlit(found, value):
         comment = found.get("comment") or fields.get("feedback_comment")
-        yield Score("message", key, value, comment=comment)
+        yield ToolScore("message", key, value, comment=comment)
 
 
 def _is_unset_in_chainlit(feedback: Fields, value: object) -> bool:
@@ -250,7 +250,7 @@ def _is_unset_in_chainlit(feedback: Fields, value: object) -> bool:
 def read_chainlit_feedback(fields: Fields) -> Iterator[LogPart]:
     if fields.get("value") not in (None, "") and not _is_unset_in_chainlit(fields, fields["value"]):
         target = required(fields, "forId", "stepId")
-        yield Score("message", target, fields["value"], comment=fields.get("comment"))
+        yield ToolScore("message", target, fields["value"], comment=fields.get("comment"))
 
 
 def _said(role: object, content: object, files: object) -> tuple[Turn, ...]:
@@ -265,7 +265,9 @@ def read_studio(fields: Fields) -> Iterator[LogPart]:
     turns = [
         turn for chunk in chunks for turn in _said(chunk.get("role"), chunk.get("text") or _studio_mark(chunk), [])
     ]
-    yield Talk(text(fields.get("id")), (*system_of(fields), *turns), facts=facts(settings=fields.get("runSettings")))
+    yield WholeTalk(
+        text(fields.get("id")), (*system_of(fields), *turns), facts=facts(settings=fields.get("runSettings"))
+    )
 
 
 def _studio_mark(chunk: Mapping[str, Any]) -> str:
@@ -281,6 +283,6 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
     pairs = [pair for pair in state.get("messages") or [] if isinstance(pair, list) and len(pair) == 2 and pair[1]]
     turns = [turn for who, words in pairs for turn in _said("user" if who == asked else "assistant", words, [])]
     system = system_of({"system": state.get("system_message")})
-    yield Talk(id_, (*system, *turns), at=moment(fields.get("tstamp")), facts=facts(model=fields.get("model")))
+    yield WholeTalk(id_, (*system, *turns), at=moment(fields.get("tstamp")), facts=facts(model=fields.get("model")))
     if fields.get("type") in ("upvote", "downvote"):
-        yield Score("conversation", id_, fields["type"], at=moment(fields.get("tstamp")))
+        yield ToolScore("conversation", id_, fields["type"], at=moment(fields.get("tstamp")))

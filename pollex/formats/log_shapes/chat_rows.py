@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from pollex.conversations.conversation import Turn
-from pollex.formats.assembly.log_parts import LogPart, Message, Score, Talk, Target, moment
+from pollex.formats.assembly.log_parts import LogPart, Message, Target, ToolScore, WholeTalk, moment
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES
 from pollex.formats.labels import as_number, is_usual
 from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text, truth
@@ -22,7 +22,7 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
     id_, turns, keys = _id(fields), list[Turn](), list[str | None]()
     person, name = text(fields.get("userId")), _listed(fields)
     rest = {key: value for key, value in fields.items() if key not in ("id", name, "votes")}
-    scores: list[Score] = []
+    scores: list[ToolScore] = []
     for number, message in enumerate(objects(fields.get(name))):
         said, key = _turns(message), text(message.get("id")) or f"{id_}#{number}"
         turns += said
@@ -31,7 +31,7 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
             score._replace(target="conversation", id=id_, message=key)  # ids may begin anew in each chat
             for score in _feedback({**message, "id": key}, person)
         )
-    yield Talk(id_, tuple(turns), tuple(keys), facts=facts(**{**rest, "user": person or rest.get("user")}))
+    yield WholeTalk(id_, tuple(turns), tuple(keys), facts=facts(**{**rest, "user": person or rest.get("user")}))
     yield from scores
     for vote in objects(fields.get("votes")):
         yield from read_vote(vote)
@@ -48,11 +48,11 @@ def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
     return turns
 
 
-def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[Score]:
+def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[ToolScore]:
     given, value, key = _given(message), _value(message), text(message.get("id"))
     if isinstance(value, str | int | float) and value != "" and key:
         tags = given.get("tags") or given.get("reason")
-        yield Score("message", key, value, comment=given.get("comment"), tags=tags, person=person)
+        yield ToolScore("message", key, value, comment=given.get("comment"), tags=tags, person=person)
 
 
 _VALUES = ("rating", "value", "type", "score", "thumbs")
@@ -87,7 +87,7 @@ def read_message(fields: Fields) -> Iterator[LogPart]:
 def read_vote(fields: Fields) -> Iterator[LogPart]:
     if fields.get("isUpvoted") not in (None, ""):
         key = required(fields, "messageId")
-        yield Score("conversation", text(fields.get("chatId")) or "", truth(fields["isUpvoted"]), message=key)
+        yield ToolScore("conversation", text(fields.get("chatId")) or "", truth(fields["isUpvoted"]), message=key)
 
 
 def is_stored(fields: Fields) -> bool:
@@ -122,7 +122,7 @@ def read_votes(fields: Fields) -> Iterator[LogPart]:
     if value is not None and (named or key):
         target: Target = "conversation" if named else "message"
         by, owned = text(person), named or key or ""
-        yield Score(target, owned, value, comment=comment, person=by, at=moment(when), message=key)
+        yield ToolScore(target, owned, value, comment=comment, person=by, at=moment(when), message=key)
 
 
 def is_vote(fields: Fields) -> bool:

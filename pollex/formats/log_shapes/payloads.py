@@ -26,7 +26,7 @@ _PYTHON = re.compile(r"\s*\[?\{'")
 _INDEX = re.compile(r"\d+")
 
 
-class Side(NamedTuple):
+class RunSide(NamedTuple):
     """The input or the output of a run.
 
     Attributes:
@@ -97,12 +97,12 @@ def _lists(tree: Any) -> Any:
     return inner
 
 
-def asked(value: object) -> Side | None:
+def asked(value: object) -> RunSide | None:
     """Read the input of a run as turns; None if unreadable."""
     return _side(value, "user", QUESTION_NAMES)
 
 
-def answered(value: object) -> Side | None:
+def answered(value: object) -> RunSide | None:
     """Read the output of a run as turns; None if unreadable."""
     return _side(value, "assistant", ANSWER_NAMES)
 
@@ -113,22 +113,22 @@ def sides(given: object, came: object, *, silent: bool = False) -> dict[str, Any
     return of_sides(before, after)
 
 
-def of_sides(before: Side | None, after: Side | None) -> dict[str, Any]:
+def of_sides(before: RunSide | None, after: RunSide | None) -> dict[str, Any]:
     """Return the sides of a `Call` as its `before`, `after` and `history`."""
     turns = {name: side.turns for name, side in (("before", before), ("after", after)) if side}
     return {**turns, "history": bool(before and before.history)}
 
 
-def _side(value: object, role: Role, names: Sequence[str]) -> Side | None:
+def _side(value: object, role: Role, names: Sequence[str]) -> RunSide | None:
     try:
         return _read(opened(value), role, names)
     except BadInput:
         return None
 
 
-def _read(value: object, role: Role, names: Sequence[str], depth: int = 0) -> Side | None:
+def _read(value: object, role: Role, names: Sequence[str], depth: int = 0) -> RunSide | None:
     if isinstance(value, str):
-        return Side(_said(role, value), False) if value.strip() else None
+        return RunSide(_said(role, value), False) if value.strip() else None
     if isinstance(value, list):
         return _listed(value, role)
     if isinstance(value, Mapping) and depth < 4:
@@ -140,7 +140,7 @@ def _said(role: Role, content: object) -> tuple[Turn, ...]:
     return turns_in({"role": role, "content": content})
 
 
-def _listed(values: list[Any], role: Role) -> Side | None:
+def _listed(values: list[Any], role: Role) -> RunSide | None:
     """Read a list of messages, of lists, of content parts, or with one text."""
     values = [opened(value) for value in values]
     while len(values) == 1 and isinstance(values[0], list):
@@ -148,7 +148,7 @@ def _listed(values: list[Any], role: Role) -> Side | None:
     if not values:
         return None
     if all(isinstance(value, str) for value in values):
-        return Side(_said(role, values[0]), False) if len(values) == 1 else None
+        return RunSide(_said(role, values[0]), False) if len(values) == 1 else None
     values = [{"role": role, **one} if isinstance(one, Mapping) and "parts" in one else one for one in values]
     objects = [value for value in values if isinstance(value, Mapping)]
     if len(objects) == len(values) and all(
@@ -156,15 +156,15 @@ def _listed(values: list[Any], role: Role) -> Side | None:
     ):
         return generated(objects)
     if len(objects) == len(values) and not any(_is_message(value) for value in objects):
-        return Side(_said(role, values), False) if all("type" in value for value in objects) else None
-    return Side(turns_of(values), True)
+        return RunSide(_said(role, values), False) if all("type" in value for value in objects) else None
+    return RunSide(turns_of(values), True)
 
 
-def _object(value: Mapping[str, Any], role: Role, names: Sequence[str], depth: int) -> Side | None:
+def _object(value: Mapping[str, Any], role: Role, names: Sequence[str], depth: int) -> RunSide | None:
     if side := _messages(value, role):
         return side
     if _is_message(value):
-        return Side(turns_in(value), True)
+        return RunSide(turns_in(value), True)
     for name in GENERATED_NAMES:
         if isinstance(value.get(name), list) and (side := generated(value[name])):
             return side
@@ -175,10 +175,10 @@ def _object(value: Mapping[str, Any], role: Role, names: Sequence[str], depth: i
         if value.get(name) and (side := _read(opened(value[name]), role, names, depth + 1)):
             return side
     texts = [inner for inner in value.values() if isinstance(inner, str) and inner.strip()]
-    return Side(_said(role, texts[0]), False) if len(texts) == 1 and len(value) == 1 else None
+    return RunSide(_said(role, texts[0]), False) if len(texts) == 1 and len(value) == 1 else None
 
 
-def _messages(value: Mapping[str, Any], role: Role) -> Side | None:
+def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
     name = next((name for name in MESSAGE_NAMES if value.get(name)), None)
     history = next((value[name] for name in HISTORY_NAMES if isinstance(value.get(name), list)), None)
     if name is None and history is None:
@@ -188,11 +188,11 @@ def _messages(value: Mapping[str, Any], role: Role) -> Side | None:
         turns += turns_of(history)
     found = opened(value[name]) if name is not None else None
     if name is not None and (side := _listed(found if isinstance(found, list) else [found], role)):
-        return Side(turns + side.turns, True)
+        return RunSide(turns + side.turns, True)
     if history is not None and name is None:
         rest = {key: inner for key, inner in value.items() if key not in HISTORY_NAMES}
         side = _object(rest, role, QUESTION_NAMES if role == "user" else ANSWER_NAMES, 3)
-        return Side(turns + (side.turns if side else ()), True)
+        return RunSide(turns + (side.turns if side else ()), True)
     return None
 
 
@@ -214,7 +214,7 @@ def _is_message(value: object) -> bool:
     return kind in spoken and bool(value.keys() & {"content", "name", "output", "call_id"})
 
 
-def generated(choices: object) -> Side | None:
+def generated(choices: object) -> RunSide | None:
     """Read an answer of OpenAI (`choices`), LangChain (`generations`) or Gemini (`candidates`)."""
     first: Any = choices
     while isinstance(first, list) and first:
@@ -222,11 +222,11 @@ def generated(choices: object) -> Side | None:
     if not isinstance(first, Mapping):
         return None
     if isinstance(content := first.get("content"), Mapping):
-        return Side(turns_in({"role": "assistant", **content}), True)
+        return RunSide(turns_in({"role": "assistant", **content}), True)
     message = first.get("message") or {"role": "assistant", "content": first.get("text", "")}
     if isinstance(message, Mapping) and not message.keys() & {"role", "kwargs", "type"}:
         message = {"role": "assistant", **message}
-    return Side(turns_in(message), True)
+    return RunSide(turns_in(message), True)
 
 
 REPLIES = (

@@ -8,9 +8,19 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import Call, LogPart, Score, Talk, Target, Words, moment
+from pollex.formats.assembly.log_parts import LogPart, ModelCall, Target, ToolScore, WholeTalk, Words, moment
 from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, inside, objects, required, text, under
-from pollex.formats.log_shapes.payloads import Side, answered, asked, flat, nested, of_sides, opened, sides, system_of
+from pollex.formats.log_shapes.payloads import (
+    RunSide,
+    answered,
+    asked,
+    flat,
+    nested,
+    of_sides,
+    opened,
+    sides,
+    system_of,
+)
 from pollex.formats.log_shapes.turns import turns_of
 
 SESSION_NAMES = (
@@ -45,13 +55,13 @@ def silent_kind(kind: str) -> bool:
 
 def call_of(
     trace: str, span: str, parent: str | None, begun: object, have: Mapping[str, Any], error: str, kind: str = ""
-) -> Call:
+) -> ModelCall:
     """Return the call that a span of any exporter is; `have` is its attributes, names with dots."""
     kind = kind or next((str(opened(have[name])) for name in KIND_NAMES if have.get(name)), "")
     operation = str(have.get("gen_ai.operation.name") or have.get("llm.request.type") or "")
     said = None if silent_kind(kind) or operation == "execute_tool" else messages_of(have)
     before, after = said or (None, None)
-    return Call(
+    return ModelCall(
         *(trace, span, parent, _first(have, SESSION_NAMES), moment(begun)),
         **of_sides(before, after),
         model=kind.casefold() in _MODELS
@@ -67,7 +77,7 @@ def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     return next((found for name in names if (found := text(opened(attributes.get(name))))), None)
 
 
-def messages_of(attributes: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+def messages_of(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """Return a span's input and output, by the first convention that fits."""
     for way in (_semantic, _openinference, _flat, _listed_events, _langfuse, _mlflow, _vercel, _plain):
         try:
@@ -79,23 +89,23 @@ def messages_of(attributes: Mapping[str, Any]) -> tuple[Side | None, Side | None
     return None
 
 
-def _semantic(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+def _semantic(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """OpenTelemetry's conventions from 1.37 on: lists of messages, or JSON text of them."""
     before, after = (opened(have.get(f"gen_ai.{name}.messages")) for name in ("input", "output"))
     if not isinstance(before, list) and not isinstance(after, list):
         return None
     system = opened(have.get("gen_ai.system_instructions"))
     turns = system_of({"system": system}) if system else ()
-    asked_ = Side(turns + turns_of(before or []), True) if before else None
-    return asked_, Side(turns_of(after), True) if after else None
+    asked_ = RunSide(turns + turns_of(before or []), True) if before else None
+    return asked_, RunSide(turns_of(after), True) if after else None
 
 
-def _openinference(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+def _openinference(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     sides = []
     for name in ("llm.input_messages", "llm.output_messages"):
         listed = _listed(have, name)
         turns = turns_of([_message(one.get("message", one)) for one in listed if isinstance(one, Mapping)])
-        sides.append(Side(turns, True) if turns else None)
+        sides.append(RunSide(turns, True) if turns else None)
     if sides[0] is None:
         return None
     return sides[0], sides[1] or answered(have.get("output.value"))
@@ -125,13 +135,13 @@ def _part(content: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": str(content["type"])}
 
 
-def _flat(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+def _flat(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """Read numbered names, as earlier libraries of Traceloop and Vercel wrote them."""
     sides = []
     for name in ("gen_ai.prompt", "gen_ai.completion"):
         listed = [one for one in _listed(have, name) if isinstance(one, Mapping)]
         turns = turns_of([{**one, "content": _content(one.get("content"))} for one in listed if one.get("role")])
-        sides.append(Side(turns, True) if turns else None)
+        sides.append(RunSide(turns, True) if turns else None)
     return (sides[0], sides[1]) if sides[0] else None
 
 
@@ -144,17 +154,17 @@ def _content(content: object) -> object:
     )
 
 
-def _langfuse(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+def _langfuse(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     names = ("langfuse.observation.input", "langfuse.observation.output")
     before, after = have.get(names[0]), have.get(names[1])
     return (asked(before), answered(after)) if before is not None or after is not None else None
 
 
-def _mlflow(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+def _mlflow(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     return asked(have.get("mlflow.spanInputs")), answered(have.get("mlflow.spanOutputs"))
 
 
-def _vercel(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+def _vercel(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """Vercel's AI SDK: calls of tools stand beside the text of an answer."""
     prompt = have.get("ai.prompt.messages") or have.get("ai.prompt")
     if prompt is None:
@@ -164,21 +174,21 @@ def _vercel(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
     return asked(prompt), answered(answer) if called or answer["content"] else None
 
 
-def _listed_events(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+def _listed_events(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """Pydantic AI's spans, whose events are one attribute."""
     events = opened(have.get("events") or have.get("all_messages_events"))
     if not isinstance(events, list):
         whole = opened(have.get("pydantic_ai.all_messages"))
-        return (Side(turns_of(whole), True), None) if isinstance(whole, list) else None
+        return (RunSide(turns_of(whole), True), None) if isinstance(whole, list) else None
     sides: tuple[list[Turn], list[Turn]] = [], []
     for event in events:
         if isinstance(event, Mapping) and (name := str(event.get("event.name") or "")):
             sides[name in ANSWERS].extend(turns_of_event(name, event))
-    before, after = (Side(tuple(turns), True) if turns else None for turns in sides)
+    before, after = (RunSide(tuple(turns), True) if turns else None for turns in sides)
     return before, after
 
 
-def _plain(have: Mapping[str, Any]) -> tuple[Side | None, Side | None] | None:
+def _plain(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """OpenInference's and Traceloop's words of spans that are no model's."""
     for before, after in (
         ("input.value", "output.value"),
@@ -341,7 +351,7 @@ def _unpacked(body: object, have: Mapping[str, Any]) -> object:
     return found if isinstance(found, Mapping) and found else {name: opened(value) for name, value in have.items()}
 
 
-def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iterator[Score]:
+def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iterator[ToolScore]:
     """Yield an evaluation; the label counts if there is one.
 
     Scores have no known scale.
@@ -356,7 +366,7 @@ def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iter
     places: list[tuple[Target, str]] = [("span", span), ("trace", trace), ("conversation", session or "")]
     if found := [(target, id_) for target, id_ in places if id_]:
         first, *around = found
-        yield Score(*(*first, value, name), comment=comment, person=person, at=moment(when), around=tuple(around))
+        yield ToolScore(*(*first, value, name), comment=comment, person=person, at=moment(when), around=tuple(around))
 
 
 PHOENIX_ATTRIBUTES = "attributes."
@@ -389,7 +399,7 @@ def read_phoenix_session(fields: Fields) -> Iterator[LogPart]:
             root = inside(turn.get("root_span"))
             span = text(at(root, "context.span_id")) or required(turn, "trace_id")
             failed = root.get("status_code") == "ERROR"
-            yield Call(
+            yield ModelCall(
                 *(required(turn, "trace_id"), span, None, session, moment(turn.get("start_time"))),
                 **sides(at(turn, "input.value"), at(turn, "output.value")),
                 error=str(root.get("status_message") or "failed") if failed else "",
@@ -409,7 +419,7 @@ def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
     before, after = asked(under(fields, "input")), answered(under(fields, "output"))
     id_ = required(fields, "id", "node_id")
     turns = (before.turns if before else ()) + (after.turns if after else ())
-    yield Talk(id_, turns, facts=facts(session_lost=True, span=text(at(fields, "source.span_id"))))
+    yield WholeTalk(id_, turns, facts=facts(session_lost=True, span=text(at(fields, "source.span_id"))))
     for name, listed in _phoenix_annotations(fields):
         for one in listed if isinstance(listed, list) else [listed]:
             if isinstance(one, Mapping):
@@ -417,7 +427,7 @@ def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
                 kind, comment = str(one.get("annotator_kind") or ""), one.get("explanation")
                 person = text(one.get("username")) or text(one.get("user_id"))
                 if value is not None:
-                    yield Score("conversation", id_, value, name, kind, comment=comment, person=person)
+                    yield ToolScore("conversation", id_, value, name, kind, comment=comment, person=person)
 
 
 def _phoenix_annotations(fields: Fields) -> Iterator[tuple[str, Any]]:
@@ -451,7 +461,9 @@ def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
     yield from _mlflow_assessments(info, trace)
 
 
-def _mlflow_span(span: Mapping[str, Any], trace: str, session: str | None, user: str | None, begun: object) -> Call:
+def _mlflow_span(
+    span: Mapping[str, Any], trace: str, session: str | None, user: str | None, begun: object
+) -> ModelCall:
     """Make a call of a span; the root has the trace's time.
 
     Older versions give times of spans in other units.
@@ -473,7 +485,7 @@ def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-def _mlflow_assessments(info: Fields, trace: str) -> Iterator[Score]:
+def _mlflow_assessments(info: Fields, trace: str) -> Iterator[ToolScore]:
     for one in objects(info.get("assessments")):
         if one.get("valid") is False:
             continue
@@ -484,7 +496,7 @@ def _mlflow_assessments(info: Fields, trace: str) -> Iterator[Score]:
         source = inside(one.get("source"))
         session = text(inside(one.get("metadata")).get(MLFLOW_SESSION))
         target = ("conversation", session) if session else ("trace", trace)
-        yield Score(
+        yield ToolScore(
             *(*target, value, required(one, "assessment_name", "name")),  # type: ignore[arg-type]
             source=str(source.get("source_type") or ""),
             comment=one.get("rationale"),

@@ -8,10 +8,10 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import PAIR, Facts, Link, LogPart, Message, Score, Talk, moment
+from pollex.formats.assembly.log_parts import PAIR, Facts, Link, LogPart, Message, ToolScore, WholeTalk, moment
 from pollex.formats.assembly.thumbs import NAMES, folded
 from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, inside, objects, required, text, truth
-from pollex.formats.log_shapes.payloads import Side, answered, asked, opened, system_of
+from pollex.formats.log_shapes.payloads import RunSide, answered, asked, opened, system_of
 from pollex.formats.log_shapes.turns import role_of, turns_in, turns_of
 
 
@@ -37,7 +37,7 @@ def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
     yield Message(tree, key, (turn,), when, parent, tree=True, facts=said, rank=rank)
     ups, downs = (_oasst_number(_oasst_listed(fields.get("emojis"), "count").get(name)) for name in ("+1", "-1"))
     if turn.role == "assistant" and ups != downs:
-        yield Score("message", key, ups > downs)
+        yield ToolScore("message", key, ups > downs)
 
 
 def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
@@ -59,8 +59,8 @@ def _pair(pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **sai
     """Yield the conversations of a pair, in one group, each with its rating: a thumb only if the user says so."""
     for name, (turns, value) in sides.items():
         id_ = f"{pair}#{name}"
-        yield Talk(id_, turns, facts=facts(pair=pair, **said))
-        yield Score("conversation", id_, value, source=PAIR)
+        yield WholeTalk(id_, turns, facts=facts(pair=pair, **said))
+        yield ToolScore("conversation", id_, value, source=PAIR)
 
 
 def read_chosen(fields: Fields) -> Iterator[LogPart]:
@@ -136,7 +136,7 @@ def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
     error: Any = fields.get("error")
     error = error.get("message", "failed") if isinstance(error, Mapping) else error
     said = facts(metadata=inside(fields.get("metadata")), sample=text(fields.get("id")), epoch=fields.get("epoch"))
-    yield Talk(id_, turns, at=moment(fields.get("started_at")), error=str(error or ""), facts=said)
+    yield WholeTalk(id_, turns, at=moment(fields.get("started_at")), error=str(error or ""), facts=said)
     yield from _inspect_scores(fields.get("scores"), id_)
 
 
@@ -160,7 +160,7 @@ def _inspect_attached(value: Any, attached: Mapping[str, Any]) -> Any:
     return value
 
 
-def _inspect_scores(listed: object, id_: str) -> Iterator[Score]:
+def _inspect_scores(listed: object, id_: str) -> Iterator[ToolScore]:
     """Yield scores by name; NaN and null are none."""
     for name, score in inside(listed).items():
         value = score.get("value") if isinstance(score, Mapping) else score
@@ -168,7 +168,7 @@ def _inspect_scores(listed: object, id_: str) -> Iterator[Score]:
             yield from _inspect_scores({inner: {**score, "value": one} for inner, one in value.items()}, id_)
         elif value is not None and not _is_nan(value) and not isinstance(value, list):
             comment = score.get("explanation") if isinstance(score, Mapping) else None
-            yield Score("conversation", id_, value, name=str(name), comment=comment)
+            yield ToolScore("conversation", id_, value, name=str(name), comment=comment)
 
 
 def _is_nan(value: object) -> bool:
@@ -187,15 +187,15 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
         user=text(fields.get("user")), model=text(fields.get("model")), comment=fields.get("comment"), **sample
     )
     error = str(fields.get("error") or "").strip()
-    yield Talk(id_, turns, at=moment(fields.get("date")), error=error, facts=said)
+    yield WholeTalk(id_, turns, at=moment(fields.get("date")), error=error, facts=said)
     scores = opened(fields.get("score"))
     if isinstance(scores, Mapping):
         yield from _inspect_scores(scores, id_)
     scored = scores not in (None, "", "null") and not isinstance(scores, Mapping) and not _is_nan(scores)
     if scored and fields.get("success") is not None and not error and not _scout_scores(fields):
-        yield Score("conversation", id_, truth(fields["success"]), comment=fields.get("score_explanation"))
+        yield ToolScore("conversation", id_, truth(fields["success"]), comment=fields.get("score_explanation"))
     for name, value in _scout_scores(fields).items():
-        yield Score("conversation", id_, value, name=name, comment=fields.get("score_explanation"))
+        yield ToolScore("conversation", id_, value, name=name, comment=fields.get("score_explanation"))
 
 
 def _scout_scores(fields: Fields) -> dict[str, Any]:
@@ -268,7 +268,7 @@ def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
     id_, nothing = required(fields, "custom_id", "key"), dict[str, object]()
     body: Mapping[str, object] = next((one for name in _BATCH_BODIES if (one := inside(fields.get(name)))), nothing)
     metadata = inside(body.get("metadata"))
-    turns = (asked(body) or Side((), True)).turns
+    turns = (asked(body) or RunSide((), True)).turns
     if not any(turn.role == "system" for turn in turns):
         turns = system_of(body) + turns
     yield Message(id_, f"{id_}/asked", turns, 0, facts=facts(metadata=metadata, model=body.get("model")))
@@ -292,7 +292,7 @@ def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
 def read_openai_response(fields: Fields) -> Iterator[LogPart]:
     """Yield a response, which names its conversation or the previous response."""
     id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
-    before = asked(fields.get("input")) or Side((), True)
+    before = asked(fields.get("input")) or RunSide((), True)
     turns = before.turns + turns_of(fields.get("output") or [])
     error: Mapping[str, object] = inside(fields.get("error"))
     failed = str(error.get("message") or "failed") if error else ""
@@ -314,7 +314,7 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
 def read_openai_output_item(fields: Fields) -> Iterator[LogPart]:
     id_, sample = required(fields, "id"), inside(fields.get("sample"))
     turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
-    yield Talk(id_, turns, facts=facts(model=sample.get("model"), item=fields.get("datasource_item")))
+    yield WholeTalk(id_, turns, facts=facts(model=sample.get("model"), item=fields.get("datasource_item")))
 
 
 LANGGRAPH_IDS = ("thread_id", "metadata.thread_id", "checkpoint.thread_id", "config.configurable.thread_id")
@@ -326,7 +326,7 @@ def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
     values = fields.get("values") or at(fields, "checkpoint.channel_values")
     if values is None and at(fields, "checkpoint.channel_versions"):
         raise WrongFile("the checkpoint has no messages: they are in another table", remedy=LANGGRAPH_WHOLE)
-    side = answered(values) or Side((), True)
+    side = answered(values) or RunSide((), True)
     metadata = inside(fields.get("metadata"))
     listed = objects(inside(values).get("messages"))
     keys = tuple(text(message.get("id")) for message in listed) if len(listed) == len(side.turns) else ()
@@ -336,14 +336,14 @@ def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
     error = str(fields.get("error") or next(iter(errors), ""))
     comment = metadata.get("comment") or metadata.get("feedback_comment")
     said = facts(metadata=metadata, status=fields.get("status"), user=text(metadata.get("user_id")))
-    yield Talk(id_, side.turns, keys, when, error, said)
+    yield WholeTalk(id_, side.turns, keys, when, error, said)
     if comment:
-        yield Score("conversation", id_, None, comment=comment)
+        yield ToolScore("conversation", id_, None, comment=comment)
     yield from scores_in(metadata, id_)
 
 
-def scores_in(metadata: object, conversation: str) -> Iterator[Score]:
+def scores_in(metadata: object, conversation: str) -> Iterator[ToolScore]:
     """Yield thumbs that an application stored in metadata, by their names."""
     for name, value in metadata.items() if isinstance(metadata, Mapping) else ():
         if folded(str(name)) in NAMES and isinstance(value, str | int | float) and value != "":
-            yield Score("conversation", conversation, value, name=str(name))
+            yield ToolScore("conversation", conversation, value, name=str(name))

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pollex.formats.assembly.log_parts import Facts, LogPart, Message, Score, moment
+from pollex.formats.assembly.log_parts import Facts, LogPart, Message, ToolScore, moment
 from pollex.formats.labels import as_number
 from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, has, inside, objects, required, text, truth
 from pollex.formats.log_shapes.payloads import opened
@@ -87,7 +87,7 @@ def _items(table: Table, fields: Fields) -> Iterator[Fields]:
         yield fields
 
 
-def _thumb(table: Table, fields: Fields) -> Iterator[Score]:
+def _thumb(table: Table, fields: Fields) -> Iterator[ToolScore]:
     value, comment = (
         _filled(fields, table.get(name, "")) for name in ("stars" if "stars" in table else "value", "comment")
     )
@@ -97,7 +97,7 @@ def _thumb(table: Table, fields: Fields) -> Iterator[Score]:
     wanted = [target for target in ("span", "trace", "conversation") if target in table] or ["message"]
     targets = [(target, id_) for target in wanted if (id_ := _id(fields, table[target]))]
     if targets:
-        yield Score(
+        yield ToolScore(
             *(*targets[0], value),  # type: ignore[arg-type]
             name=_id(fields, table.get("name", "")) or "",
             source=_id(fields, table.get("source", "")) or "",

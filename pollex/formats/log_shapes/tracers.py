@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import Call, LogPart, Score, moment
+from pollex.formats.assembly.log_parts import LogPart, ModelCall, ToolScore, moment
 from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, under
 from pollex.formats.log_shapes.payloads import (
     ANSWER_NAMES,
     GENERATED_NAMES,
     QUESTION_NAMES,
-    Side,
+    RunSide,
     answered,
     asked,
     of_sides,
@@ -48,7 +48,7 @@ def read_langfuse_download(fields: Fields) -> Iterator[LogPart]:
     yield from _langfuse_scores(fields, None)
 
 
-def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[Score]:
+def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[ToolScore]:
     """Yield scores in rows, or in columns of values, which have no sources."""
     for score in objects(fields.get("scores")):
         if "name" in score:
@@ -57,7 +57,7 @@ def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[Score]:
         listed = opened(value)
         if isinstance(listed, list) and listed and name.replace("_", "").lower() not in _LANGFUSE_FIELDS and trace:
             values = [one for one in listed if isinstance(one, str | int | float)]
-            yield from (Score("trace", trace, one, name=name, summary=True) for one in values)
+            yield from (ToolScore("trace", trace, one, name=name, summary=True) for one in values)
 
 
 def read_langfuse_observation(fields: Fields) -> Iterator[LogPart]:
@@ -71,14 +71,14 @@ def read_langfuse_observation(fields: Fields) -> Iterator[LogPart]:
 
 def _langfuse_call(
     fields: Fields, trace: str, span: str, parent: str | None, session: str | None, begun: object
-) -> Call:
+) -> ModelCall:
     kind = str(fields.get("type") or "")
     failed = str(field_of(fields, "statusMessage") or "failed") if fields.get("level") == "ERROR" else ""
     said = facts(
         user=text(field_of(fields, "userId")),
         model=field_of(fields, "providedModelName") or fields.get("model"),
     )
-    return Call(
+    return ModelCall(
         *(trace, span, parent, session, moment(begun)),
         **sides(fields.get("input"), fields.get("output"), silent=silent_kind(kind)),
         model=kind == "GENERATION",
@@ -87,7 +87,7 @@ def _langfuse_call(
     )
 
 
-def read_langfuse_score(fields: Fields) -> Iterator[Score]:
+def read_langfuse_score(fields: Fields) -> Iterator[ToolScore]:
     subject = fields.get("subject")
     kind, value = str(field_of(fields, "dataType") or ""), fields.get("value")
     if kind == "CATEGORICAL":
@@ -102,7 +102,7 @@ def read_langfuse_score(fields: Fields) -> Iterator[Score]:
     if value in (None, "") or not found:
         return
     target, id_ = found[0]
-    yield Score(
+    yield ToolScore(
         *(target, id_, value, str(fields.get("name") or ""), str(fields.get("source") or "")),  # type: ignore[arg-type]
         comment=fields.get("comment"),
         person=text(field_of(fields, "authorUserId")) or text(field_of(fields, "authorUserName")),
@@ -142,7 +142,7 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
     parent = text(fields.get("parent_run_id"))
     if parent is None and not silent_kind(kind):
         _require_langsmith_read(fields, before, after)
-    yield Call(
+    yield ModelCall(
         *(trace, run, parent, session, moment(fields.get("start_time"))),
         **of_sides(before, after),
         model=kind == "llm",
@@ -155,7 +155,7 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
         yield from read_langsmith_run({"trace_id": trace, "parent_run_id": run, **child})
 
 
-def _require_langsmith_read(fields: Fields, before: Side | None, after: Side | None) -> None:
+def _require_langsmith_read(fields: Fields, before: RunSide | None, after: RunSide | None) -> None:
     """Refuse a conversation with one side empty although other fields may hold its text."""
     sides = (("inputs", before, QUESTION_NAMES, "user"), ("outputs", after, ANSWER_NAMES, "assistant"))
     if any(side and {turn.role for turn in side.turns} >= {"user", "assistant"} for side in (before, after)):
@@ -176,7 +176,7 @@ def read_langsmith_feedback(fields: Fields) -> Iterator[LogPart]:
     """Link a run to its trace, so that feedback on it finds the conversation."""
     run, trace = required(fields, "run_id", "trace_id"), text(fields.get("trace_id"))
     if trace and run != trace:
-        yield Call(trace, run, trace)
+        yield ModelCall(trace, run, trace)
 
 
 OPIK_COLUMN, OPIK_REASON = "feedback_scores.", "_reason"
@@ -191,13 +191,13 @@ def read_opik_trace(fields: Fields) -> Iterator[LogPart]:
     yield call._replace(session=text(fields.get("thread_id")), facts=said)
     for column, value in fields.items():
         if column.startswith(OPIK_COLUMN) and not column.endswith(OPIK_REASON) and value not in (None, "", "-"):
-            yield Score(
+            yield ToolScore(
                 "trace", trace, value, column.removeprefix(OPIK_COLUMN), comment=fields.get(f"{column}{OPIK_REASON}")
             )
 
 
-def _opik_call(fields: Fields, trace: str, parent: str | None, error: str = "") -> Call:
-    return Call(
+def _opik_call(fields: Fields, trace: str, parent: str | None, error: str = "") -> ModelCall:
+    return ModelCall(
         *(trace, required(fields, "id"), parent, None, moment(fields.get("start_time"))),
         **sides(under(fields, "input"), under(fields, "output")),
         model=fields.get("type") == "llm",
@@ -225,7 +225,7 @@ def read_weave_call(fields: Fields) -> Iterator[LogPart]:
     call, trace = required(fields, "id"), required(fields, "trace_id")
     before, after = asked(under(fields, "inputs")), answered(under(fields, "output"))
     person, history = text(inside(under(fields, "attributes")).get("user")), bool(before and before.history)
-    yield Call(
+    yield ModelCall(
         *(trace, call, text(fields.get("parent_id")), text(fields.get("thread_id")), moment(fields.get("started_at"))),
         before=before.turns if before else None,
         after=after.turns if after else None,
@@ -243,7 +243,7 @@ def read_weave_feedback(fields: Fields) -> Iterator[LogPart]:
     payload: Mapping[str, object] = inside(fields.get("payload"))
     kind = str(fields.get("feedback_type"))
     if kind == WEAVE_NOTE and payload.get("note"):
-        yield Score("span", call, None, comment=payload["note"], person=text(fields.get("creator")))
+        yield ToolScore("span", call, None, comment=payload["note"], person=text(fields.get("creator")))
     value = payload.get("emoji") if kind == WEAVE_REACTION else None
     name = kind.removeprefix(WEAVE_ANNOTATION) if kind.startswith(WEAVE_ANNOTATION) else ""
     if value is not None and not is_usual(value):
@@ -258,7 +258,7 @@ def read_weave_feedback(fields: Fields) -> Iterator[LogPart]:
         value = tags[0] if isinstance(tags, list) and tags else None
     if value is not None:
         person, when = text(fields.get("creator")), moment(fields.get("created_at"))
-        yield Score("span", call, value, name, person=person, at=when)
+        yield ToolScore("span", call, value, name, person=person, at=when)
 
 
 BRAINTRUST_SESSIONS = ("session_id", "sessionId", "thread_id", "conversation_id", "gen_ai.conversation.id")
@@ -268,7 +268,7 @@ def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
     trace, metadata = required(fields, "root_span_id"), inside(fields.get("metadata"))
     parents, kind = fields.get("span_parents"), str(inside(fields.get("span_attributes")).get("type") or "")
     silent = silent_kind(kind) or kind in ("score", "function")
-    yield Call(
+    yield ModelCall(
         *(trace, text(fields.get("span_id")) or required(fields, "id")),
         parent=text(parents[0]) if isinstance(parents, list) and parents else None,
         session=next((found for name in BRAINTRUST_SESSIONS if (found := text(metadata.get(name)))), None),
@@ -279,14 +279,14 @@ def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
         facts=facts(user=text(metadata.get("user_id")), tags=fields.get("tags"), model=text(metadata.get("model"))),
     )
     if (row := required(fields, "id")) != text(fields.get("span_id")):
-        yield Call(trace, row, text(fields.get("span_id")))  # comments name the row
+        yield ModelCall(trace, row, text(fields.get("span_id")))  # comments name the row
 
 
 def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
     have = inside(fields.get("attributes"))
     trace, kind, tags = required(have, "trace_id"), str(have.get("span_kind") or ""), _datadog_tags(have.get("tags"))
     parent = text(have.get("parent_id"))
-    yield Call(
+    yield ModelCall(
         *(trace, required(have, "span_id"), None if parent in ("undefined", "0") else parent),
         session=text(have.get("session_id")) or text(tags.get("session_id")),
         at=moment(have.get("start_ns")),
@@ -310,7 +310,7 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
     failed: Any = answer.get("error")
     failed = failed.get("message", "failed") if isinstance(failed, Mapping) else failed
     said = sides(fields.get("request_body"), None if failed else answer) | {"history": True}
-    yield Call(
+    yield ModelCall(
         *(request, request, None, text(properties.get("helicone-session-id"))),
         at=moment(fields.get("request_created_at")),
         **said,
@@ -325,7 +325,7 @@ def read_portkey_log(fields: Fields) -> Iterator[LogPart]:
     sent, came = inside(fields.get("request")), inside(fields.get("response"))
     said = sides(sent.get("body", sent), came.get("body", came)) | {"history": True}
     session = text(fields.get("trace_id"))
-    yield Call(
+    yield ModelCall(
         *(request, request, None, session, moment(fields.get("created_at"))),
         **said,
         model=True,

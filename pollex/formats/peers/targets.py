@@ -39,7 +39,7 @@ class Item(NamedTuple):
     stands: str = "unknown"
 
 
-class Sheet(NamedTuple):
+class TargetSheet(NamedTuple):
     """The rubric set that a target receives.
 
     Attributes:
@@ -69,7 +69,7 @@ class Sheet(NamedTuple):
         return [origin, f"How far thumbs bear rubrics out: {stands}.", *self.notes]
 
 
-def sheet_of(rubrics: RubricSet) -> Sheet:
+def sheet_of(rubrics: RubricSet) -> TargetSheet:
     """Make the sheet of a rubric set."""
     embedded = rubrics.judge.kind == "embedded"
     domain = rubrics.domain
@@ -78,7 +78,7 @@ def sheet_of(rubrics: RubricSet) -> Sheet:
         f"ASSISTANT is {domain.assistant}. USER is {domain.user}. The task: {domain.task}\n"
         f"Roughly ideal: {domain.ideal_conversation}\nExpected of ASSISTANT:{expected}"
     )
-    return Sheet(
+    return TargetSheet(
         items=tuple(
             Item(f"{rubric.polarity}_{rubric.id}", rubric.sign, rubric.text, rubric.stands)
             for rubric in rubrics.rubrics
@@ -94,7 +94,7 @@ def sheet_of(rubrics: RubricSet) -> Sheet:
     )
 
 
-def python_file(sheet: Sheet, about: str, body: str) -> str:
+def python_file(sheet: TargetSheet, about: str, body: str) -> str:
     """Write a Python file: origin, rubrics as literals, and code common to all sets."""
     said = "\n".join([about, "", *sheet.header]).replace("\\", "\\\\").replace('"""', "'''")
     constants = [
@@ -106,7 +106,7 @@ def python_file(sheet: Sheet, about: str, body: str) -> str:
     return f'"""{said}\n"""\n\n' + body.replace("# RUBRICS\n", "\n".join(constants) + "\n")
 
 
-def comment(sheet: Sheet, about: str, mark: str = "#") -> str:
+def comment(sheet: TargetSheet, about: str, mark: str = "#") -> str:
     """Write the header as comments."""
     return "".join(f"{mark} {line}\n" for line in [about, *sheet.header])
 
@@ -116,7 +116,7 @@ def unbraced(text: str) -> str:
     return text.replace("{{", "{ {").replace("}}", "} }").replace("{%", "{ %").replace("{#", "{ #")
 
 
-def statement_prompt(sheet: Sheet, conversation: str, statement: str) -> str:
+def statement_prompt(sheet: TargetSheet, conversation: str, statement: str) -> str:
     """Write the question about one statement, with placeholders for conversation and statement."""
     context = f"{unbraced(sheet.context)}\n" if sheet.context else ""
     return (
@@ -142,7 +142,7 @@ class Target:
     only_five: str = ""
     templates: Mapping[str, str] = field(default_factory=dict)
 
-    def files(self, sheet: Sheet) -> Mapping[str, str]:
+    def files(self, sheet: TargetSheet) -> Mapping[str, str]:
         """Return texts by the names of their files; the first is the one to open.
 
         Raises:
@@ -155,7 +155,7 @@ class Target:
             return {self.file: self._code(sheet)}
         return {file: _rendered(source, sheet, self.netsat) for file, source in self.templates.items()}
 
-    def _code(self, sheet: Sheet) -> str:
+    def _code(self, sheet: TargetSheet) -> str:
         prompt = statement_prompt(sheet._replace(context=""), self.conversation, self.statement)
         prompt = prompt.replace("<conversation>", f"{self.context}\n<conversation>", 1)
         code = template(self.name)
@@ -175,7 +175,7 @@ def _raw(text: str) -> str:
     return f"{{% raw %}}{text}{{% endraw %}}" if any(mark in text for mark in ("{{", "{%", "{#")) else text
 
 
-def _rendered(name: str, sheet: Sheet, netsat: str) -> str:
+def _rendered(name: str, sheet: TargetSheet, netsat: str) -> str:
     environment = Environment(  # noqa: S701 - no page
         *("<%", "%>", "<<", ">>", "<#", "#>"),
         trim_blocks=True,

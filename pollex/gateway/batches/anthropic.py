@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from pollex.gateway.batches.client import BatchClient
-from pollex.gateway.batches.desk import Answer, Line, Standing, Submission, Undecided, compact
+from pollex.gateway.batches.desk import BatchLine, BatchReply, Standing, Submission, Undecided, compact
 from pollex.gateway.budget import Limits
 from pollex.gateway.endpoint import Endpoint
 
@@ -58,7 +58,7 @@ class AnthropicBatches:
     def where(self, id_: str) -> str:
         return id_
 
-    async def create(self, submission: Submission, lines: Sequence[Line]) -> str:
+    async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
         requests = [{"custom_id": submission.line_id(line.key), "params": message_of(line.body)} for line in lines]
         return await self._client.once("/messages/batches", {"requests": requests})
 
@@ -87,7 +87,7 @@ class AnthropicBatches:
         batch = await self._client.json(f"/messages/batches/{id_}")
         return Standing(batch["processing_status"] == "ended")
 
-    async def answers(self, id_: str, standing: Standing) -> AsyncIterator[Answer]:  # noqa: ARG002 - the protocol's
+    async def answers(self, id_: str, standing: Standing) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
         for line in await self._client.lines(f"/messages/batches/{id_}/results"):
             if (answer := result_in(line)) is not None:
                 yield answer
@@ -140,16 +140,16 @@ def _tool(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"tools": tools, "tool_choice": {"type": "tool", "name": name}}
 
 
-def result_in(text: bytes) -> Answer | None:
+def result_in(text: bytes) -> BatchReply | None:
     """Return the answer in a line of results; None where it was canceled, expired, or can't be read."""
     try:
         row = json.loads(text)
         result = row["result"]
         if result["type"] == "succeeded":
-            return Answer(row["custom_id"], 200, compact(completion_of(result["message"])))
+            return BatchReply(row["custom_id"], 200, compact(completion_of(result["message"])))
         if result["type"] == "errored":
             error = result["error"].get("error", result["error"])
-            return Answer(row["custom_id"], STATUSES.get(error.get("type"), 500), compact({"error": error}))
+            return BatchReply(row["custom_id"], STATUSES.get(error.get("type"), 500), compact({"error": error}))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
     return None

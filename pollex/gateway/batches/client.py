@@ -16,7 +16,16 @@ import httpx2
 from openai import APIStatusError, AsyncOpenAI, DefaultAioHttpClient, Omit, OpenAIError
 
 from pollex.errors import ModelRefused, ModelUnavailable, PollexError
-from pollex.gateway.batches.desk import Answer, Doubtful, Gone, Line, Standing, Submission, answer_in, request_line
+from pollex.gateway.batches.desk import (
+    BatchLine,
+    BatchReply,
+    Doubtful,
+    Gone,
+    Standing,
+    Submission,
+    answer_in,
+    request_line,
+)
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply
 from pollex.gateway.endpoint import Endpoint
@@ -141,7 +150,7 @@ class OpenAIBatches:
     def where(self, id_: str) -> str:
         return id_
 
-    async def create(self, submission: Submission, lines: Sequence[Line]) -> str:
+    async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
         content = b"".join(request_line(submission, line) for line in lines)
         file = (f"pollex-{submission.tag}.jsonl", content, "application/jsonl")
         with self._client.told():
@@ -173,7 +182,7 @@ class OpenAIBatches:
         sources = tuple(source for source in (batch.output_file_id, batch.error_file_id) if source)
         return Standing(batch.status in ENDED, sources, refused)
 
-    async def answers(self, id_: str, standing: Standing) -> AsyncIterator[Answer]:  # noqa: ARG002 - the protocol's
+    async def answers(self, id_: str, standing: Standing) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
         for source in standing.sources:
             for line in await self._client.lines(f"/files/{source}/content"):
                 if (answer := answer_in(line)) is not None:

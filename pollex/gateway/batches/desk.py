@@ -29,7 +29,7 @@ ID_DIGITS = 40
 
 
 @dataclass(frozen=True)
-class Line:
+class BatchLine:
     """A call in a batch.
 
     Attributes:
@@ -76,7 +76,7 @@ class Submission:
 
 
 @dataclass(frozen=True)
-class Answer:
+class BatchReply:
     """What came for a line.
 
     Attributes:
@@ -125,7 +125,7 @@ class Provider(Protocol):
     def where(self, id_: str) -> str:
         """Return what to tell people about an open batch."""
 
-    async def create(self, submission: Submission, lines: Sequence[Line]) -> str:
+    async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
         """Hand in a batch, never twice, and return its id.
 
         Raises:
@@ -143,26 +143,26 @@ class Provider(Protocol):
     async def standing(self, id_: str) -> Standing:
         """Return how far a batch is."""
 
-    def answers(self, id_: str, standing: Standing) -> AsyncIterator[Answer]:
+    def answers(self, id_: str, standing: Standing) -> AsyncIterator[BatchReply]:
         """Yield the answers of a batch that has ended, in any order."""
 
     async def close(self) -> None:
         """End connections."""
 
 
-def request_line(submission: Submission, line: Line) -> bytes:
+def request_line(submission: Submission, line: BatchLine) -> bytes:
     """Return a call as a line of OpenAI's batch files, which vLLM reads, too."""
     head = {"custom_id": submission.line_id(line.key), "method": "POST", "url": "/v1/chat/completions"}
     return json.dumps(head)[:-1].encode() + b', "body": ' + line.body + b"}\n"
 
 
-def answer_in(text: str | bytes) -> Answer | None:
+def answer_in(text: str | bytes) -> BatchReply | None:
     """Return the answer in a line of OpenAI's output or error files; None where it has none."""
     try:
         row = json.loads(text)
         response: Any = row["response"]
         body = response.get("body") or {"error": row.get("error")}  # vLLM's words about a failure
-        return Answer(str(row["custom_id"]), int(response["status_code"]), compact(body))
+        return BatchReply(str(row["custom_id"]), int(response["status_code"]), compact(body))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
 
@@ -172,9 +172,9 @@ def compact(body: Any) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def parts(lines: Sequence[Line], provider: Provider, overhead: int = 256) -> Iterator[list[Line]]:
+def parts(lines: Sequence[BatchLine], provider: Provider, overhead: int = 256) -> Iterator[list[BatchLine]]:
     """Split lines so that no part is larger than the provider takes."""
-    part: list[Line] = []
+    part: list[BatchLine] = []
     size = 0
     for line in lines:
         more = len(line.body) + overhead
@@ -207,7 +207,7 @@ class FileBatches:
     def where(self, id_: str) -> str:
         return f"{id_}: `vllm run-batch -i {id_} -o {answers_to(id_)} --model MODEL`"
 
-    async def create(self, submission: Submission, lines: Sequence[Line]) -> str:
+    async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._path(submission)
         draft = path.with_suffix(".draft")
@@ -226,7 +226,7 @@ class FileBatches:
         """See `Provider`: it has ended when there are answers, or when its file was removed."""
         return Standing(_ended(id_))
 
-    async def answers(self, id_: str, standing: Standing) -> AsyncIterator[Answer]:  # noqa: ARG002 - the protocol's
+    async def answers(self, id_: str, standing: Standing) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
         path = answers_to(id_)
         if path.exists():
             with path.open("rb") as file:
@@ -273,10 +273,10 @@ class Book(Protocol):
     def open(self, place: str, model: str) -> list[Submission]:
         """Return the batches whose answers were not fetched."""
 
-    def lines(self, digest: str) -> list[Line]:
+    def lines(self, digest: str) -> list[BatchLine]:
         """Return the calls of a batch, without bodies."""
 
-    async def intend(self, submission: Submission, lines: Sequence[Line]) -> None:
+    async def intend(self, submission: Submission, lines: Sequence[BatchLine]) -> None:
         """Keep durably, before it returns, what is about to be handed in."""
 
     async def created(self, digest: str, id_: str) -> None:
@@ -287,7 +287,7 @@ class Book(Protocol):
 
 
 @dataclass(frozen=True)
-class Where:
+class OpenBatch:
     """An open batch, for people.
 
     Attributes:
@@ -306,10 +306,10 @@ class _Waiting:
     future: asyncio.Future[None]
 
     @property
-    def line(self) -> Line:
+    def line(self) -> BatchLine:
         """Return the call as a line of a batch."""
         call = self.request.call
-        return Line(self.request.key, self.attempt, call.stage, call.item, self.request.body)
+        return BatchLine(self.request.key, self.attempt, call.stage, call.item, self.request.body)
 
 
 @dataclass
@@ -329,7 +329,7 @@ class Desk:
     limits: Limits
     to: str
     round: Round
-    open: dict[str, Where] = field(default_factory=dict)
+    open: dict[str, OpenBatch] = field(default_factory=dict)
     fresh: set[str] = field(default_factory=set)
     used: UsageTable = field(default_factory=UsageTable)
     budget: Budget = field(init=False)
@@ -410,7 +410,7 @@ class Desk:
                 keys = (line.key for line in self.book.lines(submission.digest))
                 self._is_open(submission, self._provider(submission.provider), submission.id, keys)
         limit: LimitReached | None = None
-        lines: list[Line] = []
+        lines: list[BatchLine] = []
         for waiting in list(self._waiting.values()):
             if waiting.request.key in self._pending:
                 continue
@@ -432,7 +432,7 @@ class Desk:
         self.budget.spend(most, by_batch=True)
         self.used.stage(call.stage).sent += 1
 
-    async def _hand_in(self, wanted: Sequence[Line], provider: Provider) -> None:
+    async def _hand_in(self, wanted: Sequence[BatchLine], provider: Provider) -> None:
         ours = await asyncio.gather(*(self._intend(line) for line in wanted))
         lines = [line for line, mine in zip(wanted, ours, strict=True) if mine]
         if not lines:
@@ -462,7 +462,7 @@ class Desk:
             await self.book.created(submission.digest, id_)
         self._is_open(submission, provider, id_, (line.key for line in lines))
 
-    async def _intend(self, line: Line) -> bool:
+    async def _intend(self, line: BatchLine) -> bool:
         about = {"stage": line.stage, "item": line.item, "request": line.body.decode()}
         return await self.ledger.intend(line.key, line.attempt, about)
 
@@ -509,13 +509,13 @@ class Desk:
             )
             raise ModelRefused(f"there is no batch {id_}: {gone.what}", where=gone.where, remedy=remedy) from gone
 
-    async def _record(self, submission: Submission, lines: Sequence[Line], answers: Sequence[Answer]) -> None:
+    async def _record(self, submission: Submission, lines: Sequence[BatchLine], answers: Sequence[BatchReply]) -> None:
         asked = {submission.line_id(line.key): line for line in lines}
         found = [(line, answer) for answer in answers if (line := asked.pop(answer.line_id, None)) is not None]
         for start in range(0, len(found), AT_ONCE):
             await asyncio.gather(*(self._take(line, answer) for line, answer in found[start : start + AT_ONCE]))
 
-    async def _take(self, line: Line, answer: Answer) -> None:
+    async def _take(self, line: BatchLine, answer: BatchReply) -> None:
         body = without(self.endpoint.secrets, answer.body)
         reply = Reply(status=answer.status, body=body)
         await self.ledger.record(line.key, line.attempt, reply.facts(line.attempt), body)
@@ -527,7 +527,7 @@ class Desk:
         self._pending |= set(keys)
         told = provider.where(id_) if id_ else "a batch whose creation is in doubt"
         until = None if provider.name == "files" else submission.intended + HOURS_24
-        self.open[submission.digest] = Where(told, submission.size, until)
+        self.open[submission.digest] = OpenBatch(told, submission.size, until)
 
     def _provider(self, name: str) -> Provider:
         if name not in self._made:
@@ -600,7 +600,7 @@ class Round:
         return pending([where for desk in self._desks for where in desk.open.values()], refused)
 
 
-def pending(places: Sequence[Where], refused: Sequence[PollexError] = ()) -> AnswersPending:
+def pending(places: Sequence[OpenBatch], refused: Sequence[PollexError] = ()) -> AnswersPending:
     """Return the error that ends a command until answers are there."""
     calls, n = sum(place.size for place in places), len(places)
     latest = max((place.until for place in places if place.until), default=None)

@@ -35,7 +35,7 @@ from pollex.services.remedy.people import CHOICES, PAIRS, read_choices, sheet_of
 from pollex.services.remedy.proposals import vetted
 from pollex.services.remedy.result import COMMAND, COMPARED, FORMAT, SHEET, RemedyResult, pairs_of, rows_of
 from pollex.services.remedy.trials import Gathered, require_enough
-from pollex.services.results import Usage
+from pollex.services.results import ModelUsage
 from pollex.services.roles import Workers, hire, hire_judge
 from pollex.services.runs import digest, running
 from pollex.services.workspace import Workspace
@@ -235,8 +235,10 @@ async def carried_out(
             state = await carry_out(build(), live, RemedyContext.of(arguments), anew=True, people=answers)
             if waited := state.get("__interrupt__"):
                 await desk.waits(run.id, waited[0].value)
-        usage = Usage.of(desk.paid)
-        usages = {role: used for role, one in desk.staffs.items() if one is not desk.paid and (used := Usage.of(one))}
+        usage = ModelUsage.of(desk.paid)
+        usages = {
+            role: used for role, one in desk.staffs.items() if one is not desk.paid and (used := ModelUsage.of(one))
+        }
     frozen = found.frozen(live.trials["prove"], texts_of(state)) if state["verdicts"] else None
     first = next(iter(state["verdicts"]), None)
     record: dict[str, Any] = {

@@ -17,7 +17,7 @@ from pollex.conversations.reply_context import ReplyContext
 from pollex.formats.write import draft_of, write_rows
 from pollex.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
-from pollex.services.results import Shown, Usage, usage_json
+from pollex.services.results import ModelUsage, Shown, usage_json
 from pollex.store.store import Store
 from pollex.store.tables import unpacked
 from pollex.text import Line, Told, notes_told
@@ -124,8 +124,8 @@ class RemedyResult(Shown):
     compared: Sequence[dict[str, Any]] = ()
     run: str = ""
     out: Path | None = None
-    usage: Usage | None = None
-    usages: Mapping[str, Usage] = field(default_factory=dict)
+    usage: ModelUsage | None = None
+    usages: Mapping[str, ModelUsage] = field(default_factory=dict)
 
     @property
     def edits(self) -> tuple[ProvenEdit, ...]:

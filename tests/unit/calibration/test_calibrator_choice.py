@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from pollex.calibration.crossfit import assign_folds
 from pollex.calibration.model_choice import (
-    Trial,
+    CandidateFigures,
     best_of,
     choice_from,
     clipped_log_losses,
@@ -123,10 +123,10 @@ def test_under_a_shift_each_fold_is_one_group() -> None:
 
 def test_the_best_has_the_smallest_loss_and_is_averaged_with_those_within_an_error() -> None:
     trials = [
-        Trial("far", {}, 9, 1.05, 0.1, 0.05, 0.03),
-        Trial("close", {}, 9, 1.02, 0.1, 0.02, 0.03),
-        Trial("best", {}, 9, 1.00, 0.1, 0.00, 0.00),
-        Trial("refused", {}, 9, refused="no"),
+        CandidateFigures("far", {}, 9, 1.05, 0.1, 0.05, 0.03),
+        CandidateFigures("close", {}, 9, 1.02, 0.1, 0.02, 0.03),
+        CandidateFigures("best", {}, 9, 1.00, 0.1, 0.00, 0.00),
+        CandidateFigures("refused", {}, 9, refused="no"),
     ]
     assert best_of(trials) == 2
     assert close_to_best(trials) == [1, 2]

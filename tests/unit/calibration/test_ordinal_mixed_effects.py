@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pollex.calibration.cumulative_link import (
     SEARCH,
-    Terms,
+    LinkTerms,
     _Task,
     alike,
     distribution,
@@ -29,10 +29,10 @@ THUMB = Questionnaire(
 RATING = Questionnaire((Scale("overall", (1.0, 2.0, 3.0)), Scale("clear", (1.0, 2.0, 3.0))), main="overall")
 
 
-def terms(judges: int = 2, inputs: int = 2) -> Terms:
+def terms(judges: int = 2, inputs: int = 2) -> LinkTerms:
     """Cuts −1 and 1, slopes 1 and 0.5, and judges that differ in everything."""
     rng = np.random.default_rng(0)
-    return Terms(
+    return LinkTerms(
         start=np.array([-1.0]),
         gaps=np.log([2.0]),
         slopes=np.array([1.0, 0.5])[:inputs],
@@ -56,7 +56,9 @@ def test_a_question_that_was_not_learned_is_not_predicted() -> None:
 
 
 def test_the_distribution_is_the_formula_worked_by_hand() -> None:
-    found = Terms(np.array([-1.0]), np.log([2.0]), np.array([1.0]), np.array([0.5]), np.log([2.0]), np.array([[0.25]]))
+    found = LinkTerms(
+        np.array([-1.0]), np.log([2.0]), np.array([1.0]), np.array([0.5]), np.log([2.0]), np.array([[0.25]])
+    )
     # place = 0.4·1 + 0.5 + 0.4·0.25 = 1; P(≤1) = σ(2·(−1 − 1)), P(≤2) = σ(2·(1 − 1))
     known = distribution(found, np.array([[0.4]]), np.array([0]))
     np.testing.assert_allclose(known, [[expit(-4), 0.5 - expit(-4), 0.5]], rtol=1e-9)

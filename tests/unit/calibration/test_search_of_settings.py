@@ -8,7 +8,7 @@ import pytest
 from pollex.calibration.crossfit import folds_of
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.network import search
-from pollex.calibration.network.search import Found, Trial
+from pollex.calibration.network.search import DrawnSettings, Found
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 
@@ -62,7 +62,7 @@ def test_what_takes_too_long_is_passed_over(monkeypatch):
 
 
 def test_the_best_draw_wins_by_more_than_a_standard_error_only():
-    trials = (Trial({"h1": 3, "rate": 0.01}, -0.6), Trial({"h1": 16, "rate": 0.1}, -0.4))
+    trials = (DrawnSettings({"h1": 3, "rate": 0.01}, -0.6), DrawnSettings({"h1": 16, "rate": 0.1}, -0.4))
     wins = Found(given=-0.6, again=-0.5, error=0.09, trials=trials, passed_over=0, seconds=7.0)
     assert wins.best == trials[1]
     assert wins.sentence() == (

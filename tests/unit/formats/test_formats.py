@@ -21,7 +21,7 @@ from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput, NotText, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import rows_of
-from pollex.formats.json_rows import Row
+from pollex.formats.json_rows import LogRow
 from pollex.formats.queries import parquet_rows
 from pollex.formats.read_logs import read_logs
 from pollex.formats.write import rows_out, write_rows
@@ -31,7 +31,7 @@ GOOD = '{"id": "a", "messages": [{"role": "user", "content": "x"}]}'
 TABLE = "conversation_id,turn,role,text\n"
 
 
-def rows(folder: Path, name: str, content: str | bytes, encoding: str = "utf-8-sig") -> list[Row | BadRow]:
+def rows(folder: Path, name: str, content: str | bytes, encoding: str = "utf-8-sig") -> list[LogRow | BadRow]:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     return list(rows_of(str(path), encoding))
@@ -126,7 +126,7 @@ def test_a_broken_json_document_is_refused_as_a_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrap", ["[%s]", '{"data": [%s]}', '{"runs":\n [%s]}', "%s", "\n%s\n"])
 def test_lists_envelopes_and_single_objects_are_read(tmp_path: Path, wrap: str) -> None:
     (row,) = rows(tmp_path, "log.json", wrap % GOOD)
-    assert isinstance(row, Row)
+    assert isinstance(row, LogRow)
     assert row.fields["id"] == "a"
 
 
@@ -143,7 +143,7 @@ def test_a_ragged_row_is_bad_and_says_how(tmp_path: Path) -> None:
         "3: 2 cells where the header has 3",
         "4: 4 cells where the header has 3",
     ]
-    assert [row.fields["id"] for row in found if isinstance(row, Row)] == ["a", "d"]
+    assert [row.fields["id"] for row in found if isinstance(row, LogRow)] == ["a", "d"]
 
 
 @pytest.mark.parametrize("record", ['a "quoted" word,1', '"a"b,1', ' "a",1', '"a" ,1'])
@@ -161,13 +161,13 @@ def test_an_empty_column_name_is_refused_but_for_the_index_of_a_data_frame(tmp_p
     with pytest.raises(BadInput, match="the header has an empty name"):
         rows(tmp_path, "log.csv", "id,,text\n1,2,3\n")
     (row,) = rows(tmp_path, "log.csv", ",id,text\n0,a,Hello\n")
-    assert isinstance(row, Row)
+    assert isinstance(row, LogRow)
     assert row.fields == {"id": "a", "text": "Hello"}
 
 
 def test_two_columns_of_one_name_are_one_where_they_are_equal_and_else_a_bad_row(tmp_path: Path) -> None:
     equal, other = rows(tmp_path, "log.csv", "id,text,id\na,Hello,a\nb,Hello,c\n")
-    assert isinstance(equal, Row)
+    assert isinstance(equal, LogRow)
     assert equal.fields == {"id": "a", "text": "Hello"}
     assert isinstance(other, BadRow)
     assert "two columns named 'id' differ" in other.reason
@@ -175,13 +175,13 @@ def test_two_columns_of_one_name_are_one_where_they_are_equal_and_else_a_bad_row
 
 def test_cells_are_text_whatever_they_look_like(tmp_path: Path) -> None:
     (row,) = rows(tmp_path, "log.csv", "id,b,c,d\r\n2024-01-01,007,1.0,NA\r\n")
-    assert isinstance(row, Row)
+    assert isinstance(row, LogRow)
     assert row.fields == {"id": "2024-01-01", "b": "007", "c": "1.0", "d": "NA"}
 
 
 def test_quotes_delimiters_and_line_ends_in_quoted_cells_are_kept(tmp_path: Path) -> None:
     found = rows(tmp_path, "log.csv", 'id,text\n1,"say ""hi"",\r\nbye"\n\n2,""\n3,\n')
-    assert [(row.line, row.fields["text"]) for row in found if isinstance(row, Row)] == [
+    assert [(row.line, row.fields["text"]) for row in found if isinstance(row, LogRow)] == [
         (2, 'say "hi",\r\nbye'),
         (5, ""),
         (6, ""),
@@ -284,7 +284,7 @@ def test_parquet_values_keep_their_types_or_become_text(tmp_path: Path) -> None:
     select = """SELECT DATE '2024-01-01' AS id, [{'role': 'user', 'content': 'x'}] AS messages, 1 AS thumbs, 7 AS row_0,
         1.50::DECIMAL(4, 2) AS price, NULL AS nothing, TIMESTAMPTZ '2024-01-01 00:00:00+00' AS time"""
     (row,) = parquet_rows("log", parquet(tmp_path, select))
-    assert isinstance(row, Row)
+    assert isinstance(row, LogRow)
     assert row.fields["id"] == "2024-01-01"
     assert row.fields["messages"] == [{"role": "user", "content": "x"}]
     assert (row.fields["thumbs"], row.fields["row_0"], row.fields["price"], row.fields["nothing"]) == (1, 7, 1.5, None)
@@ -295,12 +295,12 @@ def test_a_parquet_path_is_never_a_pattern_and_its_folders_no_columns(tmp_path: 
     folder.mkdir()
     path = parquet(folder, "SELECT 'a' AS id", "log[1]*.parquet")
     parquet(folder, "SELECT 'b' AS id", "log1.parquet")
-    assert [row.fields for row in parquet_rows("log", path) if isinstance(row, Row)] == [{"id": "a"}]
+    assert [row.fields for row in parquet_rows("log", path) if isinstance(row, LogRow)] == [{"id": "a"}]
 
 
 def test_leaving_a_parquet_file_half_read_ends_its_reader(tmp_path: Path) -> None:
     found = parquet_rows("log", parquet(tmp_path, "SELECT range AS id FROM range(200000)"))
-    assert isinstance(next(found), Row)
+    assert isinstance(next(found), LogRow)
     found.close()  # type: ignore[attr-defined]
     assert next(found, None) is None
 

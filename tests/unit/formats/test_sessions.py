@@ -1,7 +1,7 @@
 """Sessions put together from the histories that their traces tell."""
 
 from pollex.conversations.conversation import Turn
-from pollex.formats.assembly.log_parts import Call
+from pollex.formats.assembly.log_parts import ModelCall
 from pollex.formats.assembly.sessions import from_calls
 
 EXAMPLES = ("Is 2 + 2 four?", "yes", "Is 2 + 2 five?", "no")
@@ -13,13 +13,13 @@ def turns(*lines: str) -> tuple[Turn, ...]:
     return tuple(Turn(role="assistant" if n % 2 else "user", content=line) for n, line in enumerate(lines))
 
 
-def trace(number: int, asked: tuple[Turn, ...], answer: str) -> Call:
+def trace(number: int, asked: tuple[Turn, ...], answer: str) -> ModelCall:
     answered = (Turn(role="assistant", content=answer),)
     name = f"t{number}"
-    return Call(name, name, None, "s", number, before=asked, after=answered, model=True, history=True)
+    return ModelCall(name, name, None, "s", number, before=asked, after=answered, model=True, history=True)
 
 
-def words(*calls: Call) -> list[str]:
+def words(*calls: ModelCall) -> list[str]:
     return [turn.content for turn in from_calls(calls, {}).turns]
 
 

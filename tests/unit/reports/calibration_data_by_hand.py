@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from pollex.calibration.leverage import Leverage
-from pollex.calibration.model_choice import Choice, Trial
+from pollex.calibration.model_choice import CandidateFigures, ModelChoice
 from pollex.conversations.conversation import Turn
 from pollex.formats.answers import Issue
 from pollex.measures.distributions import Predictions, Quality, assess
@@ -59,9 +59,9 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
     """Everything that a page can have."""
     seen = predictions()
     trials = (
-        Trial(words("ordinal"), {words("slopes"): words("none")}, 80, 0.5, 0.02, 0.0, 0.0),
-        Trial(words("ridge"), {}, 80, 0.6, 0.02, 0.1, 0.03),
-        Trial(words("isotonic"), {}, 80, refused=words("no answer to take")),
+        CandidateFigures(words("ordinal"), {words("slopes"): words("none")}, 80, 0.5, 0.02, 0.0, 0.0),
+        CandidateFigures(words("ridge"), {}, 80, 0.6, 0.02, 0.1, 0.03),
+        CandidateFigures(words("isotonic"), {}, 80, refused=words("no answer to take")),
     )
     lowest = (
         TailText(words("t1"), 1.1, (Turn(role="user", content=words("it fails")),)),
@@ -81,7 +81,7 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
         learned_from=7,
         support=support(labels),
         agreement=measured(0.3),
-        choice=Choice(words("5 folds"), "best", 0, trials, {0: 0.7, 1: 0.3}),
+        choice=ModelChoice(words("5 folds"), "best", 0, trials, {0: 0.7, 1: 0.3}),
         compared=(
             ComparedModel(words("calibrator"), ASSESSED),
             ComparedModel("constant", ASSESSED, measured(0.05)),

@@ -9,7 +9,7 @@ import pytest
 from calibration_data_by_hand import ASSESSED, UNDEFINED, material, measured
 from test_learning_page import HOSTILE, Reader, loud
 
-from pollex.calibration.model_choice import Trial
+from pollex.calibration.model_choice import CandidateFigures
 from pollex.measures.intervals import Figure
 from pollex.reports.calibration import ComparedModel, LearningPoint, calibration_page
 
@@ -56,7 +56,9 @@ def test_a_long_table_of_subgroups_has_to_be_opened() -> None:
 def test_candidates_that_were_refused_for_the_same_reason_share_a_line() -> None:
     made = material()
     assert made.choice is not None
-    refused = tuple(Trial("ordinal", {"shared": float(n)}, 80, refused="it needs an order") for n in range(16))
+    refused = tuple(
+        CandidateFigures("ordinal", {"shared": float(n)}, 80, refused="it needs an order") for n in range(16)
+    )
     choice = replace(made.choice, trials=(*made.choice.trials, *refused))
     words = Reader(calibration_page(replace(made, choice=choice))).words
     assert words.count("it needs an order") == 1
