@@ -20,8 +20,8 @@ from pollex.conversations.logs import Logs, positives
 from pollex.conversations.splits import folds, split
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
+from pollex.rubrics.learning.material import GivenAnswers
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, with_reasons
 from pollex.services.roles import embedded_record, embedded_roles
 

@@ -39,11 +39,9 @@ from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
 from pollex.measures.classification import auc
-from pollex.rubrics.learning.crossfit import CrossFit, cross_fit, pool_of
-from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.crossfit import Candidates, CrossFit, Weighed, cross_fit, pool_of
+from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.table import GivenAnswers
-from pollex.rubrics.learning.weigh import Candidates, Weighed
 from pollex.rubrics.records import LIKELY, PROVEN
 from pollex.rubrics.worth import share_of
 from pollex.services.roles import embedded_record

@@ -21,7 +21,7 @@ from scipy.stats import norm, t
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.looks import alpha_of, bounds_at_equal_steps
-from pollex.measures.paired_effects import (
+from pollex.measures.proofs import (
     by_length,
     called_worse,
     cleared,

@@ -7,7 +7,7 @@ from scipy.stats import norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.looks import BETTER, GOING, NOTHING, WORSE, bounds_at_equal_steps, decided
-from pollex.measures.paired_effects import NORMAL, z_of
+from pollex.measures.proofs import NORMAL, z_of
 
 GOOD, BAD, NOISE = 0.8, 0.25, 0.15
 """What a judge answers on average about replies that do well and that fail, and its spread, on the scale 0 … 1."""

@@ -37,7 +37,7 @@ from pollex.measures.share import (
     share_at_random,
     wilson_share,
 )
-from pollex.services.labeled_sample import crossfitted
+from pollex.services.share import crossfitted
 
 REST = 4_000
 VOTERS, SEEN = 200, 2_000

@@ -14,9 +14,8 @@ from pollex.conversations.conversation import Conversation
 from pollex.graphs.batches import BatchState, BatchWork, ask, batched, on_batch, on_each
 from pollex.graphs.context import Context, ConversationIndex
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.netsat import NetSat
 from pollex.rubrics.rubric import Polarity
-from pollex.rubrics.score import ScoreColumns
+from pollex.rubrics.score import NetSat, ScoreColumns
 from pollex.store.rows import conversation_rows, score_block
 
 

@@ -84,7 +84,7 @@ _NAMES = {
     "api.rubrics": ("RubricSet", "export_rubrics", "export_scores", "read_logs"),
     "conversations.conversation": ("Conversation", "Label", "Turn"),
     "errors": ("PollexError",),
-    "rubrics.netsat": ("Score",),
+    "rubrics.score": ("Score",),
     "services.calibrate": ("calibrate",),
     "services.scorer": ("Scorer",),
 }

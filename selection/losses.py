@@ -169,7 +169,6 @@ def _blocks(rows: int, width: int) -> Iterator[slice]:
 
 
 def _at_or_under(scores: Floats, low: Floats, span: Floats, grid: int) -> Floats:
-    """Count the scores at or under each threshold: `[set, conversation]` to `[set, grid]`."""
     per_step = np.divide(grid - 1, span, out=np.zeros_like(span), where=span > 0)
     place = scores - low[:, None]
     place *= per_step[:, None]
@@ -180,5 +179,4 @@ def _at_or_under(scores: Floats, low: Floats, span: Floats, grid: int) -> Floats
 
 
 def _sum_of_squares(rows: Floats) -> Floats:
-    sums: Floats = np.einsum("ij,ij->i", rows, rows)
-    return sums
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))

@@ -113,9 +113,7 @@ def one_each(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Bools:
     return kept
 
 
-def chosen_of(
-    values: Floats, up: Bools, sat: Bools, ids: Sequence[str], policy: str = DEFAULT, a_side: int = A_SIDE
-) -> Ints:
+def chosen_of(values: Floats, up: Bools, sat: Bools, ids: Sequence[str], policy: str = DEFAULT) -> Ints:
     """Choose rubrics on some of the conversations: columns in the order of choice.
 
     Args:
@@ -128,7 +126,7 @@ def chosen_of(
         return np.zeros(0, dtype=np.intp)
     names = [ids[column] for column in columns.tolist()]
     rng = np.random.default_rng(0)
-    found = select(values[:, columns], up, sat[columns], names, (a_side, a_side), ALPHA, rng, policy)
+    found = select(values[:, columns], up, sat[columns], names, (A_SIDE, A_SIDE), ALPHA, rng, policy)
     return np.asarray(columns[found.chosen])
 
 

@@ -52,7 +52,6 @@ def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
 
 
 def _newton(z: Floats, targets: Floats) -> tuple[float, float]:
-    """Slope and intercept that minimize the cross-entropy; `z` has mean 0 and deviation 1."""
     design = np.stack([z, np.ones_like(z)], axis=1)
     weights: Floats = np.zeros(2)
     for _ in range(STEPS):
@@ -68,7 +67,6 @@ def _newton(z: Floats, targets: Floats) -> tuple[float, float]:
 
 
 def _downhill(design: Floats, targets: Floats, weights: Floats, step: Floats) -> Floats:
-    """Halve the step until the cross-entropy falls; stay when it never does."""
     start = _cross_entropy(design @ weights, targets)
     sizes = 0.5 ** np.arange(HALVINGS)
     tried = (weights - size * step for size in sizes)
@@ -81,5 +79,4 @@ def _cross_entropy(logits: Floats, targets: Floats) -> float:
 
 def logistic(logits: Floats) -> Floats:
     """Convert log-odds to probabilities, without importing SciPy."""
-    probabilities: Floats = np.exp(-np.logaddexp(0.0, -logits))
-    return probabilities
+    return np.asarray(np.exp(-np.logaddexp(0.0, -logits)))

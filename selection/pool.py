@@ -62,8 +62,7 @@ class Selection:
 
     def scores(self, values: Floats) -> Floats:
         """NetSAT of conversations: `[conversation, rubric]` of the whole pool to `[conversation]`."""
-        scores: Floats = np.asarray(values, float)[:, np.sort(self.chosen)].sum(1)
-        return scores
+        return np.asarray(np.asarray(values, float)[:, np.sort(self.chosen)].sum(1))
 
 
 @dataclass

@@ -121,14 +121,24 @@ class GuaranteedWindow:
     """Both sides of a window with precision ≥ `precision`, with probability ≥ 1 − `delta`.
 
     Attributes:
-        n: Calibration conversations.
+        n: Calibration conversations, by rubrics that were chosen without them; those written without them, too, were
+            held out.
+        held_out: Held-out conversations.
+        outside: Those among them outside the window.
+        right: Those of these that are labeled right.
+        blocks: How many blocks the held-out ones are in (see `conversations.splits`), and those outside.
     """
 
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     lower: WindowSide
     upper: WindowSide
     precision: float
     delta: float
     n: int
+    held_out: int = 0
+    outside: int = 0
+    right: int = 0
+    blocks: tuple[int, int] = (0, 0)
 
     @property
     def window(self) -> Window:
@@ -174,8 +184,7 @@ def least_confident(precision: float, delta: float, wrong: int = 0) -> int:
 
 
 def _enough(precision: float, delta: float, wrong: int) -> int:
-    """Return a size at which the test surely rejects: Hoeffding's bound solved for it, generously."""
-    risk = 1 - precision
+    risk = 1 - precision  # Hoeffding's bound, solved for a size at which the test surely rejects
     return int(np.ceil(2 * (wrong + 1) / risk + 8 * np.log(1 / delta) / risk))
 
 

@@ -8,8 +8,7 @@ import numpy as np
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
-from pollex.reports.learning import learning_page
-from pollex.reports.learning_data import LeftOut, MeanAnswer
+from pollex.reports.learning import LeftOut, MeanAnswer, learning_page
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import (
     Baseline,

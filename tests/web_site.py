@@ -12,8 +12,8 @@ from pollex.agents.llm.sampling import point
 from pollex.agents.votes import Rule, Task, asked, run_question
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
-from pollex.rubrics.netsat import NetSat
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import NetSat
 from pollex.services.workspace import complete
 from pollex.store.resume import facts_of
 from pollex.store.rows import AnswerCells, conversation_rows, fact, rubric_rows

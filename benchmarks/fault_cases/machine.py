@@ -19,8 +19,8 @@ from fault_cases import ROOT, case
 from fault_cases.commands import learned
 from fault_cases.commands import run as run_here
 from pollex.conversations.redaction import found_in
+from pollex.services.evaluate import MOST_BEGINNINGS, after_turns
 from pollex.services.scorer import Scorer, conversation_from
-from pollex.services.turns import MOST_BEGINNINGS, after_turns
 
 SECONDS, GIGABYTE = 60, 1 << 30
 LAUGHS = "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))

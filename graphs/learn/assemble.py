@@ -18,6 +18,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids
 from pollex.graphs.learn.state import LearnContext
+from pollex.measures.arrays import Floats
 from pollex.measures.classification import assess
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Question, Unanswered
@@ -25,7 +26,7 @@ from pollex.rubrics.headlines import twins
 from pollex.rubrics.learning.baselines import Plain
 from pollex.rubrics.learning.choice import candidates
 from pollex.rubrics.learning.crossfit import dealt
-from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.measured import (
     Teaching,
     Unseen,
@@ -35,13 +36,13 @@ from pollex.rubrics.learning.measured import (
     guarantee,
     merged_families,
     never_came_up,
+    reach_of,
     signals_beside,
     spread_of,
     standings_of,
     unseen_of,
     worths_of,
 )
-from pollex.rubrics.learning.reach import reach_of
 from pollex.rubrics.learning.results import (
     NO_EVENTS,
     NOT_THE_MODELS,
@@ -52,12 +53,10 @@ from pollex.rubrics.learning.results import (
     labelled_scores,
     refusals,
 )
-from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.learning.thumbs import FittedThumbs
 from pollex.rubrics.records import Choice, ChosenRubric, Family, JudgeRecord
 from pollex.rubrics.rubric import Reason, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.rubrics.thumb_model import Floats
 from pollex.rubrics.worth import share_of
 from pollex.selection.losses import AlphaScore
 from pollex.selection.platt import fit_calibration

@@ -7,10 +7,9 @@ from typing import Any
 
 from pollex.formats.write import arrays_out, encodable, listed, rows_out
 from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
-from pollex.rubrics.netsat import value_of
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import AnswerColumns, Score, ScoreColumns
+from pollex.rubrics.score import AnswerColumns, Score, ScoreColumns, value_of
 from pollex.store.columns import Arrays, arrays_of
 
 ANSWER = {

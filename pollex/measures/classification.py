@@ -116,12 +116,11 @@ def assess(
         together: One number for what belongs together, a user's conversations for example `[conversation]`; None: each
             conversation is alone.
     """
-    order = _positives_first(positive)
+    order, sample = _positives_first(np.asarray(positive, bool), together)
     scores, positive = np.asarray(scores, float)[order], np.asarray(positive, bool)[order]
     said, outside = scores > np.broadcast_to(theta, scores.shape)[order], np.asarray(outside, bool)[order]
     right, everyone = said == positive, np.ones(len(scores), bool)
-    sizes = int(positive.sum()), int((~positive).sum())
-    sample = ClassSample(sizes, None if together is None else np.asarray(together)[order])
+    sizes = sample.sizes
     either, over, under = sample.units(said | positive), *(_share(scores * one, one) for one in (positive, ~positive))
     measures = {
         "accuracy": _measured_share(right, everyone, sample),
@@ -165,7 +164,6 @@ def assess_window(over: Bools, under: Bools, positive: Bools, together: Ints | N
 
 
 def _exact(part: Bools, whole: Bools, unit: Ints, empty: str) -> Figure:
-    """Compute a share with its interval for fully dependent blocks, the widest."""
     return exact_share(int(part.sum()), int(whole.sum()), len(np.unique(unit[whole])), empty)
 
 
@@ -190,11 +188,9 @@ def auc_of_scores(
     Args:
         together: As for `assess`.
     """
-    order = _positives_first(positive)
-    sizes = int(positive.sum()), int((~positive).sum())
-    sample = ClassSample(sizes, None if together is None else np.asarray(together)[order])
-    exact = _all_or_none(min(sample.having)) if 0 not in sizes else None
-    measure = _Measure(auc_statistic(scores[order], sizes[0]), sum(sizes), exact=exact, odds=True)
+    order, sample = _positives_first(positive, together)
+    exact = _all_or_none(min(sample.having)) if 0 not in sample.sizes else None
+    measure = _Measure(auc_statistic(scores[order], sample.sizes[0]), len(order), exact=exact, odds=True)
     return _measured({"auc": measure}, sample, rng, resamples)["auc"]
 
 
@@ -214,15 +210,13 @@ def auc_difference(
     Args:
         together: As for `assess`.
     """
-    order = _positives_first(positive)
-    sizes = int(positive.sum()), int((~positive).sum())
-    sample = ClassSample(sizes, None if together is None else np.asarray(together)[order])
-    one, other = (auc_statistic(scores[order], sizes[0]) for scores in (first, second))
-    measure = _Measure(lambda weights: one(weights) - other(weights), sum(sizes))
+    order, sample = _positives_first(positive, together)
+    one, other = (auc_statistic(scores[order], sample.sizes[0]) for scores in (first, second))
+    measure = _Measure(lambda weights: one(weights) - other(weights), len(order))
     found = _measured({"difference": measure}, sample, rng, resamples)["difference"]
     if found.low is None or found.low != found.high:
         return found
-    own = [float(statistic(np.ones((1, sum(sizes))))[0]) for statistic in (one, other)]
+    own = [float(statistic(np.ones((1, len(order))))[0]) for statistic in (one, other)]
     if not {0.0, 1.0} & set(own):
         return found
     exact = _all_or_none(min(sample.having))
@@ -262,8 +256,9 @@ def require_both_classes(positive: Bools) -> None:
         )
 
 
-def _positives_first(positive: Bools) -> Ints:
-    return np.argsort(~np.asarray(positive, bool), kind="stable")
+def _positives_first(positive: Bools, together: Ints | None = None) -> tuple[Ints, ClassSample]:
+    order, sizes = np.argsort(~positive, kind="stable"), (int(positive.sum()), int((~positive).sum()))
+    return order, ClassSample(sizes, None if together is None else np.asarray(together)[order])
 
 
 def _measured(
@@ -299,7 +294,6 @@ def _metric(measure: _Measure, value: float, draws: Floats, sample: ClassSample)
 
 
 def _share(part: ArrayLike, whole: ArrayLike) -> Statistic:
-    """Express the ratio of the weighted sums of `part` and `whole`."""
     columns = np.stack([part, whole], axis=1).astype(float)
 
     def statistic(weights: Floats) -> Floats:
@@ -318,7 +312,6 @@ def _measured_share(
 
 
 def _all_or_none(n: int) -> Exact:
-    """Make the interval of a share of `n` that is 0 or 1."""
     return lambda share: share_interval(n if share else 0, n)
 
 
@@ -341,17 +334,13 @@ def recovered(ours: Floats, plain: Floats, positive: Bools, unit: Ints, rng: np.
     """
     if positive.all() or not positive.any():
         return Figure(None, n=len(positive), undefined="there is only one class")
-    order, (own, other) = _statistics([ours, plain], positive)
+    order = _positives_first(positive)[0]
+    own, other = (auc_statistic(one[order], int(positive.sum())) for one in (ours, plain))
     found = measured({"plain": Measure(other)}, unit[order], rng, OF_RATIOS)["plain"]
     if found.low is None or found.low <= GUESSING:
         return Figure(None, n=len(positive), undefined="the plain method itself is not surely better than guessing")
     share = Measure(lambda weights: ratio(own(weights) - GUESSING, other(weights) - GUESSING))
     return measured({"share": share}, unit[order], rng, OF_RATIOS)["share"]
-
-
-def _statistics(scores: Sequence[Floats], positive: Bools) -> tuple[Ints, list[Statistic]]:
-    order = _positives_first(positive)
-    return order, [auc_statistic(one[order], int(positive.sum())) for one in scores]
 
 
 def learning_curve(
@@ -368,8 +357,8 @@ def learning_curve(
     Returns:
         By number of labels, the mean AUC over draws of these; and what further labels are worth in AUC.
     """
-    order = _positives_first(positive)
-    draws = {size: _statistics(found, positive)[1] for size, found in scores.items()}
+    order, up = _positives_first(positive)[0], int(positive.sum())
+    draws = {size: [auc_statistic(one[order], up) for one in found] for size, found in scores.items()}
 
     def reached(weights: Floats) -> Floats:
         return np.stack([np.mean([one(weights) for one in each], axis=0) for each in draws.values()])
@@ -382,9 +371,6 @@ def learning_curve(
         for size, each in draws.items()
     }
     found = measured(
-        {**measures, "more": Measure(lambda weights: step * (centered @ reached(weights)))},
-        unit[order],
-        rng,
-        OF_RATIOS,
+        {**measures, "more": Measure(lambda weights: step * (centered @ reached(weights)))}, unit[order], rng, OF_RATIOS
     )
     return {size: found[str(size)] for size in scores}, found["more"]

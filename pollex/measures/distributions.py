@@ -111,11 +111,7 @@ def assess(
         mean = Figure(None, n=len(predictions), undefined="not asked for", units=texts)
         each = [mean] * len(predictions.values)
     return Quality(
-        n=len(predictions),
-        texts=texts,
-        smece=mean,
-        smece_of=dict(zip(predictions.values, each, strict=True)),
-        **quick,
+        n=len(predictions), texts=texts, smece=mean, smece_of=dict(zip(predictions.values, each, strict=True)), **quick
     )
 
 

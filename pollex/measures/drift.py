@@ -82,8 +82,7 @@ def stability_of_counts(then: Floats, now: Floats, rng: np.random.Generator, res
 def index(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Floats:
     """Compute the population stability index of counts `[…, bin]`."""
     p, q = ((counts + PRIOR) / (counts + PRIOR).sum(axis=-1, keepdims=True) for counts in (before, after))
-    found: Floats = ((q - p) * np.log(q / p)).sum(axis=-1)
-    return found
+    return np.asarray(((q - p) * np.log(q / p)).sum(axis=-1))
 
 
 def share_unlike(taken_for_second: Bools, second: Bools) -> Figure:

@@ -105,7 +105,6 @@ class _Pair:
 
     @classmethod
     def of(cls, grades: Floats, human: Floats) -> _Pair:
-        """Return both of the same texts `[text]`."""
         levels = np.unique(np.concatenate([grades, human]))
         return cls((grades[:, None] <= levels).astype(float) - (human[:, None] <= levels), np.diff(levels))
 

@@ -112,10 +112,7 @@ def support(labels: int) -> Support:
 
 
 def measured(
-    measures: Mapping[str, Measure],
-    unit: Ints,
-    rng: np.random.Generator | None = None,
-    resamples: int = RESAMPLES,
+    measures: Mapping[str, Measure], unit: Ints, rng: np.random.Generator | None = None, resamples: int = RESAMPLES
 ) -> dict[str, Figure]:
     """Compute figures, all on the same resamples.
 
@@ -213,7 +210,6 @@ class ClassSample:
             yield weights[:, self.unit]
 
     def _counts(self, rows: int, rng: np.random.Generator) -> Floats:
-        """Draw weights of units `[resample, unit]`; a resample may lack a class."""
         weights = np.zeros((rows, len(self._has)))
         for stratum in self._strata:
             weights[:, stratum] = resample_counts(rows, len(stratum), rng)
@@ -289,8 +285,8 @@ def _student(units: int) -> float:
     return float(np.sqrt(units / (units - 1)) * stdtrit(units - 1, (1 + LEVEL) / 2))
 
 
-def share_interval(hits: float, n: int, level: float = LEVEL, *, units: int | None = None) -> tuple[float, float]:
-    """Compute the Clopper–Pearson interval of a share: coverage is at least `level`.
+def share_interval(hits: float, n: int, *, units: int | None = None) -> tuple[float, float]:
+    """Compute the Clopper–Pearson interval of a share: coverage is at least 95 %.
 
     Args:
         units: How many the n are if those that belong together count as one, as if they all said the same, which
@@ -302,7 +298,7 @@ def share_interval(hits: float, n: int, level: float = LEVEL, *, units: int | No
 
     if units is not None and n:
         hits, n = hits * units / n, units
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     low = float(beta.ppf(tail, hits, n - hits + 1)) if hits else 0.0
     high = float(beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
     return low, high

@@ -78,12 +78,12 @@ class ConfidenceSequence:
         self._kept[capital >= np.log(1 / self.alpha)] = 0.0
 
 
-def difference_interval(differences: Floats, alpha: float = 0.05) -> tuple[float, float]:
+def difference_interval(differences: Floats) -> tuple[float, float]:
     """Bound the mean of differences in −1 … 1 `[n]`, valid at every look.
 
     low > high if the mean has drifted.
     """
-    found = ConfidenceSequence(alpha).add((np.asarray(differences, dtype=float) + 1) / 2)
+    found = ConfidenceSequence().add((np.asarray(differences, dtype=float) + 1) / 2)
     return 2 * found.low - 1, 2 * found.high - 1
 
 

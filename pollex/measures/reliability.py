@@ -73,11 +73,7 @@ class Bin:
 
 
 def smece(
-    proba: Floats,
-    answer: Ints,
-    text: Ints,
-    rng: np.random.Generator | None = None,
-    resamples: int = SMECE_RESAMPLES,
+    proba: Floats, answer: Ints, text: Ints, rng: np.random.Generator | None = None, resamples: int = SMECE_RESAMPLES
 ) -> tuple[Figure, list[Figure]]:
     """Compute the smoothed calibration error, as mean over answers and for each answer.
 
@@ -115,12 +111,7 @@ def _errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
     return np.broadcast_to(errors, (len(copies), options))
 
 
-def reliability(
-    proba: Floats,
-    answer: Ints,
-    text: Ints,
-    values: tuple[float, ...],
-) -> list[Reliability]:
+def reliability(proba: Floats, answer: Ints, text: Ints, values: tuple[float, ...]) -> list[Reliability]:
     """Return a diagram for each answer, its smECE without an interval; none when there are fewer than two judgments.
 
     Args:
@@ -177,21 +168,13 @@ def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Fl
 
 
 def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
-    """Compute the smoothed half of a diagram, with smECE's kernel width."""
     width = float(smooth_error(probability, hit, return_width=True)[1])
     mesh = np.linspace(0, 1, MESH)
     kernel, scale = _kernel(probability, mesh, width)
     density = kernel.sum(axis=0) * scale
     curve = smoothed(probability, hit, np.ones((1, len(hit))), mesh, width)[0]
     low, high = wilson(curve, _texts_behind(kernel, unit_codes(text)))
-    return {
-        "mesh": mesh,
-        "curve": curve,
-        "low": low,
-        "high": high,
-        "density": density / density.mean(),
-        "width": width,
-    }
+    return {"mesh": mesh, "curve": curve, "low": low, "high": high, "density": density / density.mean(), "width": width}
 
 
 def _texts_behind(kernel: Floats, codes: Ints) -> Floats:
@@ -248,7 +231,6 @@ def smooth_error(probability: Any, hit: Any, *, return_width: bool = False) -> A
 
 @cache
 def _metrics() -> ModuleType:
-    """Import `relplot.metrics` without executing the package `relplot` itself."""
     if _PACKAGE in sys.modules:
         return import_module(f"{_PACKAGE}.metrics")
     spec = find_spec(_PACKAGE)

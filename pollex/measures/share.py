@@ -1,4 +1,4 @@
-"""Share of good conversations over all, from the few that have labels.
+"""Share of good conversations over all, from the few that have labels; differences between two samples.
 
 Three ways in which labels come, never mixed: asked at random, given voluntarily, or both.
 
@@ -8,15 +8,16 @@ doi:10.1080/01621459.1994.10476818, for the doubly robust estimate; Tan 2006, do
 bounds by an assumed factor between the odds of voting.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit, logit
-from scipy.stats import norm, t
+from scipy.stats import false_discovery_control, norm, t
 
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.intervals import Figure, Measure, Statistic, measured, ratio
 from pollex.measures.reliability import wilson
 
 LEVEL = 0.95
@@ -112,7 +113,7 @@ def wilson_share(good: Bools | Floats, method: str) -> Share:
     return Share(p, float(low), float(high), float(np.sqrt(p * (1 - p) / n)), n, method)
 
 
-def share_at_random(labeled: Labeled, level: float = LEVEL) -> Share:
+def share_at_random(labeled: Labeled) -> Share:
     """Estimate the share of all conversations from labels asked at random (PPI++).
 
     θ = ȳ + λ (f̄_N − f̄_n), λ = clip(cov(y, f) / ((1 + n/N) var f), 0, 1). Standard errors are of users: what one user
@@ -132,11 +133,11 @@ def share_at_random(labeled: Labeled, level: float = LEVEL) -> Share:
         note = "scores tell too little of the labels to narrow the interval"
         return replace(classical, method="labels at random, alone", correlation=correlation, note=note)
     se = _standard_error(influence)
-    low, high = _ends(value, se, len(influence), level)
+    low, high = _ends(value, se, len(influence))
     return Share(value, low, high, se, len(labeled.good), "labels at random, with scores", gain, correlation)
 
 
-def difference_at_random(a: Labeled, b: Labeled, level: float = LEVEL) -> Share:
+def difference_at_random(a: Labeled, b: Labeled) -> Share:
     """Estimate how much larger the share of good conversations is in `b`.
 
     PPI++ on each side, with one λ for both.
@@ -151,14 +152,14 @@ def difference_at_random(a: Labeled, b: Labeled, level: float = LEVEL) -> Share:
     se = float(np.hypot(_standard_error(part_a), _standard_error(part_b)))
     alone = float(np.hypot(_standard_error(_influence(a, 0.0)[1]), _standard_error(_influence(b, 0.0)[1])))
     value = value_b - value_a
-    half = float(t.ppf((1 + level) / 2, len(part_a) + len(part_b) - 2)) * se
+    half = float(t.ppf((1 + LEVEL) / 2, len(part_a) + len(part_b) - 2)) * se
     n = len(a.good) + len(b.good)
     return Share(
         value, value - half, value + half, se, n, "labels at random, with scores", (alone / se) ** 2 if se else 1.0
     )
 
 
-def adjusted_share(voted: Bools, good: Bools, outcome: Floats, propensity: Floats, level: float = LEVEL) -> Share:
+def adjusted_share(voted: Bools, good: Bools, outcome: Floats, propensity: Floats) -> Share:
     """Estimate the share of all from voluntary votes (doubly robust).
 
     Votes are assumed to depend on the conversation alone.
@@ -176,7 +177,7 @@ def adjusted_share(voted: Bools, good: Bools, outcome: Floats, propensity: Float
     influence, trimmed = _doubly_robust(voted, good, outcome, propensity)
     value = float(np.clip(influence.mean(), 0.0, 1.0))
     se = float(influence.std(ddof=1) / np.sqrt(len(influence)))
-    low, high = _ends(value, se, int(voted.sum()), level)
+    low, high = _ends(value, se, int(voted.sum()))
     note = f"{trimmed} propensities under {LEAST_PROPENSITY} were raised to it" if trimmed else ""
     return Share(value, low, high, se, int(voted.sum()), "of all, if votes depend on the conversation alone", note=note)
 
@@ -213,23 +214,20 @@ def dependence_of_votes(at_random: Share, adjusted: Share, outcome: Floats) -> D
     return Dependence(difference, p, power)
 
 
-def expected_half_width(n: int, share: float, correlation: float = 0.0, rest: int | None = None) -> float:
+def expected_half_width(n: int, share: float) -> float:
     """Half the 95 % interval that `n` labels at random will give."""
-    worth = _remaining(correlation, 0.0 if rest is None else n / rest)
-    return float(norm.ppf(0.975)) * float(np.sqrt(share * (1 - share) / n * worth))
+    return float(norm.ppf(0.975)) * float(np.sqrt(share * (1 - share) / n))
 
 
-def labels_for_difference(
-    difference: float, share: float, correlation: float = 0.0, power: float = 0.8, reserve: float = 1.05
-) -> int:
-    """Compute the labels for each side that detect a difference of shares.
+def labels_for_difference(difference: float, share: float, correlation: float = 0.0, *, reserve: float = 1.05) -> int:
+    """Compute the labels for each side that detect a difference of shares with a power of .8.
 
     Includes a reserve of 5 %.
     """
     other = min(max(share + difference, 0.0), 1.0)
     spread = share * (1 - share) + other * (1 - other)
-    reach = float(norm.ppf(0.975) + norm.ppf(power))
-    return int(np.ceil(reserve * spread * _remaining(correlation, 0.0) * (reach / difference) ** 2))
+    reach = float(norm.ppf(0.975) + norm.ppf(0.8))
+    return int(np.ceil(reserve * spread * (1 - correlation**2) * (reach / difference) ** 2))
 
 
 def require_labels(n: int) -> None:
@@ -238,13 +236,7 @@ def require_labels(n: int) -> None:
         raise BadLabels(f"{n} labels are too few for an estimate", remedy=f"{FEWEST - n} more are needed")
 
 
-def _remaining(correlation: float, ratio: float) -> float:
-    """Variance that scores leave, as a share of that without them; `ratio` is n/N."""
-    return 1 - correlation**2 / (1 + ratio)
-
-
 def _weight(sides: Sequence[Labeled]) -> float:
-    """Compute λ of PPI++, pooled over sides by their labels."""
     covariance = spread = 0.0
     for side in sides:
         n, rest = len(side.good), max(len(side.rest), 1)
@@ -256,7 +248,6 @@ def _weight(sides: Sequence[Labeled]) -> float:
 
 
 def _influence(side: Labeled, weight: float) -> tuple[float, Floats]:
-    """Return the estimate, and each user's contribution to its error `[user]`."""
     weight = weight if len(side.rest) else 0.0
     own = side.good - weight * side.probability
     value = float(own.mean() + (weight * side.rest.mean() if weight else 0.0))
@@ -278,8 +269,8 @@ def _standard_error(influence: Floats) -> float:
     return float(np.sqrt(influence @ influence * units / (units - 1)))
 
 
-def _ends(value: float, se: float, units: int, level: float) -> tuple[float, float]:
-    half = float(t.ppf((1 + level) / 2, max(units - 1, 1))) * se
+def _ends(value: float, se: float, units: int) -> tuple[float, float]:
+    half = float(t.ppf((1 + LEVEL) / 2, max(units - 1, 1))) * se
     return max(0.0, value - half), min(1.0, value + half)
 
 
@@ -290,8 +281,60 @@ def _correlation(good: Bools | Floats, probability: Floats) -> float:
 
 
 def _doubly_robust(voted: Bools, good: Bools, outcome: Floats, propensity: Floats) -> tuple[Floats, int]:
-    """Return each conversation's term of the estimate `[N]`, and the number of raised propensities."""
     trimmed = int(((propensity < LEAST_PROPENSITY) & voted).sum())
     weights = voted / np.maximum(propensity, LEAST_PROPENSITY)
     weights *= len(voted) / weights.sum()
     return outcome + weights * np.where(voted, good - outcome, 0.0), trimmed
+
+
+ALPHA = 0.05
+
+
+def mean_differences(
+    values: Mapping[str, Floats], second: Bools, unit: Ints, rng: np.random.Generator
+) -> dict[str, Figure]:
+    """Estimate differences of the samples' means, second minus first, with bootstrap intervals.
+
+    Args:
+        values: By name; NaN where a conversation has none `[conversation]`.
+        second: Whether a conversation is of the second sample `[conversation]`.
+        unit: Number of what is resampled together: a user's conversations, and a pair of one id `[conversation]`.
+    """
+    return measured({name: Measure(_difference(column, second)) for name, column in values.items()}, unit, rng)
+
+
+def _difference(values: Floats, second: Bools) -> Statistic:
+    known = ~np.isnan(values)
+    filled = np.where(known, values, 0.0)
+
+    def statistic(weights: Floats) -> Floats:
+        means = [ratio(weights[:, side] @ filled[side], weights[:, side].sum(axis=1)) for side in sides]
+        return np.asarray(means[1] - means[0])
+
+    sides = [np.flatnonzero(known & ~second), np.flatnonzero(known & second)]
+    return statistic
+
+
+def moved(found: Mapping[str, Figure]) -> frozenset[str]:
+    """Return the names with significant differences, with the false discovery rate bounded.
+
+    Source: Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x; p-values by the width of the interval.
+    """
+    p: dict[str, float] = {}
+    for name, one in found.items():
+        if one.value is None or one.low is None or one.high is None:
+            continue
+        half = (one.high - one.low) / 2
+        p[name] = float(2 * norm.sf(abs(one.value) / half * norm.ppf(1 - ALPHA / 2))) if half else float(not one.value)
+    adjusted = false_discovery_control(list(p.values())) if p else ()
+    return frozenset(name for name, one in zip(p, adjusted, strict=True) if one <= ALPHA)
+
+
+def conversations_for_difference(difference: float, spread: float) -> int:
+    """Count the conversations a side that find a difference of means with a power of .8.
+
+    Args:
+        spread: Standard deviation of one conversation.
+    """
+    reach = float(norm.ppf(1 - ALPHA / 2) + norm.ppf(0.8))
+    return int(np.ceil(2 * (spread * reach / difference) ** 2))

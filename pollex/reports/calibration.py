@@ -15,9 +15,9 @@ from pollex.formats.answers import Issue
 from pollex.measures.distributions import Quality
 from pollex.measures.intervals import FEWEST, Figure, Support
 from pollex.measures.reliability import Reliability
+from pollex.reports.charts import scale_of
 from pollex.reports.numbers import count, interval_in_words, known, listed, number
 from pollex.reports.page import REASON, render, short
-from pollex.reports.sparks import scale_of
 
 NO_INTERVAL = "no interval"
 """Where there are too few texts for one, or it was left out because it takes minutes."""
@@ -40,20 +40,6 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True)
-class QuestionLeverage:
-    """The leverage of one question.
-
-    Attributes:
-        figure: Mean over texts.
-        spread: Standard deviation over texts.
-    """
-
-    question: str
-    figure: Figure
-    spread: float | None
-
-
 def calibration_page(data: CalibrationData) -> str:
     """Render the whole page as HTML, the same for the same data.
 
@@ -64,23 +50,21 @@ def calibration_page(data: CalibrationData) -> str:
 
 def on_page(data: CalibrationData) -> dict[str, Any]:
     """Return what the templates of a calibrator's page are filled with."""
-    leverages = [
-        QuestionLeverage(each.question, Figure(each.mean, each.low, each.high, each.n, each.undefined),
-                         each.spread)
-        for each in data.leverages
-    ]  # fmt: skip
+    own, *others = (model.assessment.smece for model in data.compared if model.assessment is not None)
+    figures = [Figure(each.mean, each.low, each.high, each.n, each.undefined) for each in data.leverages]
     return {
         "data": data,
         "titles": TITLES,
         "verdict": verdict(data),
         "about": about(data),
         "cautions": list(cautions(data)),
-        "spared": smece_spared(data.compared),
+        # only the calibrator has an interval of smECE, to save time
+        "spared": known(own.low) and any(known(each.value) and not known(each.low) for each in others),
         "behind": scale_of([model.behind for model in data.compared if model.behind]),
         "gain_scale": scale_of([each.gain for each in data.gains]),
         "by_question": {name: list(own) for name, own in groupby(data.predicted, lambda one: one.question)},
-        "leverages": leverages,
-        "leverage_scale": scale_of([each.figure for each in leverages]),
+        "leverages": list(zip(data.leverages, figures, strict=True)),
+        "leverage_scale": scale_of(figures),
         "longest_open": LONGEST_OPEN,
         "no_interval": NO_INTERVAL,
         "drawn": sum(point.log_loss is not None for point in data.learning) > 1,
@@ -142,12 +126,6 @@ def cautions(data: CalibrationData) -> Iterator[str]:
 
 def _sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
-
-
-def smece_spared(models: tuple[ComparedModel, ...]) -> bool:
-    """Return whether only the calibrator has an interval of smECE, to save time."""
-    own, *others = (model.assessment.smece for model in models if model.assessment is not None)
-    return known(own.low) and any(known(each.value) and not known(each.low) for each in others)
 
 
 def members(choice: ModelChoice) -> str:

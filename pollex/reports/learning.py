@@ -1,51 +1,360 @@
 """The report on a rubric set: what was learned, figures, and their uncertainty."""
 
+from __future__ import annotations
+
+import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import evidence_of
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import NOT_RATED
+from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST
 from pollex.measures.reliability import bin_predictions
-from pollex.reports.findings import FIRST, findings_of
-from pollex.reports.learning_charts import bars_over
-from pollex.reports.learning_data import (
-    MOST_DROPPED,
-    MOST_PLACES,
-    LeftOut,
-    MeanAnswer,
-    agreement_range,
-    cards_of,
-    dropped_groups,
-    sides_of,
-    skipped_groups,
-)
-from pollex.reports.numbers import (
-    LEVEL,
-    SPACE,
-    count,
-    known,
-    listed,
-    number,
-    percent,
-    percent_interval,
-    points,
-)
+from pollex.reports.charts import bars_over, scale_over
+from pollex.reports.numbers import LEVEL, SPACE, count, known, listed, number, percent, percent_interval, points
 from pollex.reports.page import REASON, render, short
-from pollex.reports.sparks import scale_over
-from pollex.rubrics.guarantee import in_words
+from pollex.reports.transcript import MarkedText, cut, marked_parts, marked_turns
+from pollex.rubrics.headlines import headlines, hints_of, sounds_of, sounds_worth, turned
 from pollex.rubrics.learning.results import NO_EVENTS, NOT_THE_MODELS, LabelledScore
 from pollex.rubrics.lint import Mark
-from pollex.rubrics.records import Baseline
-from pollex.rubrics.rubric import DISTILLED, Rubric, is_built_in
+from pollex.rubrics.records import Baseline, ChosenRubric, DroppedRubric, Segment, guarantee_in_words
+from pollex.rubrics.rubric import DISTILLED, Polarity, Quote, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import MORE, Reach, nothing_leads
+from pollex.rubrics.worth import MORE, Reach, bounds_in_words, doubt, ends, in_words, nothing_leads, signal_in_words
 from pollex.selection.threshold import Window
 from pollex.store.folder import STORE, store_option
+
+FIRST = 5
+"""Rubrics of a side before anything is unfolded."""
+
+EXAMPLES = 3
+SEGMENTS = 6
+WRONG = 6
+LONGEST_QUOTE = 260
+AROUND = 80
+"""Characters of a long quote that are shown before the words that decided."""
+
+
+Example = tuple[str, str]
+"""A conversation to look at: its id, and its anchor on the page, or empty."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rubric as it is told.
+
+    Attributes:
+        worth: In words; empty where it wasn't measured.
+        bounds: What stands behind it, likewise.
+        beside: Further signals, in words.
+        doubt: Why its worth can't be relied on; empty where it can.
+        quote: The best one, with the words that decided marked.
+        source: Where it stands.
+        never: How often its occasion never came up, in words; empty where nobody says so.
+        marks: What makes it hard to judge.
+        also: Near twins, which stand under it.
+    """
+
+    rubric: ChosenRubric
+    worth: str
+    beside: tuple[str, ...]
+    bounds: str
+    doubt: str
+    quote: tuple[MarkedText, ...]
+    source: Quote | None
+    examples: tuple[Example, ...]
+    never: str = ""
+    marks: Sequence[Mark] = ()
+    also: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that leads the page.
+
+    Attributes:
+        leading: By side, the deeds and outcomes that labels bear out, most thumbs explained first.
+        hints: Those of which too few thumbs can tell.
+        turned: Those whose thumbs on held-out conversations went the other way.
+        sounds: Those that tell how people sound.
+        topics: Segments, those least like the rest first, each with its conversations.
+        wrong: The held-out conversations that the set gets most wrong, each with how it begins.
+        shown: The conversations that are in the page, as the template takes them.
+        sounds_worth: What the second list is good for beside the score.
+    """
+
+    leading: Mapping[Polarity, Sequence[Finding]]
+    hints: Sequence[Finding]
+    turned: Sequence[Finding]
+    sounds: Sequence[Finding]
+    topics: Sequence[tuple[Segment, tuple[Example, ...]]]
+    wrong: Sequence[tuple[LabelledScore, Example, str]]
+    shown: Sequence[Mapping[str, object]]
+    sounds_worth: str
+
+
+@dataclass
+class Places:
+    """Anchors of conversations, in the order in which they are first named, and marks of rubrics by id."""
+
+    texts: Mapping[str, Conversation]
+    marks: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
+    given: dict[str, str] = field(default_factory=dict)
+
+    def example(self, id_: str) -> Example:
+        """Make an example of the conversation, with an anchor if its text is known."""
+        return id_, self.given.setdefault(id_, f"c-{len(self.given) + 1}") if id_ in self.texts else ""
+
+
+def findings_of(
+    rubrics: RubricSet,
+    scores: Sequence[LabelledScore],
+    conversations: Mapping[str, Conversation],
+    marks: Sequence[Mark] = (),
+) -> Findings:
+    """Prepare what leads the page.
+
+    Args:
+        conversations: Those of `named_in`, by id.
+        marks: Of rubrics that are hard to judge.
+    """
+    ids = dict.fromkeys(mark.id for mark in marks)
+    places = Places(conversations, {id_: [mark for mark in marks if mark.id == id_] for id_ in ids})
+    leading: dict[Polarity, list[Finding]] = {
+        side: [finding(one.rubric, places, also=one.also) for one in headlines(rubrics.rubrics, side)]
+        for side in ("dsat", "sat")
+    }
+    against = [finding(rubric, places) for rubric in turned(rubrics.rubrics)]
+    hints = [finding(rubric, places) for rubric in hints_of(rubrics.rubrics)]
+    beside = sounds_of(rubrics.rubrics)
+    sounds = [finding(rubric, places, examples=0) for rubric in beside]
+    topics = [(one, tuple(map(places.example, one.examples))) for one in rubrics.segments[:SEGMENTS]]
+    wrong = [
+        (one, places.example(id_), conversations[id_].opening if id_ in conversations else "")
+        for one, id_ in ((one, one.conversation_id) for one in most_wrong(scores))
+    ]
+    return Findings(leading, hints, against, sounds, topics, wrong, shown(rubrics, places), sounds_worth(beside))
+
+
+def finding(
+    rubric: ChosenRubric, places: Places, examples: int = EXAMPLES, also: Sequence[ChosenRubric] = ()
+) -> Finding:
+    """Put a rubric into words."""
+    worth, share, never = rubric.worth, rubric.never_came_up, ""
+    if share is not None and share.value is not None:
+        never = (
+            f"Its occasion never came up in {percent(share.value)} of {share.n} training conversations ({ends(share)})."
+        )
+    quote = rubric.quotes[0] if rubric.quotes else None
+    return Finding(
+        rubric=rubric,
+        worth=spaced(in_words(worth)) if worth else "",
+        bounds=spaced(bounds_in_words(worth)) if worth else "",
+        beside=tuple(filter(None, map(signal_in_words, rubric.signals))),
+        doubt=spaced(doubt(worth, rubric.polarity)) if worth else "",
+        quote=marked_parts(*shortened(quote)) if quote else (),
+        source=quote,
+        examples=tuple(map(places.example, quoted_in(rubric)[:examples])),
+        never=spaced(never),
+        marks=places.marks.get(rubric.id, ()),
+        also=tuple(finding(twin, places, examples) for twin in also),
+    )
+
+
+def spaced(text: str) -> str:
+    """Keep a percentage on one line."""
+    return text.replace(" %", f"{SPACE}%")
+
+
+def quoted_in(rubric: ChosenRubric) -> list[str]:
+    """List the conversations that a rubric quotes, that of the best quote first."""
+    return list(dict.fromkeys(quote.conversation_id for quote in rubric.quotes))
+
+
+def shortened(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Cut a long quote to the words around its marks."""
+    text = quote.text
+    if len(text) <= LONGEST_QUOTE:
+        return text, quote.marks
+    begin = max(0, min((low for low, _ in quote.marks), default=0) - AROUND)
+    end = begin + LONGEST_QUOTE
+    head, tail = "…" * (begin > 0), "…" * (end < len(text))
+    shift = begin - len(head)
+    marks = tuple((low - shift, min(high, end) - shift) for low, high in quote.marks if begin <= low < end)
+    return f"{head}{text[begin:end]}{tail}", marks
+
+
+def most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
+    """Return held-out conversations whose thumb was least probable, less probable than the other at least."""
+    held_out = [score for score in scores if score.side == "held_out" and known(score.probability)]
+    wrong = [score for score in held_out if of_thumb(score) < 0.5]
+    return sorted(wrong, key=lambda score: (of_thumb(score), score.conversation_id))[:WRONG]
+
+
+def of_thumb(score: LabelledScore) -> float:
+    """Return the probability of the thumb that was given."""
+    probability = score.probability or 0.0
+    return probability if score.positive else 1 - probability
+
+
+def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
+    """List the ids of the conversations that the page shows."""
+    quoted = [id_ for rubric in rubrics.rubrics if rubric.headlined for id_ in quoted_in(rubric)[:EXAMPLES]]
+    topics = [id_ for segment in rubrics.segments[:SEGMENTS] for id_ in segment.examples]
+    return list(dict.fromkeys([*quoted, *topics, *(score.conversation_id for score in most_wrong(scores))]))
+
+
+def shown(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
+    """Prepare the conversations that have an anchor, with the quotes of headline rubrics marked."""
+    reasons = {reason.id: reason for reason in rubrics.reasons}
+    quotes: dict[str, dict[int, list[tuple[str, Polarity]]]] = {}
+    for rubric in rubrics.rubrics:
+        behind = [quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes]
+        for quote in (*rubric.quotes, *behind) if rubric.headlined else ():
+            turns = quotes.setdefault(quote.conversation_id, {})
+            turns.setdefault(quote.turn, []).append((quote.text, rubric.polarity))
+    return [
+        {
+            "id": id_,
+            "place": place,
+            "label": places.texts[id_].label.value,
+            "turns": marked_turns(cut(places.texts[id_].turns), quotes.get(id_, {})),
+            "said_of_it": [one.text for one in places.texts[id_].feedback],
+        }
+        for id_, place in places.given.items()
+    ]
+
+
+MOST_PLACES = 200
+MOST_DROPPED = 400
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """One item that was left out.
+
+    Attributes:
+        where: Conversation id, or file and line.
+        reason: Why, in one clause; equal reasons are shown together.
+        remedy: What to do about it; may be empty.
+    """
+
+    where: str
+    reason: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class MeanAnswer:
+    """Mean agreement with a rubric, 0 … 10, by label; None without answers."""
+
+    positive: float | None
+    negative: float | None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of one side as arrays.
+
+    Attributes:
+        netsat: `[conversation]`.
+        positive: Labels `[conversation]`.
+        probability: P(positive) by a model that did not see it `[conversation]`; NaN where there is none.
+        together: Conversations that belong together have the same number `[conversation]`.
+    """
+
+    netsat: Floats
+    positive: Bools
+    probability: Floats
+    together: Ints
+
+    @classmethod
+    def of(cls, scores: Sequence[LabelledScore], side: Literal["training", "held_out"]) -> Scores:
+        """Collect the conversations of `side` that have a score."""
+        rows = [score for score in scores if score.side == side and known(score.netsat)]
+        return cls(
+            netsat=np.array([row.netsat for row in rows], float),
+            positive=np.array([row.positive for row in rows], bool),
+            probability=np.array([math.nan if row.probability is None else row.probability for row in rows], float),
+            together=np.array([-place if row.block is None else row.block for place, row in enumerate(rows, 1)], int),
+        )
+
+    def __len__(self) -> int:
+        return len(self.netsat)
+
+    @property
+    def both_classes(self) -> bool:
+        """Whether there are positive and negative conversations."""
+        return bool(self.positive.any() and not self.positive.all())
+
+    @property
+    def with_probability(self) -> Scores:
+        """The conversations that have a probability."""
+        has = ~np.isnan(self.probability)
+        return Scores(self.netsat[has], self.positive[has], self.probability[has], self.together[has])
+
+
+def sides_of(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> dict[str, Scores]:
+    """Group scores by the name of their side, in display order."""
+    held_out = {"Held out": Scores.of(scores, "held_out")} if rubrics.held_out else {}
+    return held_out if rubrics.data.folds else {"Training": Scores.of(scores, "training")} | held_out
+
+
+def cards_of(rubrics: RubricSet, kind: str, means: Mapping[str, MeanAnswer]) -> list[dict[str, Any]]:
+    """Prepare the rubrics of one kind in the order of choice; added ones last.
+
+    With each: from how many `conversations` its reasons are; how many quotes they have, some of which are the rubric's
+    examples; and its `means`, None where agreement was not measured.
+    """
+    reasons, last = {reason.id: reason for reason in rubrics.reasons}, len(rubrics.rubrics) + 1
+    own = [rubric for rubric in rubrics.rubrics if rubric.polarity == kind]
+    cards = []
+    for rubric in sorted(own, key=lambda rubric: rubric.choice.step if rubric.choice else last):
+        behind = [reasons[id_] for id_ in rubric.reason_ids if id_ in reasons]
+        quoted = max(len(rubric.quotes), sum(len(reason.quotes) for reason in behind))
+        conversations = len({reason.conversation_id for reason in behind})
+        about = {"rubric": rubric, "conversations": conversations, "quoted": quoted}
+        cards.append(about | {"means": means.get(rubric.id)})
+    return cards
+
+
+def agreement_range(means: Iterable[MeanAnswer]) -> tuple[float, float]:
+    """Return integers around all means, since the full scale would hide differences."""
+    values = [value for mean in means for value in (mean.positive, mean.negative) if known(value)]
+    return (float(math.floor(min(values))), float(math.ceil(max(values)))) if values else (0.0, 10.0)
+
+
+def dropped_groups(dropped: Sequence[DroppedRubric]) -> dict[str, list[DroppedRubric]]:
+    """Group rubrics that are not in the set: first those not chosen, then duplicates."""
+    groups = {
+        "not chosen": [rubric for rubric in dropped if rubric.duplicate_of is None],
+        "merged into another rubric": [rubric for rubric in dropped if rubric.duplicate_of is not None],
+    }
+    return {name: rows for name, rows in groups.items() if rows}
+
+
+def skipped_groups(skipped: Sequence[LeftOut], scores: Sequence[LabelledScore]) -> dict[tuple[str, str], list[str]]:
+    """Group what was skipped by reason and remedy, the most frequent reason first."""
+    named = {item.where for item in skipped}
+    unscored = [
+        LeftOut(score.conversation_id, f"no score: {score.outcome}")
+        for score in scores
+        if not known(score.netsat) and score.conversation_id not in named
+    ]
+    groups: dict[tuple[str, str], list[str]] = {}
+    for item in [*skipped, *unscored]:
+        groups.setdefault((item.reason, item.remedy), []).append(item.where)
+    return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
+
 
 TURNS = 25
 """Turns of the conversation that costs are told for."""
@@ -86,7 +395,7 @@ def learning_page(
     """Render the whole page.
 
     Args:
-        conversations: By id, those that the page names (`findings.named_in`) and whose text is at hand.
+        conversations: By id, those that the page names (`named_in`) and whose text is at hand.
         marks: Of rubrics that are hard to judge.
         scores: Of the labeled conversations of both sides.
         skipped: What was left out, and why.
@@ -125,7 +434,7 @@ def learning_page(
         likely=likely,
         bins=bin_predictions(likely.probability, likely.positive, likely.together) if len(likely) >= TOO_FEW else [],
         window=window_in_words(rubrics.window),
-        guarantee=in_words(rubrics.guaranteed).replace(" %", f"{SPACE}%") if rubrics.guaranteed else "",
+        guarantee=guarantee_in_words(rubrics.guaranteed).replace(" %", f"{SPACE}%") if rubrics.guaranteed else "",
         dropped=dropped_groups(rubrics.dropped),
         skipped=skipped_groups(skipped, scores),
         most_dropped=MOST_DROPPED,

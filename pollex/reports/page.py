@@ -37,7 +37,7 @@ def environment() -> Environment:
     made = Environment(
         loader=PackageLoader("pollex.reports", "templates"),
         autoescape=True,
-        finalize=_inert,
+        finalize=lambda value: escape(value) if isinstance(value, str) else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -46,33 +46,23 @@ def environment() -> Environment:
     shares = (numbers.percent, numbers.percent_interval, numbers.points)
     made.filters.update({each.__name__: each for each in (*written, *shares, short)})
     made.tests["known"] = numbers.known
-    made.globals.update({name: Charts(name) for name in CHARTS})
+    made.globals["charts"] = Charts()
     made.globals.update(LEVEL=numbers.LEVEL, NAME=NAME, QUOTE=QUOTE, REASON=REASON, TEXT=TEXT)
     style = "".join(style_of(name) for name in STYLES)
     made.globals.update(style=style, digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode())
     return made
 
 
-CHARTS = ("calibration_charts", "judging_charts", "learning_charts", "sparks")
-
-
 class Charts:
-    """A module of charts, loaded by the first template that draws one: most pages have none."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
+    """The charts, loaded by the first template that draws one: most pages have none."""
 
     def __getattr__(self, chart: str) -> Any:
-        return getattr(import_module(f"pollex.reports.{self._name}"), chart)
+        return getattr(import_module("pollex.reports.charts"), chart)
 
 
 def style_of(name: str) -> str:
     """Read one of the style sheets; `tokens.css` and `parts.css` are those of every page."""
     return (files("pollex.reports") / "styles" / name).read_text(encoding="utf-8")
-
-
-def _inert(value: Any) -> Any:
-    return escape(value) if isinstance(value, str) else value
 
 
 def short(text: str, limit: int = NAME) -> str:

@@ -4,6 +4,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +15,9 @@ from pollex.reports.numbers import count, percent, percent_interval
 from pollex.reports.page import render
 from pollex.reports.transcript import MarkedTurn, cut, marked_turns
 from pollex.rubrics.answers import Answer
-from pollex.rubrics.netsat import value_of
-from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import ScoreColumns
+from pollex.rubrics.score import ScoreColumns, value_of
 from pollex.rubrics.worth import share_of
 from pollex.selection.losses import EVAL_RANGE
 
@@ -49,22 +48,6 @@ class WorstRow:
     lowered_by: str
     turns: tuple[int, ...]
     place: int = 0
-
-
-@dataclass(frozen=True)
-class Lowering:
-    """A rubric that lowers scores.
-
-    Attributes:
-        gap: Mean points of good conversations less those of bad ones.
-        bad: Share of bad conversations in which it holds.
-        good: Likewise of good ones.
-    """
-
-    rubric: ChosenRubric
-    gap: float
-    bad: Figure
-    good: Figure
 
 
 class ScoreTally:
@@ -121,22 +104,21 @@ class ScoreTally:
         """Share of scored conversations that are decided to be good."""
         return share_of(self.scored["positive"], self.scored.total())
 
-    def lowering(self) -> list[Lowering]:
-        """Rank the rubrics that set bad conversations apart most, in points."""
+    def lowering(self) -> list[dict[str, Any]]:
+        """Rank the rubrics that set bad conversations apart most.
+
+        Returns:
+            Each `rubric` with its `gap`, mean points of good conversations less those of bad ones, and the share of
+            `bad` and of `good` conversations in which it holds.
+        """
         n_good, n_bad = self.scored["positive"], self.scored["negative"]
-        if not n_good or not n_bad:
-            return []
-        found = [
-            Lowering(
-                rubric,
-                self.points["positive", id_] / n_good - self.points["negative", id_] / n_bad,
-                share_of(self.held["negative", id_], n_bad),
-                share_of(self.held["positive", id_], n_good),
-            )
-            for id_, rubric in self.rubrics.items()
-        ]
-        found = [one for one in found if one.gap > 0]
-        return sorted(found, key=lambda one: (not one.rubric.headlined, -one.gap))[:LOWERING]
+        found: list[dict[str, Any]] = []
+        for id_, rubric in self.rubrics.items() if n_good and n_bad else ():
+            gap = self.points["positive", id_] / n_good - self.points["negative", id_] / n_bad
+            bad, good = share_of(self.held["negative", id_], n_bad), share_of(self.held["positive", id_], n_good)
+            found.append({"rubric": rubric, "gap": gap, "bad": bad, "good": good})
+        found = [one for one in found if one["gap"] > 0]
+        return sorted(found, key=lambda one: (not one["rubric"].headlined, -one["gap"]))[:LOWERING]
 
 
 def scores_page(tally: ScoreTally, conversations: Sequence[Conversation], file: str, rubrics_file: str) -> str:
@@ -160,7 +142,7 @@ def scores_page(tally: ScoreTally, conversations: Sequence[Conversation], file: 
         verdict=verdict(tally),
         unscored=tally.unscored,
         lowering=lowering,
-        numbers={one.rubric.id: number for number, one in enumerate(lowering, 1)},
+        numbers={one["rubric"].id: number for number, one in enumerate(lowering, 1)},
         rubrics=tally.rubrics,
         worst=[(row, marked_in(row, texts.get(row.id))) for row in rows[:WORST]],
         rows=rows,

@@ -83,12 +83,7 @@ def tick_label(value: float) -> str:
 
 
 def svg(
-    title: str,
-    *parts: object,
-    width: int = WIDTH,
-    height: int = HEIGHT,
-    class_: str = "panel",
-    fixed: bool = False,
+    title: str, *parts: object, width: int = WIDTH, height: int = HEIGHT, class_: str = "panel", fixed: bool = False
 ) -> Markup:
     """Make a drawing with a title for screen readers; a group if it has links.
 

@@ -14,7 +14,7 @@ LONGEST_TURN = 6000
 
 @dataclass(frozen=True)
 class MarkedText:
-    """A stretch of a turn; `kind` is empty, `sat`, `dsat`, or `sat dsat`."""
+    """A stretch of a text; of a turn `kind` is empty, `sat`, `dsat`, or `sat dsat`."""
 
     text: str
     kind: str = ""

@@ -151,9 +151,8 @@ class Answer(BaseModel):
         return self.mode(options) if self.source == "point" else self.expected(options)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=8192)  # it is counted, written and summed up
 def _expected_of(probabilities: tuple[float, ...]) -> float:
-    """Compute the expected value with a rubric's options; remembered: it is counted, written and summed up."""
     values = _VALUES.get(len(probabilities), _VALUES[len(LIKERT)])
     return sum([p * value for p, value in zip(probabilities, values, strict=True)]) / sum(probabilities)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -14,20 +14,24 @@ from pollex.rubrics.rubric import PERSON, Polarity, Rubric, content_id
 from pollex.text import parse_toml
 
 HOME = Path(rubric_sets.__file__).parent
+Parsed = TypeVar("Parsed", bound=BaseModel)
 REMEDY = "correct it; each of [[rubrics]] has text and polarity, sat or dsat"
 
 
-class _Entry(BaseModel):
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+
+
+class _Given(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+    text: Words
     polarity: Polarity
 
 
 class _List(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    rubrics: list[_Entry] = Field(min_length=1)
+    rubrics: list[_Given] = Field(min_length=1)
     purpose: str = ""
 
 
@@ -46,25 +50,26 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
         BadRubrics: It can't be read, something in it is missing or wrong, or a rubric occurs twice.
     """
     path = HOME / f"{source}.toml" if str(source) in bundled() else Path(source)
-    try:
-        stored = parse_toml(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        remedy = f"give a TOML file, or one of {', '.join(bundled())}"
-        raise BadRubrics("there is no such file", where=str(source), remedy=remedy) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRubrics(f"it can't be read: {error}", where=str(source), remedy=UNREADABLE) from error
-    except ValueError as error:
-        raise BadRubrics(f"not valid TOML: {error}", where=str(source), remedy=REMEDY) from error
-    try:
-        entries = _List.model_validate(stored).rubrics
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise BadRubrics(f"{place}: {first['msg']}", where=str(source), remedy=REMEDY) from error
+    missing = f"give a TOML file, or one of {', '.join(bundled())}"
+    entries = _parsed(_List, path, str(source), REMEDY, missing).rubrics
     rubrics = [Rubric(id=content_id(e.polarity, e.text), text=e.text, polarity=e.polarity) for e in entries]
     if len({rubric.id for rubric in rubrics}) < len(rubrics):
         raise BadRubrics("a rubric occurs twice", where=str(source), remedy="remove one of them")
     return tuple(rubrics)
+
+
+def _parsed(kind: type[Parsed], path: Path, where: str, remedy: str, missing: str = "") -> Parsed:
+    try:
+        return kind.model_validate(parse_toml(path.read_text(encoding="utf-8-sig")))
+    except (OSError, UnicodeDecodeError) as error:
+        if missing and isinstance(error, FileNotFoundError):
+            raise BadRubrics("there is no such file", where=where, remedy=missing) from None
+        raise BadRubrics(f"it can't be read: {error}", where=where, remedy=UNREADABLE) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise BadRubrics(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=where, remedy=remedy) from error
+    except ValueError as error:
+        raise BadRubrics(f"not valid TOML: {error}", where=where, remedy=remedy) from error
 
 
 ENDING = ".rubrics.toml"
@@ -75,8 +80,6 @@ HEAD = """\
 # Changes count once they are fitted: pollex refit LOGS --rubrics {name}
 """
 MEND = "correct it; each of [[rubrics]] has text and polarity (sat or dsat), and may have id, on, judge_anew and note"
-
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
 
 
 class Entry(BaseModel):
@@ -127,19 +130,10 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
     Raises:
         BadRubrics: It can't be read, something in it is missing or wrong, or two rubrics have one id.
     """
-    where = str(path)
-    try:
-        found = _Entries.model_validate(parse_toml(path.read_text(encoding="utf-8-sig"))).rubrics
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRubrics(f"it can't be read: {error}", where=where, remedy=UNREADABLE) from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise BadRubrics(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=where, remedy=MEND) from error
-    except ValueError as error:
-        raise BadRubrics(f"not valid TOML: {error}", where=where, remedy=MEND) from error
+    found = _parsed(_Entries, path, str(path), MEND).rubrics
     names = [entry.name for entry in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise BadRubrics(f"two rubrics have the id {twice[0]}", where=where, remedy="leave a new rubric's id out")
+        raise BadRubrics(f"two rubrics have the id {twice[0]}", where=str(path), remedy="leave a new rubric's id out")
     return tuple(found)
 
 

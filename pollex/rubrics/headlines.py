@@ -108,6 +108,5 @@ def twins(rubrics: Sequence[Rubric], values: Floats) -> dict[str, str]:
 
 
 def _of_other_breadth(one: str, other: str) -> bool:
-    """Tell whether two sources are of the same event, once of any object and once of a certain one."""
     (kind, _, narrow), (same, _, narrower) = one.partition(" "), other.partition(" ")
     return kind == same and kind.startswith("event:") and bool(narrow) != bool(narrower)

@@ -1,4 +1,9 @@
-"""The parts of a rubric set, as they stand in its file."""
+"""The parts of a rubric set, as they stand in its file; the window with a guarantee in words, too.
+
+Of the rubrics by which a conversation is scored for that window only the choice is made without the conversation: their
+texts are extracted from all training conversations. What that does to the promise where a model extracts is not
+measured.
+"""
 
 from typing import Any, Literal
 
@@ -6,11 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_valid
 
 from pollex.calibration.candidates import CandidateScore, LabelsPoint
 from pollex.measures.classification import Assessment
-from pollex.measures.intervals import Figure
+from pollex.measures.intervals import Figure, share_interval
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric import PERSON, Polarity, Quote, Rubric, content_id
 from pollex.selection.platt import Calibration
+from pollex.selection.threshold import GuaranteedWindow, WindowSide
 from pollex.text import count
 
 
@@ -305,7 +311,6 @@ class JudgeRecord(Record):
 
     @field_serializer("options")
     def _that_count(self, options: JudgeSettings) -> dict[str, Any]:
-        """Return the settings that the judge heeds; a built-in one embeds, on its own scale or that of another."""
         if not self.built_in:
             return options.model_dump(mode="json")
         heeded = {"embedding_model", "value"} | (set() if self.kind == EMBEDDED else {"scale"})
@@ -490,3 +495,49 @@ class CalibratorRecord(Record):
         better = [point.gain > point.error for point in self.curve]
         first = len(better) - next((n for n, good in enumerate(reversed(better)) if not good), len(better))
         return f"{told}; more than a standard error from {self.curve[first].labels} labels on."
+
+
+def guarantee_in_words(record: GuaranteedWindow) -> str:
+    """Describe the guarantee and its held-out figures, to follow a colon."""
+    sides = f"{_side(record.upper, 'positive', 'over', record)}; {_side(record.lower, 'negative', 'at most', record)}"
+    if all(side.threshold is None and side.needed is None for side in (record.lower, record.upper)):
+        sides = f"no score is that certain, {_HOPELESS}"
+    return f"{guarantee_text(record)}: {sides}. {_held_out(record)}".rstrip()
+
+
+def guarantee_text(record: GuaranteedWindow) -> str:
+    """Return what holds on each side."""
+    return (
+        f"labels on each side are right at least {_percent(record.precision)} of the time, with probability "
+        f"{_percent(1 - record.delta)}, for conversations like the {record.n} that the window was fitted on"
+    )
+
+
+def _held_out(record: GuaranteedWindow) -> str:
+    if not record.held_out:
+        return ""
+    all_, beyond = record.blocks
+    outside = f"Held out: {_counted(record.outside, record.held_out, all_)} outside this window"
+    return f"{outside}, {_counted(record.right, record.outside, beyond)} right." if record.outside else f"{outside}."
+
+
+def _counted(hits: int, n: int, blocks: int) -> str:
+    low, high = share_interval(hits, n, units=blocks)
+    return f"{hits} of {n} ({_percent(hits / n)}, 95 % interval {_percent(low)} to {_percent(high)})"
+
+
+def _percent(share: float) -> str:
+    percent = 100 * share
+    digits = next((n for n in range(12) if 0 < round(percent, n) < 100), 0)
+    return f"{percent:.{digits}f} %"
+
+
+def _side(side: WindowSide, label: str, place: str, record: GuaranteedWindow) -> str:
+    if side.threshold is not None:
+        return f"{label} {place} {side.threshold:.1f} ({count(side.confident, 'conversation')}, {side.wrong} wrong)"
+    if side.needed is None:
+        return f"no score is {label} that certainly, {_HOPELESS}"
+    return f"no score is {label} that certainly: this would take about {side.needed:,} labels instead of {record.n:,}"
+
+
+_HOPELESS = "and more labels would not help, because no threshold is right that often"

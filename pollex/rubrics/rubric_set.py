@@ -19,8 +19,6 @@ from pollex.measures.intervals import Figure, Support, support
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Question
 from pollex.rubrics.edits import applied, edits_beside, entries_of, read_edits, toml_of
-from pollex.rubrics.guarantee import GuaranteeRecord
-from pollex.rubrics.netsat import NetSat, decide_at
 from pollex.rubrics.records import (
     Baseline,
     CalibratorRecord,
@@ -35,12 +33,12 @@ from pollex.rubrics.records import (
     TurnRecord,
 )
 from pollex.rubrics.rubric import Reason, Rubric, content_id
+from pollex.rubrics.score import NetSat, ThumbModel, decide_at
 from pollex.rubrics.starter import StarterRecord
-from pollex.rubrics.thumb_model import ThumbModel
 from pollex.rubrics.worth import Reach
 from pollex.selection.losses import AlphaScore
 from pollex.selection.platt import Calibration
-from pollex.selection.threshold import Window
+from pollex.selection.threshold import GuaranteedWindow, Window
 from pollex.text import html_table, object_of, writable
 
 DIGITS = 8
@@ -128,7 +126,7 @@ class RubricSet(Record):
     rubrics: tuple[ChosenRubric, ...]
     theta: float
     window: Window
-    guaranteed: GuaranteeRecord | None = None
+    guaranteed: GuaranteedWindow | None = None
     calibration: Calibration
     policy: str = "greedy"
     alpha: float | None

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from pollex.calibration.judgments import NOBODY
 from pollex.calibration.model_choice import ModelChoice
 from pollex.calibration.models import model_named, name_of
-from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import JSON_NAME, load_each, save
 from pollex.errors import WrongUse
 from pollex.formats.answers import AnswerTable, Issue
@@ -28,15 +27,7 @@ from pollex.text import Line, Told, count, notes_told
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
 
-AUTHORS = {
-    "h1": 25,
-    "h2": 25,
-    "batch": 64,
-    "rate": 0.001,
-    "pretraining": 20,
-    "finetuning": 30,
-    "seeds": 1,
-}
+AUTHORS = {"h1": 25, "h2": 25, "batch": 64, "rate": 0.001, "pretraining": 20, "finetuning": 30, "seeds": 1}
 """Settings of the authors' recipe that the released weights were made with."""
 
 
@@ -229,7 +220,9 @@ def calibrate(
     progress = progress or NullProgress()
     require_writable(out / JSON_NAME, answers, judgments)
     find_files([answers, judgments])
-    kind = trainable_model(model)
+    if not (kind := model_named(model)).uses_labels:
+        what = f"{model!r}, the {kind.title}, learns nothing from judgments, so there is nothing to fit"
+        raise WrongUse(what, remedy="name another model; `pollex calibrate report` has this one beside every other")
     made = kind(**settings_for(kind, seed, shift, network=network) | settings_of_network(kind, settings or {}))
     table = read_answers(answers, options={name: tuple(each) for name, each in (options or {}).items()}, nominal=[])
     judged = read_judgments(judgments, table, main=main, nominal=nominal)
@@ -296,8 +289,12 @@ def predict_judgments(
         raise WrongUse(what, remedy="fit with the network, or leave it out", option="pre_trained")
     rows: list[dict[str, Any]] = []
     for name in wanted:
-        own = model if pre_trained else _fitted_for(each, name, model.questionnaire_)
-        rows += rows_of_predictions(own, table, judges, aggregate, name)
+        model.questionnaire_.index(name)
+        if not pre_trained and name not in each:
+            what = f"the calibrator was fitted for {', '.join(each)}, and not for {name!r}"
+            remedy = "fit it again with judgments of it, or take the weights before they were tuned"
+            raise WrongUse(what, remedy=remedy, option="pre_trained")
+        rows += rows_of_predictions(model if pre_trained else each[name], table, judges, aggregate, name)
     columns = columns_of(rows)
     write_rows(out, [dict.fromkeys(columns) | row for row in rows], columns)
     progress.advance("predict")
@@ -311,28 +308,6 @@ def predict_judgments(
         unknown_judges=tuple(name for name in judges if name not in model.judges_),
         faults=tuple(table.faults),
     )
-
-
-def _fitted_for(each: Mapping[str, JudgedEstimator], question: str, questions: Questionnaire) -> JudgedEstimator:
-    questions.index(question)
-    if question not in each:
-        what = f"the calibrator was fitted for {', '.join(each)}, and not for {question!r}"
-        remedy = "fit it again with judgments of it, or take the weights before they were tuned"
-        raise WrongUse(what, remedy=remedy, option="pre_trained")
-    return each[question]
-
-
-def trainable_model(name: str) -> type[JudgedEstimator]:
-    """Return the model of this name.
-
-    Raises:
-        WrongUse: There is none, or it learns nothing from labels.
-    """
-    kind = model_named(name)
-    if not kind.uses_labels:
-        what = f"{name!r}, the {kind.title}, learns nothing from judgments, so there is nothing to fit"
-        raise WrongUse(what, remedy="name another model; `pollex calibrate report` has this one beside every other")
-    return kind
 
 
 def settings_for(kind: type[JudgedEstimator], seed: int, shift: str | None, *, network: bool) -> dict[str, Any]:
@@ -362,26 +337,17 @@ def settings_of_network(kind: type[JudgedEstimator], given: Mapping[str, Any]) -
         raise WrongUse(
             what, remedy="name the network, or leave the setting out", option={"model": "network", first: None}
         )
-    own = AUTHORS if given.get("recipe") == "authors" else {}
-    return {**own, **given, "search": None} if given else {}
+    return {**(AUTHORS if given.get("recipe") == "authors" else {}), **given, "search": None} if given else {}
 
 
 def _others(
-    main: JudgedEstimator,
-    table: AnswerTable,
-    judged: JudgmentTable,
-    groups: Sequence[str] | None,
-    progress: Progress,
+    main: JudgedEstimator, table: AnswerTable, judged: JudgmentTable, groups: Sequence[str] | None, progress: Progress
 ) -> tuple[list[JudgedEstimator], dict[str, str]]:
-    """Fit the same model to every other question with judgments; returns why it could not, too.
-
-    What was searched for is searched for once, for the main question.
-    """
     from sklearn.base import clone  # takes a second to import
 
     unfitted = clone(main)
     if getattr(main, "search", None):
-        unfitted.set_params(search=None)
+        unfitted.set_params(search=None)  # once, for the main question
     judged_too = sorted(set(judged.judgments.question.tolist()) - {judged.questionnaire.index()})
     found, refused, stage = [], {}, "Fitting the other questions"
     if judged_too:
@@ -454,12 +420,7 @@ def faults_told(faults: Iterable[Issue]) -> Told:
 
 def faults_json(faults: Iterable[Issue]) -> dict[str, Any]:
     """Return what was left out and what is worth knowing as JSON values."""
-    found = [(fault.left_out, asdict(fault)) for fault in faults]
-    return {
-        "left_out": [_without_place(fault) for out, fault in found if out],
-        "notes": [_without_place(fault) for out, fault in found if not out],
-    }
-
-
-def _without_place(fault: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fault.items() if name != "left_out"}
+    found: dict[str, list[dict[str, Any]]] = {"left_out": [], "notes": []}
+    for fault in map(asdict, faults):
+        found["left_out" if fault.pop("left_out") else "notes"].append(fault)
+    return found

@@ -22,8 +22,7 @@ from pollex.measures.looks import ConfidenceSequence, difference_interval
 from pollex.reports.share import compare_page
 from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.arms import Arm, arm_of_run, arms_of
-from pollex.services.compare import Comparison, comparable, compared
+from pollex.services.compare import Arm, Comparison, arm_of_run, arms_of, comparable, compared
 from pollex.services.life import RubricState, mark_back, mended_in
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions

@@ -25,11 +25,10 @@ from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 from pollex.rubrics.judge_settings import MOST_IN_A_CALL, JudgeSettings
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.netsat import value_of
 from pollex.rubrics.records import LLM, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import Score
+from pollex.rubrics.score import Score, value_of
 from pollex.rubrics.worth import share_of
 from pollex.services.learn_result import require_not_edited, require_places
 from pollex.services.learn_runs import refit as run_refit

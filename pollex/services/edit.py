@@ -1,6 +1,6 @@
 """Edit the rubrics of a set: in the file that people edit, beside the set."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -104,13 +104,10 @@ def add_rubric(
         WrongUse: It has no words, or the set has it already.
     """
     new = Entry(text=_worded(text), polarity=polarity, note=note)
-
-    def added(entries: Sequence[Entry]) -> list[Entry]:
-        if any(entry.name == new.name for entry in entries):
-            raise WrongUse(f"the set has this rubric already: {new.name}", where=str(rubrics), remedy="reword that one")
-        return [*entries, new.model_copy(update={"id": new.name})]
-
-    return _written(rubrics, added, new.name, progress)
+    entries = _entries(rubrics)
+    if any(entry.name == new.name for entry in entries):
+        raise WrongUse(f"the set has this rubric already: {new.name}", where=str(rubrics), remedy="reword that one")
+    return _written(rubrics, [*entries, new.model_copy(update={"id": new.name})], new.name, progress)
 
 
 def remove_rubric(rubrics: Path, rubric: str, *, progress: Progress | None = None) -> EditedSet:
@@ -120,14 +117,10 @@ def remove_rubric(rubrics: Path, rubric: str, *, progress: Progress | None = Non
         WrongUse: The set has no such rubric, or no other.
     """
     id_ = _found(rubrics, rubric)
-
-    def left(entries: Sequence[Entry]) -> list[Entry]:
-        rest = [entry for entry in entries if entry.name != id_]
-        if not any(entry.on for entry in rest):
-            raise WrongUse("it is the only active rubric", where=str(rubrics), remedy="add another one first")
-        return rest
-
-    return _written(rubrics, left, id_, progress)
+    rest = [entry for entry in _entries(rubrics) if entry.name != id_]
+    if not any(entry.on for entry in rest):
+        raise WrongUse("it is the only active rubric", where=str(rubrics), remedy="add another one first")
+    return _written(rubrics, rest, id_, progress)
 
 
 def reword_rubric(
@@ -152,16 +145,12 @@ def reword_rubric(
     id_, words = _found(rubrics, rubric), _worded(text)
     changes: dict[str, Any] = {"text": words} | ({} if note is None else {"note": note})
     changes |= {"judge_anew": True} if judge_anew else {}
-
-    def worded(entries: Sequence[Entry]) -> list[Entry]:
-        return [entry.model_copy(update=changes) if entry.name == id_ else entry for entry in entries]
-
+    worded = [entry.model_copy(update=changes) if entry.name == id_ else entry for entry in _entries(rubrics)]
     found = _written(rubrics, worded, id_, progress)
     return replace(found, judged=_judged(found, store))
 
 
 def _judged(found: EditedSet, store: Path | None) -> str:
-    """Say by what a reworded rubric is judged; with figures before and after if that was given up."""
     rubric = next(one for one, _ in found.rows if one.id == found.changed)
     if rubric.anew:
         return _foretold(found, store) or "It is judged anew; `pollex refit` shows AUC and shares before and after"
@@ -182,11 +171,12 @@ def _foretold(found: EditedSet, store: Path | None) -> str:
     return " ".join(one.told for one in seen.changed)
 
 
-def _written(
-    path: Path, edit: Callable[[Sequence[Entry]], list[Entry]], id_: str, progress: Progress | None
-) -> EditedSet:
-    rubric_set = RubricSet.load(path, arrays=False)
-    entries = edit(entries_of(rubric_set.rubrics, rubric_set.off))
+def _entries(path: Path) -> tuple[Entry, ...]:
+    found = RubricSet.load(path, arrays=False)
+    return entries_of(found.rubrics, found.off)
+
+
+def _written(path: Path, entries: Sequence[Entry], id_: str, progress: Progress | None) -> EditedSet:
     write_whole(edits_beside(path), toml_of(entries, path.name).encode())
     found = EditedSet(path, RubricSet.load(path, arrays=False), id_)
     if progress is not None and found.rubrics.edited:
@@ -195,7 +185,7 @@ def _written(
 
 
 def _found(path: Path, rubric: str) -> str:
-    known = [one.id for one, _ in list_rubrics(path).rows]
+    known = [entry.name for entry in _entries(path)]
     near = [id_ for id_ in known if id_ == rubric] or [id_ for id_ in known if rubric and id_.startswith(rubric)]
     if len(near) != 1:
         what = f"{'several rubrics begin' if near else 'no rubric begins'} with {rubric!r:.60}"

@@ -55,6 +55,9 @@ class Lengths:
         found = sorted(lengths) or [0]
         return cls(found[0], found[len(found) // 2], found[-1])
 
+    def __str__(self) -> str:
+        return f"{self.shortest} to {self.longest} (median {self.median})"
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Inspection(Shown):
@@ -164,7 +167,7 @@ def inspect_logs(sources: Sources | Logs, *, reading: ReadOptions, progress: Pro
         turns=Lengths.of(len(one.turns) for one in logs),
         words=Lengths.of(sum(len(turn.content.split()) for turn in one.turns) for one in logs),
         attached=dict(marks.most_common()),
-        languages=languages_of(islice(logs, MOST_READ)),
+        languages=_ordered(language_of_text()(words_of_user(one)) for one in islice(logs, MOST_READ)),
         comments=sum(bool(one.feedback) for one in logs),
         tools=_ordered(call.name for one in logs for turn in one.turns for call in turn.calls),
         times=_times(logs),
@@ -172,12 +175,6 @@ def inspect_logs(sources: Sources | Logs, *, reading: ReadOptions, progress: Pro
         same_text=sum(n - 1 for n in hashes.values()),
         examples=_examples(logs),
     )
-
-
-def languages_of(conversations: Iterable[Conversation]) -> dict[str, int]:
-    """Count languages (ISO 639-1) of the users' words; `unsure` for few words, or many languages."""
-    language = language_of_text()
-    return _ordered(language(words_of_user(one)) for one in conversations)
 
 
 def words_of_user(conversation: Conversation) -> str:
@@ -188,7 +185,7 @@ def words_of_user(conversation: Conversation) -> str:
 
 @lru_cache(maxsize=1)
 def language_of_text() -> Callable[[str], str]:
-    """Return what tells the language of a text; `unsure` for few words."""
+    """Return what tells the language of a text (ISO 639-1); `unsure` for few words, or many languages."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # its model takes a third of a second to load
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
@@ -235,7 +232,7 @@ def _sentences(found: Inspection) -> Iterator[str]:
     account, logs = found.account, found.logs
     ways = f", put together {_listed(account.ways)}" if account.ways else ""
     yield f"{count(len(logs), 'conversation')} in the shape of {_listed(account.formats + account.general)}{ways}."
-    lengths = f"{_spread(found.turns)} turns and {_spread(found.words)} words a conversation"
+    lengths = f"{found.turns} turns and {found.words} words a conversation"
     yield f"Roles: {_listed(found.roles)}; {lengths}."
     yield from _thumbs(found)
     yield from _left_out(found)
@@ -274,9 +271,10 @@ def _thumbs(found: Inspection) -> Iterator[str]:
 
 
 def _left_out(found: Inspection) -> Iterator[str]:
-    logs = found.logs
+    logs, texts = found.logs, found.same_text
     said = [
-        _duplicates(found),
+        f"{count(logs.duplicates, 'identical row')}, counted once" if logs.duplicates else "",
+        f"{count(texts, 'conversation has', 'conversations have')} the text of another one" if texts else "",
         f"{count(logs.skipped, 'row')} inside other steps" if logs.skipped else "",
         f"{count(logs.overruled, 'conversation')} of an id that another one has" if logs.overruled else "",
         f"{count(len(logs.bad_rows), 'bad row')}" if logs.bad_rows else "",
@@ -288,17 +286,6 @@ def _listed(named: Mapping[str, int]) -> str:
     rest = len(named) - MOST
     shown = ", ".join(f"{name} ({number})" for name, number in list(named.items())[:MOST])
     return f"{shown} and {rest} more" if rest > 0 else shown
-
-
-def _spread(found: Lengths) -> str:
-    return f"{found.shortest} to {found.longest} (median {found.median})"
-
-
-def _duplicates(found: Inspection) -> str:
-    rows, texts = found.logs.duplicates, found.same_text
-    same = f"{count(rows, 'identical row', 'identical rows')}, counted once" if rows else ""
-    also = f"{count(texts, 'conversation has', 'conversations have')} the text of another one" if texts else ""
-    return "; ".join(filter(None, [same, also]))
 
 
 def _example(one: Conversation) -> Iterator[str]:

@@ -1,62 +1,50 @@
-"""Choose the conversations to label next, by a rubric set."""
+"""Choose what to label next: conversations by a rubric set, or texts and whom to ask by a custom calibrator."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import views_of
-from pollex.calibration.active_learning import select_queries, vectors_of
+from pollex.calibration.active_learning import Picked, predictive_variance, select_queries, vectors_of
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.questionnaire import Questionnaire
+from pollex.calibration.storage import load
 from pollex.conversations.conversation import DRAWN, Conversation, Label, messages_of
 from pollex.conversations.logs import BadRow, Logs
+from pollex.errors import WrongUse
+from pollex.formats.answers import Issue
 from pollex.formats.fields import ReadOptions
+from pollex.formats.files import find_files
+from pollex.formats.judgments import expected_of
 from pollex.formats.label_files import FORMATS, LOGGED, RANDOM, Request, drawn_of, sheet_for, write_requests
+from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import entropy
+from pollex.measures.intervals import support
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import Score
-from pollex.rubrics.thumb_model import judges_wanted
+from pollex.rubrics.score import Score, judges_wanted
+from pollex.services.calibrate import faults_json
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_scoring
 from pollex.services.results import ModelUsage, Shown, counted, rows_told, support_json, used
 from pollex.services.roles import embedder_for
 from pollex.services.score import scored_by, unedited
+from pollex.services.training_record import training_of
 from pollex.services.workspace import workspace
-from pollex.text import Told, count
+from pollex.text import Told, count, notes_told
 
-
-@dataclass(frozen=True, eq=False)
-class LabelCandidates:
-    """Conversations that have a probability, including labeled ones.
-
-    Attributes:
-        probability: Probability for each requested judge, or one column for an unknown judge `[conversation, judge]`.
-    """
-
-    conversations: list[Conversation]
-    scores: list[Score]
-    probability: Floats
-    judges: tuple[str, ...]
-
-    @property
-    def labelled(self) -> Bools:
-        """Mask of the conversations with a label `[conversation]`."""
-        return np.array([c.label is not Label.NONE for c in self.conversations], dtype=bool)
-
-    @property
-    def known(self) -> Bools:
-        """Mask of the known labels `[conversation, judge]`."""
-        if not self.judges:
-            return self.labelled[:, None]
-        who = np.array([c.judge for c in self.conversations], dtype=object)
-        return np.asarray(self.labelled[:, None] & (who[:, None] == np.array(self.judges, dtype=object)), dtype=bool)
+if TYPE_CHECKING:
+    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -134,9 +122,11 @@ def next_conversations(
         scored, usage = scored_by(opened, asked, rubric_set, model, arguments, "label", scores.extend, wanted)
         embedder = embedder_for(opened.store.folder, rubric_set.judge.options.embedding_model)
         embedder.watch(opened.progress)
-        rows = picked_rows(candidates(asked.conversations, scores, wanted), embedder, count)
+        rows = picked_rows(asked.conversations, scores, wanted, embedder, count)
     if out is not None:
-        write_requests(out, rows_to_fill_in(rows, read, reading), questions)
+        known = {one.id: one for one in read}
+        logged = [row | {LOGGED: as_logged(known[row["id"]], row, read.label_field, reading)} for row in rows]
+        write_requests(out, logged, questions)
     return NextConversations(
         run=scored.run,
         rubrics=rubric_set,
@@ -149,29 +139,27 @@ def next_conversations(
     )
 
 
-def candidates(conversations: Sequence[Conversation], scores: Any, judges: Sequence[str]) -> LabelCandidates:
-    """Return the conversations that have a probability."""
-    both = [(c, s) for c, s in zip(conversations, scores, strict=True) if s.probability is not None]
-    each = [[s.judges[judge] for judge in judges] if judges else [s.probability] for _, s in both]
-    probability = np.array(each, dtype=np.float64).reshape(len(both), max(1, len(judges)))
-    return LabelCandidates([c for c, _ in both], [s for _, s in both], probability, tuple(judges))
-
-
-def picked_rows(found: LabelCandidates, embedder: Embedder, count: int) -> list[Request]:
-    """Return the conversations to label next, a row for each."""
-    if not found.conversations:
+def picked_rows(
+    read: Sequence[Conversation], scores: Sequence[Score], judges: Sequence[str], embedder: Embedder, count: int
+) -> list[Request]:
+    """Return the conversations to label next, a row for each; those with a label are known."""
+    both = [(c, s) for c, s in zip(read, scores, strict=True) if s.probability is not None]
+    if not both:
         return []
-    p = found.probability
-    answers = [[a.expected() for a in s.answers if isinstance(a, Answer)] for s in found.scores]
-    vectors = vectors_of(np.array(answers), embeddings_of(found.conversations, embedder))
-    picked = select_queries(
-        vectors,
-        p * (1 - p),
-        found.known,
-        count,
-        askable=np.broadcast_to(~found.labelled[:, None], p.shape),
-    )
-    return [_row(found, place, judge) for place, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True)]
+    p = np.array([[s.judges[judge] for judge in judges] if judges else [s.probability] for _, s in both], np.float64)
+    labelled = np.array([[c.label is not Label.NONE] for c, _ in both], dtype=bool)
+    who = np.array([[c.judge] for c, _ in both], dtype=object)
+    known = labelled & np.asarray(who == np.array(judges, dtype=object), dtype=bool) if judges else labelled
+    answers = [[a.expected() for a in s.answers if isinstance(a, Answer)] for _, s in both]
+    vectors = vectors_of(np.array(answers), embeddings_of([c for c, _ in both], embedder))
+    picked = select_queries(vectors, p * (1 - p), known, count, askable=np.broadcast_to(~labelled, p.shape))
+    rows = []
+    for place, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
+        one, up = both[place][0], float(p[place, judge])
+        row: Request = {"id": one.id, "probability": up, "entropy": float(entropy(np.array([1 - up, up])))}
+        asked = {"judge": judges[judge]} if judges else {}
+        rows.append(row | asked | {"begins": " ".join(one.opening.split())[:80]})
+    return rows
 
 
 def embeddings_of(conversations: Sequence[Conversation], embedder: Embedder) -> Floats:
@@ -181,27 +169,12 @@ def embeddings_of(conversations: Sequence[Conversation], embedder: Embedder) -> 
     return np.asarray(parts, dtype=np.float64).reshape(len(views), -1)
 
 
-def _row(found: LabelCandidates, place: int, judge: int) -> Request:
-    one, p = found.conversations[place], float(found.probability[place, judge])
-    row: Request = {"id": one.id, "probability": p, "entropy": float(entropy(np.array([1 - p, p])))}
-    if found.judges:
-        row["judge"] = found.judges[judge]
-    return row | {"begins": " ".join(one.opening.split())[:80]}
-
-
-def rows_to_fill_in(rows: Sequence[Request], logs: Logs, reading: ReadOptions) -> list[Request]:
-    """Add each conversation's row of the log, under `LOGGED`.
+def as_logged(one: Conversation, row: Request, label_field: str, reading: ReadOptions) -> Request:
+    """Return a conversation as a row of a log, with predictions and an empty thumb.
 
     Field names are those of the log, so that the same options read both: a row that lost its group would be split from
     the others of its user.
     """
-    wanted = {row["id"] for row in rows}
-    kept = {one.id: one for one in logs if one.id in wanted}
-    return [row | {LOGGED: as_logged(kept[row["id"]], row, logs.label_field, reading)} for row in rows]
-
-
-def as_logged(one: Conversation, row: Request, label_field: str, reading: ReadOptions) -> Request:
-    """Return a conversation as a row of a log, with predictions and an empty thumb."""
     said = {name: row[name] for name in ("probability", "entropy", DRAWN) if name in row}
     found = one.metadata | {reading.id_field or "id": one.id} | said
     if one.group is not None:
@@ -270,7 +243,7 @@ def draw_for_share(
     make the sample one of people who don't vote.
     """
     from pollex.measures.share import FEWEST, expected_half_width  # SciPy comes with it, and takes half a second
-    from pollex.services.labeled_sample import grouped
+    from pollex.services.share import grouped
 
     questions = sheet_for(questionnaire, out)
     if out is not None:
@@ -295,8 +268,128 @@ def draw_for_share(
         rows=tuple(rows),
         population=len(open_),
         groups={name: len(chosen) for name, chosen in places.items() if name},
-        half_width={name: expected_half_width(len(chosen), share, rest=len(open_)) for name, chosen in places.items()},
+        half_width={name: expected_half_width(len(chosen), share) for name, chosen in places.items()},
         share=share,
         out=out,
         bad_rows=read.bad_rows,
     )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NextTexts(Shown):
+    """The texts to label next, and whom to ask, by a custom calibrator.
+
+    Attributes:
+        support: How many labels the calibrator was fitted on, in words.
+    """
+
+    rows: tuple[Request, ...]
+    texts: int
+    question: str
+    model: str
+    support: str
+    out: Path | None
+    faults: tuple[Issue, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        return f"{len(self.rows)} of {self.texts} texts to label next, on {self.question}"
+
+    def records(self) -> Iterable[dict[str, Any]]:
+        return self.rows
+
+    def told(self) -> Told:
+        """Yield the texts to label next, and whom to ask."""
+        yield from notes_told(self.faults)
+        yield from rows_told(self.rows, ("text_id", "judge", "expected", "entropy"))
+        yield f"Labels of {self.question!r} to ask for: {len(self.rows)}; {self.model}"
+        if self.support:
+            yield f"Predictions: {self.support}"
+        if self.out is not None:
+            yield f"Wrote {self.out}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {"next": list(self.rows), "texts": self.texts} | faults_json(self.faults)
+
+
+def next_texts(
+    calibrator: Path,
+    answers: str,
+    judgments: str | None,
+    *,
+    count: int,
+    judges: Sequence[str],
+    out: Path | None,
+    questionnaire: str | None = None,
+) -> NextTexts:
+    """Pick the texts whose labels would help a calibrator most, and whom to ask."""
+    questions = sheet_for(questionnaire, out)
+    if out is not None:
+        require_format(out, answers, judgments, formats=FORMATS)
+    find_files([answers, *([judgments] if judgments else [])])
+    model = load(calibrator)
+    if unknown := sorted(set(judges) - set(model.judges_)):
+        known = ", ".join(model.judges_) or "none"
+        raise WrongUse(f"the calibrator doesn't know judge {unknown[0]!r}", remedy=f"it knows {known}")
+    answered = read_answers(answers, scales=model.questionnaire_.asked)
+    faults, given = answered.faults, None
+    if judgments is not None:
+        judged = read_judgments(judgments, answered, questionnaire=model.questionnaire_)
+        given, faults = judged.judgments, (*faults, *judged.faults)
+    rows = text_rows(model, answered.texts, answered.X, given, tuple(judges) or model.judges_, count)
+    if out is not None:
+        write_requests(out, rows, questions)
+    labels = training_of(calibrator).labels
+    return NextTexts(
+        rows=tuple(rows),
+        texts=len(answered.texts),
+        question=model.questionnaire_.main,
+        model=model.title,
+        support="" if labels is None else str(support(labels)),
+        out=out,
+        faults=tuple(faults),
+    )
+
+
+def text_rows(
+    model: JudgedEstimator, texts: Sequence[str], X: Floats, given: Judgments | None, judges: Sequence[str], count: int
+) -> list[Request]:
+    """Return the labels to ask for next: judgments without answers, with predictions."""
+    sheet = model.questionnaire_
+    who: list[str | None] = [*judges] or [None]
+    proba = np.stack([model.predict_proba(X, [judge] * len(X)) for judge in who], axis=1)
+    known = known_labels(given, sheet, len(X), judges)
+    picked: Picked = select_queries(vectors_of(columns_of(sheet, X)), predictive_variance(proba, sheet), known, count)
+    rows = []
+    for row, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
+        p = proba[row, judge]
+        asked = {"question": sheet.main} | ({"judge": judges[judge]} if judges else {})
+        (expected,) = expected_of(p[None], sheet.scale())
+        figures = {"expected": expected, "entropy": float(entropy(p)), "probabilities": p.tolist()}
+        rows.append({"text_id": texts[row]} | asked | figures)
+    return rows
+
+
+def known_labels(given: Judgments | None, sheet: Questionnaire, rows: int, judges: Sequence[str]) -> Bools:
+    """Mask the known labels of the main question `[row, judge]`; one column without judges."""
+    known = np.zeros((rows, max(1, len(judges))), dtype=bool)
+    if given is None:
+        return known
+    main = given.of_question(sheet.index())
+    if not judges:
+        known[main.row, 0] = True
+        return known
+    coded = main.coded(judges)
+    mine = coded.judge >= 0
+    known[coded.row[mine], coded.judge[mine]] = True
+    return known
+
+
+def columns_of(sheet: Questionnaire, X: Floats) -> Floats:
+    """Return features `[row, column]`: expected answers, or shares of options without order."""
+    expected = sheet.expected(X)
+    parts = [
+        expected[:, [place]] if scale.ordinal else X[:, block][:, :-1]
+        for place, (scale, block) in enumerate(zip(sheet.asked, sheet.blocks.values(), strict=True))
+    ]
+    return np.concatenate(parts, axis=1) if parts else np.zeros((len(X), 0))

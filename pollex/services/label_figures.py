@@ -130,18 +130,15 @@ class _Table:
 
     @property
     def name(self) -> str:
-        """Name of the model that is fitted: of a network what it begins as, since networks take seconds each."""
-        return START if self.record.chosen == NETWORK else self.record.chosen
+        return START if self.record.chosen == NETWORK else self.record.chosen  # networks take seconds each
 
     def fit(self, rows: Ints, seen: Floats) -> Floats:
-        """Fit to the labels of some rows; return P(up) of answers."""
         known = [self.judges[row] for row in rows.tolist()]
         judges = known if any(known) else None
         model = fitted(self.name, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics)
         return probability_positive(model, seen)
 
     def varied(self, rows: Ints) -> bool:
-        """Tell whether some rows have both kinds of label."""
         return 0 < int(self.up[rows].sum()) < len(rows)
 
 
@@ -181,7 +178,6 @@ def label_figures(store: Store, rubric_set: RubricSet, rng: np.random.Generator)
 
 
 def _same(rubric_set: RubricSet, table: _Table, whole: Floats) -> bool | None:
-    """Tell whether the kept calibrator, or what its network began as, gives the same probabilities."""
     try:
         model = rubric_set.thumb_model
     except BadCalibrator:
@@ -236,7 +232,6 @@ def _point(
 
 
 def _pulls(table: _Table, mine: Ints, whole: Floats, rng: np.random.Generator) -> tuple[tuple[Pull, ...], int]:
-    """Leave out one label after the other; the calibrator is fitted anew each time."""
     surprise = np.abs(table.up[mine] - whole[mine])
     tried = mine[np.argsort(-surprise, kind="stable")[:TRIED]].tolist()
     without = {row: table.fit(mine[mine != row], table.answers) for row in tried if table.varied(mine[mine != row])}
@@ -252,7 +247,6 @@ def _pulls(table: _Table, mine: Ints, whole: Floats, rng: np.random.Generator) -
 
 
 def _redrawn(table: _Table, mine: Ints, whole: Floats, rng: np.random.Generator) -> Figure:
-    """Return how far P(up) moves where other users had given the labels."""
     users = np.unique(table.unit[mine])
     rows_of = {user: mine[table.unit[mine] == user] for user in users.tolist()}
     moved = []

@@ -77,8 +77,7 @@ def notes_on(
 
 
 def _of(one: Conversation, said: Mapping[str, Opinion]) -> Opinion | None:
-    """Return what people said of a text, also before its calls of tools were kept."""
-    return said.get(one.text_hash) or said.get(one.words_hash)
+    return said.get(one.text_hash) or said.get(one.words_hash)  # of before calls of tools were kept
 
 
 def _labeled(

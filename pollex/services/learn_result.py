@@ -9,15 +9,12 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.write import draft_of, require_apart, require_writable
-from pollex.reports.findings import named_in
-from pollex.reports.learning import caveats, learning_page
-from pollex.reports.learning_data import LeftOut, MeanAnswer
+from pollex.reports.learning import LeftOut, MeanAnswer, caveats, learning_page, named_in
 from pollex.reports.page import file_of
 from pollex.rubrics.edits import edits_beside
-from pollex.rubrics.guarantee import in_words
 from pollex.rubrics.learning.results import LabelledScore, Learned
 from pollex.rubrics.lint import Mark
-from pollex.rubrics.records import CalibratorRecord
+from pollex.rubrics.records import CalibratorRecord, guarantee_in_words
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import ANEW
 from pollex.services.lint import lint_rubrics
@@ -169,7 +166,7 @@ class LearnResult(Shown):
                 "dsat": sum(r.polarity == "dsat" for r in rubrics.rubrics),
                 "theta": rubrics.theta,
                 "window": [rubrics.window.lower, rubrics.window.upper],
-                "guaranteed_window": rubrics.guaranteed and rubrics.guaranteed.model_dump(),
+                "guaranteed_window": rubrics.guaranteed and asdict(rubrics.guaranteed),
                 "policy": rubrics.policy,
                 "alpha": rubrics.alpha,
                 "training": figures_json(rubrics.training),
@@ -189,7 +186,7 @@ class LearnResult(Shown):
 def _details(rubrics: RubricSet) -> Told:
     """Yield the window with a guarantee, baselines, probabilities and notes."""
     if rubrics.guaranteed:
-        yield f"Window with a guarantee: {in_words(rubrics.guaranteed)}"
+        yield f"Window with a guarantee: {guarantee_in_words(rubrics.guaranteed)}"
     for baseline in rubrics.baselines:
         if baseline.held_out and baseline.advantage:
             auc, ahead = baseline.held_out.auc, baseline.advantage

@@ -24,10 +24,9 @@ from pollex.graphs.run import carry_out
 from pollex.measures.arrays import Bools
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, retryable
-from pollex.rubrics.learning.material import Made, Material, Starter
+from pollex.rubrics.learning.material import GivenAnswers, Made, Material, Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.learning.thumbs import Sides, sides_of
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric

@@ -91,7 +91,6 @@ def lint_rubrics(
 
 
 async def _worded(opened: Workspace, found: RubricSet, result: LintResult, model: ModelOptions) -> LintResult:
-    """Put the model's words in place of those by rule, for sentences that are marked for their words."""
     from pollex.agents.llm.judge import LlmJudge
     from pollex.agents.llm.rewording import reworded
 
@@ -115,13 +114,10 @@ def near_pairs(rubrics: Sequence[Rubric], embedder: Embedder) -> list[tuple[int,
     """Return the places of rubrics with near texts, except those different by design."""
     vectors = embedder.embed([rubric.text for rubric in rubrics])
     cosines = vectors @ vectors.T
+    by_design = [rubric.source if rubric.source.startswith(BY_DESIGN) else "" for rubric in rubrics]
     return [
         (i, j)
         for j in range(len(rubrics))
         for i in range(j)
-        if cosines[i, j] >= NEAR and not (rubrics[i].source.startswith(BY_DESIGN) and _apart(rubrics[i], rubrics[j]))
+        if cosines[i, j] >= NEAR and not (by_design[i] and by_design[j] and by_design[i] != by_design[j])
     ]
-
-
-def _apart(first: Rubric, second: Rubric) -> bool:
-    return second.source.startswith(BY_DESIGN) and first.source != second.source

@@ -160,7 +160,6 @@ BEFORE = ("settings", "split", "reasons", "pool", "refused", "kept", "merged", "
 
 
 def _elsewhere(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a run's arguments for its fork: it writes beside the file of the run, not over it."""
     if not (arguments.get("command") and arguments.get("out")):
         return arguments
     out = Path(arguments["out"])
@@ -169,7 +168,6 @@ def _elsewhere(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 async def _take_over(store: Store, parent: str, run: str, state: Mapping[str, Any]) -> None:
-    """Copy what the nodes of another run kept, as far as a state has it: extractions, rubrics and steps."""
     store.put(rubric_rows(run, rubrics_of(store, parent).values()))
     for id_, found in extractions_of(store, parent).items():
         store.put([fact(run, "extraction", id_, found)])

@@ -63,7 +63,6 @@ def review(
 
 
 def _first_of(people: Sequence[People]) -> People:
-    """Ask one after another, until one of them has an answer."""
 
     def ask(question: Mapping[str, Any]) -> Mapping[str, str]:
         return next((given for each in people if (given := each(question))), {})

@@ -28,8 +28,7 @@ from pollex.reports.page import file_of
 from pollex.reports.scores import ScoreTally, scores_page
 from pollex.rubrics.records import SpreadRecord
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import Score, ScoreColumns
-from pollex.rubrics.thumb_model import judges_wanted
+from pollex.rubrics.score import Score, ScoreColumns, judges_wanted
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import (

@@ -38,11 +38,9 @@ from pollex.gateway.langsmith import switch_tracing
 from pollex.graphs.context import BATCH
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.judge_settings import DEFAULT_MODEL
-from pollex.rubrics.netsat import NetSat
 from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import Score, ScoreColumns
-from pollex.rubrics.thumb_model import judges_wanted
+from pollex.rubrics.score import NetSat, Score, ScoreColumns, judges_wanted
 from pollex.services.options import ModelOptions
 from pollex.services.roles import embedded_judge, hire_judge
 from pollex.services.workspace import COLLECTED_AFTER, Background, complete

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pollex.agents.embedded.events.signal import event_source
+from pollex.reports.transcript import MarkedText
 from pollex.rubrics.headlines import Headline, headlines, hints_of, sounds_of, sounds_worth, turned
 from pollex.rubrics.records import ChosenRubric, Remark
 from pollex.rubrics.rubric import Polarity
@@ -66,7 +67,10 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
         for rubric in (entry.rubric, *entry.also):
             text = " ".join(filter(None, ("also:" * (rubric is not entry.rubric), *rubric.entry)))
             side = [SCORES[rubric.polarity]] if heading not in SIDES.values() else []
-            figures = [*figures_of(rubric), *side, *(_details(rubric) if verbose else []), f"id {rubric.id[:ID]}"]
+            details = [count(len(rubric.reason_ids), "reason")] if verbose else []
+            if verbose and rubric.choice and rubric.choice.stability is not None:
+                details.append(f"chosen in {100 * rubric.choice.stability:.0f} % of halves")
+            figures = [*figures_of(rubric), *side, *details, f"id {rubric.id[:ID]}"]
             yield rubric_line(text, figures)
 
 
@@ -89,25 +93,11 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
     return [*stands, told, *beside, *([why] if why else [])]
 
 
-def _details(rubric: ChosenRubric) -> list[str]:
-    stability = rubric.choice.stability if rubric.choice else None
-    share = [] if stability is None else [f"chosen in {100 * stability:.0f} % of halves"]
-    return [count(len(rubric.reason_ids), "reason"), *share]
-
-
 Kind = Literal["added", "gone", "turned round", "reworded", "moved", "same"]
 
 
 FORMS = {"del": "[-{}-]", "ins": "{{+{}+}}"}
 """How words are marked that only the first text has, or only the second."""
-
-
-@dataclass(frozen=True)
-class TextPart:
-    """A part of two texts: common, only in the first, or only in the second."""
-
-    text: str
-    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,7 +125,7 @@ class RubricChange:
         return first, second
 
     @property
-    def words(self) -> list[TextPart]:
+    def words(self) -> list[MarkedText]:
         """Return the words of both, marked where they differ."""
         return differing(self.before.text if self.before else "", self.after.text if self.after else "")
 
@@ -232,14 +222,14 @@ def meaning(rubric: ChosenRubric) -> Hashable:
     return source.event.pattern, topic, source.event.detail, rubric.polarity
 
 
-def differing(before: str, after: str) -> list[TextPart]:
-    """Compare two texts word by word."""
+def differing(before: str, after: str) -> list[MarkedText]:
+    """Compare two texts word by word; what only the first has is `del`, only the second `ins`."""
     old, new = before.split(), after.split()
     found = []
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "equal":
-            found.append(TextPart(" ".join(old[a:b])))
+            found.append(MarkedText(" ".join(old[a:b])))
             continue
-        found += [TextPart(" ".join(old[a:b]), "del")] if b > a else []
-        found += [TextPart(" ".join(new[c:d]), "ins")] if d > c else []
+        found += [MarkedText(" ".join(old[a:b]), "del")] if b > a else []
+        found += [MarkedText(" ".join(new[c:d]), "ins")] if d > c else []
     return found

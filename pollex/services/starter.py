@@ -13,9 +13,8 @@ from pollex.graphs.context import Progress
 from pollex.measures.classification import auc_of_scores
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import SCALES
-from pollex.rubrics.learning.material import Starter
+from pollex.rubrics.learning.material import GivenAnswers, Starter
 from pollex.rubrics.learning.results import Learned
-from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.learning.thumbs import graded_between
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.starter import PREFIX, StarterRecord, standard, with_prefix

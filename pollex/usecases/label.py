@@ -57,13 +57,13 @@ class LabelNext(ByJudge, UseCase[Any]):
     out: Path | None = out_option("Output file: .jsonl or .csv.", metavar="FILE")
 
     def carry_out(self, crew: Crew) -> Any:
-        """See `services.label` and `services.label_texts`."""
+        """See `services.label`."""
         if self.purpose == "share":
             return self.call("label.draw_for_share", crew)
         self.require_one()
         if self.rubrics is not None:
             return self.call("label.next_conversations", crew)
-        from pollex.services.label_texts import next_texts
+        from pollex.services.label import next_texts
 
         assert self.calibrator is not None, "one of the two was given"
         return next_texts(

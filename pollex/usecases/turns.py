@@ -9,8 +9,8 @@ from pollex.usecases.families import RUBRICS, Grouped, Reading, out_option
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
+    from pollex.services.evaluate import TurnsResult
     from pollex.services.logs import Data
-    from pollex.services.turns import TurnsResult
     from pollex.usecases.families import Rubrics
 
 
@@ -29,7 +29,7 @@ class MeasureTurns(Grouped, Reading, UseCase["TurnsResult"]):
       pollex turns labeled.jsonl --rubrics rubrics.json --out early.json --scores turns.parquet
     """
 
-    does = "turns.fit_turns"
+    does = "evaluate.fit_turns"
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     out: Path | str | None = out_option("Write the rubric set with these probabilities.")

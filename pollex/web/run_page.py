@@ -20,7 +20,7 @@ from pollex.reports.grades import example, sections
 from pollex.reports.svg import element, svg
 from pollex.services.grade import kept_gradings
 from pollex.services.judge_runs import work_of
-from pollex.services.precision import precision_of
+from pollex.services.verdicts import precision_of
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.store import Store

@@ -48,5 +48,4 @@ def within(pool: Pool) -> Floats:
     centered = [evals - evals.mean(1, keepdims=True) for evals in pool.evals]
     freedom = max(sum(evals.shape[1] for evals in pool.evals) - 2, 1)
     covariance: Floats = (centered[0] @ centered[0].T + centered[1] @ centered[1].T) / freedom
-    shrunk: Floats = (1 - SHRINKAGE) * covariance + SHRINKAGE * np.diag(np.diag(covariance))
-    return shrunk
+    return np.asarray((1 - SHRINKAGE) * covariance + SHRINKAGE * np.diag(np.diag(covariance)))

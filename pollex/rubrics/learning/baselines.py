@@ -23,9 +23,6 @@ WORDS, SIGNALS, CONSTANT = "TF-IDF + logistic regression", "signals + logistic r
 class Plain:
     """The plain methods, fitted on training conversations.
 
-    Args:
-        features: All signals of words `[conversation, feature]`, of training conversations and then of the others.
-
     Attributes:
         scores: By method, what it gives training conversations, and those that figures are of.
         strongest: The method with the highest cross-validated AUC; words where there are too few labels.

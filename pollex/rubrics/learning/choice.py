@@ -11,10 +11,8 @@ from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels, BadRubrics
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
-from pollex.rubrics.learning.crossfit import FOLDS, cross_fit
-from pollex.rubrics.learning.material import Material
-from pollex.rubrics.learning.table import GivenAnswers
-from pollex.rubrics.learning.weigh import Candidates, Weighed, families_of
+from pollex.rubrics.learning.crossfit import FOLDS, Candidates, Weighed, cross_fit, families_of
+from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import theta_c
@@ -74,7 +72,6 @@ def candidates(material: Material) -> Candidates:
 def _without_rare(
     material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
 ) -> tuple[list[Rubric], dict[str, Any]]:
-    """Remove rubrics with one reason and an occasion that hardly ever comes up."""
     never = material.table.never
     kept, rare = [], {}
     for rubric in rubrics:
@@ -94,7 +91,6 @@ def _without_rare(
 def _without_twins(
     material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
 ) -> tuple[list[Rubric], dict[str, Any]]:
-    """Remove rubrics answered like another or its opposite; keep the one with more reasons."""
     values, _ = material.table.matrix(conversations, rubrics)
     alike = np.abs(correlations(values)) >= TWINS
     order = sorted(range(len(rubrics)), key=lambda i: (-len(rubrics[i].reason_ids), rubrics[i].id))
@@ -131,7 +127,6 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
 
 
 def _means(table: GivenAnswers, pool: Candidates) -> dict[str, float]:
-    """Mean value of each rubric where its occasion came up."""
     found = {}
     for rubric in pool.rubrics:
         came_up = [
@@ -170,6 +165,7 @@ def choose(material: Material) -> dict[str, Any]:
         notes.append(
             f"{missing} of {pool.answered.size} training answers are missing; each counts as its rubric's mean"
         )
+    stability = [None] * len(pool.ids) if shares is None else shares.tolist()
     return {
         "alpha": alpha,
         "alphas": table,
@@ -177,8 +173,25 @@ def choose(material: Material) -> dict[str, Any]:
         "p": p,
         "families": families,
         "chosen": [pool.ids[step.index] for step in chosen.steps],
-        "choices": choices(chosen, pool.ids, shares),
-        "dropped": dropped(chosen, pool.ids, shares) | pool.unjudged,
+        "choices": {
+            pool.ids[one.index]: {
+                "step": number,
+                "loss": one.loss,
+                "correctness": one.correctness,
+                "sharpness": one.sharpness,
+                "stability": stability[one.index],
+            }
+            for number, one in enumerate(chosen.steps, start=1)
+        },
+        "dropped": {
+            pool.ids[one.index]: {
+                "loss": one.loss,
+                "beaten_by": None if one.beaten_by is None else pool.ids[one.beaten_by],
+                "stability": stability[one.index],
+            }
+            for one in chosen.drops
+        }
+        | pool.unjudged,
         "notes": notes,
         "never": dict(material.table.never_counts),
     }
@@ -232,29 +245,3 @@ def stable_shares(material: Material, pool: Candidates, alpha: float) -> Floats 
         if (up := pool.labels[half]).any() and not up.all():
             taken[chosen_by(material, pool, half, alpha, rng).chosen] += 1
     return taken / len(halves)
-
-
-def choices(chosen: Selection, ids: Sequence[str], shares: Floats | None) -> dict[str, Any]:
-    """Return the loss terms of the set when each chosen rubric was added."""
-    return {
-        ids[one.index]: {
-            "step": number,
-            "loss": one.loss,
-            "correctness": one.correctness,
-            "sharpness": one.sharpness,
-            "stability": None if shares is None else float(shares[one.index]),
-        }
-        for number, one in enumerate(chosen.steps, start=1)
-    }
-
-
-def dropped(chosen: Selection, ids: Sequence[str], shares: Floats | None) -> dict[str, Any]:
-    """Return the last loss and the replacement of each rubric that was not chosen."""
-    return {
-        ids[one.index]: {
-            "loss": one.loss,
-            "beaten_by": None if one.beaten_by is None else ids[one.beaten_by],
-            "stability": None if shares is None else float(shares[one.index]),
-        }
-        for one in chosen.drops
-    }

@@ -1,10 +1,10 @@
-"""What is measured of a chosen set, beside its scores: one record of the set by each function."""
+"""What is measured of a chosen set, beside its scores, and how far it reaches: one record by each function."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, Literal
 
@@ -14,21 +14,30 @@ from pollex.calibration.candidates import CandidateScore, LabelsPoint
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids, preferred
-from pollex.measures.arrays import Bools, Ints
-from pollex.measures.classification import auc_of_scores
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.classification import auc_of_scores, learning_curve, recovered
+from pollex.measures.correlations import mean_correlation
 from pollex.measures.drift import counts_of, edges_of
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import SCALES
-from pollex.rubrics.guarantee import GuaranteeRecord
+from pollex.rubrics.learning.baselines import Plain
 from pollex.rubrics.learning.choice import candidates
-from pollex.rubrics.learning.crossfit import cross_fit, held_out_folds, with_thumbs
-from pollex.rubrics.learning.material import Material
-from pollex.rubrics.learning.table import GivenAnswers
+from pollex.rubrics.learning.crossfit import (
+    Candidates,
+    CrossFit,
+    Part,
+    Weighed,
+    cross_fit,
+    held_out_folds,
+    member_of,
+    with_thumbs,
+)
+from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.thumbs import FittedThumbs, grades_on
-from pollex.rubrics.learning.weigh import member_of
 from pollex.rubrics.records import (
     Alone,
     CalibratorRecord,
+    ChosenRubric,
     DataRecord,
     GradeRow,
     JudgedBy,
@@ -38,9 +47,8 @@ from pollex.rubrics.records import (
     StandingRecord,
     Worth,
 )
-from pollex.rubrics.rubric import Reason, Rubric
-from pollex.rubrics.thumb_model import Floats
-from pollex.rubrics.worth import probability_figures, share_of, signal_share, worth_of
+from pollex.rubrics.rubric import Polarity, Reason, Rubric
+from pollex.rubrics.worth import MORE, CurvePoint, Reach, probability_figures, share_of, signal_share, worth_of
 from pollex.selection.losses import theta_c
 from pollex.selection.multi_split import holm, one_each, one_sided
 from pollex.selection.threshold import GuaranteedWindow, Window, fit_window, guaranteed_window
@@ -155,7 +163,6 @@ class Unseen:
         known: Bools,
         folds: int = 0,
     ) -> Unseen:
-        """Rate each fold by what the others teach; θ is given where scores of folds lie about one."""
         theta, (confident, promised) = np.zeros(len(taught.up)), np.zeros((2, len(taught.up)), dtype=bool)
         for number in np.unique(taught.fold[taught.fold >= 0]):
             out = taught.fold == number
@@ -205,9 +212,7 @@ def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[
 
 
 def standings_of(
-    material: Material,
-    selection: dict[str, Any],
-    training: Sequence[Conversation],
+    material: Material, selection: dict[str, Any], training: Sequence[Conversation]
 ) -> dict[str, StandingRecord]:
     """Return how far labels bear the chosen rubrics out, by id; empty where no labels could tell.
 
@@ -274,15 +279,15 @@ def alone_by_id(material: Material, training: Sequence[Conversation], by: Mappin
     return found
 
 
-def guarantee(found: GuaranteedWindow | None, unseen: Unseen) -> GuaranteeRecord | None:
+def guarantee(found: GuaranteedWindow | None, unseen: Unseen) -> GuaranteedWindow | None:
     """Record the window with a guarantee; its figures are of what was held out."""
     if found is None:
         return None
     held_out = [] if unseen.folds else unseen.conversations
     right = (unseen.netsat > unseen.theta) == positives(unseen.conversations)
     outside, blocks = unseen.promised[: len(held_out)], block_ids(held_out)
-    return GuaranteeRecord(
-        **vars(found),
+    return replace(
+        found,
         held_out=len(held_out),
         outside=int(outside.sum()),
         right=int((outside & right[: len(held_out)]).sum()),
@@ -322,10 +327,7 @@ def calibrator_record(
 
 
 def rating_record(
-    material: Material,
-    fitted: FittedThumbs,
-    comparison: dict[str, Any],
-    facts: dict[str, Any],
+    material: Material, fitted: FittedThumbs, comparison: dict[str, Any], facts: dict[str, Any]
 ) -> RatingRecord | None:
     """Return the model of grades with its figures; None where the labels are no grades."""
     if (found := comparison.get("grades")) is None:
@@ -372,3 +374,104 @@ def data_record(material: Material, training: Sequence[Conversation], unseen: Un
         training_hashes=tuple(sorted(hashes)) if written else (),
         fitted_hashes=tuple(sorted(others if written else hashes | others)),
     )
+
+
+SHARES = (0.25, 0.5, 0.75)
+"""Of the labels, chosen with so many."""
+DRAWS = 2
+FEWEST = 5
+"""Labels of a class below which nothing is chosen."""
+SIDES: tuple[Polarity, ...] = ("sat", "dsat")
+
+
+def reach_of(
+    material: Material, rubrics: Sequence[ChosenRubric], unseen: Unseen, plain: Plain, pool_values: Floats | None
+) -> Reach | None:
+    """Measure how far a set reaches; None where nothing was held out.
+
+    Args:
+        pool_values: Of the whole pool on held-out conversations `[conversation, rubric]`, those of
+            `GivenAnswers.answered` and of `candidates`; None where they would have to be paid for.
+    """
+    if not unseen.conversations:
+        return None
+    truth, unit = positives(unseen.conversations), block_ids(unseen.conversations)
+    rng = np.random.default_rng([material.settings.seed, 6])
+    values = material.table.matrix(unseen.conversations, material.chosen)[0]
+    leads = [rubric.headlined and rubric.polarity == "dsat" for rubric in rubrics]
+    covered, good = unseen.held[:, leads].any(axis=1), unseen.probability >= 0.5
+    pool = candidates(material)
+    if unseen.folds:
+        rows = {c.id: row for row, c in enumerate(pool.conversations)}
+        covered = cross_fit(material, pool).covered[[rows[c.id] for c in unseen.conversations]]
+    curve, more = curve_of(pool, pool_values, unseen, truth, unit, material)
+    return Reach(
+        coverage=share_of(int((covered & ~truth).sum()), int((~truth).sum())),
+        false_alarms=share_of(int((covered & truth).sum()), int(truth.sum())),
+        recall_up=share_of(int((good & truth).sum()), int(truth.sum())),
+        recall_down=share_of(int((~good & ~truth).sum()), int((~truth).sum())),
+        beside=plain.strongest,
+        recovered=recovered(unseen.netsat, plain.scores[plain.strongest][1], truth, unit, rng),
+        correlation={
+            side: mean_correlation(values[:, [r.polarity == side for r in rubrics]], unit, rng) for side in SIDES
+        },
+        curve=curve,
+        more=more,
+    )
+
+
+def curve_of(
+    pool: Candidates, pool_values: Floats | None, unseen: Unseen, truth: Bools, unit: Ints, material: Material
+) -> tuple[tuple[CurvePoint, ...], Figure]:
+    """Measure the AUC of choices with fewer labels; without a curve, the figure says why."""
+    if why := why_no_curve(material, pool_values, unseen, pool.labels, truth):
+        return (), Figure(None, n=len(truth), undefined=why)
+    rng, fit = np.random.default_rng([material.settings.seed, 7]), cross_fit(material, pool)
+    labels = round(len(pool.labels) * (1 - 1 / unseen.folds if unseen.folds else 1))
+    rows = {c.id: row for row, c in enumerate(pool.conversations)}
+    scores: dict[int, list[Floats]] = {}
+    for share in SHARES:
+        if unseen.folds:
+            found = fit.gathered([by_fewer(part, share, fit, rng) for part in fit.parts])
+            scores[round(share * labels)] = [found[[rows[c.id] for c in unseen.conversations]]]
+        else:
+            assert pool_values is not None, "there is no curve without"
+            weighed = Weighed.of(pool, material.settings, material.family_of)
+            orders = [fewer(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1] for _ in range(DRAWS)]
+            scores[round(share * labels)] = [pool_values[:, order].sum(axis=1) for order in orders]
+    scores[labels] = [unseen.netsat]
+    points, more = learning_curve(scores, truth, unit, rng, MORE)
+    return tuple(CurvePoint(labels=size, auc=auc) for size, auc in points.items()), more
+
+
+def fewer(weighed: Weighed, rows: Bools, share: float, fit: CrossFit, rng: np.random.Generator) -> tuple[Bools, Ints]:
+    """Choose by a share of each class of some conversations: which were drawn, and columns of the pool."""
+    drawn, up = np.zeros(len(rows), dtype=bool), weighed.pool.labels
+    for one in (np.flatnonzero(rows & up), np.flatnonzero(rows & ~up)):
+        drawn[rng.choice(one, round(share * len(one)), replace=False)] = True
+    return drawn, weighed.order(drawn, fit.alpha, hints=fit.hints)
+
+
+def by_fewer(part: Part, share: float, fit: CrossFit, rng: np.random.Generator) -> Floats:
+    """Score all conversations by rubrics that a share of those outside a fold chose, less their θ `[conversation]`."""
+    pool = part.weighed.pool
+    drawn, order = fewer(part.weighed, ~part.labeled_out, share, fit, rng)
+    netsat = pool.values[:, order].sum(axis=1)
+    return np.asarray(netsat - theta_c(netsat[drawn], pool.labels[drawn]))
+
+
+def why_no_curve(material: Material, pool_values: Floats | None, unseen: Unseen, labels: Bools, truth: Bools) -> str:
+    """Say why there is no curve; empty where there can be one."""
+    if pool_values is None and not unseen.folds:
+        if not material.pool:
+            return "rubrics were given, and none were chosen"
+        if material.settings.method == "spur":
+            return "SPUR revises one set, and chooses none"
+        if not material.settings.stability:
+            return "resampling was left out"
+        return "a model would have to be paid for answering the rubrics that were not chosen"
+    if SHARES[0] * min(labels.sum(), (~labels).sum()) < FEWEST:
+        return f"a quarter of the labels has fewer than {FEWEST} of a class"
+    if truth.all() or not truth.any():
+        return "only one class was held out"
+    return ""

@@ -17,12 +17,19 @@ from pollex.conversations.splits import block_ids, split
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.learning.choice import candidates, chosen_by
-from pollex.rubrics.learning.crossfit import FOLDS, cross_fit, dealt, held_out_folds, with_graded, with_thumbs
+from pollex.rubrics.learning.crossfit import (
+    FOLDS,
+    Candidates,
+    cross_fit,
+    dealt,
+    held_out_folds,
+    with_graded,
+    with_thumbs,
+)
 from pollex.rubrics.learning.material import Material
-from pollex.rubrics.learning.weigh import Candidates
 from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.score import ThumbModel, judges_of
 from pollex.rubrics.starter import standard, weigh
-from pollex.rubrics.thumb_model import ThumbModel, judges_of
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
@@ -152,10 +159,7 @@ def _grade(conversation: Conversation, name: str) -> float:
 
 
 def grades_compared(
-    parts: Sequence[Fold] | None,
-    training: Sequence[Conversation],
-    names: Sequence[str],
-    seed: int,
+    parts: Sequence[Fold] | None, training: Sequence[Conversation], names: Sequence[str], seed: int
 ) -> dict[str, Any] | None:
     """Compare models of the grades; None where the labels are none. See `RatingRecord`.
 
@@ -257,7 +261,6 @@ class FittedThumbs:
 
 
 def _fitted(material: Material, comparison: Mapping[str, Any], rows: Sequence[Conversation]) -> ThumbModel:
-    """Fit the chosen models on some conversations, that of thumbs on those that have one."""
     from pollex.calibration.thumbs import fitted  # scikit-learn comes with it, and takes a second to import
 
     rubrics, (own, other) = material.in_order, comparison["weights"]

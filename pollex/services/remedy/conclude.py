@@ -12,14 +12,13 @@ from pollex.conversations.conversation import Label
 from pollex.graphs.remedy.graph import ended_of, proven_in
 from pollex.graphs.remedy.trial import RemedyWork, Trial
 from pollex.measures.arrays import Floats
-from pollex.measures.paired_effects import effect, of_users
-from pollex.measures.proofs import FAILING, FEWEST_USERS, OLD, Primary, verdict_of
+from pollex.measures.proofs import FAILING, FEWEST_USERS, OLD, Primary, effect, of_users, verdict_of
 from pollex.selection.platt import fit_calibration
+from pollex.services.evaluate import FEWEST, beginning, user_turns
 from pollex.services.remedy.people import people_say
 from pollex.services.remedy.result import RANKS, STRATA
 from pollex.services.remedy.trials import Gathered
 from pollex.services.scorer import BatchScorer
-from pollex.services.turns import FEWEST, beginning, user_turns
 
 MOST_DIVERGED = 0.1
 AGREE, AGAINST, OWN = RANKS[0], RANKS[5], RANKS[2]

@@ -20,7 +20,7 @@ from pollex.formats.write import draft_of, write_lines
 from pollex.graphs.remedy.graph import REGISTERED, RemedyContext, build, texts_of
 from pollex.graphs.remedy.trial import RemedyWork, Trial
 from pollex.graphs.run import carry_out
-from pollex.measures.agreement import weighted_kappa
+from pollex.measures.correlations import weighted_kappa
 from pollex.measures.intervals import Figure
 from pollex.measures.looks import alpha_of
 from pollex.measures.proofs import ANY, FAILING, FINE

@@ -12,8 +12,7 @@ from pollex.agents.llm.second_reader import SecondReader, reply_judge_of
 from pollex.conversations.reply_context import ReplyContext
 from pollex.graphs.remedy.trial import Trial, request_for, value_of
 from pollex.measures.looks import bounds_at_equal_steps
-from pollex.measures.paired_effects import smallest_effect
-from pollex.measures.proofs import ANY, FAILING
+from pollex.measures.proofs import ANY, FAILING, smallest_effect
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
 from pollex.services.options import ModelOptions, RunOptions

@@ -12,8 +12,7 @@ from pollex.conversations.reply_context import ReplyContext, chance_of
 from pollex.conversations.splits import blocks
 from pollex.measures.arrays import Ints
 from pollex.measures.looks import LOOKS
-from pollex.measures.paired_effects import MARGIN
-from pollex.measures.proofs import ANY, FAILING, FINE
+from pollex.measures.proofs import ANY, FAILING, FINE, MARGIN
 
 RemedyPart = Literal["propose", "select", "prove"]
 SHARES: tuple[tuple[RemedyPart, float], ...] = (("propose", 0.2), ("select", 0.3), ("prove", 0.5))

@@ -18,8 +18,8 @@ from pollex.errors import PollexError
 from pollex.formats.scores import rows
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
+from pollex.services.evaluate import after_turns, user_turns
 from pollex.services.scorer import Scorer
-from pollex.services.turns import after_turns, user_turns
 
 MOST = 16
 """Conversations that are scored together: more would let one wait for the rest."""

@@ -17,7 +17,7 @@ from pollex.formats.questionnaires import SheetQuestion
 from pollex.measures.intervals import Figure
 from pollex.reports.transcript import marked_turns
 from pollex.services.judge_runs import ratings_of
-from pollex.services.precision import agreement
+from pollex.services.verdicts import agreement
 from pollex.store.labels import VOLUNTARY, Opinion, opinions, settled
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run

@@ -193,7 +193,7 @@ def differences(pairs: Pairs, a: Lens, b: Lens, *, one_scale: bool = True) -> di
     Args:
         one_scale: Whether one rubric set scored both: NetSAT of two sets is on two scales, and is not subtracted.
     """
-    from pollex.measures.two_samples import mean_differences  # SciPy comes with it, and takes half a second
+    from pollex.measures.share import mean_differences  # SciPy comes with it, and takes half a second
 
     rng = np.random.default_rng(0)
     known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))

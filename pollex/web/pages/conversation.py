@@ -15,9 +15,9 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.reports.transcript import MarkedTurn, marked_turns
 from pollex.rubrics.answers import Answer, Unanswered
-from pollex.rubrics.netsat import entropy_of, value_of
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import entropy_of, value_of
 from pollex.store.labels import opinions
 from pollex.store.resume import rubrics_of
 from pollex.store.runs import Run

@@ -1,6 +1,6 @@
 """The first page: what the thumbs are about, active runs, and open labels."""
 
-from pollex.reports.sparks import trend
+from pollex.reports.charts import trend
 from pollex.rubrics.headlines import headlines
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity

@@ -11,7 +11,7 @@ from typing import get_args
 from starlette.responses import Response
 
 from pollex.errors import BadCalibrator, WrongUse
-from pollex.reports.sparks import trend
+from pollex.reports.charts import trend
 from pollex.rubrics.headlines import headlines, in_order
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason

@@ -44,7 +44,7 @@ def share(site: Site, run: str = "", by: str = "") -> Data:
         "lines": shown,
         "drawing": forest("Share of good conversations", shown),
         "groups": groups,
-        "groups_drawing": forest(f"Share of good conversations by {by}", groups) if groups else "",
+        "groups_drawing": groups and forest(f"Share of good conversations by {by}", [(a.name, b) for a, b in groups]),
     }
 
 

@@ -18,7 +18,7 @@ from pollex.graphs.context import NullProgress
 from pollex.langgraph import score_node
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
-from pollex.services.arms import arms_of
+from pollex.services.compare import arms_of
 from pollex.services.distill import scores_before
 from pollex.services.evaluate import likelihoods
 from pollex.services.options import ModelOptions, RunOptions

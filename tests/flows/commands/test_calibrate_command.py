@@ -22,7 +22,7 @@ from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.graphs.context import NullProgress
 from pollex.measures.distributions import Predictions
 from pollex.services.calibrate import AUTHORS, choice_sentences, settings_for, settings_of_network
-from pollex.services.calibration_figures import QUICK, Effort, as_fitted, bench_of, kept, leverages_of
+from pollex.services.calibration_report import QUICK, Effort, as_fitted, bench_of, kept, leverages_of
 
 JUDGES = ("ann", "bob", "=cy")
 TEXTS = 40

@@ -15,8 +15,7 @@ from web_site import client_of, made_app
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.arms import Arm
-from pollex.services.compare import comparable
+from pollex.services.compare import Arm, comparable
 from pollex.store.store import Store
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pollex.calibration.models import model_named, name_of
-from pollex.services.calibration_figures import quick_of
+from pollex.services.calibration_report import quick_of
 
 
 @pytest.mark.parametrize(

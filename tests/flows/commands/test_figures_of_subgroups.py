@@ -7,7 +7,7 @@ import numpy as np
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.graphs.context import NullProgress
 from pollex.measures.distributions import Predictions
-from pollex.services.calibration_figures import QUICK, bench_of, subgroups_of
+from pollex.services.calibration_report import QUICK, bench_of, subgroups_of
 
 TEXTS = 8
 

@@ -176,7 +176,7 @@ def with_guarantee(learnt: Learnt, path: Path, upper: float | None) -> Path:
     found = RubricSet.load(learnt.rubrics)
     assert found.guaranteed is not None
     side = replace(found.guaranteed.upper, threshold=upper)
-    promised = None if upper is None else found.guaranteed.model_copy(update={"upper": side})
+    promised = None if upper is None else replace(found.guaranteed, upper=side)
     found.model_copy(update={"guaranteed": promised}).save(path)
     return path
 

@@ -14,8 +14,8 @@ from pollex.measures.intervals import Figure
 from pollex.rubrics.records import TurnRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.platt import Calibration
+from pollex.services.evaluate import after_turns, beginning, cross_fitted, loss_of, user_turns
 from pollex.services.scorer import BatchScorer
-from pollex.services.turns import after_turns, beginning, cross_fitted, loss_of, user_turns
 
 
 def conversation(*texts: str) -> Conversation:

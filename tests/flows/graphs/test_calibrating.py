@@ -17,10 +17,8 @@ from pollex.errors import BadCalibrator, BadRubrics, WrongUse
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.edits import edits_beside
 from pollex.rubrics.learning.thumbs import grades_of, stored
-from pollex.rubrics.netsat import entropy_of
 from pollex.rubrics.rubric_set import RubricSet, place_of
-from pollex.rubrics.score import AnswerColumns
-from pollex.rubrics.thumb_model import ThumbModel, judges_wanted
+from pollex.rubrics.score import AnswerColumns, ThumbModel, entropy_of, judges_wanted
 from pollex.rubrics.worth import probability_figures
 
 

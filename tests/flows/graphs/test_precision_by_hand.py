@@ -15,8 +15,8 @@ from pollex.formats.verdicts import vote_rows
 from pollex.measures.intervals import share_interval
 from pollex.selection.consensus import ends_of
 from pollex.services.judge_runs import ask_and_rate
-from pollex.services.precision import Precision, precision_of
 from pollex.services.runs import RunSettings
+from pollex.services.verdicts import Precision, precision_of
 from pollex.store.rows import label_row
 from pollex.store.store import Store
 

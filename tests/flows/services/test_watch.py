@@ -3,7 +3,7 @@
 import numpy as np
 from rubric_set_by_hand import rubric_set
 
-from pollex.services.arms import Arm, watch
+from pollex.services.compare import Arm, watch
 
 
 def arm(rng: np.random.Generator, *means: float) -> Arm:

@@ -12,7 +12,7 @@ import pytest
 from web_site import client_of, judged_run, made_app, made_store
 
 from pollex.formats.read_logs import read_logs
-from pollex.services.precision import agreement
+from pollex.services.verdicts import agreement
 from pollex.store.labels import Opinion, opinions, settled
 from pollex.store.store import Store
 from pollex.store.tables import unpacked

@@ -11,11 +11,9 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs, positives
 from pollex.measures.arrays import Bools
 from pollex.measures.classification import auc
-from pollex.rubrics.learning.crossfit import CrossFit, cross_fit
-from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.crossfit import Candidates, CrossFit, cross_fit
+from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.table import GivenAnswers
-from pollex.rubrics.learning.weigh import Candidates
 from pollex.services.roles import embedded_record
 
 

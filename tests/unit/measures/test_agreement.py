@@ -4,8 +4,8 @@ import pytest
 
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Scale
-from pollex.measures.agreement import Level, _alpha_statistic
-from pollex.measures.agreement import alpha as alpha_of
+from pollex.measures.correlations import Level, _alpha_statistic
+from pollex.measures.correlations import alpha as alpha_of
 from pollex.measures.intervals import Figure
 
 FOUR = Scale("q", (1.0, 2.0, 3.0, 4.0))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pollex.measures.share import Labeled, share_at_random
-from pollex.services.labeled_sample import crossfitted
+from pollex.services.share import crossfitted
 
 
 def noise(n: int, width: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

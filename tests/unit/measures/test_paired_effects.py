@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import ttest_1samp
 from sklearn.metrics import cohen_kappa_score
 
-from pollex.measures.agreement import weighted_kappa
-from pollex.measures.paired_effects import (
+from pollex.measures.correlations import weighted_kappa
+from pollex.measures.proofs import (
     at_equal_length,
     by_length,
     called_worse,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pollex.measures.two_samples import conversations_for_difference, mean_differences, moved
+from pollex.measures.share import conversations_for_difference, mean_differences, moved
 
 
 def test_intervals_of_a_difference_cover_it_also_where_users_have_several_conversations() -> None:

@@ -11,8 +11,7 @@ from test_learning_page import HOSTILE, Reader, loud
 
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.measures.intervals import Figure
-from pollex.reports.findings import LONGEST_QUOTE, findings_of, named_in, shortened
-from pollex.reports.learning import learning_page
+from pollex.reports.learning import LONGEST_QUOTE, findings_of, learning_page, named_in, shortened
 from pollex.reports.transcript import MarkedText, marked_parts
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import Baseline, ChosenRubric, Segment

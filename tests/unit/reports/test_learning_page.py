@@ -11,16 +11,14 @@ from hypothesis import strategies as st
 from rubric_set_by_hand import UNKNOWN, figure, figures, page, plain, rubric, rubric_set, scores, unknown_figures
 
 from pollex.measures.intervals import Figure
-from pollex.reports.learning import learning_page, written_by
-from pollex.reports.learning_data import LeftOut, MeanAnswer
+from pollex.reports.learning import LeftOut, MeanAnswer, learning_page, written_by
 from pollex.reports.numbers import SPACE
-from pollex.rubrics.guarantee import GuaranteeRecord
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import Baseline, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Quote, Reason
 from pollex.rubrics.worth import CurvePoint, Reach
 from pollex.selection.losses import AlphaScore
-from pollex.selection.threshold import Window, WindowSide
+from pollex.selection.threshold import GuaranteedWindow, Window, WindowSide
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -314,7 +312,7 @@ def test_a_window_without_an_end_is_put_in_words(window: tuple[float | None, flo
 
 def test_both_windows_are_told_of_and_explained() -> None:
     side = WindowSide(threshold=None, confident=0, wrong=0, needed=46)
-    record = GuaranteeRecord(lower=side, upper=side, precision=0.9, delta=0.1, n=24)
+    record = GuaranteedWindow(lower=side, upper=side, precision=0.9, delta=0.1, n=24)
     words = Reader(page(guaranteed=record)).words
     assert f"With a guarantee: labels on each side are right at least 90{SPACE}% of the time" in words
     assert "A second window, which promises how often the labels on each side of it are right" in words

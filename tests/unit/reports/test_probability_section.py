@@ -10,8 +10,8 @@ from rubric_set_by_hand import figure, rubric_set, scores
 from pollex.calibration.candidates import CandidateScore, LabelsPoint
 from pollex.measures.intervals import Figure
 from pollex.measures.reliability import bin_predictions
+from pollex.reports.charts import reliability
 from pollex.reports.learning import learning_page
-from pollex.reports.learning_charts import reliability
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import CalibratorRecord, GradeRow, ProbabilityFigures, RatingRecord
 from pollex.rubrics.rubric_set import RubricSet

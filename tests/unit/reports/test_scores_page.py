@@ -56,10 +56,10 @@ def test_the_share_of_good_ones_has_its_interval() -> None:
 
 def test_what_sets_bad_conversations_apart_most_comes_first() -> None:
     first, second = tallied().lowering()
-    assert (first.rubric.id, first.bad.value, first.good.value) == ("rubric2", 1.0, 0.0)
-    assert (second.rubric.id, second.bad.value, second.good.value) == ("rubric1", 0.5, 1.0)
-    assert first.gap == pytest.approx(10)
-    assert second.gap == pytest.approx(5)
+    assert (first["rubric"].id, first["bad"].value, first["good"].value) == ("rubric2", 1.0, 0.0)
+    assert (second["rubric"].id, second["bad"].value, second["good"].value) == ("rubric1", 0.5, 1.0)
+    assert first["gap"] == pytest.approx(10)
+    assert second["gap"] == pytest.approx(5)
 
 
 def test_the_worst_come_first_with_the_turns_that_their_lowest_answer_rests_on() -> None:

@@ -6,7 +6,7 @@ import pytest
 from markupsafe import Markup
 
 from pollex.measures.intervals import Figure
-from pollex.reports.sparks import axis, scale_of, whisker, whiskers
+from pollex.reports.charts import axis, scale_of, whisker, whiskers
 from pollex.reports.svg import HEIGHT, Axis, Frame, element, escape, join, nice_step, svg, tick_label, ticks
 
 

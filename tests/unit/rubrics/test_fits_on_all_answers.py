@@ -14,10 +14,9 @@ from pollex.conversations.logs import Logs, positives
 from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
 from pollex.rubrics.learning.crossfit import held_out_folds
-from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.measured import Teaching, Unseen, data_record, guarantee
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.learning.thumbs import FittedThumbs
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.losses import theta_c

@@ -1,21 +1,23 @@
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.rubrics.guarantee import GuaranteeRecord, guarantee_text, in_words
 from pollex.rubrics.learning.measured import Unseen, guarantee
-from pollex.selection.threshold import WindowSide, guaranteed_window
+from pollex.rubrics.records import guarantee_in_words, guarantee_text
+from pollex.selection.threshold import GuaranteedWindow, WindowSide, guaranteed_window
 
 
-def record(lower: WindowSide, upper: WindowSide, **held_out: Any) -> GuaranteeRecord:
+def record(lower: WindowSide, upper: WindowSide, **held_out: Any) -> GuaranteedWindow:
     alone = {"blocks": (held_out.get("held_out", 0), held_out.get("outside", 0))}
-    return GuaranteeRecord(lower=lower, upper=upper, precision=0.9, delta=0.1, n=207, **(alone | held_out))
+    return GuaranteedWindow(lower=lower, upper=upper, precision=0.9, delta=0.1, n=207, **(alone | held_out))
 
 
 def test_sides_without_a_threshold_say_what_it_takes() -> None:
-    words = in_words(
+    words = guarantee_in_words(
         record(
             WindowSide(threshold=None, confident=0, wrong=0),
             WindowSide(threshold=None, confident=0, wrong=0, needed=1812),
@@ -28,14 +30,14 @@ def test_sides_without_a_threshold_say_what_it_takes() -> None:
 
 def test_two_sides_that_no_label_can_help_are_told_as_one() -> None:
     hopeless = WindowSide(threshold=None, confident=0, wrong=0)
-    assert in_words(record(hopeless, hopeless)).endswith(
+    assert guarantee_in_words(record(hopeless, hopeless)).endswith(
         "fitted on: no score is that certain, and more labels would not help, because no threshold is right that often."
     )
 
 
 def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
     upper = WindowSide(threshold=13.27, confident=57, wrong=1)
-    words = in_words(
+    words = guarantee_in_words(
         record(WindowSide(threshold=None, confident=0, wrong=0), upper, held_out=205, outside=73, right=68)
     )
     assert "positive over 13.3 (57 conversations, 1 wrong)" in words
@@ -47,16 +49,18 @@ def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
 
 def test_what_is_almost_all_or_almost_none_is_not_told_as_all_or_none() -> None:
     none, some = WindowSide(threshold=None, confident=0, wrong=0), WindowSide(threshold=9, confident=57, wrong=1)
-    words = in_words(record(none, some, held_out=400, outside=399, right=1))
+    words = guarantee_in_words(record(none, some, held_out=400, outside=399, right=1))
     # Clopper–Pearson: 399/400 = 0.9975 [0.98615, 0.99994], 1/399 = 0.00251 [0.00006, 0.01388].
     assert "399 of 400 (99.8 %, 95 % interval 99 % to 99.99 %) outside" in words
     assert "1 of 399 (0.3 %, 95 % interval 0.01 % to 1 %) right" in words
-    assert "400 of 400 (100 %, 95 % interval 99 % to 100 %)" in in_words(record(none, some, held_out=400, outside=400))
-    assert "with probability 99.9 %" in guarantee_text(record(none, some).model_copy(update={"delta": 0.001}))
+    assert "400 of 400 (100 %, 95 % interval 99 % to 100 %)" in guarantee_in_words(
+        record(none, some, held_out=400, outside=400)
+    )
+    assert "with probability 99.9 %" in guarantee_text(replace(record(none, some), delta=0.001))
 
 
 def test_a_window_that_all_held_out_conversations_lie_in_says_so() -> None:
-    words = in_words(
+    words = guarantee_in_words(
         record(
             WindowSide(threshold=None, confident=0, wrong=0),
             WindowSide(threshold=9, confident=57, wrong=1),
@@ -69,7 +73,7 @@ def test_a_window_that_all_held_out_conversations_lie_in_says_so() -> None:
 
 def test_held_out_conversations_that_go_together_tell_no_more_than_one() -> None:
     side = WindowSide(threshold=9, confident=57, wrong=1)
-    words = in_words(record(side, side, held_out=40, outside=20, right=20, blocks=(10, 5)))
+    words = guarantee_in_words(record(side, side, held_out=40, outside=20, right=20, blocks=(10, 5)))
     assert "20 of 40 (50 %, 95 % interval 19 % to 81 %) outside" in words  # as 5 of 10
     assert "20 of 20 (100 %, 95 % interval 48 % to 100 %) right" in words  # as 5 of 5
 
@@ -95,4 +99,4 @@ def test_the_record_counts_held_out_scores_outside_and_those_labeled_right(flipp
     assert kept is not None
     assert (kept.held_out, kept.outside, kept.right, kept.blocks) == (4, 4, 3, (3, 3))
     assert (kept.window.lower, kept.window.upper) == (theta, theta)
-    assert GuaranteeRecord.model_validate(kept.model_dump()) == kept
+    assert TypeAdapter(GuaranteedWindow).validate_python(asdict(kept)) == kept

@@ -7,10 +7,9 @@ from pollex.agents.embedded.events.signal import family_of
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs
 from pollex.graphs.context import NullProgress
-from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.measured import merged_families
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.table import GivenAnswers
 from pollex.rubrics.rubric import Polarity, Quote, Reason, Rubric
 from pollex.services.roles import embedded_record
 

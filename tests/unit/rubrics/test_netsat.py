@@ -6,7 +6,7 @@ import pytest
 
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Unanswered
-from pollex.rubrics.netsat import NetSat, decide_at, value_of
+from pollex.rubrics.score import NetSat, decide_at, value_of
 from pollex.selection.platt import Calibration
 from pollex.selection.threshold import Window
 

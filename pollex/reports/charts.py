@@ -1,0 +1,416 @@
+"""Drawings of all pages: small ones inside tables and lists, then the charts of a set, a calibrator, and ratings.
+
+Positive is a disc and above, negative a diamond and below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from markupsafe import Markup
+
+from pollex.measures.arrays import Bools, Floats
+from pollex.measures.intervals import Figure
+from pollex.measures.reliability import Bin, Reliability
+from pollex.reports.numbers import SHARES, count, known, number, percent
+from pollex.reports.svg import (
+    Axis,
+    Frame,
+    diamond,
+    disc,
+    element,
+    group,
+    line,
+    nice_step,
+    rect,
+    svg,
+    text,
+    tick_label,
+    ticks,
+)
+from pollex.selection import losses
+
+if TYPE_CHECKING:  # pages import this module
+    from pollex.calibration.response_curves import ResponseCurve
+    from pollex.reports.calibration import LearningPoint, PredictedScores
+    from pollex.reports.learning import Scores
+    from pollex.rubrics.records import RatingRecord
+    from pollex.rubrics.rubric_set import RubricSet
+    from pollex.selection.consensus import TauPoint
+
+WIDTH = 150
+ROW = 12
+NARROWEST = 1e-6
+"""The narrowest scale whose ends have different labels."""
+
+UNIT = Axis(0.0, 1.0, 8, WIDTH - 8)
+
+
+def scale_over(low: float, high: float) -> Axis:
+    """Make a scale for small drawings."""
+    return Axis(low, high, 8, WIDTH - 8)
+
+
+def scale_of(figures: Iterable[Figure]) -> Axis:
+    """Make one scale for all rows of a table, with 0 on it."""
+    ends = [end for figure in figures for end in (figure.value, figure.low, figure.high) if known(end)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    step = nice_step(high - low if high - low >= NARROWEST else 1.0, 4)
+    return scale_over(math.floor(low / step) * step, math.ceil(high / step) * step or step)
+
+
+def axis(scale: Axis, values: Sequence[float] = ()) -> Markup:
+    """Label a scale above a table's rows: at these values, else ends and 0."""
+    places = dict.fromkeys(values or [scale.low, 0.0, scale.high])
+    labels = [text(scale(value), 11, tick_label(round(value, 6)), "tick", "middle") for value in places]
+    title = f"Axis from {tick_label(round(scale.low, 6))} to {tick_label(round(scale.high, 6))}"
+    return svg(title, labels, width=WIDTH, height=14, class_="spark")
+
+
+def whiskers(
+    name: str, figures: Sequence[tuple[str, Figure | None]], scale: Axis = UNIT, reference: float | None = None
+) -> Markup:
+    """Draw figures with their intervals, one below another.
+
+    Args:
+        figures: By side (`training`, `held out`), from the top.
+        reference: A value to compare with, for example chance: a dotted line.
+    """
+    given = [(side, figure) for side, figure in figures if figure is not None]
+    said = ", ".join(f"{side} {number(figure.value)}" for side, figure in given)
+    height, middle = ROW * len(figures) + 6, ROW * len(figures) / 2 + 3
+    rows = [
+        _whisker(figure, scale, 9.0 + ROW * row, side.replace(" ", "-"))
+        for row, (side, figure) in enumerate(figures)
+        if figure
+    ]
+    return svg(
+        f"{name}: {said}",
+        line(scale.start, middle, scale.end, middle, "grid"),
+        None if reference is None else line(scale(reference), 0, scale(reference), height, "reference"),
+        rows,
+        width=WIDTH,
+        height=height,
+        class_="spark",
+    )
+
+
+def whisker(name: str, figure: Figure, scale: Axis) -> Markup:
+    """Draw one figure with its interval beside 0."""
+    return whiskers(name, [("held out", figure)], scale, 0.0)
+
+
+def _whisker(figure: Figure, scale: Axis, y: float, class_: str) -> Markup | None:
+    if not known(figure.value):
+        return None
+    mark = disc(scale(figure.value), y, class_)
+    if not (known(figure.low) and known(figure.high)):
+        return mark
+    return element("g", line(scale(figure.low), y, scale(figure.high), y, f"whisker {class_}"), mark)
+
+
+def trend(name: str, shares: Mapping[str, Figure]) -> Markup:
+    """Draw shares in their order as a small line, with the band of their intervals; a single one as a dot."""
+    points = [(at, one) for at, one in enumerate(shares.values()) if known(one.value)]
+    high = max([one.high or one.value or 0.0 for _, one in points], default=0.0) or 1.0
+    across = scale_over(0, max(len(points) - 1, 1))
+    placed = [(across(at), one) for at, (_, one) in enumerate(points)]
+    rows = [(x, *(18 - 16 * (end or 0.0) / high for end in (one.value, one.low, one.high))) for x, one in placed]
+    band = [(x, top) for x, _, _, top in rows] + [(x, low) for x, _, low, _ in reversed(rows)]
+    said = ", ".join(f"{period} {number(one.value)}" for period, one in shares.items())
+    lines = [line(a[0], a[1], b[0], b[1], "trend") for a, b in pairwise(rows)]
+    dots = [disc(x, y, "held-out", 2.0) for x, y, _, _ in rows[-1:]]
+    shade = element("polygon", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in band), class_="band")
+    return svg(
+        f"{name}: {said or 'no scored run'}",
+        shade if len(rows) > 1 else None,
+        lines,
+        dots,
+        width=WIDTH,
+        height=20,
+        class_="spark",
+    )
+
+
+def share_bar(title: str, share: float) -> Markup:
+    """Draw a share of 1 as a bar."""
+    bars = rect(0, 2, 100, 8, "bar-rest"), rect(0, 2, 100 * share, 8, "bar-share")
+    return svg(title, *bars, width=100, height=10, class_="share")
+
+
+def two_means(positive: float | None, negative: float | None, scale: Axis) -> Markup:
+    """Draw the mean answers of both classes on one scale."""
+    marks = [(negative, diamond, "negative"), (positive, disc, "positive")]
+    drawn = [mark(scale(value), 10, class_) for value, mark, class_ in marks if known(value)]
+    said = f"Mean agreement: positive {number(positive, 1)}, negative {number(negative, 1)} of 10"
+    return svg(said, line(scale.start, 10, scale.end, 10, "grid"), drawn, width=WIDTH, height=20, class_="spark")
+
+
+MARKS = (("positive", disc), ("negative", diamond))
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars of all histograms that are compared.
+
+    Attributes:
+        edges: Round values, wide enough for all scores, θ, and the window `[bar + 1]`.
+        highest: Conversations in the highest bar of all histograms.
+    """
+
+    edges: Floats
+    highest: int
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first and the last edge."""
+        return float(self.edges[0]), float(self.edges[-1])
+
+
+def bars_over(rubrics: RubricSet, sides: Iterable[Scores]) -> Bars:
+    """Choose bars that fit the scores of all sides."""
+    every = list(sides)
+    marks = [mark for mark in (rubrics.theta, rubrics.window.lower, rubrics.window.upper) if known(mark)]
+    values = np.concatenate([*(scores.netsat for scores in every), marks])
+    wanted = int(np.clip(4 * max(map(len, every)) ** (1 / 3), 8, 32))
+    step = nice_step(float(np.ptp(values)), wanted)
+    first, last = int(np.floor(values.min() / step)), int(np.floor(values.max() / step)) + 1
+    edges = step * np.arange(first, last + 1, dtype=float)
+    counts = [np.histogram(scores.netsat[side], edges)[0] for scores in every for side in _classes(scores)]
+    return Bars(edges, max(1, *(int(each.max()) for each in counts)))
+
+
+def _classes(scores: Scores) -> tuple[Bools, Bools]:
+    return scores.positive, ~scores.positive
+
+
+def distribution(side: str, scores: Scores, rubrics: RubricSet, bars: Bars) -> Markup:
+    """Draw a histogram of NetSAT: positive conversations upward, negative ones downward, θ, and the window."""
+    room = 1.25 * bars.highest  # for the names in the corners
+    frame = Frame.over(bars.ends, (-room, room))
+    step = nice_step(bars.highest, 3)
+    levels = np.arange(-np.floor(bars.highest / step), np.floor(bars.highest / step) + 1) * step
+    counts = [int(which.sum()) for which in _classes(scores)]
+    return svg(
+        f"{side}: histogram of NetSAT, {counts[0]} positive and {counts[1]} negative conversations, "
+        f"θ at {number(rubrics.theta, 1)}",
+        frame.y_axis(levels.tolist()),
+        frame.band(rubrics.window.lower, rubrics.window.upper, "window"),
+        _histogram(frame, bars.edges, scores.netsat[scores.positive], 1, "positive"),
+        _histogram(frame, bars.edges, scores.netsat[~scores.positive], -1, "negative"),
+        frame.hline(0, "axis"),
+        frame.vline(rubrics.theta, "theta", f"θ {number(rubrics.theta, 1)}"),
+        _corner(frame, frame.y.end + 12, "positive", counts[0]),
+        _corner(frame, frame.y.start - 6, "negative", counts[1]),
+        frame.x_axis("NetSAT"),
+    )
+
+
+def _histogram(frame: Frame, edges: Floats, netsat: Floats, sign: int, class_: str) -> list[Markup]:
+    heights = (sign * np.histogram(netsat, edges)[0]).tolist()
+    spans = zip(edges[:-1].tolist(), edges[1:].tolist(), heights, strict=True)
+    return [frame.bar(left, right, 0, height, class_) for left, right, height in spans if height]
+
+
+def _corner(frame: Frame, y: float, class_: str, n: int) -> Markup:
+    x = frame.x.start + 8
+    return element("g", dict(MARKS)[class_](x, y - 4, class_), text(x + 9, y, f"{n} {class_}", f"label {class_}"))
+
+
+def precision_curves(side: str, scores: Scores, rubrics: RubricSet, bars: Bars) -> Markup:
+    """Draw Prec+ and Prec− against θ, their tanh curves, and the window; both classes are there."""
+    plot = losses.precision_curves(scores.netsat[None, scores.positive], scores.netsat[None, ~scores.positive])
+    thresholds = plot.thresholds[0].tolist()
+    frame = Frame.over(bars.ends, (0.0, 1.0))
+    return svg(
+        f"{side}: Prec+ and Prec− against the threshold on NetSAT",
+        frame.y_axis(SHARES),
+        frame.band(rubrics.window.lower, rubrics.window.upper, "window"),
+        frame.hline(rubrics.window.precision, "reference"),
+        frame.curve(thresholds, plot.target_plus[0].tolist(), "positive target"),
+        frame.curve(thresholds, plot.target_minus[0].tolist(), "negative target"),
+        frame.curve(thresholds, plot.plus[0].tolist(), "positive"),
+        frame.curve(thresholds, plot.minus[0].tolist(), "negative"),
+        frame.vline(rubrics.theta, "theta", f"θ {number(rubrics.theta, 1)}"),
+        frame.x_axis("threshold on NetSAT"),
+    )
+
+
+def probability_points(side: str, scores: Scores, bars: Bars) -> Markup:
+    """Draw each conversation's probability against its NetSAT, one mark a pixel."""
+    frame = Frame.over(bars.ends, (0.0, 1.0))
+    marks = [
+        mark(x, y, class_, 3.0)
+        for (class_, mark), which in zip(MARKS, _classes(scores), strict=True)
+        for x, y in sorted(_pixels(frame, scores.netsat[which], scores.probability[which]))
+    ]
+    title = f"Probability of positive against NetSAT, {side.lower()}"
+    return svg(title, frame.y_axis(SHARES), marks, frame.x_axis("NetSAT"))
+
+
+def _pixels(frame: Frame, xs: Floats, ys: Floats) -> set[tuple[int, int]]:
+    return {(round(frame.x(x)), round(frame.y(y))) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)}
+
+
+def reliability(bins: Sequence[Bin], n: int) -> Markup:
+    """Draw the observed share against the predicted probability; on the diagonal, probabilities are right."""
+    frame = Frame.over((0.0, 1.0), (0.0, 1.0))
+    return svg(
+        f"Observed share of positive against predicted probability, {n} conversations",
+        frame.y_axis(SHARES),
+        frame.curve((0.0, 1.0), (0.0, 1.0), "diagonal"),
+        [bin_mark(frame, each, "conversation", "observed", 4.5) for each in bins],
+        frame.x_axis("predicted probability of positive"),
+    )
+
+
+def rating_reliability(rating: RatingRecord) -> Markup:
+    """Draw mean ratings given against those predicted, in fifths; on the diagonal they are the same."""
+    values = rating.scales[rating.question]
+    low, high = values[0], values[-1]
+    frame = Frame.over((low, high), (low, high))
+    points = [
+        group(
+            f"{count(n, 'conversation')}: predicted {mean:.2f}, given {given:.2f}",
+            disc(frame.x(mean), frame.y(given), "ink", 4.5),
+        )
+        for mean, given, n in rating.reliability
+    ]
+    return svg(
+        f"Mean {rating.question} given against predicted",
+        frame.y_axis(values),
+        frame.curve((low, high), (low, high), "diagonal"),
+        points,
+        frame.x_axis(f"predicted {rating.question}"),
+    )
+
+
+def bin_mark(frame: Frame, bin_: Bin, noun: str, verb: str, radius: float) -> Markup | None:
+    """Draw one reliability bin with its interval; nothing if its share is undefined."""
+    share = bin_.share
+    if not known(share.value):
+        return None
+    said = f"{count(share.n, noun)}: predicted {percent(bin_.predicted)}, {verb} {percent(share.value)}"
+    mark = disc(frame.x(bin_.predicted), frame.y(share.value), "ink", radius)
+    return group(said, frame.whisker(bin_.predicted, share.low, share.high), mark)
+
+
+THIN = 0.2
+"""Below this share of the mean density, a smoothed curve rests on too few predictions to be drawn."""
+
+
+def reliability_chart(diagram: Reliability, labels: int, title: str = "", noun: str = "judgment") -> Markup:
+    """Draw observed against predicted frequency: a smoothed curve with band, and bins."""
+    frame = Frame.over((0.0, 1.0), (0.0, 1.0))
+    thick = np.flatnonzero(diagram.density >= THIN)
+    within = slice(int(thick[0]), int(thick[-1]) + 1) if len(thick) else slice(0)
+    mesh, low, curve, high = (
+        array[within].tolist() for array in (diagram.mesh, diagram.low, diagram.curve, diagram.high)
+    )
+    return svg(
+        title or f"Answer {diagram.value:g}: given against predicted, {labels} labels",
+        frame.y_axis(SHARES),
+        frame.area(mesh, low, high, "band"),
+        frame.curve((0.0, 1.0), (0.0, 1.0), "diagonal"),
+        frame.curve(mesh, curve, "positive"),
+        [bin_mark(frame, each, noun, "given", 3.0) for each in diagram.bins],
+        frame.x_axis("predicted probability"),
+    )
+
+
+def response_chart(title: str, mesh: Sequence[float], curves: Sequence[ResponseCurve]) -> Markup:
+    """Draw a line for each judge; an unknown judge bold, the LLM's answer dotted."""
+    every = [value for curve in curves for value in curve.predicted]
+    low, high = min([*mesh, *every]), max([*mesh, *every])
+    frame = Frame.over((mesh[0], mesh[-1]), (low, high))
+    return svg(
+        title,
+        frame.y_axis(ticks(low, high, 5)),
+        frame.curve(mesh, mesh, "own"),
+        [
+            group(f"judge {each.judge}, {count(each.labels, 'label')}", frame.curve(mesh, each.predicted, "judge"))
+            for each in curves
+            if each.judge is not None
+        ],
+        [frame.curve(mesh, each.predicted, "ink") for each in curves if each.judge is None],
+        frame.x_axis("the LLM's expected answer"),
+    )
+
+
+def density_chart(title: str, scores: PredictedScores) -> Markup:
+    """Draw the density of predicted scores with its band, and their mean."""
+    top = max([*scores.density, *scores.high])
+    frame = Frame.over((scores.mesh[0], scores.mesh[-1]), (0.0, top))
+    return svg(
+        title,
+        frame.y_axis(ticks(0.0, top, 3)),
+        frame.area(scores.mesh, scores.low, scores.high, "band") if scores.low else None,
+        frame.curve(scores.mesh, scores.density, "positive"),
+        frame.vline(scores.mean.value or 0.0, "reference", f"mean {number(scores.mean.value)}"),
+        frame.x_axis("predicted answer, mean over judges"),
+    )
+
+
+def learning_chart(points: Sequence[LearningPoint]) -> Markup:
+    """Draw log-loss against labels, with the standard deviation over draws."""
+    known = [(point, point.log_loss, point.deviation or 0.0) for point in points if point.log_loss is not None]
+    ends = [loss + sign * spread for _, loss, spread in known for sign in (-1, 1)]
+    room = 0.05 * (max(ends) - min(ends)) or 0.01
+    low, high = min(ends) - room, max(ends) + room
+    frame = Frame.over((0.0, max(point.labels for point, _, _ in known)), (low, high))
+    return svg(
+        "Held-out log-loss against labels in training",
+        frame.y_axis(ticks(low, high, 5)),
+        frame.curve([point.labels for point, _, _ in known], [loss for _, loss, _ in known], "ink"),
+        [_draws(frame, point, loss, spread) for point, loss, spread in known],
+        frame.x_axis("labels of the main question in training"),
+    )
+
+
+def _draws(frame: Frame, point: LearningPoint, loss: float, spread: float) -> Markup:
+    said = f"{point.labels:.0f} labels: log-loss {number(loss, 3)} over {count(point.draws, 'draw')}"
+    whisker = frame.whisker(point.labels, loss - spread, loss + spread) if spread else None
+    return group(said, whisker, disc(frame.x(point.labels), frame.y(loss), "ink"))
+
+
+LEGEND = [("positive", "right, DE ≤ τ"), ("negative", "right, DE > τ"), ("ink", "coverage")]
+
+
+def by_runs(points: Sequence[TauPoint]) -> Markup:
+    """Draw coverage, and the share that is right on both sides, by the number of runs."""
+    return _drawn("by the number of runs", "runs", [(float(point.n), point) for point in points])
+
+
+def by_tau(points: Sequence[TauPoint]) -> Markup:
+    """Draw the same by τ, with all runs."""
+    most = max(point.n for point in points)
+    return _drawn("by τ", "τ in nats", [(point.tau, point) for point in points if point.n == most])
+
+
+def _drawn(title: str, axis: str, points: Sequence[tuple[float, TauPoint]]) -> Markup:
+    frame = Frame.over((points[0][0], points[-1][0]), (0.0, 1.0))
+    series = {
+        "positive": [(x, one.sides.passed.precision) for x, one in points],
+        "negative": [(x, one.sides.left.precision) for x, one in points],
+        "ink": [(x, one.sides.coverage) for x, one in points],
+    }
+    shown = {
+        name: [(x, one.value, one.low, one.high) for x, one in every if known(one.value)]
+        for name, every in series.items()
+    }
+    return svg(
+        f"Coverage, and share of ratings that are right on either side of τ, {title}",
+        frame.y_axis(SHARES),
+        [frame.curve([x for x, *_ in every], [y for _, y, *_ in every], name) for name, every in shown.items()],
+        [
+            (frame.whisker(x, low, high), disc(frame.x(x), frame.y(y), name, 3.0))
+            for name, every in shown.items()
+            for x, y, low, high in every
+        ],
+        frame.x_axis(axis),
+    )
