@@ -15,7 +15,6 @@ from pollex.formats.answers import Issue
 from pollex.measures.distributions import Quality
 from pollex.measures.intervals import FEWEST, Figure, Support
 from pollex.measures.reliability import Reliability
-from pollex.reports.charts import scale_of
 from pollex.reports.numbers import count, interval_in_words, known, listed, number
 from pollex.reports.page import REASON, render, short
 
@@ -60,11 +59,8 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
         "cautions": list(cautions(data)),
         # only the calibrator has an interval of smECE, to save time
         "spared": known(own.low) and any(known(each.value) and not known(each.low) for each in others),
-        "behind": scale_of([model.behind for model in data.compared if model.behind]),
-        "gain_scale": scale_of([each.gain for each in data.gains]),
         "by_question": {name: list(own) for name, own in groupby(data.predicted, lambda one: one.question)},
         "leverages": list(zip(data.leverages, figures, strict=True)),
-        "leverage_scale": scale_of(figures),
         "longest_open": LONGEST_OPEN,
         "no_interval": NO_INTERVAL,
         "drawn": sum(point.log_loss is not None for point in data.learning) > 1,

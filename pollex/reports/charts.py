@@ -3,20 +3,20 @@
 Positive is a disc and above, negative a diamond and below.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
 
+from pollex.calibration.response_curves import ResponseCurve
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
 from pollex.measures.reliability import Bin, Reliability
+from pollex.reports.calibration import LearningPoint, PredictedScores
+from pollex.reports.learning import Scores
 from pollex.reports.numbers import SHARES, count, known, number, percent
 from pollex.reports.svg import (
     Axis,
@@ -33,15 +33,10 @@ from pollex.reports.svg import (
     tick_label,
     ticks,
 )
+from pollex.rubrics.records import RatingRecord
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection import losses
-
-if TYPE_CHECKING:  # pages import this module
-    from pollex.calibration.response_curves import ResponseCurve
-    from pollex.reports.calibration import LearningPoint, PredictedScores
-    from pollex.reports.learning import Scores
-    from pollex.rubrics.records import RatingRecord
-    from pollex.rubrics.rubric_set import RubricSet
-    from pollex.selection.consensus import TauPoint
+from pollex.selection.consensus import TauPoint
 
 WIDTH = 150
 ROW = 12

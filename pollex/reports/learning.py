@@ -19,7 +19,6 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST
 from pollex.measures.reliability import bin_predictions
-from pollex.reports.charts import bars_over, scale_over
 from pollex.reports.numbers import LEVEL, SPACE, count, known, listed, number, percent, percent_interval, points
 from pollex.reports.page import REASON, render, short
 from pollex.reports.transcript import MarkedText, cut, marked_parts, marked_turns
@@ -427,9 +426,8 @@ def learning_page(
         lead=rubrics.held_out or rubrics.training,
         chance=CHANCE,
         kinds={kind: cards_of(rubrics, kind, means or {}) for kind in ("sat", "dsat")},
-        agreement=scale_over(*agreement_range(means.values())) if means else None,
+        agreement_ends=agreement_range(means.values()) if means else None,
         sides=sides,
-        bars=bars_over(rubrics, sides.values()),
         last=last,
         likely=likely,
         bins=bin_predictions(likely.probability, likely.positive, likely.together) if len(likely) >= TOO_FEW else [],
