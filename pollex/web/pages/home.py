@@ -2,10 +2,9 @@
 
 from pollex.reports.charts import trend
 from pollex.rubrics.headlines import headlines
-from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import doubt
+from pollex.rubrics.worth import nothing_leads
 from pollex.services.life import RubricLife
 from pollex.web import links
 from pollex.web.listing import SCORING
@@ -27,6 +26,8 @@ def home(site: Site) -> Data:
     every = [(run, site.status(run)) for run in site.runs()]
     known = {run.id for run, _ in every}
     named = next(iter(site.sets().values()), None)
+    data = named.rubric_set.data if named else None
+    sides = {title: leading(named.rubric_set, kind) for kind, title in SIDES} if named else {}
     return {
         "runs": every[:LAST],
         "total": len(every),
@@ -41,16 +42,21 @@ def home(site: Site) -> Data:
         "beside": built_in_beside(site, named) if named is not None and named.run in known else None,
         "open": open_lives(site, named.rubric_set) if named else [],
         "trend": trend,
-        "sides": {title: strongest(named.rubric_set, kind) for kind, title in SIDES} if named else {},
+        "sides": sides,
+        "nothing": nothing_leads(data.thumbs, data.down) if data and not any(sides.values()) else "",
     }
 
 
 def open_lives(site: Site, found: RubricSet) -> list[RubricLife]:
-    """Return what goes wrong and is not accepted or mended: what is back again first, then the most thumbs down."""
-    wrong = [one for one in found.rubrics if one.polarity == "dsat"]
-    every = lives_in(site, wrong)
+    """Return what goes wrong and is not accepted or mended: what is back again first, then the most thumbs down.
+
+    Hints are only there where somebody said something of them.
+    """
+    leads = {one.rubric.id for one in headlines(found.rubrics, "dsat")}
+    every = lives_in(site, [one for one in found.rubrics if one.polarity == "dsat"])
     known = any(one.weeks or one.state for one in every)  # else there is nothing to say but what was learned
-    return sorted((one for one in every if one.is_open and known), key=lambda one: one.rank)[:MOST_OPEN]
+    wrong = (one for one in every if one.is_open and known and (one.state or one.id in leads))
+    return sorted(wrong, key=lambda one: one.rank)[:MOST_OPEN]
 
 
 LEFT = """
@@ -61,16 +67,7 @@ LEFT = """
 """The queue that somebody labeled last."""
 
 
-def strongest(found: RubricSet, kind: Polarity) -> list[SupportedRubric]:
-    """Return five headline rubrics of a kind: those without a doubt first, each by the difference in thumbs."""
+def leading(found: RubricSet, kind: Polarity) -> list[SupportedRubric]:
+    """Return the first five headlines of a kind, in their order."""
     every = {one.rubric.id: one for one in supported(found, kind)}
-    leading = [every[one.rubric.id] for one in headlines(found.rubrics, kind)]
-    return sorted(leading or every.values(), key=lambda one: _weight(one.rubric))[:LAST]
-
-
-def _weight(rubric: ChosenRubric) -> tuple[bool, float]:
-    worth = rubric.worth
-    if worth is None or worth.down_with.value is None or worth.down_without.value is None:
-        return True, 0.0
-    gap = worth.down_with.value - worth.down_without.value
-    return bool(doubt(worth, rubric.polarity)), gap * rubric.sign
+    return [every[one.rubric.id] for one in headlines(found.rubrics, kind)[:LAST]]
