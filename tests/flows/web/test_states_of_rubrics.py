@@ -87,7 +87,9 @@ async def test_a_state_that_is_set_in_the_browser_is_on_the_page_and_decides_wha
         given = {"set": set_digest(found), "id": wrong[0].id, "state": "mended", "release": "2.14", "who": "Mia"}
         async with client_of(made_app(store)) as client:
             before = (await client.get("/")).text
-            assert (await client.post("/api/states", json=given | {"state": "mending", "release": ""})).status_code == 200
+            assert (
+                await client.post("/api/states", json=given | {"state": "mending", "release": ""})
+            ).status_code == 200
             mending = (await client.get("/")).text
             refused = await client.post("/api/states", json=given | {"release": ""})
             assert (refused.status_code, refused.json()["error"]) == (400, "mended in which release?")
