@@ -95,6 +95,11 @@ def test_elements_are_quiet_ones_and_links_stay_on_the_page(harmless: Reader) ->
     assert all(re.fullmatch("#[a-z]+", link) for link in harmless.links)
 
 
+def test_every_link_of_the_page_leads_to_a_part_that_is_there() -> None:
+    for text in (page(), learning_page(rubric_set(rubrics=(rubric(1, "sat"),), dropped=(), reasons=()), scores())):
+        assert {f'id="{link[1:]}"' in text for link in Reader(text).links} == {True}
+
+
 def test_hostile_text_is_shown_as_it_was_written() -> None:
     words = Reader(page(lambda words: "<b>&amp; “quoted” $body " + words)).words
     assert "<b>&amp; “quoted” $body The user says thanks 1." in words
