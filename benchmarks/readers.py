@@ -29,7 +29,7 @@ import numpy as np
 from pollex.conversations.conversation import Conversation
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
-from pollex.measures.reliability import wilson
+from pollex.measures.distributions import wilson
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Quote
 from pollex.rubrics.rubric_set import RubricSet

@@ -8,7 +8,7 @@ import numpy as np
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
-from pollex.reports.learning import LeftOut, MeanAnswer, learning_page
+from pollex.reports.learning import LeftOut, learning_page
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import (
     Baseline,
@@ -21,8 +21,7 @@ from pollex.rubrics.records import (
 from pollex.rubrics.rubric import Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.selection.losses import AlphaScore
-from pollex.selection.platt import Calibration
-from pollex.selection.threshold import Window
+from pollex.selection.threshold import Calibration, Window
 
 Words = Callable[[str], str]
 
@@ -143,6 +142,6 @@ def page(words: Words = plain, **changes: Any) -> str:
         rubrics,
         [*scores(words), unscored],
         [LeftOut(words("log.jsonl:7"), words("no messages"), words("give it messages"))],
-        means={rubric.id: MeanAnswer(6.5, 4.25) for rubric in rubrics.rubrics},
+        means={rubric.id: (6.5, 4.25) for rubric in rubrics.rubrics},
         path=words("rubrics.json"),
     )

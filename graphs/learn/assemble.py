@@ -59,7 +59,7 @@ from pollex.rubrics.rubric import Reason, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.worth import share_of
 from pollex.selection.losses import AlphaScore
-from pollex.selection.platt import fit_calibration
+from pollex.selection.threshold import fit_calibration
 from pollex.text import count
 
 

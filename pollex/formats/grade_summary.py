@@ -8,7 +8,7 @@ import numpy as np
 
 from pollex.agents.llm.reference_judge import PLAIN, TYPE, Grading, plain_question, type_question
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.grades import areas, cumulative, mean_grade, paired
+from pollex.measures.distributions import areas, cumulative, mean_grade, paired
 from pollex.measures.intervals import Figure
 from pollex.prompts.grading.profile import COMPARISON, EVIDENCE, EXPLANATION, OVERALL, ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -46,7 +46,7 @@ class GradeSummary:
         levels: Tenths of grades `[level]`, the worst first: means of distributions are no whole grades.
         shares: By judge (`rules`, `plain`, `human`), the share of grades that are at most each level `[level]`.
         counts: By judge, how many grades there are.
-        areas: Between each judge's distribution and people's; see `measures.grades.areas`. Empty without people.
+        areas: Between each judge's distribution and people's; see `measures.distributions.areas`. Empty without people.
         agreement: By category and dimension, Pearson, Spearman and alpha between the judge's grade and people's.
         flags: How many cases have which flag.
         outcomes: How many cases came to which outcome.

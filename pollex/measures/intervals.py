@@ -84,15 +84,14 @@ class Measure:
 
 @dataclass(frozen=True)
 class Support:
-    """The number of labels, and whether probabilities may be called calibrated.
-
-    Attributes:
-        labels: Number of labels.
-        missing: How many more are needed.
-    """
+    """The number of labels, and whether probabilities may be called calibrated."""
 
     labels: int
-    missing: int
+
+    @property
+    def missing(self) -> int:
+        """How many more are needed."""
+        return max(0, ENOUGH - self.labels)
 
     @property
     def enough(self) -> bool:
@@ -104,11 +103,6 @@ class Support:
             return f"calibrated on {self.labels} labels"
         verb = "is" if self.missing == 1 else "are"
         return f"not yet calibrated: {self.labels} of {ENOUGH} labels, {self.missing} {verb} missing"
-
-
-def support(labels: int) -> Support:
-    """Say what a number of labels supports."""
-    return Support(labels, max(0, ENOUGH - labels))
 
 
 def measured(

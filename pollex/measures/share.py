@@ -17,8 +17,8 @@ from scipy.stats import false_discovery_control, norm, t
 
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.distributions import wilson
 from pollex.measures.intervals import Figure, Measure, Statistic, measured, ratio
-from pollex.measures.reliability import wilson
 
 LEVEL = 0.95
 FEWEST = 20

@@ -12,9 +12,8 @@ from pollex.calibration.model_choice import CandidateFigures, ModelChoice, names
 from pollex.calibration.response_curves import ResponseCurve
 from pollex.conversations.conversation import Turn
 from pollex.formats.answers import Issue
-from pollex.measures.distributions import Quality
+from pollex.measures.distributions import Quality, Reliability
 from pollex.measures.intervals import FEWEST, Figure, Support
-from pollex.measures.reliability import Reliability
 from pollex.reports.numbers import count, interval_in_words, known, listed, number
 from pollex.reports.page import REASON, render, short
 

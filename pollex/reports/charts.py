@@ -13,8 +13,8 @@ from markupsafe import Markup
 
 from pollex.calibration.response_curves import ResponseCurve
 from pollex.measures.arrays import Bools, Floats
+from pollex.measures.distributions import Bin, Reliability
 from pollex.measures.intervals import Figure
-from pollex.measures.reliability import Bin, Reliability
 from pollex.reports.calibration import LearningPoint, PredictedScores
 from pollex.reports.learning import Scores
 from pollex.reports.numbers import SHARES, count, known, number, percent
@@ -362,15 +362,16 @@ def learning_chart(points: Sequence[LearningPoint]) -> Markup:
         "Held-out log-loss against labels in training",
         frame.y_axis(ticks(low, high, 5)),
         frame.curve([point.labels for point, _, _ in known], [loss for _, loss, _ in known], "ink"),
-        [_draws(frame, point, loss, spread) for point, loss, spread in known],
+        [
+            group(
+                f"{point.labels:.0f} labels: log-loss {number(loss, 3)} over {count(point.draws, 'draw')}",
+                frame.whisker(point.labels, loss - spread, loss + spread) if spread else None,
+                disc(frame.x(point.labels), frame.y(loss), "ink"),
+            )
+            for point, loss, spread in known
+        ],
         frame.x_axis("labels of the main question in training"),
     )
-
-
-def _draws(frame: Frame, point: LearningPoint, loss: float, spread: float) -> Markup:
-    said = f"{point.labels:.0f} labels: log-loss {number(loss, 3)} over {count(point.draws, 'draw')}"
-    whisker = frame.whisker(point.labels, loss - spread, loss + spread) if spread else None
-    return group(said, whisker, disc(frame.x(point.labels), frame.y(loss), "ink"))
 
 
 LEGEND = [("positive", "right, DE ≤ τ"), ("negative", "right, DE > τ"), ("ink", "coverage")]

@@ -17,8 +17,8 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import NOT_RATED
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import Assessment
+from pollex.measures.distributions import bin_predictions
 from pollex.measures.intervals import FEWEST
-from pollex.measures.reliability import bin_predictions
 from pollex.reports.numbers import LEVEL, SPACE, count, known, listed, number, percent, percent_interval, points
 from pollex.reports.page import REASON, render, short
 from pollex.reports.transcript import MarkedText, cut, marked_parts, marked_turns
@@ -252,12 +252,8 @@ class LeftOut:
     remedy: str = ""
 
 
-@dataclass(frozen=True)
-class MeanAnswer:
-    """Mean agreement with a rubric, 0 … 10, by label; None without answers."""
-
-    positive: float | None
-    negative: float | None
+Means = tuple[float | None, float | None]
+"""Mean agreement with a rubric, 0 … 10, of positive and of negative conversations; None without answers."""
 
 
 @dataclass(frozen=True)
@@ -308,7 +304,7 @@ def sides_of(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> dict[str, S
     return held_out if rubrics.data.folds else {"Training": Scores.of(scores, "training")} | held_out
 
 
-def cards_of(rubrics: RubricSet, kind: str, means: Mapping[str, MeanAnswer]) -> list[dict[str, Any]]:
+def cards_of(rubrics: RubricSet, kind: str, means: Mapping[str, Means]) -> list[dict[str, Any]]:
     """Prepare the rubrics of one kind in the order of choice; added ones last.
 
     With each: from how many `conversations` its reasons are; how many quotes they have, some of which are the rubric's
@@ -326,9 +322,9 @@ def cards_of(rubrics: RubricSet, kind: str, means: Mapping[str, MeanAnswer]) -> 
     return cards
 
 
-def agreement_range(means: Iterable[MeanAnswer]) -> tuple[float, float]:
+def agreement_range(means: Iterable[Means]) -> tuple[float, float]:
     """Return integers around all means, since the full scale would hide differences."""
-    values = [value for mean in means for value in (mean.positive, mean.negative) if known(value)]
+    values = [value for mean in means for value in mean if known(value)]
     return (float(math.floor(min(values))), float(math.ceil(max(values)))) if values else (0.0, 10.0)
 
 
@@ -385,7 +381,7 @@ def learning_page(
     scores: Sequence[LabelledScore] = (),
     skipped: Sequence[LeftOut] = (),
     *,
-    means: Mapping[str, MeanAnswer] | None = None,
+    means: Mapping[str, Means] | None = None,
     conversations: Mapping[str, Conversation] | None = None,
     marks: Sequence[Mark] = (),
     path: str = "rubrics.json",

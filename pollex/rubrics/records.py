@@ -15,8 +15,7 @@ from pollex.measures.intervals import Figure, share_interval
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric import PERSON, Polarity, Quote, Rubric, content_id
-from pollex.selection.platt import Calibration
-from pollex.selection.threshold import GuaranteedWindow, WindowSide
+from pollex.selection.threshold import Calibration, GuaranteedWindow, WindowSide
 from pollex.text import count
 
 

@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from pollex.calibration.files import write_whole
 from pollex.errors import UNREADABLE, BadCalibrator, BadRubrics
 from pollex.measures.classification import Assessment
-from pollex.measures.intervals import Figure, Support, support
+from pollex.measures.intervals import Figure, Support
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Question
 from pollex.rubrics.edits import applied, edits_beside, entries_of, read_edits, toml_of
@@ -37,8 +37,7 @@ from pollex.rubrics.score import NetSat, ThumbModel, decide_at
 from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.worth import Reach
 from pollex.selection.losses import AlphaScore
-from pollex.selection.platt import Calibration
-from pollex.selection.threshold import GuaranteedWindow, Window
+from pollex.selection.threshold import Calibration, GuaranteedWindow, Window
 from pollex.text import html_table, object_of, writable
 
 DIGITS = 8
@@ -285,7 +284,7 @@ class RubricSet(Record):
     @property
     def support(self) -> Support:
         """Number of labels behind the probabilities, and whether they may be called calibrated."""
-        return support(self.calibrator.labels if self.calibrator else self.data.training)
+        return Support(self.calibrator.labels if self.calibrator else self.data.training)
 
     @property
     def questions(self) -> list[Question]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
@@ -20,8 +20,7 @@ from pollex.errors import WrongUse, spelled
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import entropy
 from pollex.rubrics.answers import LIKERT, NEUTRAL, Answer, Unanswered
-from pollex.selection.platt import Calibration
-from pollex.selection.threshold import Window
+from pollex.selection.threshold import Calibration, Window
 from pollex.text import html_table
 
 if TYPE_CHECKING:
@@ -217,27 +216,21 @@ SHOWN = 10
 """Names of judges that an error lists."""
 
 
+@dataclass(eq=False)
 class ThumbModel:
     """A fitted calibrator of thumbs.
 
-    Args:
+    Attributes:
         rubrics: Ids, in the order in which it wants the answers.
         model: Fitted.
         options: Of each rubric.
         rating: Model of the grades, fitted; None where the labels are no grades.
     """
 
-    def __init__(
-        self,
-        rubrics: Sequence[str],
-        model: JudgedEstimator,
-        options: int = len(LIKERT),
-        rating: JudgedEstimator | None = None,
-    ) -> None:
-        self.rubrics = tuple(rubrics)
-        self.model = model
-        self.options = options
-        self.rating = rating
+    rubrics: tuple[str, ...]
+    model: JudgedEstimator
+    options: int = len(LIKERT)
+    rating: JudgedEstimator | None = None
 
     def rows(self, answers: AnswerColumns) -> Floats:
         """Conversations' answers in its order `[conversation, rubric, option]`; NaN where unanswered."""
@@ -308,7 +301,8 @@ def judges_of(conversations: Sequence[Conversation]) -> list[str | None] | None:
     return judges if any(judge is not None for judge in judges) else None
 
 
-class NetSat(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class NetSat:
     """The sum of rubric values, and what it means. Source: Biyani et al. 2024, §NetSAT.
 
     Attributes:
@@ -320,8 +314,6 @@ class NetSat(BaseModel):
         decide_at: Probability from which on a conversation is decided to be positive; see `decide_at`.
     """
 
-    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
-
     signs: Mapping[str, int]
     theta: float
     window: Window
@@ -329,7 +321,7 @@ class NetSat(BaseModel):
     thumb_model: ThumbModel | None = None
     guaranteed: Window | None = None
     value: Literal["auto", "expected", "mode"] = "auto"
-    never: Mapping[str, float] = {}
+    never: Mapping[str, float] = field(default_factory=dict)
     decide_at: float = 0.5
 
     def score_all(
@@ -375,21 +367,16 @@ class NetSat(BaseModel):
 
     def _decisions(self, fields: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
         ups = [p >= self.decide_at for p in fields["probability"]]
-        figures = zip(ups, fields["label"], fields["netsat"], fields["probability"], strict=True)
-        return {
-            "decision": ["positive" if up else "negative" for up in ups],
-            "differs": [
-                "" if up == (label == "positive") else self._differs(netsat, p, up) for up, label, netsat, p in figures
-            ],
-        }
-
-    def _differs(self, netsat: float, probability: float, up: bool) -> str:
-        over, reaches = ("not over", "reaches") if up else ("over", "is under")
-        p = f"{probability:.2f}, {reaches} {self.decide_at:.2f}"
-        return (
-            f"NetSAT {netsat:.1f} is {over} θ, {self.theta:.1f}, midway between the means of good and bad "
-            f"conversations, but the probability of a thumb up, {p}."
-        )
+        differs = [""] * len(ups)
+        for row, (up, label) in enumerate(zip(ups, fields["label"], strict=True)):
+            if up != (label == "positive"):
+                over, reaches = ("not over", "reaches") if up else ("over", "is under")
+                differs[row] = (
+                    f"NetSAT {fields['netsat'][row]:.1f} is {over} θ, {self.theta:.1f}, midway between the means of "
+                    f"good and bad conversations, but the probability of a thumb up, {fields['probability'][row]:.2f}, "
+                    f"{reaches} {self.decide_at:.2f}."
+                )
+        return {"decision": ["positive" if up else "negative" for up in ups], "differs": differs}
 
     def _with_unscored(
         self, fields: Mapping[str, list[Any]], whole: Sequence[int], answers: AnswerColumns

@@ -14,7 +14,7 @@ from pydantic import Field
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import ChosenRubric, JudgeRecord, Record
-from pollex.selection.platt import logistic
+from pollex.selection.threshold import logistic
 
 PREFIX = "starter-"
 """Before the ids of a starter's rubrics: a set of one's own may have found the same."""

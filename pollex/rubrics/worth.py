@@ -11,9 +11,8 @@ from math import ceil, hypot
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.distributions import log_losses
+from pollex.measures.distributions import log_losses, smece, wilson
 from pollex.measures.intervals import Figure, Measure, mean_of, measured
-from pollex.measures.reliability import smece, wilson
 from pollex.rubrics.records import Alone, ChosenRubric, JudgedBy, ProbabilityFigures, Record, SignalShare, Worth
 from pollex.rubrics.rubric import Polarity
 

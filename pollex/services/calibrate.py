@@ -19,7 +19,7 @@ from pollex.formats.judgments import JudgmentTable, Trusted, columns_of, rows_of
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format, require_writable, write_rows
 from pollex.graphs.context import NullProgress, Progress
-from pollex.measures.intervals import Support, support
+from pollex.measures.intervals import Support
 from pollex.services.results import Result, Shown
 from pollex.services.training_record import TRAINING, keep_training, training_of
 from pollex.text import Line, Told, count, notes_told
@@ -98,7 +98,7 @@ class FittedCalibrator(Shown):
     @property
     def support(self) -> Support:
         """Whether there are enough labels to call it calibrated."""
-        return support(self.tables.labels)
+        return Support(self.tables.labels)
 
     @property
     def headline(self) -> str:
@@ -151,7 +151,7 @@ class Predicted(Result):
     @property
     def support(self) -> Support | None:
         """Whether there were enough labels to call it calibrated; None if unknown."""
-        return None if self.labels is None else support(self.labels)
+        return None if self.labels is None else Support(self.labels)
 
     def told(self) -> Told:
         """Yield warnings, and what was written."""

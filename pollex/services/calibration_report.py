@@ -30,9 +30,8 @@ from pollex.formats.write import draft_of, require_writable
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.correlations import Level, alpha
-from pollex.measures.distributions import Predictions, Quality, assess, assess_each, difference
-from pollex.measures.intervals import FEWEST, LEVEL, Figure, support
-from pollex.measures.reliability import reliability
+from pollex.measures.distributions import Predictions, Quality, assess, assess_each, difference, reliability
+from pollex.measures.intervals import FEWEST, LEVEL, Figure, Support
 from pollex.reports.calibration import (
     CalibrationData,
     ComparedModel,
@@ -542,7 +541,7 @@ def measure_calibrator(
             folds=len(bench.folds),
             seed=bench.seed,
             learned_from=seen,
-            support=support(given.labels),
+            support=Support(given.labels),
             agreement=alpha(
                 given.row, given.judge, given.answer, scale.values, level, bench.rng, bench.effort.resamples
             ),

@@ -26,23 +26,12 @@ from pollex.rubrics.records import ProbabilityFigures, TurnRecord, guarantee_tex
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.rubrics.worth import probability_figures
-from pollex.selection.platt import fit_calibration
+from pollex.selection.threshold import fit_calibration
+from pollex.services import results
 from pollex.services.label_sources import labeled_logs
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_scoring
-from pollex.services.results import (
-    FIGURES,
-    ModelUsage,
-    Shown,
-    counted,
-    figures_json,
-    figures_told,
-    probabilities_told,
-    probability_json,
-    support_json,
-    used,
-)
 from pollex.services.score import scored_by, unedited
 from pollex.services.scorer import BatchScorer
 from pollex.services.workspace import workspace
@@ -54,7 +43,7 @@ SEEN = {"learned_from": "the rubrics were learned from", "fitted_to": "θ was fi
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Evaluation(Shown):
+class Evaluation(results.Shown):
     """Figures of a rubric set on labeled conversations.
 
     Attributes:
@@ -74,7 +63,7 @@ class Evaluation(Shown):
     seen: dict[str, int]
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
-    usage: ModelUsage | None = None
+    usage: results.ModelUsage | None = None
     probability_auc: Figure | None = None
 
     @property
@@ -90,20 +79,20 @@ class Evaluation(Shown):
         return f"AUC {value} (n = {self.n})"
 
     def records(self) -> list[dict[str, Any]]:
-        named = {title: getattr(self.figures, name) for name, title in FIGURES.items()}
+        named = {title: getattr(self.figures, name) for name, title in results.FIGURES.items()}
         return [{"metric": name, "value": f.value, "low": f.low, "high": f.high} for name, f in named.items()]
 
     def told(self) -> Told:
         """Yield how well a rubric set does on labeled conversations."""
-        yield from figures_told({f"{self.n} labeled": self.figures})
+        yield from results.figures_told({f"{self.n} labeled": self.figures})
         yield from self._guarantee_told()
         smooth = f", smECE {self.probability.smece}" if self.probability.smece else ""
         about = f"Probabilities ({self.rubrics.support}; n = {self.probability.n})"
-        yield f"{about}: {probabilities_told(self.probability)}{smooth}"
+        yield f"{about}: {results.probabilities_told(self.probability)}{smooth}"
         if self.probability_auc is not None:
             yield f"Probabilities rest on a starter, too; their AUC is {self.probability_auc}"
-        yield counted(self.outcomes)
-        yield from used(self.usage)
+        yield results.counted(self.outcomes)
+        yield from results.used(self.usage)
         yield f"Judge: {self.rubrics.judge.name}; run {self.run}"
         yield from notes_told(self.warnings)
 
@@ -126,9 +115,9 @@ class Evaluation(Shown):
             promised = {"precision": record.precision, "delta": record.delta, "fitted_on": record.n}
             guaranteed = sides | promised | asdict(self.guarantee)
         return (
-            figures_json(self.figures)
-            | {"probability": probability_json(self.probability)}
-            | support_json(self.rubrics)
+            results.figures_json(self.figures)
+            | {"probability": results.probability_json(self.probability)}
+            | results.support_json(self.rubrics)
             | ({} if self.probability_auc is None else self.of("probability_auc"))
             | {"theta": self.rubrics.theta, "window": [self.rubrics.window.lower, self.rubrics.window.upper]}
             | {"guaranteed_window": guaranteed}
@@ -231,7 +220,7 @@ COLUMNS = {"id": "VARCHAR", "turns": "INTEGER", "netsat": "DOUBLE", "probability
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TurnsResult(Shown):
+class TurnsResult(results.Shown):
     """What beginnings of conversations tell, by the number of the user's turns.
 
     Attributes:

@@ -28,7 +28,7 @@ from pollex.formats.write import require_format
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import entropy
-from pollex.measures.intervals import support
+from pollex.measures.intervals import Support
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, judges_wanted
@@ -345,7 +345,7 @@ def next_texts(
         texts=len(answered.texts),
         question=model.questionnaire_.main,
         model=model.title,
-        support="" if labels is None else str(support(labels)),
+        support="" if labels is None else str(Support(labels)),
         out=out,
         faults=tuple(faults),
     )

@@ -9,7 +9,7 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.write import draft_of, require_apart, require_writable
-from pollex.reports.learning import LeftOut, MeanAnswer, caveats, learning_page, named_in
+from pollex.reports.learning import LeftOut, caveats, learning_page, named_in
 from pollex.reports.page import file_of
 from pollex.rubrics.edits import edits_beside
 from pollex.rubrics.learning.results import LabelledScore, Learned
@@ -17,7 +17,6 @@ from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import CalibratorRecord, guarantee_in_words
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import ANEW
-from pollex.services.lint import lint_rubrics
 from pollex.services.logs import not_scorable
 from pollex.services.options import RunOptions
 from pollex.services.results import (
@@ -31,7 +30,7 @@ from pollex.services.results import (
     usage_json,
     used,
 )
-from pollex.services.set_differences import rubrics_told
+from pollex.services.sets import lint_rubrics, rubrics_told
 from pollex.text import Line, Told, count, notes_told
 
 REPORT = "report.html"
@@ -97,7 +96,7 @@ class LearnResult(Shown):
     out: Path | None
     report: Path | None
     scores: tuple[LabelledScore, ...]
-    means: dict[str, MeanAnswer]
+    means: dict[str, tuple[float | None, float | None]]
     skipped: tuple[LeftOut, ...]
     all_taken: bool
     usage: ModelUsage | None = None
@@ -221,7 +220,7 @@ def learned_result(
         out=out,
         report=report_of(out) if out else None,
         scores=learned.scores,
-        means={id_: MeanAnswer(*mean) for id_, mean in learned.means.items()},
+        means=learned.means,
         skipped=tuple(skipped(read, learned)),
         all_taken=not (failed or read.bad_rows or not_scorable(read)),
         usage=usage,

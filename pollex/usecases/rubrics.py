@@ -14,10 +14,8 @@ from pollex.usecases.families import Stored, url_option
 from pollex.usecases.use_case import Crew, UseCase, opt, options, use_case
 
 if TYPE_CHECKING:
-    from pollex.services.edit import EditedSet
     from pollex.services.life import RubricLife
-    from pollex.services.lint import LintResult
-    from pollex.services.set_differences import SetDifference
+    from pollex.services.sets import EditedSet, LintResult, SetDifference
     from pollex.usecases.families import Rubrics
 
 
@@ -47,7 +45,7 @@ class ListRubrics(Edited, UseCase["EditedSet"]):
       pollex rubrics list rubrics.json
     """
 
-    does = "edit.list_rubrics"
+    does = "sets.list_rubrics"
 
 
 @use_case("rubrics add")
@@ -59,7 +57,7 @@ class AddRubric(Edited, UseCase["EditedSet"]):
       pollex rubrics add rubrics.json "The assistant names the price before it books." --polarity sat
     """
 
-    does = "edit.add_rubric"
+    does = "sets.add_rubric"
     text: str = place()
     polarity: Literal["sat", "dsat"] = opt("Polarity: `sat` describes good conversations, `dsat` bad ones.")
     note: str | None = note_option()
@@ -76,7 +74,7 @@ class RemoveRubric(Edited, UseCase["EditedSet"]):
       pollex rubrics remove rubrics.json 3fd0
     """
 
-    does = "edit.remove_rubric"
+    does = "sets.remove_rubric"
     rubric: str = place(metavar="ID")
 
 
@@ -89,7 +87,7 @@ class RewordRubric(Edited, Stored, UseCase["EditedSet"]):
       pollex rubrics reword rubrics.json 3fd0 "The assistant says what a room costs."
     """
 
-    does = "edit.reword_rubric"
+    does = "sets.reword_rubric"
     rubric: str = place(metavar="ID")
     text: str = place()
     note: str | None = note_option()
@@ -128,7 +126,7 @@ class DiffSets(UseCase["SetDifference"]):
       pollex rubrics diff before.json after.json
     """
 
-    does = "set_differences.diff_sets"
+    does = "sets.diff_sets"
     before: Path | Rubrics = place()
     after: Path | Rubrics = place()
 
@@ -146,7 +144,7 @@ class LintRubrics(Stored, UseCase["LintResult"]):
       pollex rubrics lint rubrics.json --model MODEL
     """
 
-    does = "lint.lint_rubrics"
+    does = "sets.lint_rubrics"
     rubrics: Path | Rubrics = place()
     model: str | None = opt(
         "Model that words marked sentences better; default: rules, where one applies.", default=None

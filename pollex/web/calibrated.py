@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
+from pollex.measures.distributions import Reliability, reliability
 from pollex.measures.intervals import Figure
-from pollex.measures.reliability import Reliability, reliability
 from pollex.rubrics.worth import share_of
 from pollex.store.labels import opinions, settled
 from pollex.store.store import Store

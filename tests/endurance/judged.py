@@ -13,8 +13,7 @@ from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import ChosenRubric, DataRecord, JudgeRecord
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.selection.platt import Calibration
-from pollex.selection.threshold import Window
+from pollex.selection.threshold import Calibration, Window
 
 MODEL = "fake-model"
 

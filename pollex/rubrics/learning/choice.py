@@ -34,7 +34,7 @@ def both_lists(budget: Budget, kinds: Ints) -> Budget:
 
     Args:
         budget: See `LearnSettings`.
-        kinds: See `kinds_of`, of the rubrics to choose from.
+        kinds: See `Candidates`, of the rubrics to choose from.
     """
     if len(budget) > 2:
         return budget

@@ -52,17 +52,6 @@ BESIDE = ("signal", "phrase", "turns", "rate")
 """Kinds of sources of the second list, which a model's rubrics have beside theirs."""
 
 
-def kinds_of(rubrics: Sequence[Rubric]) -> Ints:
-    """Return the number of each rubric's budget `[rubric]`.
-
-    SAT and DSAT of the headline list, then of the second list.
-    """
-    return np.array(
-        [(rubric.polarity == "dsat") + 2 * (rubric.source.partition(":")[0] in BESIDE) for rubric in rubrics],
-        dtype=np.intp,
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """The rubrics and training conversations to choose from.
@@ -88,8 +77,10 @@ class Candidates:
 
     @property
     def kinds(self) -> Ints:
-        """See `kinds_of`."""
-        return kinds_of(self.rubrics)
+        """Number of each rubric's budget `[rubric]`: SAT and DSAT of the headline list, then of the second list."""
+        beside = [rubric.source.partition(":")[0] in BESIDE for rubric in self.rubrics]
+        downs = [rubric.polarity == "dsat" for rubric in self.rubrics]
+        return np.array(downs, dtype=np.intp) + 2 * np.array(beside, dtype=np.intp)
 
     @property
     def ids(self) -> list[str]:

@@ -269,7 +269,7 @@ def _fitted(material: Material, comparison: Mapping[str, Any], rows: Sequence[Co
     thumbs, ids = with_thumbs(rows), [rubric.id for rubric in rubrics]
     answers, about = material.answers(thumbs), (judges_of(thumbs), ids, block_ids(thumbs))
     own_model = fitted(comparison["chosen"], answers, signs.tolist(), positives(thumbs), *about)
-    model = ThumbModel(ids, own_model, answers.shape[2])
+    model = ThumbModel(tuple(ids), own_model, answers.shape[2])
     if (graded := comparison.get("grades")) is not None:
         model.rating = rating_of(graded, material.answers(rows), rubrics, signs, rows)
     return model

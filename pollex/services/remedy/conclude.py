@@ -13,7 +13,7 @@ from pollex.graphs.remedy.graph import ended_of, proven_in
 from pollex.graphs.remedy.trial import RemedyWork, Trial
 from pollex.measures.arrays import Floats
 from pollex.measures.proofs import FAILING, FEWEST_USERS, OLD, Primary, effect, of_users, verdict_of
-from pollex.selection.platt import fit_calibration
+from pollex.selection.threshold import fit_calibration
 from pollex.services.evaluate import FEWEST, beginning, user_turns
 from pollex.services.remedy.people import people_say
 from pollex.services.remedy.result import RANKS, STRATA

@@ -11,8 +11,8 @@ from pollex.agents.assistant import keyed_lines
 from pollex.conversations.reply_context import chance_of
 from pollex.errors import BadInput
 from pollex.graphs.remedy.trial import Trial
+from pollex.measures.distributions import wilson
 from pollex.measures.proofs import FINE
-from pollex.measures.reliability import wilson
 from pollex.measures.share import FEWEST, Labeled, share_at_random
 from pollex.services.remedy.result import chosen_of, said_before
 from pollex.services.remedy.sample import RemedyOptions

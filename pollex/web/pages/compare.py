@@ -19,7 +19,7 @@ from pollex.measures.intervals import Figure
 from pollex.reports.svg import Axis, element, svg, tick_label, ticks
 from pollex.rubrics.rubric import is_built_in
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.set_differences import diff_sets
+from pollex.services.sets import diff_sets
 from pollex.store.runs import Run
 from pollex.store.runs import differences as changed_parts
 from pollex.web import links

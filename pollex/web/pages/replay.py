@@ -11,7 +11,7 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
 from pollex.services.rejudging import ask_again, planned
-from pollex.services.set_differences import differing
+from pollex.services.sets import differing
 from pollex.store.runs import Run
 from pollex.store.tables import ReplayRow, now, packed, unpacked
 from pollex.web import links

@@ -17,7 +17,7 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.life import WORDS, RubricLife, Said, Seen, lives, row_of, said_of, seen_in
-from pollex.services.set_differences import diff_sets
+from pollex.services.sets import diff_sets
 from pollex.store.runs import Run
 from pollex.web import drawings, links
 from pollex.web.by_class import answers_by_class

@@ -10,7 +10,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from pollex.measures.grades import mean_grade
+from pollex.measures.distributions import mean_grade
 from pollex.measures.intervals import Figure
 from pollex.store.tables import AnnotatorRow, RevocationRow, now
 from pollex.web import frame, links

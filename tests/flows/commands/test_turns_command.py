@@ -13,7 +13,7 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import TurnRecord
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.selection.platt import Calibration
+from pollex.selection.threshold import Calibration
 from pollex.services.evaluate import after_turns, beginning, cross_fitted, loss_of, user_turns
 from pollex.services.scorer import BatchScorer
 

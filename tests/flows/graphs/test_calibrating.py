@@ -160,7 +160,7 @@ def test_a_certain_probability_has_no_entropy_and_an_open_one_log_2() -> None:
 def test_answers_go_to_the_model_in_its_order_and_missing_ones_as_nan(learnt: Learnt) -> None:
     known = RubricSet.load(learnt.rubrics).thumb_model
     assert known is not None
-    model = ThumbModel(["b", "a"], known.model)
+    model = ThumbModel(("b", "a"), known.model)
     answer = Answer(question_id="a", probabilities=(1.0, 0.0, 0.0, 0.0, 0.0), chosen=0, source="point")
     rows = model.rows(AnswerColumns.of(["a"], [[answer]]))
     assert rows.shape == (1, 2, 5)

@@ -17,7 +17,7 @@ from web_site import PORT, client_of, made_app, made_store
 
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import Worth
-from pollex.services.set_differences import differing
+from pollex.services.sets import differing
 from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.web.app import application

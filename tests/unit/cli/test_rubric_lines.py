@@ -10,7 +10,7 @@ from pollex.cli.session import Screen, show
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import worth_of
-from pollex.services.set_differences import rubrics_told
+from pollex.services.sets import rubrics_told
 
 UP = np.arange(200) >= 100
 BAD, TURNED = worth_of(np.arange(200) < 60, UP), worth_of(np.arange(200) >= 140, UP)

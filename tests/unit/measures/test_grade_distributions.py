@@ -8,7 +8,7 @@ from krippendorff import alpha
 from scipy.stats import pearsonr, wasserstein_distance
 
 from pollex.measures.correlations import interval_alpha_statistic
-from pollex.measures.grades import _Pair, areas, cumulative, mean_grade, paired
+from pollex.measures.distributions import _Pair, areas, cumulative, mean_grade, paired
 
 NAN = float("nan")
 

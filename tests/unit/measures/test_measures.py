@@ -23,7 +23,7 @@ from pollex.measures.distributions import (
     difference,
     log_losses,
 )
-from pollex.measures.intervals import Figure, Measure, mean_of, measured, resampled, support
+from pollex.measures.intervals import Figure, Measure, Support, mean_of, measured, resampled
 
 FOUR = (1.0, 2.0, 3.0, 4.0)
 
@@ -275,11 +275,11 @@ def test_losses_of_single_judgments_worked_by_hand() -> None:
 
 
 def test_the_word_calibrated_needs_fifty_labels() -> None:
-    assert (support(0).missing, support(49).missing, support(50).missing) == (50, 1, 0)
-    assert not support(49).enough
-    assert support(50).enough
-    assert str(support(49)) == "not yet calibrated: 49 of 50 labels, 1 is missing"
-    assert str(support(50)) == "calibrated on 50 labels"
+    assert (Support(0).missing, Support(49).missing, Support(50).missing) == (50, 1, 0)
+    assert not Support(49).enough
+    assert Support(50).enough
+    assert str(Support(49)) == "not yet calibrated: 49 of 50 labels, 1 is missing"
+    assert str(Support(50)) == "calibrated on 50 labels"
 
 
 def test_an_average_over_runs_is_of_the_figures_and_its_interval_of_the_same_resamples() -> None:

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from pollex.measures.intervals import Figure, interval_bounds, with_interval
-from pollex.measures.reliability import (
+from pollex.measures.distributions import (
     MOST_BINS,
     bin_predictions,
     reliability,
@@ -11,6 +10,7 @@ from pollex.measures.reliability import (
     smoothed,
     wilson,
 )
+from pollex.measures.intervals import Figure, interval_bounds, with_interval
 
 
 def drawn(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

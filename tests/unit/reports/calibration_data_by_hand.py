@@ -9,9 +9,8 @@ from pollex.calibration.leverage import Leverage
 from pollex.calibration.model_choice import CandidateFigures, ModelChoice
 from pollex.conversations.conversation import Turn
 from pollex.formats.answers import Issue
-from pollex.measures.distributions import Predictions, Quality, assess
-from pollex.measures.intervals import Figure, support
-from pollex.measures.reliability import reliability
+from pollex.measures.distributions import Predictions, Quality, assess, reliability
+from pollex.measures.intervals import Figure, Support
 from pollex.reports.calibration import (
     CalibrationData,
     ComparedModel,
@@ -79,7 +78,7 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
         folds=5,
         seed=0,
         learned_from=7,
-        support=support(labels),
+        support=Support(labels),
         agreement=measured(0.3),
         choice=ModelChoice(words("5 folds"), "best", 0, trials, {0: 0.7, 1: 0.3}),
         compared=(

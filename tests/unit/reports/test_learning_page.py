@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rubric_set_by_hand import UNKNOWN, figure, figures, page, plain, rubric, rubric_set, scores, unknown_figures
 
 from pollex.measures.intervals import Figure
-from pollex.reports.learning import LeftOut, MeanAnswer, learning_page, written_by
+from pollex.reports.learning import LeftOut, learning_page, written_by
 from pollex.reports.numbers import SPACE
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import Baseline, ChosenRubric, JudgeRecord
@@ -340,7 +340,7 @@ def test_equal_reasons_for_skipping_are_shown_together_the_most_frequent_first()
 def test_thousands_of_scores_and_skipped_rows_stay_a_small_page() -> None:
     many = scores(plain, n=10_000)
     skipped = [LeftOut(f"row {i}", "no label") for i in range(10_000)]
-    means = {"rubric1": MeanAnswer(None, None)}
+    means = {"rubric1": (None, None)}
     text = learning_page(rubric_set(held_out=figures(UNKNOWN)), many, skipped, means=means)
     assert len(text) < 400_000
     assert "and 9,800 more" in Reader(text).words

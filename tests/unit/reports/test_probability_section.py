@@ -8,8 +8,8 @@ import pytest
 from rubric_set_by_hand import figure, rubric_set, scores
 
 from pollex.calibration.candidates import CandidateScore, LabelsPoint
+from pollex.measures.distributions import bin_predictions
 from pollex.measures.intervals import Figure
-from pollex.measures.reliability import bin_predictions
 from pollex.reports.charts import reliability
 from pollex.reports.learning import learning_page
 from pollex.rubrics.learning.results import LabelledScore

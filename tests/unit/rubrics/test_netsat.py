@@ -1,14 +1,14 @@
 """NetSAT, worked by hand."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.score import NetSat, decide_at, value_of
-from pollex.selection.platt import Calibration
-from pollex.selection.threshold import Window
+from pollex.selection.threshold import Calibration, Window
 
 NETSAT = NetSat(
     signs={"s1": 1, "s2": 1, "d1": -1},
@@ -39,7 +39,7 @@ def test_a_score_is_the_signed_sum_of_expected_values() -> None:
 
 
 def test_a_score_outside_one_window_may_lie_in_the_one_with_a_guarantee() -> None:
-    both = NETSAT.model_copy(update={"window": Window(0.0, 4.0), "guaranteed": Window(None, 6.0)})
+    both = replace(NETSAT, window=Window(0.0, 4.0), guaranteed=Window(None, 6.0))
     found = [both.read("c", netsat) for netsat in (7.0, 5.0, 3.0, -1.0)]
     assert [score.confident for score in found] == [True, True, False, True]
     assert [score.guaranteed for score in found] == [True, False, False, False]
@@ -64,7 +64,7 @@ def test_scores_of_a_batch_are_not_written_out_where_an_event_loop_shows_its_tas
 
 
 def test_theta_itself_is_negative() -> None:
-    at_theta = NETSAT.model_copy(update={"theta": 4.5}).score_all({"c": ANSWERS})[0]
+    at_theta = replace(NETSAT, theta=4.5).score_all({"c": ANSWERS})[0]
     assert at_theta.label == "negative"
 
 
@@ -88,7 +88,7 @@ def test_what_never_came_up_counts_as_neutral_or_as_its_rubrics_mean() -> None:
     never = Answer(question_id="s1", probabilities=(0.0,) * 5, chosen=5, source="point")
     assert never.never_came_up
     assert NETSAT.score_all({"c": [never, *ANSWERS[1:]]})[0].netsat == pytest.approx(5.0 + 1.25 - 5.5)
-    counted = NETSAT.model_copy(update={"never": {"s1": 7.0}})
+    counted = replace(NETSAT, never={"s1": 7.0})
     assert counted.score_all({"c": [never, *ANSWERS[1:]]})[0].netsat == pytest.approx(7.0 + 1.25 - 5.5)
 
 

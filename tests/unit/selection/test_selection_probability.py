@@ -4,7 +4,7 @@ from scipy.optimize import minimize
 
 from pollex.errors import BadLabels
 from pollex.measures.distributions import platt_targets
-from pollex.selection.platt import Calibration, fit_calibration
+from pollex.selection.threshold import Calibration, fit_calibration
 
 
 def test_one_class_has_no_curve() -> None:

@@ -1,0 +1,529 @@
+"""Rubric sets in people's hands: what one says, how two differ, edits beside one, and what is hard to judge."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.signal import event_source
+from pollex.agents.embedded.roles import BY_DESIGN, NEAR
+from pollex.calibration.files import write_whole
+from pollex.errors import WrongUse
+from pollex.graphs.context import NullProgress, Progress
+from pollex.reports.transcript import MarkedText
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.edits import Entry, edits_beside, entries_of, toml_of
+from pollex.rubrics.headlines import Headline, headlines, hints_of, sounds_of, sounds_worth, turned, went_the_other_way
+from pollex.rubrics.lint import Mark, marks_on_answers, marks_on_pairs, marks_on_words
+from pollex.rubrics.records import ChosenRubric, Remark
+from pollex.rubrics.rubric import Polarity, Rubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.worth import BY, doubt, ends, nothing_leads, percent, signal_in_words
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.rejudging import preview
+from pollex.services.results import Result, figures_json
+from pollex.services.roles import embedder_for, hire
+from pollex.services.workspace import Workspace, complete, workspace
+from pollex.store.store import Store
+from pollex.text import Line, Told, count
+
+SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
+SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the score"}
+"""The side of a rubric, where the heading doesn't say it."""
+
+TURNED = "Went the other way on conversations that they did not see"
+HINTS = "Hints: too few conversations to tell"
+LONGEST = 1000
+REMARKS = 3
+ID = 8
+"""Characters of an id; `pollex why` takes the beginning."""
+
+
+def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
+    """Yield what labels bear out, problems first; all others only if verbose."""
+    leading = {side: headlines(rubrics.rubrics, side) for side in SIDES}
+    for side, own in leading.items():
+        yield from _group(SIDES[side], own, verbose)
+    if not any(leading.values()):
+        yield nothing_leads(rubrics.data.thumbs, rubrics.data.down)
+    yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
+    hints, against, sounds = hints_of(rubrics.rubrics), turned(rubrics.rubrics), sounds_of(rubrics.rubrics)
+    if verbose:
+        yield from _group(HINTS, map(Headline, hints), verbose)
+        yield from _group(TURNED, map(Headline, against), verbose)
+        people = f"How people sound: these count for the score, {sounds_worth(sounds)}"
+        yield from _group(people, map(Headline, sounds), verbose)
+        return
+    told = [count(len(hints), "hint: too few to tell", "hints: too few to tell")] if hints else []
+    told += [f"{len(against)} that went the other way on conversations that they did not see"] if against else []
+    told += [f"{len(sounds)} of how people sound"] if sounds else []
+    if told:
+        more = len(hints) + len(against) + len(sounds)
+        yield f"{count(more, 'more rubric')} ({'; '.join(told)}): in the report, or here with -v"
+
+
+def _remarks(remarks: Iterable[Remark]) -> Told:
+    for remark in remarks:
+        of = f"{count(remark.share.n, 'comment')} with thumbs {'up' if remark.polarity == 'sat' else 'down'}"
+        share = f"{percent(remark.share)} of {of} ({ends(remark.share)})"
+        yield rubric_line(
+            f"What people wrote: “{remark.text}”", [share, *(f"“{one.text}”" for one in remark.quotes[:1])]
+        )
+
+
+def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
+    for number, entry in enumerate(entries):
+        if not number:
+            yield Line(f"{heading}:", "bold")
+        for rubric in (entry.rubric, *entry.also):
+            text = " ".join(filter(None, ("also:" * (rubric is not entry.rubric), *rubric.entry)))
+            side = [SCORES[rubric.polarity]] if heading not in SIDES.values() else []
+            details = [count(len(rubric.reason_ids), "reason")] if verbose else []
+            if verbose and rubric.choice and rubric.choice.stability is not None:
+                details.append(f"chosen in {100 * rubric.choice.stability:.0f} % of halves")
+            figures = [*figures_of(rubric), *side, *details, f"id {rubric.id[:ID]}"]
+            yield rubric_line(text, figures)
+
+
+def rubric_line(text: str, figures: Sequence[str]) -> Line:
+    """Return a rubric's words, with what is known of it below."""
+    return Line(text, limit=LONGEST, below="; ".join(figures))
+
+
+def figures_of(rubric: ChosenRubric) -> list[str]:
+    """Return a rubric's worth in a few words, and why it can't be relied on."""
+    stands = [rubric.stands] if rubric.standing else []
+    if rubric.worth is None:
+        return [*stands, "not measured on conversations that it did not see"]
+    why = "" if stands else doubt(rubric.worth, rubric.polarity).partition(":")[0]
+    beside = filter(None, map(signal_in_words, rubric.signals))
+    worth = rubric.worth
+    shares = [share for share in (worth.down_with, worth.down_without) if share.value is not None]
+    told = "thumbs down: " + ", elsewhere ".join(f"{percent(one)} of {one.n} ({ends(one)})" for one in shares)
+    told = f"holds in none of {worth.holds.n}" if worth.down_with.value is None else told
+    return [*stands, told, *beside, *([why] if why else [])]
+
+
+Kind = Literal["added", "gone", "turned round", "reworded", "moved", "same"]
+
+
+FORMS = {"del": "[-{}-]", "ins": "{{+{}+}}"}
+"""How words are marked that only the first text has, or only the second."""
+
+
+@dataclass(frozen=True)
+class RubricChange:
+    """A rubric in two sets; None where a set hasn't got it."""
+
+    before: ChosenRubric | None
+    after: ChosenRubric | None
+
+    @property
+    def kind(self) -> Kind:
+        """Return what became of it."""
+        if self.before is None or self.after is None:
+            return "gone" if self.after is None else "added"
+        if self.before.polarity != self.after.polarity:
+            return "turned round"
+        if self.before.text != self.after.text:
+            return "reworded"
+        return "same" if self.steps[0] == self.steps[1] else "moved"
+
+    @property
+    def steps(self) -> tuple[int | None, int | None]:
+        """Return as which number it was chosen in each set."""
+        first, second = (one.choice.step if one and one.choice else None for one in (self.before, self.after))
+        return first, second
+
+    @property
+    def words(self) -> list[MarkedText]:
+        """Return the words of both, marked where they differ."""
+        return differing(self.before.text if self.before else "", self.after.text if self.after else "")
+
+    @property
+    def marked(self) -> str:
+        """Return the words of both, those that differ in brackets."""
+        forms = FORMS if self.before and self.after else {}
+        return " ".join(forms.get(part.kind, "{}").format(part.text) for part in self.words)
+
+
+@dataclass(frozen=True)
+class SetDifference(Result):
+    """The differences of two rubric sets.
+
+    Attributes:
+        changes: One a rubric: those of both sets, then what only the first has, then what only the second has.
+    """
+
+    before: RubricSet
+    after: RubricSet
+    changes: tuple[RubricChange, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return how many rubrics became what."""
+        kinds = [change.kind for change in self.changes]
+        return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+
+    def told(self) -> Told:
+        """Yield figures, then the rubrics that differ."""
+        for name, one in (("before", self.before), ("after", self.after)):
+            auc = f"{one.held_out.auc}" if one.held_out else "nothing held out"
+            yield f"{name}: {count(len(one.rubrics), 'rubric')}, θ {one.theta:.2f}, held-out AUC {auc}"
+        yield ", ".join(f"{number} {kind}" for kind, number in self.counts.items())
+        for change in self.changes:
+            known = change.after or change.before
+            assert known is not None, "one of the two sets has it"
+            if change.kind != "same":
+                about = [change.kind, SIDES[known.polarity].lower(), f"id {known.id}"]
+                yield rubric_line(change.marked, about)
+
+    def as_json(self) -> dict[str, Any]:
+        sides = {"before": self.before, "after": self.after}
+        figures = {
+            name: {"rubrics": len(one.rubrics), "theta": one.theta, "held_out": figures_json(one.held_out) or None}
+            for name, one in sides.items()
+        }
+        rows = [
+            {
+                "kind": change.kind,
+                "id": (change.after or change.before).id,  # type: ignore[union-attr]
+                "before": change.before and change.before.text,
+                "after": change.after and change.after.text,
+                "steps": change.steps,
+            }
+            for change in self.changes
+        ]
+        return figures | {"counts": self.counts, "changes": rows}
+
+
+def diff_sets(before: Path | RubricSet, after: Path | RubricSet) -> SetDifference:
+    """Compare two rubric sets, with what people edited in each.
+
+    Raises:
+        BadRubrics: A file can't be read.
+    """
+    first, second = (
+        one if isinstance(one, RubricSet) else RubricSet.load(one, arrays=False) for one in (before, after)
+    )
+    return SetDifference(first, second, tuple(changes(first.rubrics, second.rubrics)))
+
+
+def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> list[RubricChange]:
+    """Pair rubrics by id, else by event and topic; what only one has comes last."""
+    new = {rubric.id: rubric for rubric in after}
+    pairs = {rubric.id: new[rubric.id] for rubric in before if rubric.id in new}
+    taken = {rubric.id for rubric in pairs.values()}
+    same = {meaning(rubric): rubric for rubric in after if rubric.id not in taken}
+    for rubric in before:
+        if rubric.id not in pairs and (found := same.pop(meaning(rubric), None)) is not None:
+            pairs[rubric.id] = found
+    paired = {rubric.id for rubric in pairs.values()}
+    both = [RubricChange(rubric, pairs[rubric.id]) for rubric in before if rubric.id in pairs]
+    gone = [RubricChange(rubric, None) for rubric in before if rubric.id not in pairs]
+    return [*both, *gone, *(RubricChange(None, rubric) for rubric in after if rubric.id not in paired)]
+
+
+def meaning(rubric: ChosenRubric) -> Hashable:
+    """Return a key that rubrics with the same event, topic and side share."""
+    source = event_source(rubric.source)
+    if source is None:
+        return rubric.id
+    topic = source.topics.topics[source.event.topic].name if source.event.topic >= 0 else ""
+    return source.event.pattern, topic, source.event.detail, rubric.polarity
+
+
+def differing(before: str, after: str) -> list[MarkedText]:
+    """Compare two texts word by word; what only the first has is `del`, only the second `ins`."""
+    old, new = before.split(), after.split()
+    found = []
+    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found.append(MarkedText(" ".join(old[a:b])))
+            continue
+        found += [MarkedText(" ".join(old[a:b]), "del")] if b > a else []
+        found += [MarkedText(" ".join(new[c:d]), "ins")] if d > c else []
+    return found
+
+
+@dataclass(frozen=True)
+class EditedSet(Result):
+    """A rubric set with what people edited.
+
+    Attributes:
+        path: Of the set.
+        changed: The id of the rubric that was added, removed or reworded; empty where the set was only read.
+        judged: By what a reworded rubric is judged now, in words.
+    """
+
+    path: Path
+    rubrics: RubricSet
+    changed: str = ""
+    judged: str = ""
+
+    @property
+    def edits(self) -> Path:
+        """Return the file that people edit."""
+        return edits_beside(self.path)
+
+    @property
+    def rows(self) -> list[tuple[ChosenRubric, bool]]:
+        """Return all rubrics, each with whether it is on."""
+        return [(one, True) for one in self.rubrics.rubrics] + [(one, False) for one in self.rubrics.off]
+
+    def told(self) -> Told:
+        """Yield where a change was written; without a change the rubrics, and whether changes wait for a refit."""
+        if self.changed:
+            yield f"{self.changed}: wrote {self.edits}"
+            if self.judged:
+                yield self.judged
+            return
+        groups: dict[str, list[tuple[ChosenRubric, bool]]] = {heading: [] for heading in (*SIDES.values(), TURNED)}
+        for rubric, on in self.rows:
+            groups[TURNED if went_the_other_way(rubric) else SIDES[rubric.polarity]].append((rubric, on))
+        for heading, own in groups.items():
+            if own:
+                yield Line(f"{heading}:", "bold")
+            for rubric, on in own:
+                side = SCORES[rubric.polarity] if heading == TURNED else ""
+                by = f"judge {rubric.answered_by}" if rubric.answered_by else ""
+                state = (side, by, "edited" * is_edited(rubric), "" if on else "off", rubric.note, f"id {rubric.id}")
+                yield rubric_line(rubric.text, [*figures_of(rubric), *filter(None, state)])
+        yield f"Judge: {self.rubrics.judge.name}"
+        if self.rubrics.edited:
+            again = f"pollex refit LOGS --rubrics {self.path}"
+            yield Line(f"Edited since θ was fitted; fit it again: {again}", "yellow")
+
+    def as_json(self) -> dict[str, Any]:
+        return self.of("edits", "refit=rubrics.edited", "changed", "judged") | {
+            "rubrics": [
+                {"id": r.id, "text": r.text, "polarity": r.polarity, "on": on, "note": r.note, "edited": is_edited(r)}
+                for r, on in self.rows
+            ]
+        }
+
+
+def is_edited(rubric: ChosenRubric) -> bool:
+    """Tell whether a rubric's words are not those that θ was fitted for."""
+    return rubric.text != rubric.written
+
+
+def list_rubrics(rubrics: Path) -> EditedSet:
+    """Read a rubric set with what people edited.
+
+    Raises:
+        BadRubrics: The set or its edits can't be read.
+    """
+    return EditedSet(rubrics, RubricSet.load(rubrics, arrays=False))
+
+
+def add_rubric(
+    rubrics: Path, text: str, polarity: Polarity, *, note: str = "", progress: Progress | None = None
+) -> EditedSet:
+    """Add a rubric in a person's words.
+
+    Raises:
+        WrongUse: It has no words, or the set has it already.
+    """
+    new = Entry(text=_worded(text), polarity=polarity, note=note)
+    entries = _entries(rubrics)
+    if any(entry.name == new.name for entry in entries):
+        raise WrongUse(f"the set has this rubric already: {new.name}", where=str(rubrics), remedy="reword that one")
+    return _written(rubrics, [*entries, new.model_copy(update={"id": new.name})], new.name, progress)
+
+
+def remove_rubric(rubrics: Path, rubric: str, *, progress: Progress | None = None) -> EditedSet:
+    """Take a rubric out of a set.
+
+    Raises:
+        WrongUse: The set has no such rubric, or no other.
+    """
+    id_ = _found(rubrics, rubric)
+    rest = [entry for entry in _entries(rubrics) if entry.name != id_]
+    if not any(entry.on for entry in rest):
+        raise WrongUse("it is the only active rubric", where=str(rubrics), remedy="add another one first")
+    return _written(rubrics, rest, id_, progress)
+
+
+def reword_rubric(
+    rubrics: Path,
+    rubric: str,
+    text: str,
+    *,
+    note: str | None = None,
+    judge_anew: bool = False,
+    store: Path | None = None,
+    progress: Progress | None = None,
+) -> EditedSet:
+    """Give a rubric other words; its id stays.
+
+    Args:
+        judge_anew: True gives up by what it was judged; then it is judged by its new words, where that can be.
+        store: Where the conversations are on which figures of both are shown.
+
+    Raises:
+        WrongUse: The set has no such rubric, or there are no words.
+    """
+    id_, words = _found(rubrics, rubric), _worded(text)
+    changes: dict[str, Any] = {"text": words} | ({} if note is None else {"note": note})
+    changes |= {"judge_anew": True} if judge_anew else {}
+    worded = [entry.model_copy(update=changes) if entry.name == id_ else entry for entry in _entries(rubrics)]
+    found = _written(rubrics, worded, id_, progress)
+    return replace(found, judged=_judged(found, store))
+
+
+def _judged(found: EditedSet, store: Path | None) -> str:
+    rubric = next(one for one, _ in found.rows if one.id == found.changed)
+    if rubric.anew:
+        return _foretold(found, store) or "It is judged anew; `pollex refit` shows AUC and shares before and after"
+    if rubric.alone is None or rubric.alone.by in ("model", "likeness"):  # these read its words
+        return ""
+    return f"It is still judged by {BY[rubric.alone.by]}; --judge-anew gives that up for its new words"
+
+
+def _foretold(found: EditedSet, store: Path | None) -> str:
+    before = RubricSet.load(found.path, arrays=False, edits=False)
+    if store is None or not store.is_dir() or not before.judge.built_in:
+        return ""
+    with Store.open(store, read_only=True) as opened:
+        if not opened.rows("SELECT id FROM runs WHERE id = ?", [before.run]):
+            return ""
+        asked = [one for one in found.rubrics.rubrics if one.id == found.changed]
+        seen = complete(preview(opened, before.run, before, asked, np.random.default_rng(0)))
+    return " ".join(one.told for one in seen.changed)
+
+
+def _entries(path: Path) -> tuple[Entry, ...]:
+    found = RubricSet.load(path, arrays=False)
+    return entries_of(found.rubrics, found.off)
+
+
+def _written(path: Path, entries: Sequence[Entry], id_: str, progress: Progress | None) -> EditedSet:
+    write_whole(edits_beside(path), toml_of(entries, path.name).encode())
+    found = EditedSet(path, RubricSet.load(path, arrays=False), id_)
+    if progress is not None and found.rubrics.edited:
+        progress.note(f"It counts once it is fitted: pollex refit LOGS --rubrics {path}")
+    return found
+
+
+def _found(path: Path, rubric: str) -> str:
+    known = [entry.name for entry in _entries(path)]
+    near = [id_ for id_ in known if id_ == rubric] or [id_ for id_ in known if rubric and id_.startswith(rubric)]
+    if len(near) != 1:
+        what = f"{'several rubrics begin' if near else 'no rubric begins'} with {rubric!r:.60}"
+        raise WrongUse(what, where=str(path), remedy=f"`pollex rubrics list {path}` has the ids")
+    return near[0]
+
+
+def _worded(text: str) -> str:
+    if not (words := " ".join(text.split())):
+        raise WrongUse("the rubric has no text", remedy="write a statement that is true or false of a conversation")
+    return words
+
+
+@dataclass(frozen=True)
+class LintResult(Result):
+    """The marks on a rubric set, in the order of its rubrics.
+
+    Attributes:
+        texts: By id, what the marked rubrics say.
+        worded_by: The model whose words are proposed; empty for words by rule.
+        unanswered: Why the model gave no words; empty where it did, or wasn't asked.
+    """
+
+    marks: tuple[Mark, ...]
+    texts: dict[str, str]
+    n: int
+    worded_by: str = ""
+    unanswered: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Return whether every rubric was looked at, and the model answered if it was asked."""
+        return not self.unanswered
+
+    def told(self) -> Told:
+        """Yield each mark under its rubric."""
+        marked = dict.fromkeys(mark.id for mark in self.marks)
+        by = f"; better words by {self.worded_by}" if self.worded_by and not self.unanswered else ""
+        yield f"{len(marked)} of {count(self.n, 'rubric')} marked{by}"
+        if self.unanswered:
+            why = f"{self.worded_by} gave no better words ({self.unanswered})"
+            yield Line(f"{why}; those below are by rule", "yellow")
+        for id_ in marked:
+            yield f"{id_}  {self.texts[id_]}"
+            for mark in self.marks:
+                if mark.id == id_:
+                    yield Line(f"  {mark.why}", "yellow")
+                    yield from (Line(f"  better: {better}", "green") for better in mark.better)
+
+    def as_json(self) -> dict[str, Any]:
+        marks = [asdict(mark) | {"text": self.texts[mark.id]} for mark in self.marks]
+        return {"rubrics": self.n, "marks": marks} | (self.of("worded_by", "unanswered") if self.worded_by else {})
+
+
+def lint_rubrics(
+    rubrics: Path | RubricSet,
+    *,
+    run: RunOptions | None = None,
+    model: ModelOptions | None = None,
+    progress: Progress | None = None,
+) -> LintResult:
+    """Mark rubrics with two parts, ambiguous words or presuppositions, twins, and constant answers.
+
+    Args:
+        run: Where replies and vectors are kept.
+        model: Who words marked sentences better; None: rules, where one applies.
+
+    Raises:
+        BadRubrics: The set can't be read.
+    """
+    found = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
+    reasons = {reason.id: reason for reason in found.reasons}
+    marks = [mark for one in found.rubrics for mark in (*marks_on_words(one), *marks_on_answers(one, reasons))]
+    embedder = embedder_for(run.store if run is not None and run.store.is_dir() else None)
+    marks += marks_on_pairs(found.rubrics, near_pairs(found.rubrics, embedder))
+    order = {rubric.id: place for place, rubric in enumerate(found.rubrics)}
+    ordered = tuple(sorted(marks, key=lambda mark: order[mark.id]))
+    result = LintResult(ordered, {one.id: one.text for one in found.rubrics}, len(found.rubrics))
+    if model is None or model.name is None:
+        return result
+    with workspace(run or RunOptions(), progress or NullProgress()) as opened:
+        return opened.run(_worded_by_model(opened, found, result, model))
+
+
+async def _worded_by_model(opened: Workspace, found: RubricSet, result: LintResult, model: ModelOptions) -> LintResult:
+    from pollex.agents.llm.judge import LlmJudge
+    from pollex.agents.llm.rewording import reworded
+
+    marked = [rubric for rubric in found.rubrics if marks_on_words(rubric)]
+    why = {rubric.id: [mark.why for mark in marks_on_words(rubric)] for rubric in marked}
+    async with await hire(model, found.domain, opened.store) as staff:
+        opened.announce(staff)
+        judge = staff.roles.judge
+        assert isinstance(judge, LlmJudge), "a model was named"
+        better = await reworded(judge.asker, marked, why)
+    if isinstance(better, Unanswered):
+        return replace(result, worded_by=model.name or "", unanswered=f"{better.outcome}: {better.detail}")
+    marks = tuple(
+        replace(mark, better=better.get(mark.id, mark.better)) if mark.why in why.get(mark.id, ()) else mark
+        for mark in result.marks
+    )
+    return replace(result, marks=marks, worded_by=model.name or "")
+
+
+def near_pairs(rubrics: Sequence[Rubric], embedder: Embedder) -> list[tuple[int, int]]:
+    """Return the places of rubrics with near texts, except those different by design."""
+    vectors = embedder.embed([rubric.text for rubric in rubrics])
+    cosines = vectors @ vectors.T
+    by_design = [rubric.source if rubric.source.startswith(BY_DESIGN) else "" for rubric in rubrics]
+    return [
+        (i, j)
+        for j in range(len(rubrics))
+        for i in range(j)
+        if cosines[i, j] >= NEAR and not (by_design[i] and by_design[j] and by_design[i] != by_design[j])
+    ]
