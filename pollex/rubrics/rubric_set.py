@@ -380,7 +380,7 @@ class RubricSet(Record):
             window=self.window,
             calibration=self.calibration,
             thumb_model=self.thumb_model,
-            guaranteed=self.guaranteed and self.guaranteed.window,
+            guaranteed=self.guaranteed.window if self.guaranteed else None,
             value=self.judge.options.value,
             never=self.never,
             decide_at=decide_at(costs),
