@@ -134,6 +134,11 @@ class RubricChange:
         return "same" if self.steps[0] == self.steps[1] else "moved"
 
     @property
+    def leads(self) -> bool:
+        """Whether labels bear it out as a deed or an outcome, in the set after or else in the one before."""
+        return any(one.headlined for one in (self.after or self.before,) if one)
+
+    @property
     def steps(self) -> tuple[int | None, int | None]:
         """Return as which number it was chosen in each set."""
         first, second = (one.choice.step if one and one.choice else None for one in (self.before, self.after))
