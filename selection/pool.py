@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pollex.errors import BadRubrics
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import require_both_classes
 from pollex.selection.losses import RESOLUTION, Terms, by_class, candidate_terms
@@ -83,7 +82,7 @@ class Pool:
 
     @classmethod
     def of(cls, values: Floats, positive: Bools, sat: Bools | Ints, ids: Sequence[str], budget: Budget) -> Pool:
-        """Check the problem and lay it out for the losses.
+        """Lay the problem out for the losses.
 
         Args:
             values: Signed evals `[conversation, rubric]`.
@@ -94,11 +93,9 @@ class Pool:
 
         Raises:
             BadLabels: All labels are alike.
-            BadRubrics: Shapes disagree, ids repeat, or a value isn't a number.
         """
         values, positive, given = np.asarray(values, float), np.asarray(positive, bool), np.asarray(sat)
         kinds = np.where(given, 0, 1) if given.dtype == bool else given.astype(np.intp)
-        _require_evals(values, len(positive), len(kinds), ids)
         require_both_classes(positive)
         rank = np.argsort(sorted(range(len(ids)), key=ids.__getitem__))
         return cls(by_class(values, positive), kinds, rank, budget)
@@ -160,19 +157,3 @@ def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
         step = last_step[index]
         drops.append(Drop(index, None, None) if step < 0 else Drop(index, float(last_loss[index]), steps[step].index))
     return Selection(tuple(steps), tuple(drops))
-
-
-def _require_evals(values: Floats, conversations: int, rubrics: int, ids: Sequence[str]) -> None:
-    if values.shape != (conversations, rubrics) or len(ids) != rubrics:
-        raise BadRubrics(
-            f"values of shape {values.shape} for {conversations} labels, {rubrics} kinds and {len(ids)} ids",
-            remedy="give one row a conversation and one column a rubric",
-        )
-    if len(set(ids)) < len(ids):
-        raise BadRubrics("two rubrics have the same id", remedy="give each rubric an id of its own")
-    if not np.isfinite(values).all():
-        raise BadRubrics(
-            "an eval is not a number",
-            where=ids[int(np.argmin(np.isfinite(values).all(0)))],
-            remedy="impute unanswered rubrics first",
-        )

@@ -246,9 +246,7 @@ def auc_statistic(scores: Floats, positives: int) -> Statistic:
 
 
 def require_both_classes(positive: Bools) -> None:
-    """Raise `BadLabels` unless there are boolean labels of both classes."""
-    if positive.dtype != np.bool_:  # as indices, 0 and 1 would pick conversations without a word
-        raise BadLabels(f"labels are {positive.dtype}, not booleans", remedy="give True for positive")
+    """Raise `BadLabels` unless there are labels of both classes."""
     if len(positive) == 0 or positive.all() or not positive.any():
         raise BadLabels(
             f"{int(positive.sum())} of {len(positive)} conversations are positive",

@@ -15,7 +15,6 @@ import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import false_discovery_control, norm, t
 
-from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import wilson
 from pollex.measures.intervals import Figure, Measure, Statistic, measured, ratio
@@ -118,11 +117,7 @@ def share_at_random(labeled: Labeled) -> Share:
 
     θ = ȳ + λ (f̄_N − f̄_n), λ = clip(cov(y, f) / ((1 + n/N) var f), 0, 1). Standard errors are of users: what one user
     adds counts once.
-
-    Raises:
-        BadLabels: There are fewer than 20 labels.
     """
-    require_labels(len(labeled.good))
     weight = _weight([labeled])
     value, influence = _influence(labeled, weight)
     classical = wilson_share(labeled.good, "labels alone")
@@ -141,12 +136,7 @@ def difference_at_random(a: Labeled, b: Labeled) -> Share:
     """Estimate how much larger the share of good conversations is in `b`.
 
     PPI++ on each side, with one λ for both.
-
-    Raises:
-        BadLabels: A side has fewer than 20 labels.
     """
-    for side in (a, b):
-        require_labels(len(side.good))
     weight = _weight([a, b])
     (value_a, part_a), (value_b, part_b) = (_influence(side, weight) for side in (a, b))
     se = float(np.hypot(_standard_error(part_a), _standard_error(part_b)))
@@ -169,11 +159,7 @@ def adjusted_share(voted: Bools, good: Bools, outcome: Floats, propensity: Float
         good: Its vote; any value where there is none `[N]`.
         outcome: Probability of a good vote, by a model that has not seen the conversation `[N]`.
         propensity: Probability of a vote, by a model that has not seen the conversation `[N]`.
-
-    Raises:
-        BadLabels: There are fewer than 20 votes.
     """
-    require_labels(int(voted.sum()))
     influence, trimmed = _doubly_robust(voted, good, outcome, propensity)
     value = float(np.clip(influence.mean(), 0.0, 1.0))
     se = float(influence.std(ddof=1) / np.sqrt(len(influence)))
@@ -228,12 +214,6 @@ def labels_for_difference(difference: float, share: float, correlation: float = 
     spread = share * (1 - share) + other * (1 - other)
     reach = float(norm.ppf(0.975) + norm.ppf(0.8))
     return int(np.ceil(reserve * spread * (1 - correlation**2) * (reach / difference) ** 2))
-
-
-def require_labels(n: int) -> None:
-    """Refuse an estimate from fewer than 20 labels."""
-    if n < FEWEST:
-        raise BadLabels(f"{n} labels are too few for an estimate", remedy=f"{FEWEST - n} more are needed")
 
 
 def _weight(sides: Sequence[Labeled]) -> float:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from pollex.calibration.leverage import Leverage
-from pollex.calibration.model_choice import CandidateFigures, ModelChoice, names_of
+from pollex.calibration.model_choice import ModelChoice, names_of
 from pollex.calibration.response_curves import ResponseCurve
 from pollex.conversations.conversation import Turn
 from pollex.formats.answers import Issue
@@ -48,6 +48,9 @@ def calibration_page(data: CalibrationData) -> str:
 
 def on_page(data: CalibrationData) -> dict[str, Any]:
     """Return what the templates of a calibrator's page are filled with."""
+    choice, shares = data.choice, data.choice.weights if data.choice else {}
+    taken = [choice.trials[place] for place in shares] if choice else []
+    weights = [f"{trial.name} ({number(share)})" for trial, share in zip(taken, shares.values(), strict=True)]
     own, *others = (model.assessment.smece for model in data.compared if model.assessment is not None)
     figures = [Figure(each.mean, each.low, each.high, each.n, each.undefined) for each in data.leverages]
     return {
@@ -63,9 +66,9 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
         "longest_open": LONGEST_OPEN,
         "no_interval": NO_INTERVAL,
         "drawn": sum(point.log_loss is not None for point in data.learning) > 1,
-        "members": members(data.choice) if data.choice else "",
-        "ranking": ranking(data.choice) if data.choice else [],
-        "refusals": {why: names_of(trials) for why, trials in data.choice.refusals().items()} if data.choice else {},
+        "members": listed(weights) if len(weights) > 1 else "",
+        "ranking": [(trial, trial in taken) for trial in choice.ranking() if trial.loss is not None] if choice else [],
+        "refusals": {why: names_of(trials) for why, trials in choice.refusals().items()} if choice else {},
         "fewest": FEWEST,
         "facts": data.facts,
     }
@@ -121,18 +124,6 @@ def cautions(data: CalibrationData) -> Iterator[str]:
 
 def _sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
-
-
-def members(choice: ModelChoice) -> str:
-    """Name the combined models with their weights; empty for a single one."""
-    weights = [f"{choice.trials[place].name} ({number(share)})" for place, share in choice.weights.items()]
-    return listed(weights) if len(weights) > 1 else ""
-
-
-def ranking(choice: ModelChoice) -> list[tuple[CandidateFigures, bool]]:
-    """List the fitted candidates, the best first, and whether each was chosen."""
-    taken = [choice.trials[place] for place in choice.weights]
-    return [(trial, trial in taken) for trial in choice.ranking() if trial.loss is not None]
 
 
 @dataclass(frozen=True)

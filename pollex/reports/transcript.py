@@ -39,19 +39,18 @@ def marked_turns(turns: Sequence[Turn], quotes: Mapping[int, Sequence[tuple[str,
 
 def marked(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[MarkedText, ...]:
     """Split a text at the borders of quotes, ignoring differences in white space."""
-    spans = [(*span, kind) for words, kind in quotes for span in _spans(content, words)]
-    borders = sorted({0, len(content), *(end for low, high, _ in spans for end in (low, high))})
-    return tuple(
-        MarkedText(content[low:high], " ".join(sorted({kind for a, b, kind in spans if a <= low < b}, reverse=True)))
-        for low, high in pairwise(borders)
-    )
+    return _cut_at(content, [(*span, kind) for words, kind in quotes for span in _spans(content, words)])
 
 
-def marked_parts(text: str, marks: Sequence[tuple[int, int]], kind: str = "mark") -> tuple[MarkedText, ...]:
+def marked_parts(text: str, marks: Sequence[tuple[int, int]]) -> tuple[MarkedText, ...]:
     """Cut a text where marks begin and end, each from one position up to another."""
-    borders = sorted({0, len(text), *(min(end, len(text)) for span in marks for end in span)})
+    return _cut_at(text, [(low, high, "mark") for low, high in marks])
+
+
+def _cut_at(text: str, spans: Sequence[tuple[int, int, str]]) -> tuple[MarkedText, ...]:
+    borders = sorted({0, len(text), *(min(end, len(text)) for low, high, _ in spans for end in (low, high))})
     return tuple(
-        MarkedText(text[low:high], kind if any(a <= low < b for a, b in marks) else "")
+        MarkedText(text[low:high], " ".join(sorted({kind for a, b, kind in spans if a <= low < b}, reverse=True)))
         for low, high in pairwise(borders)
     )
 

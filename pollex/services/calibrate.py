@@ -158,7 +158,7 @@ class Predicted(Result):
         yield from faults_told(self.faults)
         if self.unknown_judges:
             names = ", ".join(self.unknown_judges)
-            yield Line(f"Note: unknown judges get the shared part: {names}", "yellow")
+            yield from notes_told([f"unknown judges get the shared part: {names}"])
         yield from notes_told(self.optimism)
         asked = f", {count(len(self.questions), 'question')}" if len(self.questions) > 1 else ""
         supported = "" if self.support is None else f"; {self.support}"

@@ -4,7 +4,7 @@ Satisfaction shows in how a conversation ends; after a turn a probability is giv
 of the share of thumbs up alone, on conversations that it was not fitted to.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from pollex.services.score import scored_by, unedited
 from pollex.services.scorer import BatchScorer
 from pollex.services.workspace import workspace
 from pollex.store.runs import Status
-from pollex.text import Line, Rows, Told, count, notes_told
+from pollex.text import Rows, Told, count, notes_told
 
 SEEN = {"learned_from": "the rubrics were learned from", "fitted_to": "θ was fitted to"}
 """How a conversation may have been used before, in words."""
@@ -67,12 +67,6 @@ class Evaluation(results.Shown):
     probability_auc: Figure | None = None
 
     @property
-    def warnings(self) -> list[str]:
-        """Reasons why the figures are too optimistic, if they are."""
-        used = [(SEEN[how], number) for how, number in self.seen.items() if number]
-        return [f"{how} {number} of these conversations: figures are too good." for how, number in used]
-
-    @property
     def headline(self) -> str:
         auc = self.figures.auc
         value = f"undefined: {auc.undefined}" if auc.value is None else f"{auc.value:.3f}"
@@ -94,7 +88,7 @@ class Evaluation(results.Shown):
         yield results.counted(self.outcomes)
         yield from results.used(self.usage)
         yield f"Judge: {self.rubrics.judge.name}; run {self.run}"
-        yield from notes_told(self.warnings)
+        yield from notes_told(too_good(self.seen))
 
     def _guarantee_told(self) -> Told:
         if (record := self.rubrics.guaranteed) is None or (measured := self.guarantee) is None:
@@ -192,6 +186,12 @@ def labelled_in(read: Logs, given: object) -> list[Conversation]:
     raise BadLabels("no conversation has a label", where=where, remedy="name its field", option="label_field")
 
 
+def too_good(seen: Mapping[str, int]) -> list[str]:
+    """Say why figures are too optimistic, if they are; see `seen_before`."""
+    used = [(SEEN[how], number) for how, number in seen.items() if number]
+    return [f"{how} {number} of these conversations: figures are too good." for how, number in used]
+
+
 def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict[str, int]:
     """Count the conversations that the set was made from, by use; see `SEEN`."""
     known = {"learned_from": rubric_set.learned_from, "fitted_to": rubric_set.only_fitted_to}
@@ -246,17 +246,10 @@ class TurnsResult(results.Shown):
         return f"a probability is better than the share of thumbs up {told} of the user's turns (n = {self.n})"
 
     def records(self) -> list[dict[str, Any]]:
+        names = ("log_loss", "share_log_loss", "gain")
         return [
-            {
-                "turns": one.turns,
-                "n": one.n,
-                "log_loss": one.log_loss.value,
-                "share_log_loss": one.share_log_loss.value,
-                "gain": one.gain.value,
-                "low": one.gain.low,
-                "high": one.gain.high,
-                "shown": one.helps,
-            }
+            {"turns": one.turns, "n": one.n, **{name: getattr(one, name).value for name in names}}
+            | {"low": one.gain.low, "high": one.gain.high, "shown": one.helps}
             for one in self.rubrics.turns
         ]
 
@@ -268,10 +261,7 @@ class TurnsResult(results.Shown):
         ]
         yield Rows(("turns of the user", "n", "log-loss", "of the share alone", "gain", "given"), rows)
         yield f"{self.headline[:1].upper()}{self.headline[1:]}"
-        for how, number in self.seen.items():
-            if number:
-                note = f"{SEEN[how]} {number} of these conversations: figures are too good."
-                yield Line(f"Note: {note}", "yellow")
+        yield from notes_told(too_good(self.seen))
         for path in filter(None, (self.out, self.scores)):
             yield f"Wrote {path}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -158,6 +158,8 @@ def inspect_logs(sources: Sources | Logs, *, reading: ReadOptions, progress: Pro
     """
     logs = logs_from(sources, reading, progress)
     hashes = Counter(one.text_hash for one in logs)
+    firsts = (next((one for one in logs if one.label is label), None) for label in (Label.POSITIVE, Label.NEGATIVE))
+    rated = [one for one in firsts if one is not None]
     marks = Counter(mark for one in logs for turn in one.turns for mark in _MARK.findall(turn.content))
     return Inspection(
         logs=logs,
@@ -173,7 +175,7 @@ def inspect_logs(sources: Sources | Logs, *, reading: ReadOptions, progress: Pro
         times=_times(logs),
         group=_group(logs, reading.group_field),
         same_text=sum(n - 1 for n in hashes.values()),
-        examples=_examples(logs),
+        examples=tuple(rated) if len(rated) == 2 else tuple(islice(logs, 2)),
     )
 
 
@@ -220,12 +222,6 @@ def _scalar(value: object) -> str | None:
 
 def _ordered(found: Iterable[str]) -> dict[str, int]:
     return dict(Counter(found).most_common())
-
-
-def _examples(logs: Logs) -> tuple[Conversation, ...]:
-    chosen = [next((one for one in logs if one.label is label), None) for label in (Label.POSITIVE, Label.NEGATIVE)]
-    there: Sequence[Conversation] = [one for one in chosen if one is not None]
-    return tuple(there) if len(there) == 2 else tuple(islice(logs, 2))
 
 
 def _sentences(found: Inspection) -> Iterator[str]:

@@ -128,14 +128,11 @@ class _Table:
     judges: list[str | None]
     unit: Ints
 
-    @property
-    def name(self) -> str:
-        return START if self.record.chosen == NETWORK else self.record.chosen  # networks take seconds each
-
     def fit(self, rows: Ints, seen: Floats) -> Floats:
         known = [self.judges[row] for row in rows.tolist()]
         judges = known if any(known) else None
-        model = fitted(self.name, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics)
+        name = START if self.record.chosen == NETWORK else self.record.chosen  # networks take seconds each
+        model = fitted(name, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics)
         return probability_positive(model, seen)
 
     def varied(self, rows: Ints) -> bool:

@@ -160,29 +160,21 @@ class JudgeResult(Shown):
             "runs": {"asked": self.asked, "planned": self.asked + self.spared, "failed": self.failures},
             "calls_saved": None if self.calls is None else self.calls * self.spared,
             "fitted": fitted
-            and {
-                "n": fitted.n,
-                "passed": fitted.passed,
-                "right": fitted.right,
-                "precision": fitted.precision.value,
-                "interval": ends_of(fitted.precision),
-                "best": fitted.best,
-            },
+            and _side_json(fitted.n, fitted.passed, fitted.right, fitted.precision) | {"best": fitted.best},
             "unseen": unseen
-            and {
-                "n": unseen.passed.n + unseen.left.n,
-                "passed": unseen.passed.n,
-                "right": unseen.passed.right,
-                "precision": unseen.passed.precision.value,
-                "interval": ends_of(unseen.passed.precision),
-                "coverage": unseen.coverage.value,
-                "coverage_interval": ends_of(unseen.coverage),
-            },
+            and _side_json(
+                unseen.passed.n + unseen.left.n, unseen.passed.n, unseen.passed.right, unseen.passed.precision
+            )
+            | {"coverage": unseen.coverage.value, "coverage_interval": ends_of(unseen.coverage)},
             "precision": self.precision and self.precision.as_json,
             "bad_rows": encoded(self.bad_rows),
             **usage_json(first[1]),
             **panel,
         }
+
+
+def _side_json(n: int, passed: int, right: int, share: Figure) -> dict[str, Any]:
+    return {"n": n, "passed": passed, "right": right, "precision": share.value, "interval": ends_of(share)}
 
 
 def write_verdicts(

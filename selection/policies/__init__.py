@@ -74,7 +74,6 @@ def select(
 
     Raises:
         BadLabels: All labels are alike.
-        BadRubrics: Shapes disagree, ids repeat, or a value isn't a number.
         WrongUse: There is no such policy.
     """
     choose, pool = policy_named(policy), Pool.of(values, positive, sat, ids, budget)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from pollex.errors import BadLabels
 from pollex.measures.share import (
     Labeled,
     adjusted_share,
@@ -45,11 +44,6 @@ def test_the_estimate_is_the_formula_worked_by_hand() -> None:
     both = np.concatenate([probability, rest])
     weight = 0.15 / ((1 + 20 / 40) * both.var())
     assert found.value == pytest.approx(0.5 + weight * (0.6 - 0.5))
-
-
-def test_fewer_than_twenty_labels_give_no_estimate_and_say_how_many_are_needed() -> None:
-    with pytest.raises(BadLabels, match="7 more are needed"):
-        share_at_random(Labeled(np.ones(13, bool), np.ones(13), np.ones(5)))
 
 
 def test_intervals_hold_the_truth_and_are_narrower_than_those_of_labels_alone() -> None:
