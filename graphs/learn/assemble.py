@@ -23,11 +23,11 @@ from pollex.measures.classification import assess
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.headlines import twins
-from pollex.rubrics.learning.baselines import Plain
 from pollex.rubrics.learning.choice import candidates
 from pollex.rubrics.learning.crossfit import dealt
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.measured import (
+    Plain,
     Teaching,
     Unseen,
     alone_by_id,

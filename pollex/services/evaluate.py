@@ -28,8 +28,7 @@ from pollex.rubrics.score import Score
 from pollex.rubrics.worth import probability_figures
 from pollex.selection.threshold import fit_calibration
 from pollex.services import results
-from pollex.services.label_sources import labeled_logs
-from pollex.services.logs import Sources, files_of, logs_from, names_of
+from pollex.services.logs import Sources, files_of, labeled_logs, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_scoring
 from pollex.services.score import scored_by, unedited

@@ -1,9 +1,9 @@
-"""Ask one question about each conversation, in several independent runs."""
+"""Ask one question about each conversation, in several independent runs, and people where these don't agree."""
 
 import asyncio
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,9 +16,11 @@ from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.parsing import as_read
 from pollex.agents.llm.rater import LlmRater, Variant, calls_of
 from pollex.agents.votes import RUNS, Ensemble, Repeatable, Rule, Task, asked
+from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import UNREADABLE, BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
+from pollex.formats.verdicts import AnswersFile
 from pollex.formats.write import require_apart, require_format, require_writable
 from pollex.gateway.batches.desk import Round
 from pollex.gateway.budget import Budget
@@ -26,14 +28,16 @@ from pollex.gateway.calls import Call, Completed, Outcome
 from pollex.graphs.context import Progress
 from pollex.graphs.judge.state import Tallied
 from pollex.prompts.domain import DomainProfile, profile_at
-from pollex.services.judge_runs import ask_and_rate
+from pollex.services.judge_runs import People, answered_by_people, ask_and_rate, run_named
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planned, Planner, call_plan
 from pollex.services.results import ModelUsage
 from pollex.services.roles import Workers, embedded_workers, embedder_for, hire
+from pollex.services.runs import RunSettings
 from pollex.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
 from pollex.services.workspace import Workspace, workspace
+from pollex.store.resume import conversations_of
 from pollex.store.spans import Tracer
 
 HOW_IT_WENT = re.compile(
@@ -299,3 +303,58 @@ class Rehearsal:
             return await self.planner.ask(call)
         with self.planner.estimating():
             return await self.planner.ask(call)
+
+
+Find = Callable[[str], Conversation]
+"""Returns a conversation of the run by its id."""
+
+
+def review(
+    named: str = "last",
+    *,
+    out: Path | None = None,
+    answers: Path | None = None,
+    interview: Callable[[Find], People] | None = None,
+    verdicts: Path | None = None,
+    accepted: Path | None = None,
+    run: RunOptions,
+    progress: Progress,
+) -> JudgeResult:
+    """Take up a run of `judge` for people's answers; nobody else is asked again.
+
+    Args:
+        named: Id of the run, or the beginning of one; `last` for the last run of `judge`.
+        out: Where to write what people are still to answer, the most contested first.
+        answers: That file, with answers in it.
+        interview: Makes, given a way to look up conversations, somebody who can be asked now.
+        verdicts: Where to write a row a conversation.
+        accepted: Where to write conversations with a rating, ready for fine-tuning.
+
+    Raises:
+        BadInput: The answers can't be read.
+        ResumeRefused: The run has conversations that its judge was never asked about.
+        WrongUse: There is no such run of `judge`.
+    """
+    require_places(verdicts, accepted, out, read=[answers])
+    file = None if answers is None else AnswersFile(answers)
+    with workspace(run, progress) as opened:
+        store = opened.store
+
+        def find(id_: str) -> Conversation:
+            return next(conversations_of(store, run_named(store, named).id, ids=[id_]))
+
+        people: list[People] = [file] if file else []
+        if interview is not None:
+            people.append(interview(find))
+        setting = RunSettings.of(store, progress=opened.progress)
+        judged = opened.run(answered_by_people(store, named, setting, _first_of(people) if people else None))
+        files = VerdictFiles(verdicts=verdicts, accepted=accepted, doubtful=out)
+        return write_verdicts(store, judged, list(conversations_of(store, judged.run)), files, people=file)
+
+
+def _first_of(people: Sequence[People]) -> People:
+
+    def ask(question: Mapping[str, Any]) -> Mapping[str, str]:
+        return next((given for each in people if (given := each(question))), {})
+
+    return ask

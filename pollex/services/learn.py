@@ -21,12 +21,11 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import BY
 from pollex.services.kept_answers import hire_for_the_rest, kept_answers
-from pollex.services.label_sources import labeled_logs
 from pollex.services.learn_result import LearnResult, learned_result, require_not_edited, require_places
 from pollex.services.learn_runs import Learning
 from pollex.services.learn_runs import learn as run_learning
 from pollex.services.learn_runs import refit as run_refit
-from pollex.services.logs import Sources, files_of, names_of, say_repeats
+from pollex.services.logs import Sources, files_of, labeled_logs, names_of, say_repeats
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_learning, plan_scoring
 from pollex.services.pool_review import ENDING, Fork, People, PoolWaits, pool_in, rows_of, written_pool

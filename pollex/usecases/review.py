@@ -29,7 +29,7 @@ class ReviewRun(Stored, UseCase["JudgeResult"]):
       pollex review judge-1 --ask
     """
 
-    does = "review.review"
+    does = "judge.review"
     shown_with = ("store",)
     run: str = opt(default="last", kw_only=False, place="argument", metavar="[RUN]")
     people: People | Mapping[str, str] | None = opt(

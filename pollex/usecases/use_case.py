@@ -99,7 +99,7 @@ class Crew:
 
     Attributes:
         run: How a run is kept and stopped.
-        interview: Asks people on a terminal; see `services.review`.
+        interview: Asks people on a terminal; see `services.judge.review`.
         editor: Makes what has a person edit a pool at the terminal; None where nobody sits at one.
     """
 

@@ -11,7 +11,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import logs_of
-from pollex.services.label_sources import with_labels
+from pollex.services.logs import with_labels
 from pollex.store.rows import label_row
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow
