@@ -54,7 +54,7 @@ def open_lives(site: Site, found: RubricSet) -> list[RubricLife]:
     """
     leads = {one.rubric.id for one in headlines(found.rubrics, "dsat")}
     every = lives_in(site, [one for one in found.rubrics if one.polarity == "dsat"])
-    known = any(one.weeks or one.state for one in every)  # else there is nothing to say but what was learned
+    known = any(len(one.weeks) > 1 or one.state for one in every)  # else there is nothing to say but what was learned
     wrong = (one for one in every if one.is_open and known and (one.state or one.id in leads))
     return sorted(wrong, key=lambda one: one.rank)[:MOST_OPEN]
 
