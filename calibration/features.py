@@ -84,7 +84,11 @@ def inputs_of(X: Floats, questionnaire: Questionnaire, only: Sequence[str] | Non
     columns, absent = _columns(X, questionnaire)
     mean, spread = mean_and_spread(np.where(absent, np.nan, columns))
     wanted = [only is None or name in only for name in _names(questionnaire)]
-    kept = (spread > _least_spread(questionnaire)) & np.array(wanted, dtype=bool)
+    asked = questionnaire.asked
+    ranges = [float(np.ptp(s.values)) if s.ordinal else 1.0 for s in asked for _ in range(_columns_of(s))]
+    masses = np.full(len(asked), LEAST_MASS_SPREAD)
+    least = np.concatenate([LEAST_SPREAD * np.array(ranges), masses, np.full(len(asked), LEAST_SPREAD)])
+    kept = (spread > least) & np.array(wanted, dtype=bool)
     standard = _standard(columns, absent, kept, mean[kept], spread[kept])
     return Inputs(questionnaire, kept.astype(np.float64), mean[kept], spread[kept], Gaussian.learned(standard))
 
@@ -127,14 +131,6 @@ def _standard(columns: Floats, absent: Bools, kept: Bools, mean: Floats, spread:
     """Kept columns, standardized; 0 where they don't apply."""
     standard = np.clip((columns[:, kept] - mean) / spread, -FARTHEST, FARTHEST)
     return np.asarray(np.where(absent[:, kept], 0.0, standard))
-
-
-def _least_spread(questionnaire: Questionnaire) -> Floats:
-    """Return the minimum standard deviation of each column `[column]`."""
-    asked = questionnaire.asked
-    ranges = [float(np.ptp(s.values)) if s.ordinal else 1.0 for s in asked for _ in range(_columns_of(s))]
-    masses = np.full(len(asked), LEAST_MASS_SPREAD)
-    return np.concatenate([LEAST_SPREAD * np.array(ranges), masses, np.full(len(asked), LEAST_SPREAD)])
 
 
 def _names(questionnaire: Questionnaire) -> Sequence[str]:
@@ -213,13 +209,9 @@ class Gaussian:
         for number, gap in enumerate(gaps[first]):
             if gap.any():
                 members = np.flatnonzero(which == number)
-                weights, unsure[number][np.ix_(gap, gap)] = self._conditional(gap)
+                between = self.covariance[np.ix_(~gap, gap)]
+                weights = np.linalg.solve(self.covariance[np.ix_(~gap, ~gap)], between)
+                unsure[number][np.ix_(gap, gap)] = self.covariance[np.ix_(gap, gap)] - between.T @ weights
                 there = rows[np.ix_(members, ~gap)] - self.mean[~gap]
                 out[np.ix_(members, gap)] = self.mean[gap] + there @ weights
         return Filled(out, which.ravel().astype(np.int64), unsure)
-
-    def _conditional(self, gap: Bools) -> tuple[Floats, Floats]:
-        """Return regression weights `[there, missing]` and residual covariance `[missing, missing]`."""
-        between = self.covariance[np.ix_(~gap, gap)]
-        weights: Floats = np.linalg.solve(self.covariance[np.ix_(~gap, ~gap)], between).astype(np.float64)
-        return weights, self.covariance[np.ix_(gap, gap)] - between.T @ weights

@@ -123,9 +123,7 @@ def compare_grades(
         chosen, why = START, f"{int(there.sum())} grades are too few for the network: it is tried from {FEW} on"
     found = {name: Predictions(p[there], given, together[there], scales[0].values) for name, p in proba.items()}
     figures = {name: assess(one, rng, smooth=False) for name, one in found.items()}
-    return GradeComparison(chosen, why, figures, _reliability(found[chosen]))
-
-
-def _reliability(found: Predictions) -> tuple[tuple[float, float, int], ...]:
-    parts = np.array_split(np.argsort(found.expected, kind="stable"), min(FIFTHS, len(found)))
-    return tuple((float(found.expected[part].mean()), float(found.given[part].mean()), len(part)) for part in parts)
+    taken = found[chosen]
+    parts = np.array_split(np.argsort(taken.expected, kind="stable"), min(FIFTHS, len(taken)))
+    fifths = [(float(taken.expected[part].mean()), float(taken.given[part].mean()), len(part)) for part in parts]
+    return GradeComparison(chosen, why, figures, tuple(fifths))

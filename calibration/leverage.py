@@ -3,6 +3,8 @@
 Source: Hashemi et al. 2024 (LLM-Rubric), appendix A, doi:10.18653/v1/2024.acl-long.745: the leverage of question i on
 a text x is (∇x ŷ0 · ∇x ŷi) / (∇x ŷi · ∇x ŷi). Here ŷ0 is the expected answer to the main question as the model predicts
 it, and ŷi the expected answer to i that x itself has.
+
+Response curves: each judge's expected answer against the LLM's.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 
 from pollex.calibration.judgments import NOBODY
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.measures.arrays import Bools, Floats
+from pollex.measures.arrays import Floats
 from pollex.measures.intervals import FEWEST, interval_bounds
 
 if TYPE_CHECKING:
@@ -78,7 +80,8 @@ def gradient(model: JudgedEstimator, X: Floats) -> Floats:
     batch = max(1, CELLS // (2 * max(1, model.questionnaire_.width) ** 2))
     parts = [X[start : start + batch] for start in range(0, len(X), batch)] or [X]
     found = np.concatenate([_differences(model, part) for part in parts])
-    return np.where(_applies(model.questionnaire_, X), found, 0.0)
+    lengths = [len(scale.values) for scale in model.questionnaire_.asked]
+    return np.where(np.repeat(model.questionnaire_.mass(X) > 0, lengths, axis=1), found, 0.0)
 
 
 def asked_gradient(sheet: Questionnaire, X: Floats, question: str) -> Floats:
@@ -125,9 +128,3 @@ def _differences(model: JudgedEstimator, X: Floats) -> Floats:
     below, above = values.reshape(len(X), 2, width).transpose(1, 0, 2)
     found: Floats = (above - below) / (X + STEP - np.maximum(X - STEP, 0.0))
     return found
-
-
-def _applies(sheet: Questionnaire, X: Floats) -> Bools:
-    """Say which columns belong to a question that was answered `[row, column]`."""
-    lengths = [len(scale.values) for scale in sheet.asked]
-    return np.asarray(np.repeat(sheet.mass(X) > 0, lengths, axis=1))

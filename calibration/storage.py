@@ -137,8 +137,9 @@ def rebuilt(state: State, prefix: str = "") -> JudgedEstimator:
     """
     facts = state.facts
     arrays = {name.removeprefix(prefix): value for name, value in state.arrays.items() if name.startswith(prefix)}
-    scales = tuple(Scale(**{**scale, "values": tuple(map(float, scale["values"]))}) for scale in _scales(facts))
-    questions = Questionnaire(scales, facts["questionnaire"]["main"])
+    asked = facts["questionnaire"]
+    scales = tuple(Scale(**{**scale, "values": tuple(map(float, scale["values"]))}) for scale in asked["scales"])
+    questions = Questionnaire(scales, asked["main"])
     kind = model_named(facts["model"])
     return kind.from_state(_settings(kind, facts["settings"]), questions, State(dict(facts["learned"]), arrays))
 
@@ -195,21 +196,6 @@ def load_each(path: Path) -> dict[str, JudgedEstimator]:
 def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
     """Return the facts of a calibrator, its arrays, and its file for messages."""
     file = path / JSON_NAME if path.is_dir() else path
-    facts = _facts(file)
-    name = facts.pop("arrays", None)
-    if not isinstance(name, str) or Path(name).name != name:
-        raise BadCalibrator(f"its arrays' file is called {name!r:.60}", where=str(file), remedy=REMEDY)
-    try:
-        arrays = (file.parent / name).read_bytes()
-    except OSError as error:
-        remedy = f"put {name} beside it again, or {REMEDY}"
-        raise BadCalibrator(
-            f"its arrays can't be read: {error.strerror}", where=str(file.parent / name), remedy=remedy
-        ) from error
-    return facts, arrays, str(file)
-
-
-def _facts(file: Path) -> dict[str, Any]:
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -221,12 +207,17 @@ def _facts(file: Path) -> dict[str, Any]:
         raise BadCalibrator(f"not JSON: {error}", where=str(file), remedy=REMEDY) from error
     if not isinstance(facts, dict):
         raise BadCalibrator("not a JSON object", where=str(file), remedy=REMEDY)
-    return facts
-
-
-def _scales(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    scales: list[dict[str, Any]] = facts["questionnaire"]["scales"]
-    return scales
+    name = facts.pop("arrays", None)
+    if not isinstance(name, str) or Path(name).name != name:
+        raise BadCalibrator(f"its arrays' file is called {name!r:.60}", where=str(file), remedy=REMEDY)
+    try:
+        arrays = (file.parent / name).read_bytes()
+    except OSError as error:
+        remedy = f"put {name} beside it again, or {REMEDY}"
+        raise BadCalibrator(
+            f"its arrays can't be read: {error.strerror}", where=str(file.parent / name), remedy=remedy
+        ) from error
+    return facts, arrays, str(file)
 
 
 def _plain(value: Any) -> Any:

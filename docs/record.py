@@ -25,7 +25,7 @@ from typing import Any
 from pollex.cli.demo import learned_and_scored, proposed
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply, Request
-from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, RecordedWire, asked, body_of
+from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, asked, body_of
 from pollex.selection.policies import DEFAULT
 from pollex.services.options import ModelOptions
 from pollex.services.recorded import (
@@ -49,38 +49,27 @@ PATIENT = Limits(concurrency=1000, deadline=1e6)
 
 @dataclass(frozen=True)
 class AskedEndpoint(RecordedEndpoint):
-    """A recording that waits for the replies that it lacks, and remembers which it gave."""
+    """A recording that waits for the replies that it lacks, which somebody writes, and remembers which it gave."""
 
     folder: Path = field(kw_only=True)
     given: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False, kw_only=True)
-
-    def wire(self) -> RecordedWire:
-        return AskingWire(self)
-
-
-class AskingWire(RecordedWire):
-    """Asks whoever reads the folder where the recording has no reply."""
-
-    def __init__(self, endpoint: AskedEndpoint) -> None:
-        super().__init__(endpoint)
-        self._asked = endpoint
 
     async def send(self, request: Request, seconds: float) -> Reply:
         try:
             reply = await super().send(request, seconds)
         except NotRecorded:
             reply = Reply(status=200, body=await self._written(request))
-        if request.key not in self._asked.composed:
+        if request.key not in self.composed:
             line = {"key": request.key, "stage": request.call.stage, "item": request.call.item, "body": reply.body}
             if request.call.stage == "judge":
                 line |= dict(zip(("form", "statements"), asked(request), strict=True))
-            self._asked.given[request.key] = line
+            self.given[request.key] = line
         return reply
 
     async def _written(self, request: Request) -> str:
         """Return the body of a reply that somebody wrote."""
-        pending = self._asked.folder / "pending" / f"{request.key}.json"
-        reply = self._asked.folder / "replies" / f"{request.key}.txt"
+        pending = self.folder / "pending" / f"{request.key}.json"
+        reply = self.folder / "replies" / f"{request.key}.txt"
         if not reply.exists():
             asked = {"key": request.key, "messages": list(request.call.messages), "schema": request.call.schema or {}}
             put(pending, asked)

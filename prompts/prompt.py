@@ -104,7 +104,8 @@ def parse(name: str, text: str) -> Prompt:
     if file is None:
         raise WrongUse("no front matter between +++ lines", where=f"prompt {name}")
     head = tomllib.loads(file["head"])
-    texts = _sections(file["body"])
+    titles = _SECTION.split(file["body"])
+    texts = {title: text.strip() for title, text in zip(titles[1::2], titles[2::2], strict=True)}
     fence = _FENCE.search(texts.pop("schema", ""))
     schema = json.loads(fence[1]) if fence else None
     sections = {title: tuple(_parts(name, body)) for title, body in texts.items()}
@@ -118,15 +119,15 @@ def parse(name: str, text: str) -> Prompt:
         blocks=frozenset(head["blocks"]),
         sections=sections,
         schema=schema or {},
-        version=_version(texts, schema),
+        version=hashlib.sha256(json.dumps([texts, schema], ensure_ascii=False).encode()).hexdigest()[:12],
     )
-    _check(prompt)
+    parts = [part for section in sections.values() for part in section]
+    gaps, blocks = {part.text for part in parts if part.gap}, {part.block for part in parts if part.block}
+    if gaps != prompt.variables or blocks != prompt.blocks:
+        raise WrongUse("variables or blocks are not those that it declares", where=f"prompt {name}")
+    if sections.keys() != {"system", "closing"}:
+        raise WrongUse("the sections must be system, closing and perhaps schema", where=f"prompt {name}")
     return prompt
-
-
-def _sections(body: str) -> dict[str, str]:
-    titles = _SECTION.split(body)
-    return {title: text.strip() for title, text in zip(titles[1::2], titles[2::2], strict=True)}
 
 
 def _parts(name: str, text: str) -> list[PromptPart]:
@@ -142,33 +143,13 @@ def _parts(name: str, text: str) -> list[PromptPart]:
         end = mark.end()
         if mark["gap"]:
             parts.append(PromptPart(mark["gap"], gap=True, block=block))
+        elif (mark["close"] or "") != block:
+            raise WrongUse(f"{mark.group()} is out of place", where=f"prompt {name}")
         else:
-            block = _turned(name, block, mark)
+            block = mark["open"] or ""
     if block:
         raise WrongUse(f"block {block} is not closed", where=f"prompt {name}")
     return parts
-
-
-def _turned(name: str, block: str, mark: re.Match[str]) -> str:
-    if mark["open"] and not block:
-        return mark["open"]
-    if mark["close"] and mark["close"] == block:
-        return ""
-    raise WrongUse(f"{mark.group()} is out of place", where=f"prompt {name}")
-
-
-def _check(prompt: Prompt) -> None:
-    parts = [part for section in prompt.sections.values() for part in section]
-    gaps, blocks = {part.text for part in parts if part.gap}, {part.block for part in parts if part.block}
-    if gaps != prompt.variables or blocks != prompt.blocks:
-        raise WrongUse("variables or blocks are not those that it declares", where=f"prompt {prompt.name}")
-    if prompt.sections.keys() != {"system", "closing"}:
-        raise WrongUse("the sections must be system, closing and perhaps schema", where=f"prompt {prompt.name}")
-
-
-def _version(texts: Mapping[str, str], schema: Any) -> str:
-    content = json.dumps([texts, schema], ensure_ascii=False)
-    return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from pollex.measures.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from pollex.calibration.network.search import Found
-    from pollex.calibration.network.training import Heads, TrainingConfig, TrainingData
 
 Personal = Literal["all", "heads", "none"]
 HeadKind = Literal["softmax", "ordinal"]
@@ -200,12 +199,15 @@ class CalibrationNetwork(JudgedEstimator):
         # PyTorch takes seconds to load, and predictions don't need it.
         from pollex.calibration.network import training
 
-        heads: Heads = training.heads_of(sheets, self._options(), self._ordinal())
+        heads = training.heads_of(sheets, self._options(), self._ordinal())
         judges = {"all": (len(self.judges_),) * 2, "heads": (0, len(self.judges_)), "none": (0, 0)}[self.personal]
         first = training.begun((inputs.shape[1] - 1, self.h1, self.h2), judges, heads, self.seeds, self.seed)
-        lesson = self._lesson(inputs, sheets)
-        general = training.trained(first, lesson, self._plan(self.pretraining, self.rate), self.seed + 1)
-        plan = self._plan(self.finetuning, self.finetuning_rate)
+        sizes = [len(scale.values) for scale in self.questionnaire_.asked]
+        lesson = training.TrainingData(inputs, sheets, np.repeat(np.arange(len(sizes)), sizes))
+        penalties = self.decay, self.shrinkage, self.dropout
+        plan = training.TrainingConfig(self.pretraining, self.rate, *penalties)
+        general = training.trained(first, lesson, plan, self.seed + 1)
+        plan = training.TrainingConfig(self.finetuning, self.finetuning_rate, *penalties)
         main = self._main()
         return general, training.trained(general.only(main), lesson.only(main), plan, self.seed + 2)
 
@@ -239,18 +241,6 @@ class CalibrationNetwork(JudgedEstimator):
         ]
         return joined([weights.with_judges(order) for weights in each])
 
-    def _lesson(self, inputs: Floats, sheets: AnswerMatrix) -> TrainingData:
-        from pollex.calibration.network import training
-
-        sizes = [len(scale.values) for scale in self.questionnaire_.asked]
-        blocks = np.repeat(np.arange(len(sizes)), sizes)
-        return training.TrainingData(inputs, sheets, blocks)
-
-    def _plan(self, steps: int, rate: float) -> TrainingConfig:
-        from pollex.calibration.network import training
-
-        return training.TrainingConfig(steps, rate, self.decay, self.shrinkage, self.dropout)
-
     def _main(self) -> int:
         return int(np.flatnonzero(self.learned_ == self.questionnaire_.index())[0])
 
@@ -274,47 +264,33 @@ class CalibrationNetwork(JudgedEstimator):
         return self.general_.proba(self.inputs(X), judges, int(place[0]), begins)
 
     def _state(self) -> State:
-        arrays = {f"{kind}.{name}": array for kind in self._kinds() for name, array in self._weights(kind).items()}
+        # The general weights are needed where there are other questions alone.
+        kept = {"tuned": self.tuned_} | ({"general": self.general_} if len(self.learned_) > 1 else {})
+        arrays = {f"{kind}.{name}": one for kind, weights in kept.items() for name, one in weights.arrays().items()}
         starts = [start.state() for start in self.starts_]
         for number, start in enumerate(starts):
             arrays |= {f"start.{number}.{name}": array for name, array in start.arrays.items()}
         facts = {"starts": [start.facts for start in starts]} if starts else {}
         return State({"learned": self.learned_.tolist()} | facts, arrays)
 
-    def _kinds(self) -> tuple[str, ...]:
-        """Return the names of the weights to keep; the general ones may be unneeded."""
-        return ("tuned",) if len(self.learned_) == 1 else ("tuned", "general")
-
-    def _weights(self, kind: str) -> dict[str, Array]:
-        found: Weights = getattr(self, f"{kind}_")
-        return found.arrays()
-
     def _restore(self, state: State) -> None:
         self.learned_ = np.array(state.facts["learned"], dtype=np.int64)
-        self.tuned_ = _with_prefix(state, "tuned.")
-        kept = any(name.startswith("general.") for name in state.arrays)
-        self.general_ = _with_prefix(state, "general.") if kept else self.tuned_
+        self.tuned_, general = Weights(**_arrays(state, "tuned.")), _arrays(state, "general.")
+        self.general_ = Weights(**general) if general else self.tuned_
         inputs = self.questionnaire_.width + len(self.questionnaire_.asked) + 1
         widths = {weights.W1.shape[1] for weights in (self.tuned_, self.general_)}
         if self.recipe != "authors" and widths != {inputs}:
             raise ValueError(f"its network has {max(widths)} inputs, and its questions give {inputs}")
         start = self.start
-        self.starts_ = (
-            ()
-            if start is None
-            else tuple(
-                type(start).from_state(
-                    start.get_params(deep=False),
-                    replace(self.questionnaire_, main=self.questionnaire_.scales[self.learned_[number]].question),
-                    State(facts, _arrays(state, f"start.{number}.")),
-                )
-                for number, facts in enumerate(state.facts.get("starts", ()))
+        self.starts_ = tuple(
+            type(start).from_state(
+                start.get_params(deep=False),
+                replace(self.questionnaire_, main=self.questionnaire_.scales[self.learned_[number]].question),
+                State(facts, _arrays(state, f"start.{number}.")),
             )
+            for number, facts in enumerate(state.facts.get("starts", ()) if start is not None else ())
+            if start is not None
         )
-
-
-def _with_prefix(state: State, prefix: str) -> Weights:
-    return Weights(**_arrays(state, prefix))
 
 
 def _arrays(state: State, prefix: str) -> dict[str, Array]:

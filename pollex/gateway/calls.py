@@ -205,8 +205,6 @@ class Failed(Outcome):
 _WORD = re.compile(r"(?<!['’])[^\W\d_]+|\d{1,3}")
 _PART = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]+|_+")
 _SIX_LETTERS = re.compile(r"[^\W\d_]{1,6}|\d{1,3}|[^\w\s]{1,6}|_{1,6}")
-_LETTERS_A_TOKEN = 6
-_BYTES_A_TOKEN = 3
 _TOKENS_A_MESSAGE = 4
 
 
@@ -219,7 +217,9 @@ def estimate(text: str) -> int:
     """Estimate the tokens in `text`: six letters each, or three bytes beyond ASCII."""
     if text.isascii():
         return len(_SIX_LETTERS.findall(text))
-    return sum(_part_tokens(part) for part in _PART.findall(text))
+    parts = _PART.findall(text)
+    sizes = ((len(one), 6) if one.isascii() else (len(one.encode("utf-8", "replace")), 3) for one in parts)
+    return sum(1 + (size - 1) // of_a_token for size, of_a_token in sizes)
 
 
 def prompt_floor(messages: Sequence[Mapping[str, Any]]) -> int:
@@ -235,12 +235,6 @@ def prompt_ceiling(messages: Sequence[Mapping[str, Any]]) -> int:
 def prompt_estimate(messages: Sequence[Mapping[str, Any]]) -> int:
     """Return `estimate` of all messages with their wrapping."""
     return sum(_TOKENS_A_MESSAGE + estimate(content) for content in _contents(messages))
-
-
-def _part_tokens(part: str) -> int:
-    if part.isascii():
-        return 1 + (len(part) - 1) // _LETTERS_A_TOKEN
-    return 1 + (len(part.encode("utf-8", "replace")) - 1) // _BYTES_A_TOKEN
 
 
 def _contents(messages: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -300,13 +294,16 @@ class Call:
 
     def payload(self, model: str, extra: Mapping[str, Any]) -> dict[str, Any]:
         """Return the request's JSON body; `extra` fields come last and win."""
-        return {
-            "model": model,
-            "messages": list(self.messages),
-            **self._answer_format(),
-            **self._sampling(),
-            **extra,
+        given = {
+            self.limit_field: self.max_tokens,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "seed": self.seed,
+            "logprobs": None if self.top_logprobs is None else True,
+            "top_logprobs": self.top_logprobs,
         }
+        sampling = {name: value for name, value in given.items() if value is not None}
+        return {"model": model, "messages": list(self.messages), **self._answer_format(), **sampling, **extra}
 
     def _answer_format(self) -> dict[str, Any]:
         if self.schema is None or self.form == "text":
@@ -319,17 +316,6 @@ class Call:
             return {"tools": [{"type": "function", "function": function}], "tool_choice": chosen}
         named = {"name": self.schema_name, "schema": self.schema, "strict": True}
         return {"response_format": {"type": "json_schema", "json_schema": named}}
-
-    def _sampling(self) -> dict[str, Any]:
-        given = {
-            self.limit_field: self.max_tokens,
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "seed": self.seed,
-            "logprobs": None if self.top_logprobs is None else True,
-            "top_logprobs": self.top_logprobs,
-        }
-        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,8 @@ class SharedCall:
         self.abandoned = False
         self._askers = 0
         self.task = asyncio.ensure_future(work(self))
-        self.task.add_done_callback(_retrieve)
+        # Marks an error as retrieved, in case all askers were canceled.
+        self.task.add_done_callback(lambda task: None if task.cancelled() else task.exception() and None)
 
     async def wait(self) -> Outcome:
         """Wait for the outcome."""
@@ -72,12 +73,6 @@ class SharedCall:
         if not self.sent and not self.task.done():
             self.abandoned = True
             self.task.cancel()
-
-
-def _retrieve(task: asyncio.Task[Outcome]) -> None:
-    """Mark an error as retrieved, in case all askers were canceled."""
-    if not task.cancelled():
-        task.exception()
 
 
 @dataclass(slots=True)
@@ -106,12 +101,13 @@ class Session:
     def start(self, key: str, work: Callable[[SharedCall], Coroutine[None, None, Outcome]]) -> SharedCall:
         """Return a new flight, to be found under `key` until it is over."""
         flight = self.flights[key] = SharedCall(work)
-        flight.task.add_done_callback(lambda _: self._forget(key, flight))
-        return flight
 
-    def _forget(self, key: str, flight: SharedCall) -> None:
-        if self.flights.get(key) is flight:
-            del self.flights[key]
+        def forget(_: object) -> None:
+            if self.flights.get(key) is flight:
+                del self.flights[key]
+
+        flight.task.add_done_callback(forget)
+        return flight
 
     async def drain(self, seconds: float) -> None:
         """End what was not sent, and waits up to `seconds` for what was."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,11 +30,8 @@ _LEAD = re.compile(r"[\s\ufeff]*(?:```\w*\s*)?(?=\{)")
 _MOST_STARTS = 2_000
 
 
-class Conflict:
-    """Marker for answers to one question that disagree."""
-
-
-CONFLICT: Final = Conflict()
+CONFLICT: Final = object()
+"""In place of answers to one question that disagree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +79,11 @@ def behind_thoughts(text: str) -> int | None:
     if last_tag < 0:
         return 0
     for begin in (0, first + len(_THOUGHTS_END)) if first >= 0 else (0,):
-        if _end_of_object(text, begin) > last_tag:
+        lead = _LEAD.match(text, begin)
+        block = (_decode(text, lead.end()) or _decode(_mended(text), lead.end())) if lead else None
+        if block is not None and block.end > last_tag:
             return begin
     return last + len(_THOUGHTS_END) if last >= 0 else None
-
-
-def _end_of_object(text: str, begin: int) -> int:
-    """Return the end of the object at `begin`, after white space; -1 without one."""
-    lead = _LEAD.match(text, begin)
-    block = (_decode(text, lead.end()) or _decode(_mended(text), lead.end())) if lead else None
-    return block.end if block else -1
 
 
 def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:
@@ -101,36 +92,22 @@ def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:
     For example `{("answers", 0, "option"): (31, 36)}`.
     """
     spans: dict[JsonPath, tuple[int, int]] = {}
-    frames: list[_Frame] = []
+    path: list[str | int | None] = []  # None: in an object, before a key
     for match in _MARK.finditer(text, block.start, block.end):
         mark = match.group()
         if mark in "{[":
-            frames.append(_Frame(mark == "{"))
+            path.append(None if mark == "{" else 0)
         elif mark in "}]":
-            frames.pop()
+            path.pop()
         elif mark == ",":
-            frames[-1].next()
+            at = path[-1]
+            path[-1] = at + 1 if isinstance(at, int) else None
+        elif mark != ":" and path[-1] is None:
+            path[-1] = json.loads(mark)
         elif mark != ":":
-            _note(spans, frames, match)
+            quote = int(mark.startswith('"'))
+            spans[tuple(at for at in path if at is not None)] = (match.start() + quote, match.end() - quote)
     return spans
-
-
-class _Frame:
-    def __init__(self, is_object: bool) -> None:
-        self.at: str | int | None = None if is_object else 0
-
-    def next(self) -> None:
-        self.at = self.at + 1 if isinstance(self.at, int) else None
-
-
-def _note(spans: dict[JsonPath, tuple[int, int]], frames: Sequence[_Frame], match: re.Match[str]) -> None:
-    token = match.group()
-    if frames[-1].at is None:
-        frames[-1].at = json.loads(token)
-        return
-    quote = int(token.startswith('"'))
-    path = tuple(frame.at for frame in frames if frame.at is not None)
-    spans[path] = (match.start() + quote, match.end() - quote)
 
 
 def _decode(text: str, begin: int) -> Block | None:
@@ -142,13 +119,8 @@ def _decode(text: str, begin: int) -> Block | None:
 
 
 def _mended(text: str) -> str:
-    """Blank out the commas that JSON doesn't allow."""
-    return _TRAILING_COMMA.sub(_blank_comma, text)
-
-
-def _blank_comma(match: re.Match[str]) -> str:
-    """Replace a trailing comma by a space, so that offsets stay the same."""
-    return " " if match.group() == "," else match.group()
+    """Replace the commas that JSON doesn't allow by spaces, so that offsets stay the same."""
+    return _TRAILING_COMMA.sub(lambda match: " " if match.group() == "," else match.group(), text)
 
 
 def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -152,15 +152,12 @@ class Limiter:
         if spacing := max(self._spacing, self._least):
             self._ready_at = self._loop.time() + spacing
 
-    def _pump(self) -> None:
+    def _pump(self, *, rung: bool = False) -> None:
+        self._timer = None if rung else self._timer
         while self._waiting and self._may_go():
             turn = self._waiting.popleft()
             if not turn.done():
                 self._take()
                 turn.set_result(None)
         if self._waiting and self._out < int(self._limit) and self._timer is None:
-            self._timer = self._loop.call_at(self._ready_at, self._ring)
-
-    def _ring(self) -> None:
-        self._timer = None
-        self._pump()
+            self._timer = self._loop.call_at(self._ready_at, lambda: self._pump(rung=True))

@@ -88,28 +88,17 @@ class RecordedEndpoint(Endpoint):
         """What the model could do when it was recorded."""
         return replace(Capabilities(self.model), tools=False, json_object=False, logprobs=0)
 
-    def wire(self) -> RecordedWire:
-        """Return a wire to the recording."""
-        return RecordedWire(self)
-
-
-class RecordedWire:
-    """Answers from the recording."""
-
-    def __init__(self, endpoint: RecordedEndpoint) -> None:
-        self._endpoint = endpoint
-
     async def send(self, request: Request, seconds: float) -> Reply:  # noqa: ARG002
-        """Return the recorded reply.
+        """Return the recorded reply: it is its own `Wire`.
 
         Raises:
             NotRecorded: There is none.
         """
-        body = self._endpoint.reply(request)
+        body = self.reply(request)
         if body is None:
             raise NotRecorded(
                 f"no reply to this prompt was recorded: {request.call.stage} of {request.call.item}",
-                where=str(self._endpoint.file),
+                where=str(self.file),
                 remedy="record it (`make record`), or look at the recorded result",
             )
         return Reply(status=200, body=body)

@@ -45,38 +45,28 @@ def read(reply: Reply, call: Call) -> Outcome | HttpFault:
     """Return the meaning of `reply`: an outcome, or a fault for the gateway."""
     fault = fault_of(reply)
     if fault is not None:
-        return _settled(fault) or fault
+        settled = {"context": ContextExceeded, "refused": Refused}.get(fault.action)
+        return settled(detail=fault.detail) if settled else fault
     if reply.problem:
         return Malformed(detail=f"reply {reply.problem.replace('_', ' ')}", seconds=reply.seconds)
     try:
-        return _read_completion(json.loads(reply.body), call, reply.seconds)
+        body = json.loads(reply.body)
+        choice = body["choices"][0]
+        message, logprobs = choice["message"], choice.get("logprobs")
+        tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+        common: dict[str, Any] = {
+            "text": _text(message, call),
+            "logprobs": tokens if isinstance(tokens, list) and tokens else None,
+            "finish_reason": str(choice.get("finish_reason") or ""),
+            "model": redacted(str(body.get("model") or "")),
+            "fingerprint": str(body.get("system_fingerprint") or ""),
+            "usage": read_usage(body.get("usage")),
+            "seconds": reply.seconds,
+        }
+        return _judge(call, common["text"], str(message.get("refusal") or ""), common)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         detail = f"not a chat completion: {error_text(reply.body)[:120]}"
         return Malformed(detail=detail, seconds=reply.seconds)
-
-
-def _settled(fault: HttpFault) -> Outcome | None:
-    if fault.action == "context":
-        return ContextExceeded(detail=fault.detail)
-    if fault.action == "refused":
-        return Refused(detail=fault.detail)
-    return None
-
-
-def _read_completion(body: Mapping[str, Any], call: Call, seconds: float) -> Outcome:
-    choice = body["choices"][0]
-    message = choice["message"]
-    text = _text(message, call)
-    common: dict[str, Any] = {
-        "text": text,
-        "logprobs": _logprobs(choice),
-        "finish_reason": str(choice.get("finish_reason") or ""),
-        "model": redacted(str(body.get("model") or "")),
-        "fingerprint": str(body.get("system_fingerprint") or ""),
-        "usage": read_usage(body.get("usage")),
-        "seconds": seconds,
-    }
-    return _judge(call, text, str(message.get("refusal") or ""), common)
 
 
 def _judge(call: Call, text: str, refusal: str, common: dict[str, Any]) -> Outcome:
@@ -110,12 +100,6 @@ def _text(message: Mapping[str, Any], call: Call) -> str:
     if content is not None and not isinstance(content, str):
         raise TypeError("content is no text")
     return content or ""
-
-
-def _logprobs(choice: Mapping[str, Any]) -> list[Any] | None:
-    logprobs = choice.get("logprobs")
-    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return tokens if isinstance(tokens, list) and tokens else None
 
 
 def read_usage(usage: Any) -> Usage:
@@ -225,7 +209,11 @@ def _status_fault(status: int, headers: Mapping[str, str], text: str) -> HttpFau
         target = redacted(headers.get("location", "another address"))
         return HttpFault("redirect", "stop", f"HTTP {status} to {target}", "set the base URL to where the endpoint is")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return _too_many(headers, text, detail)
+        if _QUOTA.search(text):
+            return HttpFault("quota", "stop", detail, _REMEDIES[402][1], concerns_all=True)
+        if _NEVER_FITS.search(text):
+            return HttpFault("bad_request", "fail", detail)
+        return HttpFault("rate_limited", "wait", detail, wait=retry_after(headers))
     if _CONTEXT.search(text) and (status < 500 or status == HTTPStatus.INTERNAL_SERVER_ERROR):
         return HttpFault("context", "context", detail)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR and _INVALID.search(text):
@@ -238,14 +226,6 @@ def _status_fault(status: int, headers: Mapping[str, str], text: str) -> HttpFau
         name, remedy = _REMEDIES[status]
         return HttpFault(name, "stop", detail, remedy)
     return HttpFault("bad_request", "fail", detail)
-
-
-def _too_many(headers: Mapping[str, str], text: str, detail: str) -> HttpFault:
-    if _QUOTA.search(text):
-        return HttpFault("quota", "stop", detail, _REMEDIES[402][1], concerns_all=True)
-    if _NEVER_FITS.search(text):
-        return HttpFault("bad_request", "fail", detail)
-    return HttpFault("rate_limited", "wait", detail, wait=retry_after(headers))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

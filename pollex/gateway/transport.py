@@ -35,12 +35,7 @@ from pollex.gateway.redaction import redacted, without
 EVENTS = "text/event-stream"
 _LAST = "[DONE]"
 _ABOUT = ("id", "model", "system_fingerprint", "usage")
-_ASKED = b',"stream":true,"stream_options":{"include_usage":true}}'
-
-
-def as_stream(body: bytes) -> bytes:
-    """Return a request's body that asks for the reply in parts."""
-    return body[:-1] + _ASKED
+_IN_PIECES = b',"stream":true,"stream_options":{"include_usage":true}}'
 
 
 class Heard:
@@ -127,7 +122,7 @@ def connect(place: Endpoint | ChatModel, concurrency: int) -> Wire:
     """Return a wire to `place` for the running event loop."""
     if isinstance(place, ChatModel):
         return ChatModelWire(place)
-    return place.wire() if isinstance(place, RecordedEndpoint) else OpenAIWire(place, concurrency)
+    return place if isinstance(place, RecordedEndpoint) else OpenAIWire(place, concurrency)
 
 
 @cache
@@ -174,7 +169,7 @@ class OpenAIWire:
         if (tell := request.call.on_text) is not None:
             heard = Heard(lambda text: tell(without(self._endpoint.secrets, text)))
             arriving = _Arriving(MOST_BYTES_WITH_LOGPROBS, heard)
-            return await self._send("POST", self._url, as_stream(request.body), arriving, seconds)
+            return await self._send("POST", self._url, request.body[:-1] + _IN_PIECES, arriving, seconds)
         cap = MOST_BYTES if request.call.top_logprobs is None else MOST_BYTES_WITH_LOGPROBS
         return await self._send("POST", self._url, request.body, _Arriving(cap), seconds)
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pollex.errors import WrongUse
-from pollex.gateway.batches.anthropic import AnthropicBatches
-from pollex.gateway.batches.client import OpenAIBatches
+from pollex.gateway.batches.client import AnthropicBatches, OpenAIBatches
 from pollex.gateway.batches.desk import Desk, FileBatches, Provider, Round
 from pollex.gateway.endpoint import Endpoint
 from pollex.store.ledger import StoreBook

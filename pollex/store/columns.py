@@ -95,7 +95,10 @@ class Columns:
             only_new = f"WHERE text_hash NOT IN (SELECT text_hash FROM {known})"
         sql = f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM ({rows.sql}) {only_new}"
         self._copy(sql, [], ColumnPart(pile, number, number), rows.tables)
-        self._put_alike_together(pile)
+        parts, width = parts_of(pile), 1
+        while len(alike := [part for part in parts if part.last - part.first + 1 == width]) >= FAN_IN:
+            self._merge(alike)
+            parts, width = parts_of(pile), alike[-1].last - alike[0].first + 1
 
     def answers_for(self, run: str, of: str, only: Collection[str] | None) -> RowBlock | None:
         """Return the answers of another run as this one's; with `only`, a model's to these questions."""
@@ -193,12 +196,6 @@ class Columns:
             connection.execute("SET lock_configuration = true")
             self._opened = connection
         return self._opened
-
-    def _put_alike_together(self, pile: Path) -> None:
-        parts, width = parts_of(pile), 1
-        while len(alike := [part for part in parts if part.last - part.first + 1 == width]) >= FAN_IN:
-            self._merge(alike)
-            parts, width = parts_of(pile), alike[-1].last - alike[0].first + 1
 
     def _merge(self, parts: Sequence[ColumnPart]) -> None:
         whole = ColumnPart(parts[0].pile, parts[0].first, parts[-1].last)

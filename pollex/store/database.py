@@ -248,7 +248,10 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
         if (made := connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
             make_tables(connection)
         elif made != VERSION:
-            raise _of_another_version(path, made)
+            said = f"the store has schema {made}, and pollex {version('pollex')} knows schema {VERSION}"
+            older = "`pollex doctor --rebuild` brings it over once, and keeps the files as they are"
+            newer = "the store was left as it is: install the newer pollex, or give another folder"
+            raise WrongUse(said, where=str(path), remedy=older if made < VERSION else newer, option="store")
         if read_only:
             connection.execute("PRAGMA query_only = ON")
     except BaseException:
@@ -262,13 +265,6 @@ def _address(path: Path, *, read_only: bool) -> str:
     if read_only and not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         return f"{address}?immutable=1"
     return address
-
-
-def _of_another_version(path: Path, made: int) -> WrongUse:
-    said = f"the store has schema {made}, and pollex {version('pollex')} knows schema {VERSION}"
-    older = "`pollex doctor --rebuild` brings it over once, and keeps the files as they are"
-    newer = "the store was left as it is: install the newer pollex, or give another folder"
-    return WrongUse(said, where=str(path), remedy=older if made < VERSION else newer, option="store")
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:

@@ -6,7 +6,6 @@ import logging
 import os
 import secrets
 import shlex
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -61,7 +60,8 @@ def kept_secret(folder: Path) -> bytes | None:
     secret, check = (content := path.read_bytes())[:SIZE], content[SIZE:]
     if len(content) == SIZE or _check(secret) == check:  # earlier stores have no check
         return secret
-    for mended in _one_bit_flipped(content):
+    number, bits = int.from_bytes(content), 8 * len(content) if len(content) == SIZE + 8 else 0
+    for mended in ((number ^ 1 << place).to_bytes(len(content)) for place in range(bits)):
         if _check(mended[:SIZE]) == mended[SIZE:]:
             LOG.warning("%s: a bit of the store's secret had flipped; it was mended", path)
             _write_secret(path, mended[:SIZE])
@@ -72,12 +72,6 @@ def kept_secret(folder: Path) -> bytes | None:
 def _check(secret: bytes) -> bytes:
     """Return what stands behind a secret in its file, by which a change is noticed."""
     return hashlib.sha256(b"pollex secret" + secret).digest()[:8]
-
-
-def _one_bit_flipped(content: bytes) -> Iterator[bytes]:
-    if len(content) == SIZE + 8:
-        number = int.from_bytes(content)
-        yield from ((number ^ 1 << place).to_bytes(len(content)) for place in range(8 * len(content)))
 
 
 def keep_secret(folder: Path, given: bytes | None, paid: int) -> bytes:

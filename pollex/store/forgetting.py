@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from pollex.store.columns import RUNS, TEXTS, all_parts
 from pollex.store.database import BACKUP, CHECKPOINTS
 from pollex.store.runs import is_worked_on
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, unpacked
+from pollex.store.tables import FactRow, packed, unpacked
 
 RUN = 5
 """Words of a fragment; a shorter turn is a fragment as a whole."""
@@ -165,11 +166,7 @@ def forget(store: Store, target: ToForget) -> dict[str, int]:
     store.database.compact()
     (store.folder / BACKUP).unlink(missing_ok=True)
     store.backup()
-    for ending in (
-        "",
-        "-wal",
-        "-shm",
-    ):  # states name conversations and quote them; a run goes on by its results without
+    for ending in ("", "-wal", "-shm"):  # states quote conversations; a run goes on by its results without
         (store.folder / f"{CHECKPOINTS}{ending}").unlink(missing_ok=True)
     for name in CACHES:
         shutil.rmtree(store.folder / name, ignore_errors=True)
@@ -178,17 +175,12 @@ def forget(store: Store, target: ToForget) -> dict[str, int]:
 
 def _from_columns(store: Store, target: ToForget) -> Iterator[tuple[str, int]]:
     folder = store.folder
-    of = {
-        "conversations": ("id", target.ids),
-        "answers": ("conversation", target.ids),
-        "scores": ("conversation", target.ids),
-    }
-    found = [(part, *of[part.pile.name]) for run in (folder / RUNS).glob("*") for part in all_parts(run)]
-    found += [(part, "text_hash", target.hashes) for part in all_parts(folder / TEXTS)]
-    counts: dict[str, int] = {}
-    for part, column, values in found:
-        table = "texts" if part.pile.parent.name == TEXTS else part.pile.name
-        counts[table] = counts.get(table, 0) + store.columns.drop(part, column, sorted(values))
+    of = {"conversations": ("id", target.ids), "texts": ("text_hash", target.hashes)}
+    found = [(part, part.pile.name) for run in (folder / RUNS).glob("*") for part in all_parts(run)]
+    counts: Counter[str] = Counter()
+    for part, table in [*found, *((part, "texts") for part in all_parts(folder / TEXTS))]:
+        column, values = of.get(table, ("conversation", target.ids))
+        counts[table] += store.columns.drop(part, column, sorted(values))
     for draft in folder.rglob(".*.draft"):
         draft.unlink()
     yield from counts.items()
@@ -254,15 +246,11 @@ def _rewritten(connection: sqlite3.Connection, table: str, columns: Sequence[str
         cleaned = [target.cleaned(value) for value in values]
         if cleaned != values:
             changed += 1
-            new = [text if value is None else _packed(value) for text, value in zip(texts, cleaned, strict=True)]
+            new = [text if value is None else packed(value) for text, value in zip(texts, cleaned, strict=True)]
             crc = f", crc = {FactRow('', '', '', new[0] or '').values[-1]}" if table == "facts" else ""
             places = ", ".join(f"{column} = ?" for column in columns)
             connection.execute(f"UPDATE {table} SET {places}{crc} WHERE rowid = ?", [*new, rowid])
     return changed
-
-
-def _packed(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def left_in(folder: Path, target: ToForget) -> list[Path]:

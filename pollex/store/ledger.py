@@ -28,7 +28,8 @@ class StoreBook:
 
     def lines(self, digest: str) -> list[BatchLine]:
         sql = "SELECT key, attempt, stage, item FROM batched JOIN calls USING (key, attempt) WHERE digest = ?"
-        return [_line(row) for row in self._store.rows(sql, [digest])]
+        rows = self._store.rows(sql, [digest])
+        return [BatchLine(row["key"], row["attempt"], row["stage"] or "", row["item"] or "", b"") for row in rows]
 
     async def intend(self, submission: Submission, lines: Sequence[BatchLine]) -> None:
         about = vars(submission)
@@ -45,10 +46,6 @@ class StoreBook:
             Statement("UPDATE batches SET closed = 1 WHERE digest = ?", [digest]),
             Statement("DELETE FROM batched WHERE digest = ?", [digest]),
         )
-
-
-def _line(row: dict[str, Any]) -> BatchLine:
-    return BatchLine(row["key"], row["attempt"], row["stage"] or "", row["item"] or "", b"")
 
 
 _SENT = (
@@ -127,7 +124,8 @@ class StoreLedger:
         """Note, on the disk before it returns, what came back."""
         begun, clock, about = self._begun.pop((key, attempt), ("", time.perf_counter(), {}))
         ended = now()
-        sent = {} if begun else self._sent(key, attempt)
+        sql = "SELECT run, stage, item, sent FROM calls WHERE key = ? AND attempt = ?"
+        (sent,) = (not begun and self._store.rows(sql, [key, attempt])) or [{}]
         values = {
             "key": key,
             "attempt": attempt,
@@ -146,9 +144,3 @@ class StoreLedger:
     @property
     def _holder(self) -> str:
         return f"{self._store.sender.name}.{self._number}"
-
-    def _sent(self, key: str, attempt: int) -> dict[str, Any]:
-        found = self._store.rows(
-            "SELECT run, stage, item, sent FROM calls WHERE key = ? AND attempt = ?", [key, attempt]
-        )
-        return found[0] if found else {}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric, content_id
 from pollex.rubrics.score import AnswerColumns, ScoreColumns
@@ -23,7 +23,9 @@ OPENING = 200
 def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: str = "") -> Iterator[Row]:
     """Yield rows of a run's conversations; `side` is `train`, `test` or empty."""
     for one in conversations:
-        yield TextRow(run, one.text_hash, packed([_kept_turn(turn) for turn in one.turns]))
+        tools = [turn.model_dump(include={"calls", "result"}, exclude_defaults=True) for turn in one.turns]
+        said = [[turn.role, turn.content, *filter(None, [used])] for turn, used in zip(one.turns, tools, strict=True)]
+        yield TextRow(run, one.text_hash, packed(said))
         yield ConversationRow(
             run=run,
             id=one.id,
@@ -36,13 +38,8 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
             opening=one.opening[:OPENING],
             turn_count=len(one.turns),
             flags=" ".join(one.flags),
-            feedback=packed([said.model_dump(exclude_defaults=True) for said in one.feedback]) if one.feedback else "",
+            feedback=packed([it.model_dump(exclude_defaults=True) for it in one.feedback]) if one.feedback else "",
         )
-
-
-def _kept_turn(turn: Turn) -> list[Any]:
-    tools = turn.model_dump(include={"calls", "result"}, exclude_defaults=True)
-    return [turn.role, turn.content, *([tools] if tools else [])]
 
 
 def rubric_rows(run: str, rubrics: Iterable[Rubric]) -> Iterator[Row]:

@@ -103,12 +103,15 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
         "SELECT * EXCLUDE (seq) FROM scores WHERE conversation = ? ORDER BY seq",
         [conversation_id],
     )
+    spans = store.rows("SELECT * FROM spans WHERE run = ? AND item = ? ORDER BY started, rowid", [run, conversation_id])
     sides = store.ask(run, "SELECT side FROM conversations WHERE id = ? ORDER BY seq", [conversation_id])
     asked = {row["question"] for row in answers}
     return ConversationTrace(
         conversation=found[0],
         side=sides[-1]["side"],
-        steps=_steps(store, run, conversation_id),
+        steps=tuple(
+            SpanRow(**row | {name: tuple(unpacked(row[name])) for name in ("inputs", "outputs")}) for row in spans
+        ),
         extraction=extractions_of(store, run, conversation=conversation_id).get(conversation_id),
         answers={row["question"]: read_answer(row) for row in answers},
         asked={id_: rubric.text for id_, rubric in rubrics_of(store, run).items() if id_ in asked},
@@ -158,8 +161,3 @@ def _branches(spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, li
         branch.branches = _branches((child for span in alike for child in inside.get(span["id"], ())), inside)
         branches.append(branch)
     return branches
-
-
-def _steps(store: Store, run: str, item: str) -> tuple[SpanRow, ...]:
-    rows = store.rows("SELECT * FROM spans WHERE run = ? AND item = ? ORDER BY started, rowid", [run, item])
-    return tuple(SpanRow(**row | {name: tuple(unpacked(row[name])) for name in ("inputs", "outputs")}) for row in rows)

@@ -420,17 +420,14 @@ class Desk:
                 limit = reached
                 break
             lines.append(waiting.line)
-            self._reserve(waiting.request)
+            call = waiting.request.call
+            most = Usage(prompt=prompt_estimate(call.messages), completion=call.max_tokens or 0)
+            self.budget.spend(most, by_batch=True)
+            self.used.stage(call.stage).sent += 1
         for part in parts(lines, self._provider(self.to)) if lines else ():
             await self._hand_in(part, self._provider(self.to))
         if limit is not None:
             raise limit
-
-    def _reserve(self, request: Request) -> None:
-        call = request.call
-        most = Usage(prompt=prompt_estimate(call.messages), completion=call.max_tokens or 0)
-        self.budget.spend(most, by_batch=True)
-        self.used.stage(call.stage).sent += 1
 
     async def _hand_in(self, wanted: Sequence[BatchLine], provider: Provider) -> None:
         ours = await asyncio.gather(*(self._intend(line) for line in wanted))

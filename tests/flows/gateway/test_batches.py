@@ -15,8 +15,7 @@ from protocol_server.replies import completion
 
 from pollex.errors import AnswersPending, LimitReached, ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.batches import desk as desks
-from pollex.gateway.batches.anthropic import AnthropicBatches
-from pollex.gateway.batches.client import BatchClient, OpenAIBatches
+from pollex.gateway.batches.client import AnthropicBatches, BatchClient, OpenAIBatches
 from pollex.gateway.batches.desk import Desk, FileBatches, Provider, Round
 from pollex.gateway.budget import Limits, Price
 from pollex.gateway.calls import Call, Completed, Failed, Outcome
