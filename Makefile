@@ -11,6 +11,8 @@
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
+# Tests start hundreds of commands: modules are compiled once, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo test test-endurance test-all check format lint types docs screens record lock clean
 
 # The interpreter that .venv is made with: the first one that is new enough, or `make … PYTHON=/path/to/python`.

@@ -117,7 +117,7 @@ async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  
     trial = live.trials["headroom"] = live.make("headroom", ())
     with live.tracer.span("reproduce", kind="node"):
         if not trial.contexts:  # too few to tell
-            return {}
+            return {"headroom": None}
         await ask_trial(live, trial)
         found = trial.arrays.headroom()
     return {"headroom": found, "why": found["ended"]}
@@ -145,7 +145,7 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     live = await resources(runtime, RemedyWork)
     names = state["edits"]
     if len(names) <= live.finalists:
-        return {}
+        return {"edits": names}
     with live.tracer.span("select", kind="node") as span:
         arms, scores = [*range(1, len(names) + 1)], list[dict[str, float]]()
         trial = live.make("select", texts_of(state))

@@ -136,7 +136,8 @@ class RubricChange:
     @property
     def leads(self) -> bool:
         """Whether labels bear it out as a deed or an outcome, in the set after or else in the one before."""
-        return any(one.headlined for one in (self.after or self.before,) if one)
+        one = self.after or self.before
+        return one is not None and one.headlined
 
     @property
     def steps(self) -> tuple[int | None, int | None]:

@@ -297,19 +297,20 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
 
 def told_of(kappa: Figure) -> str:
     """Return an agreement, or why there is none."""
-    return kappa.undefined if kappa.value is None else f"κ {kappa.value:.2f}"
+    return kappa.undefined if kappa.value is None else f"agreement beyond chance (κ) {kappa.value:.2f}"
 
 
 def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -> list[str]:
     """Return what a reader must know."""
     judge, assistant, second = desk.judge.name, desk.assistant.name, desk.second
-    notes = [f"{judge} judges its own family ({assistant}{f', {second.name}' if second else ''})"] if desk.own else []
-    notes.append("judged better isn't better: only people's blind pairs or thumbs after a release tell that")
+    kin = " and ".join(dict.fromkeys([assistant, *([second.name] if second else [])]))
+    notes = [f"the judge {judge} is of the model family of {kin}, and may favor it"] if desk.own else []
+    notes.append("“judged better” is what a judge says: only people who compare blind, or thumbs after a release, tell")
     if second is None:
         notes.append("no second reader compared the replies ([second] in the profiles)")
     if kappa is not None:
         said = told_of(kappa) if kappa.value is None else f"{told_of(kappa)}, n {kappa.n}"
-        notes.append(f"the judge, of the reply alone against whole conversations: {said}")
+        notes.append(f"how far the judge answers of the reply alone as of the whole conversation: {said}")
     if (times := state["proof"]) > 1:
         notes.append(f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}")
     if cut := state["cut"]:
@@ -324,5 +325,5 @@ def unspread(name: str, low: float, high: float, users: int, **_: float) -> str:
     """Say what an interval without width means: nobody differed, among so many; empty for any other."""
     if high - low > NO_WIDTH:
         return ""
-    others = f"of other users up to {1 - 0.05 ** (1 / users):.0%} may do otherwise (one-sided 95 % bound)"
-    return f"{name}: all {users} users differ by the same; that its interval has no width is no certainty: {others}"
+    others = f"for up to {1 - 0.05 ** (1 / users):.0%} of other users it may be different (one-sided 95 % bound)"
+    return f"{name}: the effect was the same for all {users} users, but that is not certainty: {others}"

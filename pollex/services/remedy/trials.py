@@ -146,9 +146,7 @@ class Gathered:
             found.append(f"{count(self.unmatched, 'conversation')} left out: {told} (--any-prompt takes them)")
         found += [f"{number} of them are under the prompt {name}" for name, number in self.under.items()]
         if "select" in self.parts.values() and (few := len(self.strata[FAILING])) < FEW_DATA:
-            found.append(
-                f"{few} failing contexts are few to choose among proposals: under {FEW_DATA} one is the default"
-            )
+            found.append(f"{few} failing contexts are too few to choose by: under {FEW_DATA} one change is proposed")
         if self.without:
             found.append(f"{count(len(self.without), 'context')} left out: the target's occasion never came up there")
         if known := sum(self.known(context) for context, _ in self.proof):

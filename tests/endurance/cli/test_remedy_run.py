@@ -213,7 +213,7 @@ def test_a_models_set_is_judged_by_the_reply_alone_and_never_asked_more_than_pla
         ended = proving(*asked)
         assert ended.code in (0, 4), ended.err
         assert ended.last["judge"] == "m"
-        assert any("κ 0.9" in note or "κ 1.00" in note for note in ended.last["notes"])
+        assert any("(κ) 0.9" in note or "(κ) 1.00" in note for note in ended.last["notes"])
         assert any("the target's occasion never came up there" in note for note in ended.last["notes"])
         replies = f"FROM '{tmp_path}/remedy-pairs.parquet' WHERE stratum <> 'any'"
         asked_for = str(duckdb.sql(f"SELECT DISTINCT conversation {replies}").fetchall())

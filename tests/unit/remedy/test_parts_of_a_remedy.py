@@ -87,7 +87,7 @@ def test_who_names_a_number_of_proposals_has_a_selection_of_few_failures_and_is_
     named = RemedyOptions(prompt=Path("x"), target="t", candidates=3, replies=1, tried=20, others=10)
     some = sampled(*known, named, target, ())
     assert some.most == 3
-    assert "50 failing contexts are few to choose among proposals" in some.notes[0]
+    assert "50 failing contexts are too few to choose among proposals" in some.notes[0]
     assert [asked_for(most) for most in (1, 2, 3, 4, 6)] == [1, 1, 2, 2, 4]
 
 
@@ -137,6 +137,6 @@ def test_a_pool_of_both_sides_is_judged_at_the_reply_by_both() -> None:
 
 def test_an_interval_without_width_is_told_to_be_no_certainty() -> None:
     said = unspread("naive", value=1.0, low=1.0, high=1.0, users=13)
-    assert "all 13 users differ by the same" in said
-    assert "up to 21% may do otherwise" in said
+    assert "the effect was the same for all 13 users" in said
+    assert "up to 21% of other users it may be different" in said
     assert unspread("naive", value=0.5, low=0.4, high=0.6, users=13) == ""
