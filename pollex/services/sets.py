@@ -136,8 +136,7 @@ class RubricChange:
     @property
     def leads(self) -> bool:
         """Whether labels bear it out as a deed or an outcome, in the set after or else in the one before."""
-        one = self.after or self.before
-        return one is not None and one.headlined
+        return (one := self.after or self.before) is not None and one.headlined
 
     @property
     def steps(self) -> tuple[int | None, int | None]:

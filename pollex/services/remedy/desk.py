@@ -309,8 +309,8 @@ def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -
     if second is None:
         notes.append("no second reader compared the replies ([second] in the profiles)")
     if kappa is not None:
-        said = told_of(kappa) if kappa.value is None else f"{told_of(kappa)}, n {kappa.n}"
-        notes.append(f"how far the judge answers of the reply alone as of the whole conversation: {said}")
+        said = "how far the judge answers of the reply alone as of the whole conversation"
+        notes.append(f"{said}: {told_of(kappa)}{'' if kappa.value is None else f', n {kappa.n}'}")
     if (times := state["proof"]) > 1:
         notes.append(f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}")
     if cut := state["cut"]:
@@ -323,7 +323,6 @@ def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -
 
 def unspread(name: str, low: float, high: float, users: int, **_: float) -> str:
     """Say what an interval without width means: nobody differed, among so many; empty for any other."""
-    if high - low > NO_WIDTH:
-        return ""
     others = f"for up to {1 - 0.05 ** (1 / users):.0%} of other users it may be different (one-sided 95 % bound)"
-    return f"{name}: the effect was the same for all {users} users, but that is not certainty: {others}"
+    told = f"{name}: the effect was the same for all {users} users, but that is not certainty: {others}"
+    return "" if high - low > NO_WIDTH else told

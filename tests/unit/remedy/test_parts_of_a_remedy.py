@@ -87,7 +87,7 @@ def test_who_names_a_number_of_proposals_has_a_selection_of_few_failures_and_is_
     named = RemedyOptions(prompt=Path("x"), target="t", candidates=3, replies=1, tried=20, others=10)
     some = sampled(*known, named, target, ())
     assert some.most == 3
-    assert "50 failing contexts are too few to choose among proposals" in some.notes[0]
+    assert "50 failing contexts are too few to choose by" in some.notes[0]
     assert [asked_for(most) for most in (1, 2, 3, 4, 6)] == [1, 1, 2, 2, 4]
 
 
