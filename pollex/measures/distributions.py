@@ -7,9 +7,7 @@ A figure that needs an order is undefined for a question whose answers have none
 between two judges' grades of the same texts, are here, too.
 
 Source of smECE: Błasiok and Nakkiran 2024, "Smooth ECE: Principled Reliability Diagrams via Kernel Smoothing",
-arXiv:2309.12236; the error is computed by relplot, the authors' package, without its half that draws: imported whole,
-it takes seconds, for matplotlib, which writes a cache of fonts into the home folder. A question with several answers is
-looked at one answer against the rest.
+arXiv:2309.12236. A question with several answers is looked at one answer against the rest.
 
 How often an answer was given at a probability, in a bin or smoothed, has Wilson's interval (Wilson 1927,
 doi:10.1080/01621459.1927.10502953), with texts for its n, as if each had one judgment: that is exact where it has, and
@@ -21,14 +19,10 @@ Source of the Wasserstein distance as the area between distribution functions: V
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from importlib import import_module
-from importlib.util import find_spec, module_from_spec
+from functools import cached_property
 from itertools import combinations
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -136,7 +130,7 @@ def _errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
     copies = [np.repeat(np.arange(len(proba)), row.astype(int)) for row in weights]
     options = proba.shape[1]
     apart = 1 if options == 2 else options  # of two answers, one is the mirror image of the other
-    errors = np.array([[smooth_error(proba[rows, o], hits[rows, o]) for o in range(apart)] for rows in copies])
+    errors = np.array([[smooth_error(proba[rows, o], hits[rows, o])[0] for o in range(apart)] for rows in copies])
     return np.broadcast_to(errors, (len(copies), options))
 
 
@@ -197,7 +191,7 @@ def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Fl
 
 
 def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
-    width = float(smooth_error(probability, hit, return_width=True)[1])
+    _, width = smooth_error(probability, hit)
     mesh = np.linspace(0, 1, MESH)
     kernel, scale = _kernel(probability, mesh, width)
     density = kernel.sum(axis=0) * scale
@@ -250,27 +244,39 @@ def bin_predictions(probability: Floats, hit: Floats | Bools, text: Ints) -> lis
     return bins
 
 
-_PACKAGE = "relplot"
+GRID = 1000
+"""Steps of the grid that residuals are rounded to; more for a narrow kernel."""
+NARROWEST = 0.001
 
 
-def smooth_error(probability: Any, hit: Any, *, return_width: bool = False) -> Any:
-    """Compute smECE of probabilities `[judgment]` and hits `[judgment]`; with the kernel's width where asked for."""
-    return _metrics().smECE(probability, hit, return_width=return_width)
+def smooth_error(probability: Floats, hit: Floats) -> tuple[float, float]:
+    """Compute smECE of probabilities and hits `[judgment]`, and the width of its kernel.
+
+    The width is the largest that isn't above the error itself, found by halving ten times.
+    """
+    low, width = 0.0, 1.0
+    for _ in range(10):
+        middle = (low + width) / 2
+        if middle < NARROWEST or middle < _error_at(middle, probability, hit):
+            low = middle
+        else:
+            width = middle
+    return _error_at(width, probability, hit), width
 
 
-@cache
-def _metrics() -> ModuleType:
-    if _PACKAGE in sys.modules:
-        return import_module(f"{_PACKAGE}.metrics")
-    spec = find_spec(_PACKAGE)
-    if spec is None:
-        raise ModuleNotFoundError(f"No module named {_PACKAGE!r}")
-    sys.modules[_PACKAGE] = module_from_spec(spec)
-    try:
-        return import_module(f"{_PACKAGE}.metrics")  # scipy comes with it
-    finally:
-        for name in [name for name in sys.modules if name.partition(".")[0] == _PACKAGE]:
-            del sys.modules[name]
+def _error_at(width: float, probability: Floats, hit: Floats) -> float:
+    """Compute the mean distance of smoothed hits from smoothed probabilities; the kernel is reflected at 0 and 1."""
+    from scipy.ndimage import gaussian_filter1d  # only this figure needs it
+
+    steps = max(GRID, round(10 / width))
+    below = np.minimum((probability * steps).astype(int), steps - 1)
+    share = probability * steps - below
+
+    def smooth(mass: Floats) -> Floats:
+        grid = np.bincount(below, mass * (1 - share), steps + 1) + np.bincount(below + 1, mass * share, steps + 1)
+        return np.asarray(gaussian_filter1d(grid, width * steps, mode="mirror", radius=steps // 2))
+
+    return float(np.abs(smooth(probability - hit)).sum() / smooth(np.ones_like(probability)).sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,13 @@ from rooms import FOLDERS, PROJECT, ROOT, imports, sources
 ASKED = PROJECT["project"]["dependencies"]
 ASKED_BY_DEVELOPERS = PROJECT["project"]["optional-dependencies"]["dev"]
 FOR_BROWSERS = [
-    name for extra in ("browser", "mcp", "postgres") for name in PROJECT["project"]["optional-dependencies"][extra]
+    name
+    for extra in ("browser", "mcp", "postgres", "simulate")
+    for name in PROJECT["project"]["optional-dependencies"][extra]
 ]
 FOR_AGENTS = [
     name
-    for extra in ("langchain", "mcp", "names", "otel", "postgres", "ray")
+    for extra in ("langchain", "mcp", "names", "otel", "postgres", "ray", "simulate")
     for name in PROJECT["project"]["optional-dependencies"][extra]
 ]
 DEVELOPERS_FILES = [path for folder in ("benchmarks", "docs", "tests") for path in ROOT.glob(f"{folder}/**/*.py")]

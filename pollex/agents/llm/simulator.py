@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from pollex.agents.checks import own_words
 from pollex.agents.llm.asker import Asker
 from pollex.conversations.conversation import Turn
+from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.simulate.systems import System, prompt, prompts
 from pollex.rubrics.answers import Unanswered
@@ -59,6 +61,8 @@ class Passages:
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self.all = tuple(passages)
+        if self.all and find_spec("bm25s") is None:
+            raise WrongUse("documents need a package: bm25s", remedy='pip install "pollex[simulate]"')
 
     def named(self, documents: Sequence[str], most: int) -> list[Passage]:
         """Return the first passages of these documents."""
@@ -75,7 +79,7 @@ class Passages:
 
     @cached_property
     def _index(self) -> Any:
-        from bm25s import BM25  # only simulations need it
+        from bm25s import BM25  # an extra
 
         index = BM25()
         index.index(_words([passage.text for passage in self.all]), show_progress=False)
@@ -83,7 +87,7 @@ class Passages:
 
 
 def _words(texts: list[str]) -> list[list[str]]:
-    from bm25s import tokenize  # only simulations need it
+    from bm25s import tokenize
 
     found: list[list[str]] = tokenize(texts, stopwords=None, show_progress=False, return_ids=False)
     return found
