@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from pollex.calibration.crossfit import assign_folds
 from pollex.calibration.model_choice import (
     CandidateFigures,
+    ModelChoice,
     best_of,
     choice_from,
     clipped_log_losses,
@@ -29,60 +30,58 @@ RATING = Questionnaire((Scale("clear", (1.0, 2.0, 3.0)), Scale("overall", (1.0, 
 CANDIDATES = [("constant", {}), ("judge_mean", {}), ("ordinal", {"slopes": None})]
 
 
-def world(rows: int = 120, use: float = 3.0, seed: int = 0) -> tuple[Floats, Floats, list[str]]:
-    """`use`: how much the answers say about the ratings."""
-    rng = np.random.default_rng(seed)
+def world(rows: int = 120) -> tuple[Floats, Floats, list[str]]:
+    """Answers that say much about the ratings."""
+    rng = np.random.default_rng(0)
     X = rng.dirichlet(np.ones(3), rows)
-    place = use * (X @ [1, 2, 3] - 2) + rng.logistic(size=rows)
+    place = 3.0 * (X @ [1, 2, 3] - 2) + rng.logistic(size=rows)
     return X, 1.0 + (place > -1) + (place > 1), [("a", "b", "c")[row % 3] for row in range(rows)]
 
 
-def test_one_group_is_none_to_choose_by() -> None:
-    X, y, judges = world(20)
-    with pytest.raises(WrongUse, match="1 group of texts"):
-        Calibrator(CANDIDATES).fit(X, y, judges, RATING, groups=["same"] * 20)
-    with pytest.raises(WrongUse, match="of two or more origins"):
-        Calibrator(CANDIDATES, shift=True).fit(X, y, judges, RATING, groups=["same"] * 20)
-
-
-@pytest.mark.parametrize(("settings", "message"), [({"candidates": []}, "no candidates"), ({"folds": 1}, "folds=1")])
-def test_without_candidates_or_folds_there_is_nothing_to_choose_by(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(WrongUse, match=message):
-        Calibrator(**settings).fit(np.full((4, 2), 0.5), [0, 1, 0, 1])
-
-
 @pytest.mark.parametrize(
-    ("candidate", "message"),
-    [(("ordinal", {"slope": 1.0}), "'ordinal' has no setting 'slope' → it has .*slopes"), (("ordnal", {}), "'ordnal'")],
+    ("settings", "groups", "message"),
+    [
+        ({"candidates": CANDIDATES}, ["same"] * 20, "1 group of texts"),
+        ({"candidates": CANDIDATES, "shift": True}, ["same"] * 20, "of two or more origins"),
+        ({"candidates": []}, None, "no candidates"),
+        ({"folds": 1}, None, "folds=1"),
+        (
+            {"candidates": [CANDIDATES[0], ("ordinal", {"slope": 1.0})]},
+            None,
+            "'ordinal' has no setting 'slope' → it has .*slopes",
+        ),
+        ({"candidates": [CANDIDATES[0], ("ordnal", {})]}, None, "'ordnal'"),
+        ({"candidates": [("as_is", {})]}, None, "was not asked 'overall'"),
+    ],
 )
-def test_a_candidate_that_there_is_not_is_no_candidate_that_refused(candidate: Any, message: str) -> None:
+def test_without_groups_folds_or_a_candidate_that_fits_there_is_nothing_to_choose_by(
+    settings: dict[str, Any], groups: Any, message: str
+) -> None:
     X, y, judges = world(20)
     with pytest.raises(WrongUse, match=message):
-        Calibrator([("constant", {}), candidate]).fit(X, y, judges, RATING)
+        Calibrator(**settings).fit(X, y, judges, RATING, groups)
 
 
-def test_candidates_that_all_refuse_are_an_error_that_says_why() -> None:
-    X, y, judges = world(20)
-    with pytest.raises(WrongUse, match="was not asked 'overall'"):
-        Calibrator([("as_is", {})]).fit(X, y, judges, RATING)
-
-
-def test_a_candidate_that_refuses_is_listed_with_its_reason() -> None:
+def test_a_candidate_that_refuses_is_listed_with_its_reason_and_the_chosen_one_is_fitted_to_everything() -> None:
     X, y, judges = world()
-    choice = Calibrator([("as_is", {}), ("constant", {})]).fit(X, y, judges, RATING).choice_
+    model = Calibrator([("as_is", {}), ("constant", {"smoothing": 2.0})]).fit(X, y, judges, RATING)
+    choice = model.choice_
     assert choice.trials[0].loss is None
     assert "was not asked" in choice.trials[0].refused
     assert choice.trials[choice.chosen].model == "constant"
     assert choice.ranking()[-1].model == "as_is"
+    alone = Constant(smoothing=2.0).fit(X, y, judges, RATING)
+    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X))
 
 
 def test_answers_that_say_something_are_used_and_others_are_not() -> None:
     X, y, judges = world()
-    assert (
-        Calibrator(CANDIDATES).fit(X, y, judges, RATING).choice_.sentence().startswith("ordinal slopes=None by 5-fold")
-    )
-    rng = np.random.default_rng(1)
-    noise = Calibrator(CANDIDATES).fit(X, rng.permutation(y), judges, RATING)
+    choice = Calibrator(CANDIDATES).fit(X, y, judges, RATING).choice_
+    losses = [trial.loss or 9 for trial in choice.ranking()]
+    assert all(a <= b for a, b in pairwise(losses))
+    assert choice.sentence().startswith(f"ordinal slopes=None by 5-fold cross-validation: log-loss {losses[0]:.3f}")
+    assert choice_from(choice.facts()) == choice
+    noise = Calibrator(CANDIDATES).fit(X, np.random.default_rng(1).permutation(y), judges, RATING)
     assert noise.choice_.trials[noise.choice_.chosen].model != "ordinal"
     assert noise.predict(X, judges).std() < 0.1
 
@@ -97,15 +96,7 @@ def test_the_loss_of_a_candidate_is_that_of_fits_that_did_not_see_the_fold() -> 
         model = OrdinalMixedEffects().fit(X[rest], y[rest], [judges[row] for row in rest], RATING)
         proba = model.predict_proba(X[rows], [judges[row] for row in rows])
         losses[rows] = clipped_log_losses(proba, y[rows].astype(int) - 1)
-    assert trial.loss == pytest.approx(losses.mean(), abs=1e-6)
-    assert trial.n == 30
-
-
-def test_the_chosen_one_is_fitted_to_everything() -> None:
-    X, y, judges = world()
-    model = Calibrator([("constant", {"smoothing": 2.0})]).fit(X, y, judges, RATING)
-    alone = Constant(smoothing=2.0).fit(X, y, judges, RATING)
-    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X))
+    assert (trial.loss, trial.n) == (pytest.approx(losses.mean(), abs=1e-6), 30)
 
 
 def test_under_a_shift_each_fold_is_one_group() -> None:
@@ -128,39 +119,40 @@ def test_the_best_has_the_smallest_loss_and_is_averaged_with_those_within_an_err
         CandidateFigures("best", {}, 9, 1.00, 0.1, 0.00, 0.00),
         CandidateFigures("refused", {}, 9, refused="no"),
     ]
-    assert best_of(trials) == 2
-    assert close_to_best(trials) == [1, 2]
+    assert (best_of(trials), close_to_best(trials)) == (2, [1, 2])
 
 
-def test_what_is_averaged_has_equal_shares() -> None:
+def test_those_averaged_have_equal_shares_and_those_stacked_the_likeliest_ones_without_the_tiny() -> None:
     X, y, judges = world()
     twins = [("constant", {}), ("ordinal", {"slopes": None}), ("ordinal", {"slopes": None, "scales": None})]
-    model = Calibrator(twins, rule="average").fit(X, y, judges, RATING)
-    members = [member.predict_proba(X, judges) for member in model.members_]
-    assert set(model.choice_.weights.values()) == {1 / len(members)}
-    assert model.choice_.chosen in model.choice_.weights
-    np.testing.assert_allclose(model.predict_proba(X, judges), np.mean(members, axis=0))
+    average = Calibrator(twins, rule="average").fit(X, y, judges, RATING)
+    shares = average.choice_.weights
+    assert set(shares.values()) == {1 / len(average.members_)}
+    assert average.choice_.chosen in shares
+    stacked = Calibrator([*CANDIDATES, ("isotonic", {})], rule="stacked", folds=3).fit(X, y, judges, RATING)
+    weights = stacked.choice_.weights
+    assert sum(weights.values()) == pytest.approx(1)
+    assert min(weights.values()) >= LEAST_WEIGHT
+    assert max(weights, key=lambda place: weights[place]) == 2
+    for model in (average, stacked):
+        members = [member.predict_proba(X, judges) for member in model.members_]
+        mean = np.tensordot(list(model.choice_.weights.values()), members, axes=1)
+        np.testing.assert_allclose(model.predict_proba(X, judges), mean)
 
 
 def test_trials_are_compared_with_the_best_worked_by_hand() -> None:
     answers, texts = np.array([0, 1, 1]), np.array([0, 0, 1])
     half, sure = np.full((3, 2), 0.5), np.array([[0.8, 0.2], [0.2, 0.8], [0.2, 0.8]])
     first, second = compared([("a", {}), ("b", {})], [half, sure], answers, texts)
-    assert first.loss == pytest.approx(np.log(2))
-    assert second.loss == pytest.approx(-np.log(0.8))
-    assert first.behind == pytest.approx(np.log(1.6))
-    assert (second.behind, second.behind_error) == (0, 0)
+    assert (first.loss, second.loss) == pytest.approx((np.log(2), -np.log(0.8)))
+    assert (first.behind, second.behind, second.behind_error) == (pytest.approx(np.log(1.6)), 0, 0)
 
 
-def test_the_standard_error_is_the_usual_one_where_each_text_has_one_judgment() -> None:
+def test_the_standard_error_is_the_usual_one_and_judgments_of_one_text_that_agree_are_no_more_than_one() -> None:
     values = np.random.default_rng(0).normal(size=50)
-    assert standard_error(values, np.arange(50)) == pytest.approx(values.std(ddof=1) / np.sqrt(50))
-
-
-def test_judgments_of_one_text_that_agree_are_no_more_than_one() -> None:
-    values = np.random.default_rng(0).normal(size=50)
-    doubled = standard_error(np.repeat(values, 2), np.repeat(np.arange(50), 2))
-    assert doubled == pytest.approx(standard_error(values, np.arange(50)))
+    usual = pytest.approx(values.std(ddof=1) / np.sqrt(50))
+    assert standard_error(values, np.arange(50)) == usual
+    assert standard_error(np.repeat(values, 2), np.repeat(np.arange(50), 2)) == usual
 
 
 def test_mixing_weights_are_those_of_the_largest_likelihood() -> None:
@@ -173,23 +165,12 @@ def test_mixing_weights_are_those_of_the_largest_likelihood() -> None:
         return float(clipped_log_losses(share[0] * probas[0] + (1 - share[0]) * probas[1], answers).sum())
 
     best = minimize(loss, [0.5], bounds=[(0, 1)], tol=1e-12).x[0]
-    assert weights[0] == pytest.approx(best, abs=1e-3)
-    assert weights.sum() == pytest.approx(1)
-
-
-def test_the_choice_says_by_how_much_and_survives_json() -> None:
-    X, y, judges = world()
-    choice = Calibrator(CANDIDATES).fit(X, y, judges, RATING).choice_
-    assert choice_from(choice.facts()) == choice
-    losses = [trial.loss or 9 for trial in choice.ranking()]
-    assert all(a <= b for a, b in pairwise(losses))
-    assert f"{losses[0]:.3f}" in choice.sentence()
+    assert weights == pytest.approx([best, 1 - best], abs=1e-3)
 
 
 def test_users_with_few_thumbs_each_have_an_intercept_and_no_more() -> None:
     X, y, _ = world()
-    many = [f"user {row // 2}" for row in range(120)]
-    choice = Calibrator().fit(X, y, many, RATING).choice_
+    choice = Calibrator(folds=2).fit(X, y, [f"user {row // 2}" for row in range(120)], RATING).choice_
     ordinal = [trial.settings for trial in choice.trials if trial.model == "ordinal"]
     assert ordinal
     assert all(setting["slopes"] is None and setting["scales"] is None for setting in ordinal)
@@ -209,12 +190,62 @@ def test_a_main_question_without_order_is_learned_by_the_network() -> None:
     assert "network" not in {trial.model for trial in ordinal.trials}
 
 
-def test_stacked_shares_are_those_of_the_likeliest_mixture_without_the_tiny_ones() -> None:
-    X, y, judges = world(200)
-    model = Calibrator([*CANDIDATES, ("isotonic", {})], rule="stacked", folds=3).fit(X, y, judges, RATING)
-    weights = model.choice_.weights
-    assert sum(weights.values()) == pytest.approx(1)
-    assert min(weights.values()) >= LEAST_WEIGHT
-    assert max(weights, key=lambda place: weights[place]) == 2
-    mean = np.tensordot(list(weights.values()), [m.predict_proba(X, judges) for m in model.members_], axes=1)
-    np.testing.assert_allclose(model.predict_proba(X, judges), mean)
+def tried(model: str, behind: float, **settings: float) -> CandidateFigures:
+    return CandidateFigures(model, settings, n=90, loss=1.0 + behind, error=0.05, behind=behind, behind_error=0.02)
+
+
+def refused(model: str, why: str, **settings: float) -> CandidateFigures:
+    return CandidateFigures(model, settings, n=90, refused=why)
+
+
+ORDER = [refused("ordinal", "no order", shared=float(number)) for number in range(3)]
+MEAN = refused("ridge", "no mean")
+TRIALS = (
+    tried("constant", 0.3),
+    tried("ridge", 0.01),
+    *(tried("ordinal", behind, shared=shared) for behind, shared in ((0.0, 30.0), (0.015, 100.0), (0.02, 300.0))),
+    refused("as_is", "not asked"),
+)
+BEST = "ordinal shared=30.0"
+LOSS = "log-loss 1.000 ± 0.050 on 90 judgments"
+
+
+@pytest.mark.parametrize(
+    ("rule", "chosen", "trials", "shares", "said"),
+    [
+        ("best", 2, TRIALS, {2: 1.0}, f"{BEST} by lot: {LOSS}, next ridge with 0.010 ± 0.020 more"),
+        (
+            "average", 2, TRIALS, {1: 0.5, 2: 0.5},
+            f"2 together (ridge, {BEST}), which can't be told from the best, {BEST}, by lot: {LOSS}, "
+            "next ordinal shared=100.0 with 0.015 ± 0.020 more",
+        ),
+        (
+            "stacked", 2, TRIALS, {0: 0.2, 2: 0.8},
+            f"2 together (constant, {BEST}), weighted; the best alone {BEST} by lot: {LOSS}, "
+            "next ridge with 0.010 ± 0.020 more",
+        ),
+        (
+            "average", 2, TRIALS, dict.fromkeys((1, 2, 3, 4), 0.25),
+            f"4 together (ridge, 3 of ordinal), which can't be told from the best, {BEST}, by lot: {LOSS}, "
+            "next constant with 0.300 ± 0.020 more",
+        ),
+        (
+            "average", 1, TRIALS[1:3], {0: 0.5, 1: 0.5},
+            f"2 together (ridge, {BEST}), which can't be told from the best, {BEST}, by lot: {LOSS}; "
+            "there was no other candidate",
+        ),
+        (
+            "average", 0, (tried("constant", 0), MEAN, *ORDER), {0: 1.0},
+            f"constant by lot: {LOSS}; not fitted: ridge, 3 of ordinal",
+        ),
+    ],
+)  # fmt: skip
+def test_a_choice_is_told_beside_the_next_that_was_left_out_or_what_could_not_be_fitted(
+    rule: Any, chosen: int, trials: tuple[CandidateFigures, ...], shares: dict[int, float], said: str
+) -> None:
+    assert ModelChoice("lot", rule, chosen, trials, shares).sentence() == said
+
+
+def test_refusals_for_the_same_reason_stand_together() -> None:
+    choice = ModelChoice("lot", "average", 0, (tried("constant", 0), ORDER[0], MEAN, *ORDER[1:]), {0: 1.0})
+    assert choice.refusals() == {"no order": ORDER, "no mean": [MEAN]}

@@ -23,15 +23,14 @@ QUICK: dict[str, dict[str, Any]] = {
 }
 """Settings under which a test is quick; everything promised holds under any."""
 
-QUESTIONS = Questionnaire(
-    (
-        Scale("overall", (1.0, 2.0, 3.0, 4.0)),
-        Scale("clear", (1.0, 2.0, 3.0, 4.0, 5.0)),
-        Scale("length", (0.0, 1.0, 2.0), ordinal=False),
-        Scale("kind", (0.0, 1.0), asked=False),
-    ),
-    main="overall",
+OTHERS = (
+    Scale("clear", (1.0, 2.0, 3.0, 4.0, 5.0)),
+    Scale("length", (0.0, 1.0, 2.0), ordinal=False),
+    Scale("kind", (0.0, 1.0), asked=False),
 )
+QUESTIONS = Questionnaire((Scale("overall", (1.0, 2.0, 3.0, 4.0)), *OTHERS), main="overall")
+
+every_model = pytest.mark.parametrize("name", NAMES)
 
 
 def world(rows: int = 60, seed: int = 0) -> tuple[Floats, Floats, list[str]]:
@@ -44,8 +43,7 @@ def world(rows: int = 60, seed: int = 0) -> tuple[Floats, Floats, list[str]]:
         p = np.exp(slope)
         blocks.append(0.95 * p / p.sum(axis=1, keepdims=True))
     judges = [("ann", "bob", "cy")[place % 3] for place in range(rows)]
-    severity = np.array([{"ann": -1.0, "bob": 0.0, "cy": 1.0}[judge] for judge in judges])
-    y = np.clip(np.round(2.5 + good + severity + rng.normal(0, 0.3, rows)), 1, 4)
+    y = np.clip(np.round(2.5 + good + np.arange(rows) % 3 - 1 + rng.normal(0, 0.3, rows)), 1, 4)
     return np.concatenate(blocks, axis=1), y, judges
 
 
@@ -59,34 +57,22 @@ def fitted(request: pytest.FixtureRequest) -> JudgedEstimator:
     return made(request.param).fit(X, y, judges, QUESTIONS)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_one_that_was_not_fitted_says_so(name: str) -> None:
-    with pytest.raises(NotFittedError):
-        made(name).predict_proba(world()[0])
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("place", "value"), [(0, -0.1), (1, 1.5), (2, np.nan), (3, np.inf)])
-def test_probabilities_that_are_none_are_refused_with_their_row(name: str, place: int, value: float) -> None:
-    X, y, judges = world()
-    X[7, place] = value
-    with pytest.raises(WrongUse, match="row 7"):
-        made(name).fit(X, y, judges, QUESTIONS)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("X", [[["much"] * 12] * 60, [[0.1] * 12] * 59 + [[0.1]]])
-def test_words_and_rows_of_different_lengths_are_no_probabilities(name: str, X: list[list[Any]]) -> None:
-    with pytest.raises(WrongUse, match="X is no table of numbers"):
-        made(name).fit(X, world()[1], None, QUESTIONS)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name: str) -> None:
+@every_model
+def test_what_is_no_input_is_refused_and_leaves_the_estimator_as_it_was(name: str) -> None:
     X, y, judges = world()
     model = made(name)
-    with pytest.raises(WrongUse):
-        model.fit(-X, y, judges, QUESTIONS)
+    for place, odd in enumerate((-0.1, 1.5, np.nan, np.inf)):
+        bad = X.copy()
+        bad[7, place] = odd
+        with pytest.raises(WrongUse, match="row 7"):
+            model.fit(bad, y, judges, QUESTIONS)
+    for words in ([["much"] * 12] * 60, [[0.1] * 12] * 59 + [[0.1]]):
+        with pytest.raises(WrongUse, match="X is no table of numbers"):
+            model.fit(words, y, None, QUESTIONS)
+    with pytest.raises(WrongUse, match="row 3"):
+        model.fit(X, np.where(np.arange(60) == 3, 9, y), judges, QUESTIONS)
+    with pytest.raises(WrongUse, match="main question"):
+        model.fit(X, [(0, "clear", "ann", 3)], None, QUESTIONS)
     with pytest.raises(NotFittedError):
         model.predict(X)
     before = model.fit(X, y, judges, QUESTIONS).predict_proba(X, judges)
@@ -96,140 +82,95 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "setting"),
-    [("network", "recipe"), ("network", "heads"), ("network", "personal"), ("network", "search"), ("best", "rule")],
-)  # fmt: skip
-def test_a_setting_that_is_no_word_it_knows_is_refused_and_not_passed_over(name: str, setting: str) -> None:
-    X, y, judges = world()
-    with pytest.raises(WrongUse, match=f"no {setting}='autors' → use one of '"):
-        made(name).set_params(**{setting: "autors"}).fit(X, y, judges, QUESTIONS)
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "remedy"),
-    [("network", {"seeds": 0}, "1 or more"), ("network", {"h2": 0}, "1 or more"),
-     ("network", {"seed": -1}, "0 or more"), ("network", {"dropout": 1.0}, "less than 1"),
-     ("network", {"rate": float("nan")}, "0 or more"),
-     ("ordinal", {"intercepts": -1.0}, "0 or more"), ("ridge", {"shared": float("nan")}, "0 or more"),
-     ("judge_mean", {"strength": -0.5}, "0 or more")],
-)  # fmt: skip
-def test_numbers_that_make_no_sense_are_refused_before_learning(
-    name: str, settings: dict[str, float], remedy: str
+    ("name", "setting", "value", "message"),
+    [
+        *(("network", word, "autors", "use one of '") for word in ("recipe", "heads", "personal", "search")),
+        ("best", "rule", "autors", "use one of '"),
+        ("network", "seeds", 0, "give 1 or more"),
+        ("network", "h2", 0, "give 1 or more"),
+        ("network", "seed", -1, "give 0 or more"),
+        ("network", "dropout", 1.0, "give less than 1"),
+        ("network", "rate", float("nan"), "give 0 or more"),
+        ("ordinal", "intercepts", -1.0, "give 0 or more"),
+        ("ridge", "shared", float("nan"), "give 0 or more"),
+        ("judge_mean", "strength", -0.5, "give 0 or more"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_before_learning(
+    name: str, setting: str, value: Any, message: str
 ) -> None:
     X, y, judges = world()
-    ((setting, number),) = settings.items()
-    for same in (number, np.asarray(number)[()]):  # of Python, and of NumPy
-        with pytest.raises(WrongUse, match=f"{setting}=.* → give {remedy}"):
+    for same in (value, np.asarray(value)[()]):  # of Python, and of NumPy
+        with pytest.raises(WrongUse, match=f"{setting}=.* → {message}"):
             made(name).set_params(**{setting: same}).fit(X, y, judges, QUESTIONS)
 
 
-def test_questions_in_the_place_of_judges_are_told() -> None:
+def test_questions_x_and_groups_that_are_none_are_refused() -> None:
     X, y, judges = world()
     with pytest.raises(WrongUse, match=r"questions are a list, no Questionnaire → .*X, y, judges, questions"):
         made("constant").fit(X, y, QUESTIONS, judges)  # type: ignore[arg-type]
+    for given in (None, 0.5, [0.5, 0.5], np.full((2, 2, 2), 0.5)):
+        with pytest.raises(WrongUse, match=r"X has shape \("):
+            made("constant").fit(given, [0, 1])
+    odd: list[tuple[Any, str]] = [
+        (["a", None, float("nan"), *"b" * 57], "row 1: rows without a group: 2 of "),
+        (["a", "b", "c"], "3 groups for 60 rows"),
+        *((groups, r"groups of shape \(") for groups in ([("ann", 1)] * 60, np.zeros((60, 2)), iter("ab" * 30), 5)),
+    ]
+    for groups, message in odd:
+        with pytest.raises(WrongUse, match=message):
+            made("best").fit(X, y, judges, QUESTIONS, groups=groups)
 
 
-@pytest.mark.parametrize("X", [None, 0.5, [0.5, 0.5], np.full((2, 2, 2), 0.5)])
-def test_without_a_questionnaire_x_has_one_column_an_option(X: Any) -> None:
-    with pytest.raises(WrongUse, match=r"X has shape \("):
-        made("constant").fit(X, [0, 1])
-
-
-def test_a_rows_group_that_is_missing_is_refused() -> None:
-    X, y, judges = world()
-    with pytest.raises(WrongUse, match="row 1: rows without a group: 2 of "):
-        made("best").fit(X, y, judges, QUESTIONS, groups=["a", None, float("nan"), *"b" * 57])
-
-
-@pytest.mark.parametrize("groups", [[("ann", 1)] * 60, np.zeros((60, 2)), iter("ab" * 30), 5])
-def test_groups_that_are_no_names_one_a_row_are_refused(groups: Any) -> None:
-    X, y, judges = world()
-    with pytest.raises(WrongUse, match=r"groups of shape \("):
-        made("best").fit(X, y, judges, QUESTIONS, groups=groups)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_answer_that_the_question_does_not_allow_is_refused(name: str) -> None:
-    X, y, judges = world()
-    y[3] = 9
-    with pytest.raises(WrongUse, match="row 3"):
-        made(name).fit(X, y, judges, QUESTIONS)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_judgments_of_other_questions_only_are_refused(name: str) -> None:
-    with pytest.raises(WrongUse, match="main question"):
-        made(name).fit(world()[0], [(0, "clear", "ann", 3)], None, QUESTIONS)
-
-
-def test_rows_of_another_width_are_refused(fitted: JudgedEstimator) -> None:
+def test_predictions_that_make_no_sense_are_refused(fitted: JudgedEstimator) -> None:
+    X = world()[0]
     with pytest.raises(WrongUse, match="shape"):
-        fitted.predict_proba(world()[0][:, :-1])
-
-
-def test_as_many_judges_as_rows_are_asked_for(fitted: JudgedEstimator) -> None:
+        fitted.predict_proba(X[:, :-1])
     with pytest.raises(WrongUse, match="2 judges for 60 rows"):
-        fitted.predict_proba(world()[0], ["ann", "bob"])
-
-
-def test_one_name_is_no_set_of_judges(fitted: JudgedEstimator) -> None:
+        fitted.predict_proba(X, ["ann", "bob"])
     with pytest.raises(WrongUse, match="one name, 'ann', for a set"):
-        fitted.predict_for(world()[0], "ann")
+        fitted.predict_for(X, "ann")
     with pytest.raises(WrongUse, match="one name, 'ann', for 60 rows"):
-        fitted.predict(world()[0], "ann")
+        fitted.predict(X, "ann")
+    for question in ("shoe size", "kind"):  # there is none, and there are no judgments of it
+        with pytest.raises(WrongUse, match=question):
+            fitted.predict_proba(X, question=question)
 
 
-def test_a_question_that_there_is_not_is_refused(fitted: JudgedEstimator) -> None:
-    with pytest.raises(WrongUse, match="shoe size"):
-        fitted.predict_proba(world()[0], question="shoe size")
-
-
-def test_a_question_without_judgments_is_refused_unless_the_block_is_the_answer(fitted: JudgedEstimator) -> None:
-    with pytest.raises(WrongUse, match="kind"):
-        fitted.predict_proba(world()[0], question="kind")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_fit_returns_the_estimator_and_changes_no_setting(name: str) -> None:
+@every_model
+def test_fit_returns_the_estimator_learns_the_same_bits_again_and_changes_nothing_else(name: str) -> None:
     X, y, judges = world()
+    X[::4, 4:9] = np.nan
+    given = X.copy(), y.copy(), list(judges)
     model = made(name)
     before = model.get_params(deep=False)
     assert model.fit(X, y, judges, QUESTIONS) is model
-    assert model.get_params(deep=False) == before
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_clone_has_the_settings_and_nothing_learned(name: str) -> None:
-    X, y, judges = world()
-    copy = clone(made(name).fit(X, y, judges, QUESTIONS))
-    assert copy.get_params(deep=False) == made(name).get_params(deep=False)
+    proba = model.predict_proba(X, judges)
+    np.testing.assert_array_equal(X, given[0])
+    np.testing.assert_array_equal(y, given[1])
+    assert (judges, model.get_params(deep=False)) == (given[2], before)
+    copy = clone(model)
+    assert copy.get_params(deep=False) == before
     with pytest.raises(NotFittedError):
-        copy.predict(X)
+        copy.predict_proba(X)
+    np.testing.assert_array_equal(copy.fit(X, y, judges, QUESTIONS).predict_proba(X, judges), proba)
 
 
-def test_a_model_is_found_under_its_file_and_has_a_title(fitted: JudgedEstimator) -> None:
-    assert model_named(name_of(fitted)) is type(fitted)
-    assert fitted.title
-
-
-def test_probabilities_sum_to_1_for_known_and_unknown_judges(fitted: JudgedEstimator) -> None:
+def test_probabilities_sum_to_1_whoever_is_asked_and_strangers_get_what_nobody_gets(fitted: JudgedEstimator) -> None:
     X, _, judges = world(seed=1)
-    for who in (judges, ["nobody of these"] * len(X), None):
-        proba = fitted.predict_proba(X, who)
+    nobody = fitted.predict_proba(X)
+    np.testing.assert_array_equal(fitted.predict_proba(X, ["zoe"] * len(X)), nobody)
+    for proba in (fitted.predict_proba(X, judges), nobody):
         assert proba.shape == (60, 4)
         assert (proba >= 0).all()
         np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
-
-
-def test_the_prediction_is_the_expected_value(fitted: JudgedEstimator) -> None:
-    X, _, judges = world(seed=1)
-    np.testing.assert_allclose(fitted.predict(X, judges), fitted.predict_proba(X, judges) @ [1, 2, 3, 4], atol=1e-12)
+    np.testing.assert_allclose(fitted.predict(X), nobody @ [1, 2, 3, 4], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["constant", "judge_mean", "network", "best"])
 def test_an_answer_without_order_is_predicted_by_the_most_probable_one_and_has_no_mean_over_judges(name: str) -> None:
     X, y, judges = world()
-    loose = Questionnaire((Scale("overall", (1.0, 2.0, 3.0, 4.0), ordinal=False), *QUESTIONS.scales[1:]), "overall")
+    loose = Questionnaire((Scale("overall", (1.0, 2.0, 3.0, 4.0), ordinal=False), *OTHERS), "overall")
     model = made(name).fit(X, y, judges, loose)
     likeliest = model.predict_proba(X, judges).argmax(axis=1)
     np.testing.assert_array_equal(model.predict(X, judges), np.array([1, 2, 3, 4])[likeliest])
@@ -247,125 +188,95 @@ def test_the_answers_of_many_judges_take_no_copy_of_x_for_each() -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert each.shape == (400, 400)
     np.testing.assert_array_equal(each[:, model.judges_.index("7")], model.predict(X, ["7"] * 400))
     assert peak < 400 * X.nbytes / 2
 
 
-def test_strangers_get_what_nobody_gets(fitted: JudgedEstimator) -> None:
-    X, _, _ = world(seed=1)
-    np.testing.assert_array_equal(fitted.predict_proba(X, ["zoe"] * len(X)), fitted.predict_proba(X))
-
-
-def test_a_row_is_predicted_alike_alone_and_among_others(fitted: JudgedEstimator) -> None:
+def test_a_row_is_predicted_alike_alone_and_among_others_whichever_questions_were_answered(
+    fitted: JudgedEstimator,
+) -> None:
     X, _, judges = world(seed=1)
-    X[::3, 4:9] = np.nan
+    gaps = [slice(0, 4), slice(4, 9), slice(9, 12), slice(4, 12), slice(0, 12)]
+    for start, columns in enumerate(gaps):
+        X[start::7, columns] = np.nan
+    X[5::7, 0:9] = 0  # doesn't apply
     together = fitted.predict_proba(X, judges)
-    alone = np.concatenate([fitted.predict_proba(X[[row]], [judges[row]]) for row in range(0, 60, 7)])
-    np.testing.assert_allclose(together[::7], alone, atol=1e-6)
+    assert np.isfinite(together).all()
+    np.testing.assert_allclose(together.sum(axis=1), 1, atol=1e-9)
+    alone = np.concatenate([fitted.predict_proba(X[[row]], [judges[row]]) for row in range(10)])
+    np.testing.assert_allclose(together[:10], alone, atol=1e-6)
 
 
-@pytest.mark.parametrize("columns", [slice(0, 4), slice(4, 9), slice(9, 12), slice(4, 12), slice(0, 12)])
-def test_any_subset_of_questions_may_be_given(fitted: JudgedEstimator, columns: slice) -> None:
-    X, _, judges = world(seed=1)
-    X[:, columns] = np.nan
-    proba = fitted.predict_proba(X, judges)
-    assert np.isfinite(proba).all()
-    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
-
-
-def test_a_question_may_not_apply(fitted: JudgedEstimator) -> None:
-    X, _, judges = world(seed=1)
-    X[:30, 0:9] = 0
-    assert np.isfinite(fitted.predict_proba(X, judges)).all()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_training_rows_may_have_gaps_and_questions_that_do_not_apply(name: str) -> None:
+@every_model
+def test_gaps_missing_answers_rare_judges_and_answers_that_never_come_are_no_obstacle(name: str) -> None:
     X, y, judges = world()
     X[::4, 4:9] = np.nan
     X[1::5, 9:12] = 0
     X[5] = np.nan
-    y[9] = np.nan
-    proba = made(name).fit(X, y, judges, QUESTIONS).predict_proba(X, judges)
-    assert np.isfinite(proba).all()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_labels_without_judges_are_enough(name: str) -> None:
-    X, y, _ = world()
-    model = made(name).fit(X, y, questions=QUESTIONS)
-    assert model.judges_ == ()
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_judge_with_one_label_and_an_answer_that_never_comes_are_no_obstacle(name: str) -> None:
-    X, y, judges = world()
     y = np.minimum(y, 3)
+    y[9] = np.nan
     model = made(name).fit(X, y, ["dee", *judges[1:]], QUESTIONS)
     assert np.isfinite(model.predict_proba(X, ["dee"] * 60)).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_question_that_was_always_answered_alike_is_predicted_so(name: str) -> None:
-    X, _, judges = world()
+@every_model
+def test_labels_that_are_all_alike_and_without_judges_are_enough(name: str) -> None:
+    X = world()[0]
     with pytest.warns(ConstantLabelsWarning, match="all 60 judgments of the main question 'overall' are 3") as warned:
-        model = made(name).fit(X, np.full(60, 3.0), judges, QUESTIONS)
-    assert len(warned) == 1
-    proba = model.predict_proba(X, judges)
-    assert np.isfinite(proba).all()
+        model = made(name).fit(X, np.full(60, 3.0), questions=QUESTIONS)
+    assert (len(warned), model.judges_) == (1, ())
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
     if model.uses_labels:
         assert proba.mean(axis=0).argmax() == 2
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_is_given_stays_as_it_is(name: str) -> None:
-    X, y, judges = world()
-    X[::4, 4:9] = np.nan
-    given = X.copy(), y.copy(), list(judges)
-    model = made(name).fit(X, y, judges, QUESTIONS)
-    model.predict_proba(X, judges)
-    np.testing.assert_array_equal(X, given[0])
-    np.testing.assert_array_equal(y, given[1])
-    assert judges == given[2]
-
-
 @pytest.mark.filterwarnings("error")
 def test_answers_that_are_alike_in_one_fold_only_are_not_warned_of() -> None:
-    X, y, _ = world(4)
-    y[:] = [1, 2, 2, 2]
-    model = Calibrator([("constant", {})], folds=4).fit(X, y, questions=QUESTIONS)
+    X = world(4)[0]
+    model = Calibrator([("constant", {})], folds=4).fit(X, [1, 2, 2, 2], questions=QUESTIONS)
     assert model.choice_.trials[0].n == 4
 
 
-def test_an_estimator_without_its_own_learning_can_not_be_made() -> None:
+def test_an_estimator_without_its_own_learning_can_not_be_made_and_one_without_a_state_can_not_be_kept() -> None:
     with pytest.raises(TypeError, match=r"_distribution.*_learn"):
         JudgedEstimator()  # type: ignore[abstract]
-
-
-def test_an_estimator_without_a_state_can_not_be_kept() -> None:
-    model = fitted_by_hand({"main": [0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]})
     with pytest.raises(WrongUse, match="Linear can't be kept"):
-        packed(model)
+        packed(fitted_by_hand({"main": [0.5] + [0.0] * 6}))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_same_input_gives_the_same_bits(name: str) -> None:
-    X, y, judges = world()
-    once, again = (made(name).fit(X, y, judges, QUESTIONS).predict_proba(X, judges) for _ in range(2))
-    np.testing.assert_array_equal(once, again)
-
-
-def test_a_state_makes_the_same_estimator(fitted: JudgedEstimator) -> None:
-    X, _, judges = world(seed=1)
-    again = type(fitted).from_state(fitted.get_params(deep=False), QUESTIONS, fitted.state())
-    np.testing.assert_array_equal(again.predict_proba(X, judges), fitted.predict_proba(X, judges))
-    assert again.judges_ == fitted.judges_
-
-
-def test_one_that_was_kept_predicts_the_same(fitted: JudgedEstimator) -> None:
+def test_one_that_was_kept_is_found_under_its_file_has_a_title_and_predicts_the_same(fitted: JudgedEstimator) -> None:
+    assert model_named(name_of(fitted)) is type(fitted)
+    assert fitted.title
     X, _, judges = world(seed=1)
     pack = packed(fitted)
     again = unpacked(pack.facts, pack.arrays)
     np.testing.assert_array_equal(again.predict_proba(X, judges), fitted.predict_proba(X, judges))
+    assert again.judges_ == fitted.judges_
+
+
+CLEAR = Scale("clear", (1.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("values", "ordinal", "message"),
+    [
+        ((1.0,), True, "has 1 options"),
+        ((2.0, 1.0), True, "don't ascend"),
+        ((1.0, float("nan")), True, "can't have the value nan"),
+        ((-1e300, 1.0), True, r"can't have the value -1e\+300 → .*none beyond ±1e"),
+        ((1.0, 2.0, 1.0), False, "can't have the value 1.0 → .*of its own"),
+        (("bad", "good"), False, "can't have the value 'bad'"),
+    ],
+)
+def test_what_is_no_question_is_refused_by_its_name(values: Any, ordinal: bool, message: str) -> None:
+    with pytest.raises(WrongUse, match=f"'clear'.* {message}"):
+        Scale("clear", values, ordinal)
+
+
+def test_what_is_no_questionnaire_is_refused_and_classes_need_no_order() -> None:
+    with pytest.raises(WrongUse, match="two questions are called 'clear'"):
+        Questionnaire((CLEAR, CLEAR), "clear")
+    with pytest.raises(WrongUse, match="none of clear"):
+        Questionnaire((CLEAR,), "overall")
+    assert Scale("length", (2.0, 0.0, 1.0), ordinal=False).values == (2.0, 0.0, 1.0)

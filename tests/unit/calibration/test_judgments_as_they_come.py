@@ -1,6 +1,5 @@
 """People's answers as they come, and what is none of them."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ from pollex.calibration.judgments import codes_of, judgments
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 
-FOUR = tuple(Scale(name, (1.0, 2.0, 3.0, 4.0)) for name in ("Q0", "Q1", "Q2", "Q3"))
-QUESTIONS = Questionnaire(FOUR, "Q0")
+QUESTIONS = Questionnaire(tuple(Scale(name, (1.0, 2.0, 3.0, 4.0)) for name in ("Q0", "Q1", "Q2", "Q3")), "Q0")
 TUPLES: list[tuple[Any, ...]] = [(0, "Q0", "ann", 4), (1, "Q0", None, 2), (1, "Q3", "bob", 1)]
+NOT_ALLOWED = "answers that their question doesn't allow: 2 of"
 
 
 class Gap:
@@ -39,9 +38,8 @@ def told(y: Any, judges: Any = None) -> list[tuple[int, int, str | None, int]]:
         (("text 7", "Q0", "ann", 3), "judgment 3, .*text 7.*: judgments of rows"),
         ((float("nan"), "Q0", "ann", 3), "judgments of rows"),
         ((1, "Q9", "ann", 3), "'Q9': judgments of unknown questions: 2 of"),
-        ((1, "Q0", "ann", 9), "row 1, question 'Q0': 9: answers that their question doesn't allow: 2 of"),
-        ((1, "Q0", "ann", "good"), "row 1, question 'Q0': good: answers that their question doesn't allow: 2 of"),
-        ((1, "Q0", "ann", None), "row 1, question 'Q0': nan: answers that their question doesn't allow: 2 of"),
+        *(((1, "Q0", "ann", odd), f"row 1, question 'Q0': {odd}: {NOT_ALLOWED}") for odd in (9, "good")),
+        ((1, "Q0", "ann", None), f"row 1, question 'Q0': nan: {NOT_ALLOWED}"),
         ((3, "Q0", "ann", 3), "row 3: judgments of rows that X, with 3, doesn't have: 2 of"),
         ((-1, "Q0", "ann", 3), "row -1: judgments of rows"),
     ],
@@ -56,15 +54,11 @@ def test_what_is_no_judgment_is_refused_with_its_count_and_the_first(odd: tuple[
     [
         ([4, 2], None, "answers for 2 rows, X has 3"),
         ([4, 2, 1, 1], None, "answers for 4 rows, X has 3"),
-        ([4, "good", "good"], None, "row 1, question 'Q0': good: answers that their question doesn't allow: 2 of"),
+        ([4, "good", "good"], None, f"row 1, question 'Q0': good: {NOT_ALLOWED}"),
         ([4, 2, 1], ["ann", "bob"], "2 judges for 3 rows"),
         ([4, 2, 1], "ann", "one name, 'ann', for 3 rows"),
         (TUPLES, ["ann", "bob", "cy"], "judges beside judgments that name their own"),
-        (
-            [[4, 2], [1, 1], [1, 1]],
-            None,
-            r"judgment 0, \[4, 2\]: judgments that are no \(row, question, judge, answer\): 3",
-        ),
+        ([[4, 2], [1, 1], [1, 1]], None, r"judgment 0, \[4, 2\]: judgments that are no \(row, .*\): 3"),
     ],
 )
 def test_answers_and_judges_that_are_not_one_a_row_are_refused(y: Any, judges: Any, message: str) -> None:
@@ -72,23 +66,12 @@ def test_answers_and_judges_that_are_not_one_a_row_are_refused(y: Any, judges: A
         told(y, judges)
 
 
-@pytest.mark.parametrize(
-    "collection",
-    [
-        list,
-        tuple,
-        iter,
-        lambda y: [list(each) for each in y],
-        lambda y: np.array(y, dtype=object),
-        lambda y: dict(enumerate(y)).values(),
-    ],
-)
-def test_any_collection_of_judgments_will_do(collection: Callable[[Any], Any]) -> None:
-    assert told(collection(TUPLES)) == [(0, 0, "ann", 3), (1, 0, None, 1), (1, 3, "bob", 0)]
-    assert sorted(told(set(TUPLES)), key=str) == sorted(told(TUPLES), key=str)
-
-
-def test_no_judgments_are_none() -> None:
+def test_any_collection_of_judgments_will_do_also_an_empty_one() -> None:
+    expected = [(0, 0, "ann", 3), (1, 0, None, 1), (1, 3, "bob", 0)]
+    arrays = np.array(TUPLES, dtype=object)
+    for given in (TUPLES, tuple(TUPLES), iter(TUPLES), [*map(list, TUPLES)], arrays, dict(enumerate(TUPLES)).values()):
+        assert told(given) == expected
+    assert sorted(told(set(TUPLES)), key=str) == sorted(expected, key=str)
     assert told([]) == []
 
 
@@ -99,13 +82,11 @@ def test_a_judge_who_is_missing_is_nobody_and_not_called_nan(nobody: Any) -> Non
 
 
 def test_a_number_names_the_same_judge_whether_a_gap_made_its_column_one_of_floats_or_not() -> None:
-    given = np.array([7, np.nan, 12])
-    assert [name for _, _, name, _ in told([4, 2, 1], given)] == ["7", None, "12"]
+    assert [name for _, _, name, _ in told([4, 2, 1], np.array([7, np.nan, 12]))] == ["7", None, "12"]
     assert codes_of([7, np.float64(12), np.int64(7), "12", 7.5], ["12", "7"]).tolist() == [1, 0, 1, 0, -1]
 
 
 def test_nobody_and_judges_who_are_left_out_are_nobody_under_other_codes() -> None:
-    said = [(0, "Q0", "ann", 4), (1, "Q0", None, 2), (1, "Q3", "bob", 1), (2, "Q0", "cy", 3), (3, "Q0", "bob", 3)]
-    again = judgments(said, None, QUESTIONS).coded(["zoe", "bob", "ann"])
-    assert again.judge.tolist() == [2, -1, 1, -1, 1]
-    assert again.names().tolist() == ["ann", None, "bob", None, "bob"]
+    again = judgments([*TUPLES, (2, "Q0", "cy", 3)], None, QUESTIONS).coded(["zoe", "bob", "ann"])
+    assert again.judge.tolist() == [2, -1, 1, -1]
+    assert again.names().tolist() == ["ann", None, "bob", None]

@@ -37,102 +37,82 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "kept"
 
 
+def facts_of(folder: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((folder / "calibrator.json").read_text("utf-8"))
+    return facts
+
+
 def changed(folder: Path, **changes: Any) -> Path:
     path = folder / "calibrator.json"
-    facts = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps(facts | changes), "utf-8")
+    path.write_text(json.dumps(facts_of(folder) | changes), "utf-8")
     return path
 
 
-def test_a_folder_without_a_calibrator_is_told_how_to_get_one(tmp_path: Path) -> None:
-    with pytest.raises(BadCalibrator, match="pollex calibrate fit --out"):
-        load(tmp_path)
-
-
 def test_one_of_an_earlier_pollex_predicts_as_before_without_the_settings_that_are_gone(folder: Path) -> None:
-    settings = json.loads((folder / "calibrator.json").read_text("utf-8"))["settings"]
-    again = load(changed(folder, settings=settings | {"drift": 0.5, "memory": 4.0}))
-    np.testing.assert_array_equal(again.predict_proba(answers()), load(folder).predict_proba(answers()))
+    before = load(folder).predict_proba(answers())
+    again = load(changed(folder, settings=facts_of(folder)["settings"] | {"drift": 0.5, "memory": 4.0}))
+    np.testing.assert_array_equal(again.predict_proba(answers()), before)
 
 
-def test_text_that_is_no_json_object_is_refused(folder: Path) -> None:
-    for text in ("{", "[1]", "\x00", "[" * 100_000):
-        (folder / "calibrator.json").write_text(text, "utf-8")
-        with pytest.raises(BadCalibrator, match=r"not (a )?JSON"):
-            load(folder)
+def scales(*given: dict[str, Any], main: str = "thumb") -> dict[str, Any]:
+    return {"questionnaire": {"main": main, "scales": list(given)}}
 
 
-def test_another_format_is_refused_with_the_version_that_wrote_it(folder: Path) -> None:
-    with pytest.raises(BadCalibrator, match=r"format 2.*use pollex 9\.9"):
-        load(changed(folder, format=2, pollex="9.9"))
-
-
-def test_an_unknown_model_is_refused_with_those_that_there_are(folder: Path) -> None:
-    with pytest.raises(BadCalibrator, match=r"no calibrator is called 'os'.*ordinal"):
-        load(changed(folder, model="os"))
+THUMB: dict[str, Any] = {"question": "thumb", "values": [0, 1]}
+CLASSES = {"question": "fluent", "values": [1, 2, 3], "ordinal": False}
+UNFIT = "fit it again"
+NO_NAME = "arrays' file is called"
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "message"),
     [
-        {"settings": {"no_such_setting": 1}},
-        {"settings": [1]},
-        {"learned": {}},
-        {"questionnaire": {"main": "thumb", "scales": [{"question": "thumb"}]}},
-        {"questionnaire": {"main": "other", "scales": [{"question": "thumb", "values": [0, 1]}]}},
-        {"questionnaire": None},
-        {"questionnaire": {"main": "thumb", "scales": [{"question": "thumb", "values": [0, 10**400]}]}},
+        ({"format": 2, "pollex": "9.9"}, r"format 2.*use pollex 9\.9"),
+        ({"model": "os"}, "no calibrator is called 'os'.*ordinal"),
+        ({"settings": {"no_such_setting": 1}}, UNFIT),
+        ({"settings": [1]}, UNFIT),
+        ({"learned": {}}, UNFIT),
+        (scales({"question": "thumb"}), UNFIT),
+        (scales(THUMB, main="other"), UNFIT),
+        ({"questionnaire": None}, UNFIT),
+        (scales(THUMB | {"values": [0, 10**400]}), UNFIT),
+        (
+            scales(CLASSES, THUMB | {"asked": False}),
+            "in 3 columns, and its questions have 5 here → use the pollex that fitted it, or fit it again",
+        ),
+        *(({"arrays": name}, NO_NAME) for name in ("../outside.safetensors", "/etc/hostname", None, 3)),
     ],
 )
-def test_facts_that_do_not_fit_are_refused(folder: Path, changes: dict[str, Any]) -> None:
-    with pytest.raises(BadCalibrator, match="fit it again"):
+def test_another_format_facts_that_do_not_fit_and_arrays_elsewhere_are_refused(
+    folder: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadCalibrator, match=message):
         load(changed(folder, **changes))
 
 
-def test_one_to_which_answers_came_in_other_columns_is_refused_for_that(folder: Path) -> None:
-    fluent = {"question": "fluent", "values": [1, 2, 3], "ordinal": False}
-    scales = [fluent, {"question": "thumb", "values": [0, 1], "asked": False}]
-    message = r"in 3 columns, and its questions have 5 here → use the pollex that fitted it, or fit it again"
-    with pytest.raises(BadCalibrator, match=message):
-        load(changed(folder, questionnaire={"main": "thumb", "scales": scales}))
-
-
-def test_one_that_asks_nothing_is_kept_too(tmp_path: Path) -> None:
-    nothing = Questionnaire((Scale("thumb", (0.0, 1.0), asked=False),), "thumb")
-    model = JudgeMean().fit(np.zeros((2, 0)), [0, 1], ["ann", "bob"], nothing)
-    save(model, tmp_path)
-    assert load(tmp_path).predict(np.zeros((1, 0)), ["bob"]) == model.predict(np.zeros((1, 0)), ["bob"])
-
-
-def test_arrays_of_another_calibrator_are_refused(folder: Path) -> None:
+def test_what_is_no_json_and_arrays_that_are_missing_or_of_another_calibrator_are_refused(folder: Path) -> None:
     (arrays,) = folder.glob("*.safetensors")
     arrays.write_bytes(packed(fitted(shared=1.0)).arrays)
     with pytest.raises(BadCalibrator, match="not the ones that were written with it"):
         load(folder)
-
-
-def test_missing_arrays_are_named(folder: Path) -> None:
-    (arrays,) = folder.glob("*.safetensors")
     arrays.unlink()
     with pytest.raises(BadCalibrator, match=f"put {arrays.name} beside it again"):
         load(folder)
+    for text in ("{", "[1]", "\x00", "[" * 100_000):
+        (folder / "calibrator.json").write_text(text, "utf-8")
+        with pytest.raises(BadCalibrator, match=r"not (a )?JSON"):
+            load(folder)
+    (folder / "calibrator.json").unlink()
+    with pytest.raises(BadCalibrator, match="pollex calibrate fit --out"):
+        load(folder)
 
 
-@pytest.mark.parametrize("name", ["../outside.safetensors", "/etc/hostname", None, 3])
-def test_arrays_are_read_from_the_same_folder_only(folder: Path, name: Any) -> None:
-    with pytest.raises(BadCalibrator, match="arrays' file is called"):
-        load(changed(folder, arrays=name))
-
-
-def test_a_setting_that_is_no_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_what_can_not_be_written_is_refused_before_anything_is(tmp_path: Path) -> None:
     model = fitted()
     model.shared = np.inf  # type: ignore[attr-defined]
     with pytest.raises(WrongUse, match="can't be written as JSON"):
         save(model, tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
-
-
-def test_a_place_that_can_not_be_written_is_wrong_use(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(WrongUse, match="give another folder"):
         save(fitted(), tmp_path / "file")
@@ -149,23 +129,14 @@ def test_what_was_kept_predicts_as_before(tmp_path: Path, settings: dict[str, An
     assert (again.questionnaire_, again.judges_) == (model.questionnaire_, model.judges_)
 
 
-def test_the_same_calibrator_is_kept_as_the_same_bytes(tmp_path: Path) -> None:
-    first, second = packed(fitted()), packed(fitted())
-    assert (first.facts, first.arrays) == (second.facts, second.arrays)
-    assert packed(unpacked(first.facts, first.arrays)).arrays == first.arrays
-
-
-def test_the_json_is_for_people_and_the_arrays_are_safetensors(folder: Path) -> None:
-    facts = json.loads((folder / "calibrator.json").read_text("utf-8"))
+def test_the_same_calibrator_is_kept_as_the_same_bytes_readable_json_with_safetensors_beside_it(folder: Path) -> None:
+    facts, kept = facts_of(folder), packed(fitted())
+    assert json.loads(json.dumps(kept.facts)).items() <= facts.items()
+    assert (folder / facts["arrays"]).read_bytes() == kept.arrays == packed(unpacked(kept.facts, kept.arrays)).arrays
     assert (facts["model"], facts["format"]) == ("ordinal", 1)
-    assert facts["questionnaire"]["scales"][1] == {
-        "question": "thumb",
-        "values": [0.0, 1.0],
-        "ordinal": True,
-        "asked": False,
-    }
-    arrays = load_file(folder / facts["arrays"])
-    assert arrays.keys() == fitted().state().arrays.keys()
+    thumb = {"question": "thumb", "values": [0.0, 1.0], "ordinal": True, "asked": False}
+    assert facts["questionnaire"]["scales"][1] == thumb
+    assert load_file(folder / facts["arrays"]).keys() == fitted().state().arrays.keys()
 
 
 def test_a_second_calibrator_takes_the_first_ones_place(folder: Path) -> None:
@@ -174,21 +145,21 @@ def test_a_second_calibrator_takes_the_first_ones_place(folder: Path) -> None:
     assert len(list(folder.iterdir())) == 2
 
 
-def test_a_calibrator_can_be_kept_inside_another(tmp_path: Path) -> None:
-    model, other = fitted(), fitted(shared=1.0)
-    one, two = described(model, "one."), described(other, "two.")
+def test_a_calibrator_can_be_kept_inside_another() -> None:
+    model = fitted()
+    one, two = described(model, "one."), described(fitted(shared=1.0), "two.")
     one.arrays.update(two.arrays)
-    again = rebuilt(one, "one.")
-    np.testing.assert_array_equal(again.predict_proba(answers()), model.predict_proba(answers()))
+    np.testing.assert_array_equal(rebuilt(one, "one.").predict_proba(answers()), model.predict_proba(answers()))
 
 
-@pytest.mark.parametrize(
-    "values", [[0, 1, 2], np.arange(3), np.arange(3, dtype=np.float32)], ids=["list", "int", "float32"]
-)
-def test_a_questionnaire_of_lists_and_arrays_is_kept_as_any_other(tmp_path: Path, values: Any) -> None:
-    questions = Questionnaire([Scale("main", values)], "main")  # type: ignore[arg-type]
-    model = OrdinalMixedEffects().fit(answers(), [0, 1, 2, 1] * 10, questions=questions)
-    save(model, tmp_path / "kept")
-    again = load(tmp_path / "kept")
-    assert again.questionnaire_ == questions == Questionnaire((Scale("main", (0.0, 1.0, 2.0)),), "main")
-    np.testing.assert_array_equal(again.predict(answers()), model.predict(answers()))
+def test_one_that_asks_nothing_or_whose_values_are_a_list_or_an_array_is_kept_as_any_other(tmp_path: Path) -> None:
+    nothing = Questionnaire((Scale("thumb", (0.0, 1.0), asked=False),), "thumb")
+    silent = JudgeMean().fit(np.zeros((2, 0)), [0, 1], ["ann", "bob"], nothing)
+    again = load(save(silent, tmp_path))
+    assert again.predict(np.zeros((1, 0)), ["bob"]) == silent.predict(np.zeros((1, 0)), ["bob"])
+    for values in ([0, 1, 2], np.arange(3), np.arange(3, dtype=np.float32)):
+        questions = Questionnaire([Scale("main", values)], "main")  # type: ignore[arg-type]
+        model = OrdinalMixedEffects().fit(answers(), [0, 1, 2, 1] * 10, questions=questions)
+        again = load(save(model, tmp_path))
+        assert again.questionnaire_ == questions == Questionnaire((Scale("main", (0.0, 1.0, 2.0)),), "main")
+        np.testing.assert_array_equal(again.predict(answers()), model.predict(answers()))

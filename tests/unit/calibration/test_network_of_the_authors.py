@@ -87,23 +87,17 @@ def test_the_recipe_gives_what_the_authors_would_get(units, rate, epochs):
     assert np.abs(found - expected.numpy()).max() < 1e-6
 
 
-def test_several_seeds_are_the_mean_of_each():
+def test_several_seeds_are_the_mean_of_each_and_batches_those_that_numpy_draws_one_after_the_other():
     X, answers, judges = judged(30, np.random.default_rng(1))
     y = [(row, "all", str(judges[row]), VALUES[answers[row, 2]]) for row in range(30)]
     settings = {"h1": 4, "h2": 3, "recipe": "authors", "batch": 8, "pretraining": 2, "finetuning": 1}
-    both = (
-        CalibrationNetwork(**settings, seeds=2, seed=5).fit(X, y, questions=ASKED).predict_proba(X, judges.astype(str))
-    )
-    each = [
-        CalibrationNetwork(**settings, seeds=1, seed=seed)
+    both, *each = (
+        CalibrationNetwork(**settings, seeds=seeds, seed=seed)
         .fit(X, y, questions=ASKED)
         .predict_proba(X, judges.astype(str))
-        for seed in (5, 6)
-    ]
+        for seeds, seed in ((2, 5), (1, 5), (1, 6))
+    )
     assert both == pytest.approx(np.mean(each, axis=0), abs=1e-12)
-
-
-def test_batches_are_those_that_numpy_draws_one_after_the_other():
     np.random.seed(43)
-    one_by_one = [np.random.choice(20, size=6) for _ in range(5)]
-    assert batches(20, 6, 5, 43).tolist() == np.array(one_by_one).tolist()
+    one_by_one = [np.random.choice(20, size=6).tolist() for _ in range(5)]
+    assert batches(20, 6, 5, 43).tolist() == one_by_one

@@ -27,14 +27,15 @@ def test_what_is_not_asked_or_never_differs_has_no_curve() -> None:
     assert response_curves(AsIs().fit(X, GIVEN, questions=classes), X, GIVEN) == ((), ())
 
 
-def test_a_model_that_repeats_the_answer_has_the_diagonal() -> None:
-    mesh, (unknown, ann, bob) = response_curves(AsIs().fit(X, GIVEN, questions=QUESTIONS), X, GIVEN)
+def test_a_model_that_repeats_the_answer_has_the_diagonal_with_missing_answers_too() -> None:
+    model = AsIs().fit(X, GIVEN, questions=QUESTIONS)
+    mesh, (unknown, ann, bob) = found = response_curves(model, X, GIVEN)
     middle = slice(8, -8)  # at its ends a smoothed line bends
     np.testing.assert_allclose(unknown.predicted[middle], mesh[middle], atol=0.01)
     assert ann.predicted == bob.predicted == unknown.predicted
-    assert (ann.judge, ann.labels, ann.given) == ("ann", 30, pytest.approx(1.5))
-    assert (bob.judge, bob.labels, bob.given) == ("bob", 30, pytest.approx(1.0))
-    assert (unknown.judge, unknown.labels, unknown.given) == (None, 60, pytest.approx(1.25))
+    assert [(curve.judge, curve.labels) for curve in (unknown, ann, bob)] == [(None, 60), ("ann", 30), ("bob", 30)]
+    assert (unknown.given, ann.given, bob.given) == pytest.approx((1.25, 1.5, 1.0))
+    assert response_curves(model, np.concatenate([X, np.full((5, 2), np.nan)]), GIVEN) == found
 
 
 def test_a_model_that_looks_at_no_text_has_level_lines_a_judge() -> None:
@@ -46,15 +47,8 @@ def test_a_model_that_looks_at_no_text_has_level_lines_a_judge() -> None:
     assert curves[1].predicted[0] > curves[0].predicted[0] > curves[2].predicted[0]
 
 
-def test_missing_answers_are_no_points_of_the_curve() -> None:
-    model = AsIs().fit(X, GIVEN, questions=QUESTIONS)
-    holes = np.concatenate([X, np.full((5, 2), np.nan)])
-    assert response_curves(model, holes, GIVEN) == response_curves(model, X, GIVEN)
-
-
 def test_what_a_judge_says_of_a_text_again_is_a_judgment_and_no_further_label() -> None:
     twice = judgments([(1, "main", "ann", 1), (1, "main", "ann", 2), (0, "main", "bob", 2)], questions=QUESTIONS)
-    model = AsIs().fit(X, twice, questions=QUESTIONS)
-    _, (unknown, ann, bob) = response_curves(model, X, twice)
-    assert (unknown.labels, ann.labels, bob.labels) == (2, 1, 1)
-    assert (ann.given, bob.given) == (pytest.approx(1.5), pytest.approx(2.0))
+    _, curves = response_curves(AsIs().fit(X, twice, questions=QUESTIONS), X, twice)
+    assert [curve.labels for curve in curves] == [2, 1, 1]
+    assert [curve.given for curve in curves[1:]] == pytest.approx([1.5, 2.0])

@@ -21,9 +21,10 @@ def threads() -> Iterator[None]:
     torch.set_num_threads(mine)
 
 
-def seen_by_a_new_thread() -> int:
+def all_are_back() -> bool:
+    """In this thread and in a new one."""
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(torch.get_num_threads).result(SECONDS)
+        return torch.get_num_threads() == pool.submit(torch.get_num_threads).result(SECONDS) == BEFORE
 
 
 def test_a_training_that_overlaps_another_leaves_as_many_threads_as_before() -> None:
@@ -46,20 +47,16 @@ def test_a_training_that_overlaps_another_leaves_as_many_threads_as_before() -> 
 
     with ThreadPoolExecutor(2) as pool:
         one, two = pool.submit(first), pool.submit(second)
-        assert one.result(SECONDS) == BEFORE
-        assert two.result(SECONDS) == (1, BEFORE)
-    assert seen_by_a_new_thread() == BEFORE
+        assert (one.result(SECONDS), two.result(SECONDS)) == (BEFORE, (1, BEFORE))
+    assert all_are_back()
 
 
-def test_a_training_inside_another_gives_nothing_back_before_the_outer_one_ends() -> None:
+def test_a_training_inside_another_gives_nothing_back_before_the_outer_one_ends_or_fails() -> None:
     with one_thread():
-        with one_thread():
-            assert torch.get_num_threads() == 1
+        with pytest.raises(ZeroDivisionError), one_thread():
+            raise ZeroDivisionError
         assert torch.get_num_threads() == 1
-    assert (torch.get_num_threads(), seen_by_a_new_thread()) == (BEFORE, BEFORE)
-
-
-def test_a_training_that_fails_gives_its_threads_back() -> None:
+    assert all_are_back()
     with pytest.raises(ZeroDivisionError), one_thread():
         raise ZeroDivisionError
-    assert (torch.get_num_threads(), seen_by_a_new_thread()) == (BEFORE, BEFORE)
+    assert all_are_back()
