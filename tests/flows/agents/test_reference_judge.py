@@ -82,40 +82,34 @@ async def checked_and_judged(
     return [one for one in found if one.question_id != COMPARISON], door
 
 
-@pytest.mark.parametrize(
-    "answer", [0, 11, -1, 8.5, "9/10", "8.5", "eight", "8 out of 10", True, None, [8], {"grade": 8}, "", "1e1", "９.5"]
-)
-async def test_a_grade_off_the_scale_is_unparsable_and_never_clipped(answer: Any) -> None:
-    found, _ = await judged(good((2, answer)))
-    bad = found[2]
-    assert isinstance(bad, Unanswered)
-    assert (bad.question_id, bad.outcome) == ("need", "unparsable")
-    assert bad.detail.startswith(("off the scale: ", "not answered"))
-    assert [isinstance(one, Answer) for one in found] == [True, True, False, True, True, True]
+NO_GRADES = [0, 11, -1, 8.5, "9/10", "8.5", "eight", "8 out of 10", True, None, [8], {"grade": 8}, "", "1e1", "９.5"]
 
 
-@pytest.mark.parametrize(("answer", "grade"), [(8, 8), ("8", 8), (8.0, 8), (" 10 ", 10), ("８", 8), (1, 1)])
-async def test_a_whole_grade_of_the_scale_is_read_in_whatever_type_it_is_written(answer: Any, grade: int) -> None:
-    found, _ = await judged(good((2, answer)))
-    assert isinstance(found[2], Answer)
-    assert found[2].mode(ASKED[2].options) == grade
-    assert found[2].source == "point"
-
-
-async def test_a_grade_named_twice_and_not_alike_is_no_grade() -> None:
-    text = good()[:-1] + ', "5": {"why": "", "answer": 3}}'
-    found, _ = await judged(text)
+async def test_a_grade_off_the_scale_is_unparsable_and_never_clipped() -> None:
+    for answer in NO_GRADES:
+        found, _ = await judged(good((2, answer)))
+        bad = found[2]
+        assert isinstance(bad, Unanswered), answer
+        assert (bad.question_id, bad.outcome) == ("need", "unparsable")
+        assert bad.detail.startswith(("off the scale: ", "not answered"))
+        assert [isinstance(one, Answer) for one in found] == [True, True, False, True, True, True]
+    found, _ = await judged(good()[:-1] + ', "5": {"why": "", "answer": 3}}')
     assert isinstance(found[-1], Unanswered)
     assert found[-1].detail == "answered twice, and not alike"
 
 
+async def test_a_whole_grade_of_the_scale_is_read_in_whatever_type_it_is_written() -> None:
+    for answer, grade in ((8, 8), ("8", 8), (8.0, 8), (" 10 ", 10), ("８", 8), (1, 1)):
+        found, _ = await judged(good((2, answer)))
+        assert isinstance(found[2], Answer)
+        assert (found[2].mode(ASKED[2].options), found[2].source) == (grade, "point")
+
+
 async def test_a_dimension_that_was_passed_over_is_asked_again_once_and_then_unanswered() -> None:
-    whole = json.loads(good())
-    part = json.dumps({key: value for key, value in whole.items() if key != "3"})
+    part = json.dumps({key: value for key, value in json.loads(good()).items() if key != "3"})
     found, door = await judged(part, sheet(6))
     assert isinstance(found[3], Answer)
-    assert found[3].mode(ASKED[3].options) == 6
-    assert len(door.history) == 3
+    assert (found[3].mode(ASKED[3].options), len(door.history)) == (6, 3)
     found, _ = await judged(part, "{}")
     assert isinstance(found[3], Unanswered)
     assert (found[3].outcome, found[3].detail) == ("unparsable", "not answered")
@@ -129,26 +123,20 @@ async def test_an_answer_that_is_no_json_is_asked_for_once_more() -> None:
     assert [call.replicate for call in door.history] == [0, 0, 1]
 
 
-@pytest.mark.parametrize(
-    ("outcome", "kind"),
-    [(Refused(detail="no"), "refused"), (Failed(fault="timeout"), "error"), (Truncated(), "truncated")],
-)
-async def test_an_outcome_without_an_answer_is_that_outcome_for_every_question(outcome: Any, kind: str) -> None:
-    found, _ = await checked_and_judged(*[outcome] * 4)
-    assert [(one.question_id, getattr(one, "outcome", "")) for one in found] == [(id_, kind) for id_ in IDS]
+async def test_an_outcome_without_an_answer_is_that_outcome_for_every_question() -> None:
+    outcomes: dict[str, Any] = {"refused": Refused(detail="no"), "error": Failed(fault="timeout")}
+    for kind, outcome in (outcomes | {"truncated": Truncated()}).items():
+        found, _ = await checked_and_judged(*[outcome] * 4)
+        assert [(one.question_id, getattr(one, "outcome", "")) for one in found] == [(id_, kind) for id_ in IDS]
 
 
-@pytest.mark.parametrize(
-    ("changed", "why"),
-    [({"reference": ""}, "no reference"), ({"answer": None, "unanswered": "refused: no"}, "no answer: refused: no")],
-)
-async def test_without_a_reference_or_an_answer_nothing_is_asked_and_nothing_guessed(
-    changed: dict[str, Any], why: str
-) -> None:
-    found, door = await judged(case=CASE.model_copy(update=changed))
-    assert door.history == []
-    assert {getattr(one, "outcome", "") for one in found} == {"not_scorable"}
-    assert all(isinstance(one, Unanswered) and one.detail.startswith(why) for one in found)
+async def test_without_a_reference_or_an_answer_nothing_is_asked_and_nothing_guessed() -> None:
+    unanswered = {"answer": None, "unanswered": "refused: no"}
+    for changed, why in (({"reference": ""}, "no reference"), (unanswered, "no answer: refused: no")):
+        found, door = await judged(case=CASE.model_copy(update=changed))
+        assert door.history == []
+        assert {getattr(one, "outcome", "") for one in found} == {"not_scorable"}
+        assert all(getattr(one, "detail", "").startswith(why) for one in found)
 
 
 async def test_no_grade_is_believed_where_the_reference_contradicts_its_evidence() -> None:
@@ -156,12 +144,13 @@ async def test_no_grade_is_believed_where_the_reference_contradicts_its_evidence
     assert isinstance(found[0], Answer)
     assert {getattr(one, "outcome", "") for one in found[1:]} == {"suspect"}
     assert all("the reference contradicts its evidence: reason 1" in getattr(one, "detail", "") for one in found[1:])
-
-
-async def test_an_evidence_check_that_is_unsure_or_unreadable_leaves_the_grades() -> None:
     for said in ("unsure", "perhaps"):
         found, _ = await checked_and_judged(sheet(said), good())
         assert all(isinstance(one, Answer) for one in found[1:])
+    found, door = await judged(good(), case=CASE.model_copy(update={"evidences": ()}))
+    assert [one.question_id for one in found if isinstance(one, Answer)] == IDS[1:]
+    assert len(door.history) == 1, "without evidence nothing is asked about it"
+    assert [option.text for option in evidence_question(PROFILE).options] == ["consistent", "unsure", "contradicts"]
 
 
 async def test_what_is_graded_is_sealed_data_and_ids_and_peoples_grades_are_not_shown() -> None:
@@ -197,13 +186,6 @@ async def test_dimensions_are_asked_in_the_profiles_order_and_the_whole_comes_la
     assert [(one.stage, one.item) for one in (check, call)] == [("check_evidence", "secret-id"), ("grade", "secret-id")]
 
 
-async def test_a_case_without_evidence_is_not_asked_about_evidence() -> None:
-    found, door = await judged(good(), case=CASE.model_copy(update={"evidences": ()}))
-    assert len(door.history) == 1
-    assert [one.question_id for one in found] == IDS[1:]
-    assert all(isinstance(one, Answer) for one in found)
-
-
 async def test_samples_make_a_distribution_where_there_are_no_logprobs() -> None:
     found, door = await judged(good((5, 8)), good((5, 7)), good((5, 8)), good((5, 11)), samples=4, seed=5)
     overall = found[-1]
@@ -224,27 +206,18 @@ def token(text: str, **alternatives: float) -> dict[str, Any]:
     return {"token": text, "logprob": top[0]["logprob"] if top else 0.0, "top_logprobs": top}
 
 
-@pytest.mark.parametrize(
-    ("entries", "expected"),
-    [
-        # One token a number, as GPT has it.
-        ([token("09", _09=0.6, _01=0.3, _10=0.1)], {9: 0.6, 1: 0.3, 10: 0.1}),
-        # One token a digit, as Qwen has it: P(0)·P(9), P(0)·P(1), P(1).
-        ([token("0", _0=0.9, _1=0.1), token("9", _9=2 / 3, _1=1 / 3)], {9: 0.6, 1: 0.3, 10: 0.1}),
-    ],
-)
-async def test_no_probability_is_lost_between_1_and_10_whatever_the_tokenizer(
-    entries: list[dict[str, Any]], expected: dict[int, float]
-) -> None:
+async def test_no_probability_is_lost_between_1_and_10_whatever_the_tokenizer() -> None:
+    one_a_number = [token("09", _09=0.6, _01=0.3, _10=0.1)]  # as GPT has it
+    one_a_digit = [token("0", _0=0.9, _1=0.1), token("9", _9=2 / 3, _1=1 / 3)]  # as Qwen: P(0)·P(9), P(0)·P(1), P(1)
     begin, end = '{"1":{"why":"","answer":"', '"}}'
-    outcome = Completed(text=f"{begin}09{end}", logprobs=[token(begin), *entries, token(end)])
-    door = Scripted(queue=[outcome])
-    (found,) = await PlainJudge(asker(door, LISTING), PROFILE).judge(CASE.conversation, [plain_question(PROFILE)])
-    assert isinstance(found, Answer)
-    assert found.source == "logprobs"
-    assert found.probabilities == pytest.approx([expected.get(grade, 0.0) for grade in range(1, 11)])
-    assert found.mode(plain_question(PROFILE).options) == 9
-    assert '"enum": ["01",' in json.dumps(door.history[0].schema)
+    for entries in (one_a_number, one_a_digit):
+        outcome = Completed(text=f"{begin}09{end}", logprobs=[token(begin), *entries, token(end)])
+        door = Scripted(queue=[outcome])
+        (found,) = await PlainJudge(asker(door, LISTING), PROFILE).judge(CASE.conversation, [plain_question(PROFILE)])
+        assert isinstance(found, Answer)
+        assert (found.source, found.mode(plain_question(PROFILE).options)) == ("logprobs", 9)
+        assert found.probabilities == pytest.approx([0.3, *[0.0] * 7, 0.6, 0.1])
+        assert '"enum": ["01",' in json.dumps(door.history[0].schema)
 
 
 def test_only_numbers_of_different_length_are_padded_and_only_numbers_are_asked_for_as_numbers() -> None:
@@ -272,39 +245,26 @@ async def test_the_comparison_is_kept_and_is_no_grade_and_one_that_is_not_writte
     assert all(isinstance(one, Answer) for one in second[1:])
 
 
-async def test_the_plain_judge_explains_before_it_grades() -> None:
+async def test_the_plain_judge_explains_before_it_grades_and_sees_neither_reference_nor_rules() -> None:
     door = Scripted(queue=[json.dumps({"explanation": "short", "1": {"why": "so", "answer": 9}})])
     found = await PlainJudge(asker(door), PROFILE).judge(CASE.conversation, plain_questions(PROFILE))
     assert [getattr(one, "justification", "") for one in found] == ["short", "so"]
+    assert isinstance(found[1], Answer)
+    assert (found[1].question_id, found[1].mode(plain_question(PROFILE).options)) == ("plain", 9)
     assert list((door.history[0].schema or {})["properties"]) == ["explanation", "1"]
-
-
-async def test_the_plain_judge_sees_neither_reference_nor_rules() -> None:
-    door = Scripted(queue=[sheet(9)])
-    (found,) = await PlainJudge(asker(door), PROFILE).judge(CASE.conversation, [plain_question(PROFILE)])
-    assert isinstance(found, Answer)
-    assert (found.question_id, found.mode(plain_question(PROFILE).options)) == ("plain", 9)
     said = "".join(message["content"] for message in door.history[0].messages)
     assert "In 1941" not in said
     assert "7–8" not in said
     assert "It was 1941." in said
 
 
-@pytest.mark.parametrize(("said", "type_"), [("logical", "logical"), ("unsure", "unsure")])
-async def test_the_type_of_a_task_is_told_from_the_question_alone_and_may_be_unsure(said: str, type_: str) -> None:
-    door, question = Scripted(queue=[sheet(said)]), type_question(PROFILE)
-    (found,) = await TaskClassifier(asker(door), PROFILE).judge(CASE.conversation, [question])
-    assert isinstance(found, Answer)
-    assert question.options[found.chosen].text == type_
-    data = door.history[0].messages[1]["content"]
-    assert unseal(data) == [{"part": "question", "text": CASE.question}]
-
-
-async def test_a_type_that_there_is_not_is_unparsable() -> None:
-    door = Scripted(queue=[sheet("poetry")])
-    (found,) = await TaskClassifier(asker(door), PROFILE).judge(CASE.conversation, [type_question(PROFILE)])
-    assert isinstance(found, Unanswered)
-    assert found.outcome == "unparsable"
+async def test_the_type_of_a_task_is_told_from_the_question_alone_and_may_be_unsure() -> None:
+    question = type_question(PROFILE)
+    for said, type_ in (("logical", "logical"), ("unsure", "unsure"), ("poetry", "unparsable")):
+        door = Scripted(queue=[sheet(said)])
+        (found,) = await TaskClassifier(asker(door), PROFILE).judge(CASE.conversation, [question])
+        assert (question.options[found.chosen].text if isinstance(found, Answer) else found.outcome) == type_
+        assert unseal(door.history[0].messages[1]["content"]) == [{"part": "question", "text": CASE.question}]
 
 
 def test_fingerprints_know_the_profile_and_the_kind_of_judge() -> None:
@@ -318,31 +278,11 @@ def test_fingerprints_know_the_profile_and_the_kind_of_judge() -> None:
     assert len(set(prints)) == len(prints)
 
 
-async def test_judges_learn_nothing_and_leave_rubrics_alone() -> None:
-    judge = ReferenceJudge(asker(Scripted()), PROFILE)
-    await judge.fit([], [])
-    await judge.prepare([])
-    assert judge.learned == {}
-    assert judge.name == "scripted"
-
-
 async def test_the_check_of_the_evidence_is_the_same_call_for_every_system_under_test() -> None:
     _, one = await judged(good())
     _, other = await judged(good(), case=CASE.model_copy(update={"answer": "In 1942, I think.", "id": "other"}))
     assert one.history[0].messages == other.history[0].messages
     assert one.history[1].messages != other.history[1].messages
-
-
-def test_the_evidence_question_offers_a_way_out() -> None:
-    assert [option.text for option in evidence_question(PROFILE).options] == ["consistent", "unsure", "contradicts"]
-
-
-def test_a_call_is_the_same_whenever_the_same_is_asked() -> None:
-    calls: list[Call] = [
-        ReferenceJudge(asker(Scripted()), PROFILE).asked._call("x", [{"part": "question", "text": "Why?"}], ASKED, 0)
-        for _ in range(2)
-    ]
-    assert calls[0] == calls[1]
 
 
 async def test_an_endpoint_that_can_be_held_to_no_schema_is_shown_it() -> None:

@@ -85,40 +85,23 @@ async def test_distributions_of_a_batch_are_those_that_the_server_gave() -> None
         assert answer.chosen == int(np.argmax(chances))
 
 
-async def test_samples_are_drawn_where_the_endpoint_gives_no_log_probabilities() -> None:
-    with ProtocolServer(script=[{"do": "ignore", "what": ["logprobs"]}]) as server:
-        async with roles_at(server, samples=3) as (roles, witness):
-            answers = await roles.judge.judge(TALK, ASKED)
-    assert [answer.source for answer in answers if isinstance(answer, Answer)] == ["sampled"] * 3
-    assert len(witness.calls) == 6
-
-
 @pytest.mark.parametrize("elicitation", ["batched", "independent"])
-async def test_samples_are_sent_seeds_of_their_own_and_none_is_bought_twice(elicitation: str) -> None:
+async def test_samples_without_log_probabilities_have_seeds_of_their_own_and_none_is_bought_twice(
+    elicitation: str,
+) -> None:
     ledger = MemoryLedger()
     with ProtocolServer(script=[{"do": "ignore", "what": ["logprobs"]}]) as server:
         async with roles_at(server, ledger, samples=4, seed=7, elicitation=elicitation) as (roles, witness):
             probes = server.counts()
             first = await roles.judge.judge(TALK, ASKED)
         once = server.counts()
+        assert [answer.source for answer in first if isinstance(answer, Answer)] == ["sampled"] * 3
         assert {call.seed for call in witness.calls} == {7, 8, 9, 10}
         # a body has no number of the sample, so it is the seed that makes it another
         assert once["distinct"] - probes["distinct"] == once["paid"] - probes["paid"] == len(witness.calls)
         async with roles_at(server, ledger, samples=4, seed=7, elicitation=elicitation) as (roles, _):
             assert await roles.judge.judge(TALK, ASKED) == first
         assert server.counts()["paid"] - once["paid"] == probes["paid"]
-
-
-async def test_what_was_answered_once_is_not_paid_for_again() -> None:
-    ledger = MemoryLedger()
-    with ProtocolServer() as server:
-        async with roles_at(server, ledger) as (roles, _):
-            first = await roles.judge.judge(TALK, ASKED)
-        paid = server.counts()["paid"]
-        async with roles_at(server, ledger) as (roles, _):
-            probes = server.counts()["paid"] - paid
-            assert await roles.judge.judge(TALK, ASKED) == first
-            assert server.counts()["paid"] == paid + probes
 
 
 async def test_all_roles_work_on_an_endpoint_that_obeys_schemas() -> None:
@@ -131,8 +114,7 @@ async def test_all_roles_work_on_an_endpoint_that_obeys_schemas() -> None:
             made = await roles.summarizer.summarize(found.reasons, [], "sat")
             assert isinstance(made, Summary)
             assert (await roles.deduplicator.deduplicate([rubric("one"), rubric("two")])).kept
-            names = set(roles.names.values())
-            assert names == {"m"}
+            assert set(roles.names.values()) == {"m"}
             assert len(set(roles.fingerprints.values())) == 4
 
 

@@ -86,6 +86,10 @@ def paid_twice(server: ProtocolServer) -> int:
     return sum(number - 1 for number in server.batches.paid.values())
 
 
+def files_with_the_key(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
 async def rounds_of(command: Command, most: int = 6) -> tuple[int, list[Outcome | BaseException]]:
     """Repeats a command until nothing is pending: how often it handed in, and what came of each call."""
     for number in range(most):
@@ -95,26 +99,19 @@ async def rounds_of(command: Command, most: int = 6) -> tuple[int, list[Outcome 
     raise AssertionError(f"pending after {most} commands")
 
 
-async def test_the_command_ends_and_the_next_has_all_answers(server: ProtocolServer, tmp_path: Path, api: str) -> None:
-    command = Command(server.url, tmp_path, api)
-    assert pending(await command(CALLS))
-    outcomes = await command(CALLS)
-    assert completed(outcomes)
-    assert (len(server.batches.made), paid_twice(server), server.counts()["received"]) == (1, 0, 0)
-
-
-async def test_answers_are_those_that_the_same_calls_get_at_once(
+async def test_the_command_ends_and_the_next_has_the_answers_that_the_same_calls_get_at_once(
     server: ProtocolServer, tmp_path: Path, api: str
 ) -> None:
     command = Command(server.url, tmp_path / "batch", api)
-    await command(CALLS)
+    assert pending(await command(CALLS))
     by_batch = await command(CALLS)
+    assert completed(by_batch)
+    assert (len(server.batches.made), paid_twice(server), server.counts()["received"]) == (1, 0, 0)
     at_once = await Command(server.url, tmp_path / "once", "")(CALLS)
     for one, other in zip(by_batch, at_once, strict=True):
         assert isinstance(one, Completed)
         assert isinstance(other, Completed)
-        assert json.loads(one.text) == json.loads(other.text)
-        assert one.key == other.key
+        assert (json.loads(one.text), one.key) == (json.loads(other.text), other.key)
 
 
 async def test_a_batch_that_is_open_is_waited_for_and_not_paid_again(
@@ -130,11 +127,19 @@ async def test_a_batch_that_is_open_is_waited_for_and_not_paid_again(
     assert (len(server.batches.made), paid_twice(server), server.counts()["received"]) == (1, 0, 0)
 
 
-async def test_only_what_expired_is_asked_again(server: ProtocolServer, tmp_path: Path, api: str) -> None:
+async def test_only_what_expired_is_asked_again_and_at_once_where_there_are_no_batches_any_more(
+    server: ProtocolServer, tmp_path: Path, api: str
+) -> None:
     server.batches.expire = 3
-    number, outcomes = await rounds_of(Command(server.url, tmp_path, api))
+    number, outcomes = await rounds_of(Command(server.url, tmp_path / "batch", api))
     assert (number, completed(outcomes), paid_twice(server)) == (2, True, 0)
     assert [len(batch.requests) for batch in server.batches.made.values()] == [8, 3]
+    server.batches.expire = 3
+    command = Command(server.url, tmp_path / "once", api)
+    await command(CALLS)
+    command.to = ""
+    assert completed(await command(CALLS))
+    assert server.counts()["received"] == 3
 
 
 async def test_only_what_may_succeed_is_asked_again_and_other_failures_are_outcomes(
@@ -146,15 +151,8 @@ async def test_only_what_may_succeed_is_asked_again_and_other_failures_are_outco
     second = await command(CALLS)
     assert [type(one) for one in second] == [AnswersPending, Failed, *[Completed] * 6]
     assert [len(batch.requests) for batch in server.batches.made.values()] == [8, 1]
-
-
-async def test_without_batches_the_rest_is_asked_at_once(server: ProtocolServer, tmp_path: Path) -> None:
-    server.batches.expire = 3
-    command = Command(server.url, tmp_path, "openai")
-    await command(CALLS)
-    command.to = ""
-    assert completed(await command(CALLS))
-    assert server.counts()["received"] == 3
+    await rounds_of(command)
+    assert files_with_the_key(tmp_path) == []
 
 
 async def test_a_creation_without_a_reply_that_did_create_is_found_and_not_repeated(
@@ -173,7 +171,7 @@ async def test_a_creation_that_times_out_but_did_create_is_not_repeated(
     server: ProtocolServer, tmp_path: Path, how: str
 ) -> None:
     server.batches.creation = [how]
-    command = Command(server.url, tmp_path, "openai", deadline=1.0)
+    command = Command(server.url, tmp_path, "openai", deadline=0.5)
     number, outcomes = await rounds_of(command)
     assert (number, completed(outcomes), len(server.batches.made), paid_twice(server)) == (1, True, 1, 0)
 
@@ -234,24 +232,21 @@ async def test_a_kill_before_the_creation_costs_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(OpenAIBatches, "create", killed)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(command(CALLS), 1)
+            await asyncio.wait_for(command(CALLS), 0.5)
     number, outcomes = await rounds_of(command)
     assert (number, completed(outcomes), paid_twice(server)) == (1, True, 0)
 
 
-async def test_a_refused_creation_is_told_and_frees_its_calls(server: ProtocolServer, tmp_path: Path) -> None:
+async def test_a_refused_creation_is_told_and_frees_its_calls_and_a_faulty_file_is_told_with_its_line(
+    server: ProtocolServer, tmp_path: Path
+) -> None:
     server.batches.creation = ["refused"]
     command = Command(server.url, tmp_path, "openai")
     outcomes = await command(CALLS)
     assert all(isinstance(outcome, ModelRefused) for outcome in outcomes)
     assert "no batches for this model" in str(outcomes[0])
-    assert pending(await command(CALLS))
-
-
-async def test_a_file_that_is_found_faulty_is_told_with_its_line(server: ProtocolServer, tmp_path: Path) -> None:
     server.batches.invalid = True
-    command = Command(server.url, tmp_path, "openai")
-    await command(CALLS)
+    assert pending(await command(CALLS))
     with pytest.raises(ModelRefused, match="line 1: no such model"):
         await command(CALLS)
 
@@ -334,9 +329,3 @@ async def test_a_query_in_the_address_stays_and_no_header_of_the_environment_is_
     assert dict(request.url.params) == {"api-version": "7", "limit": "100"}
     assert request.headers["x-api-key"] == KEY
     assert not {"authorization", "x-mine", "openai-organization"} & {name.lower() for name in request.headers}
-
-
-def test_the_key_reaches_no_file(server: ProtocolServer, tmp_path: Path, api: str) -> None:
-    server.batches.fail = [500]
-    asyncio.run(rounds_of(Command(server.url, tmp_path, api)))
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]

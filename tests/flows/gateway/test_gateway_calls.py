@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -23,54 +22,43 @@ from pollex.gateway.responses import error_text
 HERE = Endpoint("m", "http://localhost:8000/v1", KEY)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"messages": [{"role": "user", "content": "Other?"}]},
-        {"messages": [{"role": "system", "content": "Question 0: was the user content?"}]},
-        {"schema": None},
-        {"schema": {**SCHEMA, "required": ["why"]}},
-        {"schema": {"type": "object", "properties": dict(reversed(SCHEMA["properties"].items()))}},
-        {"schema_name": "other"},
-        {"form": "tool"},
-        {"max_tokens": 5},
-        {"max_tokens": 5, "limit_field": "max_tokens"},
-        {"temperature": 0.0},
-        {"top_p": 0.5},
-        {"seed": 1},
-        {"top_logprobs": 0},
-        {"replicate": 1},
-    ],
-    ids=lambda change: json.dumps(change)[:50],
-)
-def test_all_that_an_answer_depends_on_is_in_the_key(change: dict[str, Any]) -> None:
-    assert HERE.request(replace(question(), **change)).key != HERE.request(question()).key
+ANSWERED_BY: list[dict[str, Any]] = [
+    {"messages": [{"role": "user", "content": "Other?"}]},
+    {"messages": [{"role": "system", "content": "Question 0: was the user content?"}]},
+    {"schema": None},
+    {"schema": {**SCHEMA, "required": ["why"]}},
+    {"schema": {"type": "object", "properties": dict(reversed(SCHEMA["properties"].items()))}},
+    {"schema_name": "other"},
+    {"form": "tool"},
+    {"max_tokens": 5},
+    {"max_tokens": 5, "limit_field": "max_tokens"},
+    {"temperature": 0.0},
+    {"top_p": 0.5},
+    {"seed": 1},
+    {"top_logprobs": 0},
+    {"replicate": 1},
+]
 
 
-@pytest.mark.parametrize("change", [{"stage": "other"}, {"item": "other"}])
-def test_what_no_answer_depends_on_is_not_in_the_key(change: dict[str, Any]) -> None:
-    assert HERE.request(replace(question(), **change)).key == HERE.request(question()).key
+def test_all_that_an_answer_depends_on_is_in_the_key_and_nothing_else_is() -> None:
+    for change in (*ANSWERED_BY, {"stage": "other"}, {"item": "other"}):
+        same = HERE.request(replace(question(), **change)).key == HERE.request(question()).key
+        assert same is (change not in ANSWERED_BY), change
+    extra = replace(HERE, extra={"reasoning_effort": "low"})
+    assert extra.request(question()).key != HERE.request(question()).key
+    assert json.loads(extra.request(question()).body)["reasoning_effort"] == "low"
 
 
-@pytest.mark.parametrize(
-    ("base_url", "same"),
-    [
+def test_a_key_names_the_place_without_user_info_in_one_spelling() -> None:
+    for base_url, same in (
         ("http://user:secret-word@localhost:8000/v1", True),
         ("HTTP://LOCALHOST:8000/v1/", True),
         ("http://localhost:8001/v1", False),
         ("https://localhost:8000/v1", False),
         ("http://localhost:8000/v2", False),
-    ],
-)
-def test_a_key_names_the_place_without_user_info_in_one_spelling(base_url: str, same: bool) -> None:
-    assert (Endpoint("m", base_url).request(question()).key == HERE.request(question()).key) is same
-    assert (Endpoint("n", base_url, KEY).request(question()).key == HERE.request(question()).key) is False
-
-
-def test_extra_fields_of_the_body_are_in_the_key_and_in_the_body() -> None:
-    extra = replace(HERE, extra={"reasoning_effort": "low"})
-    assert extra.request(question()).key != HERE.request(question()).key
-    assert json.loads(extra.request(question()).body)["reasoning_effort"] == "low"
+    ):
+        assert (Endpoint("m", base_url).request(question()).key == HERE.request(question()).key) is same, base_url
+        assert Endpoint("n", base_url, KEY).request(question()).key != HERE.request(question()).key
 
 
 def test_a_key_stays_what_it_is() -> None:
@@ -88,38 +76,32 @@ def test_any_text_makes_a_body_that_json_reads(text: str) -> None:
     assert read == "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
 
 
-@pytest.mark.parametrize(
-    "base_url", ["", "localhost:8000", "ftp://x/v1", "http://", "http://[::1", "http://h:99999", "http://h:abc"]
-)
-def test_a_base_url_that_is_none_is_refused(base_url: str) -> None:
-    with pytest.raises(WrongUse, match="base URL"):
-        Endpoint("m", base_url)
+def test_a_base_url_that_is_none_is_refused() -> None:
+    for url in ("", "localhost:8000", "ftp://x/v1", "http://", "http://[::1", "http://h:99999", "http://h:abc"):
+        with pytest.raises(WrongUse, match="base URL"):
+            Endpoint("m", url)
 
 
-@pytest.mark.parametrize("key", ["abcdef123456\n", "abc\x00def123", "sleutel-ключ", "a\u2028bcdef"])
-def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key: str) -> None:
-    with pytest.raises(WrongUse, match="OPENAI_API_KEY") as refused:
-        Endpoint("m", "http://host/v1", key)
-    assert key[:4] not in str(refused.value)
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown() -> None:
+    for key in ("abcdef123456\n", "abc\x00def123", "sleutel-ключ", "a\u2028bcdef"):
+        with pytest.raises(WrongUse, match="OPENAI_API_KEY") as refused:
+            Endpoint("m", "http://host/v1", key)
+        assert key[:4] not in str(refused.value)
 
 
-@pytest.mark.parametrize("price", [(-1.0, 1.0), (1.0, math.nan), (math.inf, 1.0)])
-def test_prices_that_are_no_numbers_from_nothing_on_are_refused(price: tuple[float, float]) -> None:
-    with pytest.raises(WrongUse, match="give numbers from 0 on: price="):
-        Price(*price)
-
-
-@pytest.mark.parametrize(
-    "limits",
-    [
-        *({"concurrency": 0}, {"deadline": 0}, {"max_attempts": 0}, {"max_cost": 1.0}),
+def test_prices_that_are_no_numbers_from_nothing_on_and_limits_that_allow_nothing_are_refused() -> None:
+    for price in ((-1.0, 1.0), (1.0, math.nan), (math.inf, 1.0)):
+        with pytest.raises(WrongUse, match="give numbers from 0 on: price="):
+            Price(*price)
+    priced = {"price": Price(1, 1)}
+    limits: list[dict[str, Any]] = [
+        *({"concurrency": 0}, {"deadline": 0}, {"max_attempts": 0}, {"max_cost": 1.0}, {"calls_per_minute": 0}),
         *({"deadline": math.nan}, {"max_wait": -1.0}, {"max_wait": math.nan}, {"max_calls": -1}),
-        *({"max_cost": math.nan, "price": Price(1, 1)}, {"max_cost": -1.0, "price": Price(1, 1)}),
-    ],
-)
-def test_limits_that_allow_nothing_are_refused(limits: dict[str, Any]) -> None:
-    with pytest.raises(WrongUse):
-        Limits(**limits)
+        *({"max_cost": math.nan} | priced, {"max_cost": -1.0} | priced),
+    ]
+    for one in limits:
+        with pytest.raises(WrongUse):
+            Limits(**one)
 
 
 def test_an_endpoint_shows_no_secret_and_knows_them_all() -> None:
@@ -140,49 +122,37 @@ def test_an_endpoint_shows_no_secret_and_knows_them_all() -> None:
     assert not HERE.exposed
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_whatever_looks_like_a_key_is_blanked_out_of_messages() -> None:
+    for text in (
         f"key {KEY}.",
         "Incorrect API key provided: sk-proj-abcdef1234567890",
         "Authorization: Bearer abcdef.ghi-jkl",
         "at http://user:abcdef123@host/v1",
         "at https://host/v1?api_key=abcdef123&x=1",
-    ],
-)
-def test_whatever_looks_like_a_key_is_blanked_out_of_messages(text: str) -> None:
-    shown = redacted(text, [KEY])
-    assert "[redacted]" in shown
-    assert not any(secret in shown for secret in (KEY, "abcdef"))
-
-
-def test_a_body_that_is_kept_loses_known_secrets_and_nothing_else() -> None:
+    ):
+        shown = redacted(text, [KEY])
+        assert "[redacted]" in shown
+        assert not any(secret in shown for secret in (KEY, "abcdef"))
     said = "the user wrote sk-notakeybutaword12 and Bearer of bad news"
-    assert without([KEY, "ab"], f"{said} {KEY} ab") == f"{said} [redacted] ab"
+    assert without([KEY, "ab"], f"{said} {KEY} ab") == f"{said} [redacted] ab", "a body loses what is known alone"
 
 
 AWKWARD = 'k3y/with+slash&amp=="q9'
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
+def test_a_secret_that_json_writes_with_escapes_is_blanked_out_and_the_body_still_reads() -> None:
+    for written in (
         json.dumps(AWKWARD)[1:-1],
         json.dumps(AWKWARD)[1:-1].replace("/", "\\/"),
         json.dumps(json.dumps(AWKWARD)[1:-1])[1:-1],
         AWKWARD.replace("+", "\\u002B").replace("&", "\\u0026").replace('"', "\\u0022"),
         "".join(f"\\u{ord(character):04x}" for character in AWKWARD),
-    ],
-)
-def test_a_secret_that_json_writes_with_escapes_is_blanked_out_and_the_body_still_reads(written: str) -> None:
-    kept = without([AWKWARD], f'{{"said": "your key is {written}, isn\'t it?\\n"}}')
-    assert json.loads(kept) == {"said": "your key is [redacted], isn't it?\n"}
-
-
-@pytest.mark.parametrize("key", [AWKWARD, "/begins+with+a+slash"])
-def test_a_reply_of_nothing_but_backslashes_is_looked_through_once(key: str) -> None:
-    said = "\\" * 1_000_000 + f"\\u{ord(key[0]):04x}"  # in the length squared, it would take more than ten minutes
-    assert without([key], said + key) == said + "[redacted]"
+    ):
+        kept = without([AWKWARD], f'{{"said": "your key is {written}, isn\'t it?\\n"}}')
+        assert json.loads(kept) == {"said": "your key is [redacted], isn't it?\n"}
+    for key in (AWKWARD, "/begins+with+a+slash"):
+        said = "\\" * 1_000_000 + f"\\u{ord(key[0]):04x}"  # in the length squared, it would take over ten minutes
+        assert without([key], said + key) == said + "[redacted]"
 
 
 def test_a_key_in_the_query_of_an_address_is_sent_and_not_shown() -> None:
@@ -192,9 +162,8 @@ def test_a_key_in_the_query_of_an_address_is_sent_and_not_shown() -> None:
     assert "cret-in-query" not in endpoint.shown
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
+def test_an_error_is_told_in_one_line() -> None:
+    for body, words in (
         ('{"error": {"message": "Too\\nlong", "code": 400}}', "400 Too long"),
         ('{"error": "plain"}', "plain"),
         ('{"detail": [{"msg": "bad"}]}', '[{"msg": "bad"}]'),
@@ -203,36 +172,28 @@ def test_a_key_in_the_query_of_an_address_is_sent_and_not_shown() -> None:
         ("[" * 9999, "[" * 300),
         ("", ""),
         ("null", "null"),
-    ],
-)
-def test_an_error_is_told_in_one_line(body: str, words: str) -> None:
-    assert error_text(body) == words
+    ):
+        assert error_text(body) == words
 
 
 PROSE = "The user didn't get what they asked for, so they left after 12 minutes; that isn't good."
 
 
-@pytest.mark.parametrize(
-    ("text", "least", "most"),
-    # Counted by hand with the usual pre-tokenisation: a word with its space, a contraction, a mark are a token each.
-    [
+def test_the_floor_is_not_above_and_the_estimate_not_far_from_the_tokens_counted_by_hand() -> None:
+    """With the usual pre-tokenisation: a word with its space, a contraction, a mark are a token each."""
+    for text, least, most in (
         (PROSE, 16, 23),
         ("", 0, 0),
         ("\n\n   \t", 0, 0),
         ("x = foo_bar(1234)", 6, 12),
         ("}}}}]]", 0, 2),
         ("1234567", 3, 3),
-    ],
-)
-def test_the_floor_is_not_above_and_the_estimate_not_far_from_the_tokens(text: str, least: int, most: int) -> None:
-    assert floor(text) <= most
-    assert least <= estimate(text) <= 1.5 * most
-    assert floor(text) <= estimate(text)
-
-
-def test_a_script_beyond_ascii_is_estimated_by_its_bytes() -> None:
-    assert estimate("用户没有得到他想要的东西") == 12  # 36 bytes, a token for every three
-    assert floor("用户没有得到他想要的东西") == 1
+    ):
+        assert floor(text) <= most
+        assert least <= estimate(text) <= 1.5 * most
+        assert floor(text) <= estimate(text)
+    chinese = "用户没有得到他想要的东西"  # 36 bytes, a token for every three
+    assert (estimate(chinese), floor(chinese)) == (12, 1)
 
 
 def test_the_table_sums_stages_and_does_not_call_unknown_nothing() -> None:
@@ -253,27 +214,27 @@ def test_the_table_sums_stages_and_does_not_call_unknown_nothing() -> None:
     assert table.stages["judge"].asked == 2, "summing must not change a row"
 
 
-@pytest.mark.parametrize("name", ["LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING_V2"])
-def test_tracing_is_off_whatever_the_environment_says(name: str) -> None:
-    program = (
-        "import langsmith.utils as u, threading; assert u.tracing_is_enabled()\n"
-        "from pollex.gateway.langsmith import switch_tracing\n"
-        "switch_tracing(on=False); assert not u.tracing_is_enabled()\n"
-        "def there(): seen.append(u.tracing_is_enabled())\n"
-        "seen = []; t = threading.Thread(target=there); t.start(); t.join(); assert seen == [False]\n"
-        "switch_tracing(on=True); assert u.tracing_is_enabled()\n"
-    )
-    environment = {**os.environ, name: "true"}
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=60)
-
-
-@pytest.mark.parametrize(("switch", "known"), [("off", "true"), ("on", "false")])
-def test_tracing_is_as_the_user_says_where_langsmith_is_loaded_later(switch: str, known: str) -> None:
-    program = (
-        "import sys; from pollex.gateway.langsmith import switch_tracing\n"
-        f"switch_tracing(on={switch == 'on'}); assert 'langsmith' not in sys.modules, 'it takes a third of a second'\n"
-        f"import langsmith.utils as u; assert u.tracing_is_enabled() == {switch == 'on'}\n"
-    )
-    subprocess.run(
-        [sys.executable, "-c", program], check=True, env=os.environ | {"LANGSMITH_TRACING": known}, timeout=60
-    )
+def test_tracing_is_as_the_user_says_whatever_the_environment_and_whenever_langsmith_is_loaded() -> None:
+    program = """
+import os, sys, threading
+from pollex.gateway.langsmith import switch_tracing
+on = sys.argv[1] == "on"
+os.environ["LANGSMITH_TRACING"] = str(not on).lower()
+switch_tracing(on=on)
+assert "langsmith" not in sys.modules, "it takes a third of a second"
+import langsmith.utils as u
+assert u.tracing_is_enabled() == on
+for name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING_V2"):
+    os.environ[name] = "true"
+    u.get_env_var.cache_clear()
+    switch_tracing(on=False)
+    seen = [u.tracing_is_enabled()]
+    other = threading.Thread(target=lambda: seen.append(u.tracing_is_enabled()))
+    other.start()
+    other.join()
+    assert seen == [False, False]
+    switch_tracing(on=True)
+    assert u.tracing_is_enabled()
+"""
+    for switch in ("off", "on"):
+        subprocess.run([sys.executable, "-c", program, switch], check=True, timeout=60)

@@ -4,12 +4,13 @@ import asyncio
 import selectors
 from collections import deque
 from collections.abc import Callable, Coroutine
+from functools import wraps
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from pollex.errors import Interrupted, WrongUse
+from pollex.errors import Interrupted
 from pollex.gateway.budget import Limits
 from pollex.gateway.limiter import FIRST_CALLS, Limiter
 
@@ -24,15 +25,18 @@ class _Jumping(selectors.SelectSelector):
         return super().select(0)
 
 
-def simulate(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Runs `test` on the jumping clock."""
-    selector = _Jumping()
-    loop = asyncio.SelectorEventLoop(selector)
-    loop.time = lambda: selector.now  # type: ignore[method-assign]
-    try:
-        loop.run_until_complete(asyncio.wait_for(test(), 100_000))
-    finally:
-        loop.close()
+def on_a_jumping_clock(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    @wraps(test)
+    def simulate(**given: Any) -> None:
+        selector = _Jumping()
+        loop = asyncio.SelectorEventLoop(selector)
+        loop.time = lambda: selector.now  # type: ignore[method-assign]
+        try:
+            loop.run_until_complete(asyncio.wait_for(test(**given), 100_000))
+        finally:
+            loop.close()
+
+    return simulate
 
 
 class Endpoint:
@@ -75,130 +79,109 @@ async def ask(limiter: Limiter, endpoint: Endpoint) -> None:
             limiter.release()
 
 
-def test_slots_start_low_double_each_round_and_stop_at_the_ceiling() -> None:
-    async def test() -> None:
-        limiter, endpoint = Limiter(100), Endpoint(10_000)
-        asking = asyncio.gather(*(ask(limiter, endpoint) for _ in range(1000)))
-        seen = []
-        for _ in range(4):
-            await asyncio.sleep(0.1)
-            seen.append(limiter.out)
-            await asyncio.sleep(0.1)
-        await asking
-        assert seen == [FIRST_CALLS, 2 * FIRST_CALLS, 100, 100]
-        assert endpoint.most_out == 100
-        assert limiter.out == 0
-
-    simulate(test)
+@on_a_jumping_clock
+async def test_slots_start_low_double_each_round_and_stop_at_the_ceiling() -> None:
+    limiter, endpoint = Limiter(100), Endpoint(10_000)
+    asking = asyncio.gather(*(ask(limiter, endpoint) for _ in range(1000)))
+    seen = []
+    for _ in range(4):
+        await asyncio.sleep(0.1)
+        seen.append(limiter.out)
+        await asyncio.sleep(0.1)
+    await asking
+    assert seen == [FIRST_CALLS, 2 * FIRST_CALLS, 100, 100]
+    assert endpoint.most_out == 100
+    assert limiter.out == 0
 
 
-def test_a_burst_of_429_cuts_the_slots_once() -> None:
-    async def test() -> None:
-        limiter = Limiter(10)
-        given = [await limiter.acquire() for _ in range(10)]
-        for given_at in given:
-            limiter.reject(given_at, 1.0)
-        assert limiter.limit == 7
-
-    simulate(test)
+@on_a_jumping_clock
+async def test_a_burst_of_429_cuts_the_slots_once() -> None:
+    limiter = Limiter(10)
+    given = [await limiter.acquire() for _ in range(10)]
+    for given_at in given:
+        limiter.reject(given_at, 1.0)
+    assert limiter.limit == 7
 
 
 @pytest.mark.parametrize("latency", [0.0, 0.2, 3.0])
-def test_a_rate_is_found_and_kept(latency: float) -> None:
-    async def test() -> None:
-        limiter, endpoint = Limiter(200), Endpoint(20, latency)
-        await asyncio.gather(*(ask(limiter, endpoint) for _ in range(400)))
-        assert len(endpoint.accepted) == 400
-        assert len(endpoint.rejected) < 200
-        assert endpoint.accepted[-1] < 2.5 * 400 / 20 + 5 * latency
-
-    simulate(test)
+@on_a_jumping_clock
+async def test_a_rate_is_found_and_kept(latency: float) -> None:
+    limiter, endpoint = Limiter(200), Endpoint(20, latency)
+    await asyncio.gather(*(ask(limiter, endpoint) for _ in range(400)))
+    assert len(endpoint.accepted) == 400
+    assert len(endpoint.rejected) < 200
+    assert endpoint.accepted[-1] < 2.5 * 400 / 20 + 5 * latency
 
 
-def test_nothing_is_sent_during_the_wait_that_was_asked_for() -> None:
-    async def test() -> None:
-        limiter, endpoint = Limiter(50), Endpoint(10, latency=0.01)
-        await asyncio.gather(*(ask(limiter, endpoint) for _ in range(60)))
-        sent = sorted(endpoint.accepted + endpoint.rejected)
-        for rejected in endpoint.rejected:
-            told = rejected + 0.01
-            assert not [moment for moment in sent if told < moment < told + 1.0 - 1e-9]
-
-    simulate(test)
+@on_a_jumping_clock
+async def test_nothing_is_sent_during_the_wait_that_was_asked_for() -> None:
+    limiter, endpoint = Limiter(50), Endpoint(10, latency=0.01)
+    await asyncio.gather(*(ask(limiter, endpoint) for _ in range(60)))
+    sent = sorted(endpoint.accepted + endpoint.rejected)
+    for rejected in endpoint.rejected:
+        told = rejected + 0.01
+        assert not [moment for moment in sent if told < moment < told + 1.0 - 1e-9]
 
 
-def test_the_pace_recovers_when_the_endpoint_allows_more_again() -> None:
-    async def test() -> None:
-        limiter, endpoint = Limiter(64), Endpoint(20)
-        await asyncio.gather(*(ask(limiter, endpoint) for _ in range(200)))
-        endpoint.per_second = 10_000
-        began = asyncio.get_running_loop().time()
-        await asyncio.gather(*(ask(limiter, endpoint) for _ in range(20_000)))
-        took = asyncio.get_running_loop().time() - began
-        assert limiter.limit == 64
-        assert took < 20_000 / 64 * 0.2 + 120, "never faster than it was throttled to"
-
-    simulate(test)
+@on_a_jumping_clock
+async def test_the_pace_recovers_when_the_endpoint_allows_more_again() -> None:
+    limiter, endpoint = Limiter(64), Endpoint(20)
+    await asyncio.gather(*(ask(limiter, endpoint) for _ in range(200)))
+    endpoint.per_second = 10_000
+    began = asyncio.get_running_loop().time()
+    await asyncio.gather(*(ask(limiter, endpoint) for _ in range(6_000)))
+    took = asyncio.get_running_loop().time() - began
+    assert limiter.limit == 64
+    assert took < 6_000 / 64 * 0.2 + 120, "never faster than it was throttled to"
 
 
-def test_who_had_a_turn_goes_before_who_waits() -> None:
-    async def test() -> None:
-        limiter, order = Limiter(1), list[str]()
-        await limiter.acquire()
+@on_a_jumping_clock
+async def test_who_had_a_turn_goes_before_who_waits() -> None:
+    limiter, order = Limiter(1), list[str]()
+    await limiter.acquire()
 
-        async def wait(name: str, *, first: bool) -> None:
-            await limiter.acquire(first=first)
-            order.append(name)
-            limiter.release()
-
-        waiting = [asyncio.ensure_future(wait(name, first=name == "retry")) for name in ("one", "two", "retry")]
-        await asyncio.sleep(0)
+    async def wait(name: str, *, first: bool) -> None:
+        await limiter.acquire(first=first)
+        order.append(name)
         limiter.release()
-        await asyncio.gather(*waiting)
-        assert order == ["retry", "one", "two"]
 
-    simulate(test)
+    waiting = [asyncio.ensure_future(wait(name, first=name == "retry")) for name in ("one", "two", "retry")]
+    await asyncio.sleep(0)
+    limiter.release()
+    await asyncio.gather(*waiting)
+    assert order == ["retry", "one", "two"]
 
 
-def test_who_stops_waiting_leaves_no_slot_taken() -> None:
-    async def test() -> None:
-        limiter = Limiter(1)
+@on_a_jumping_clock
+async def test_who_stops_waiting_leaves_no_slot_taken() -> None:
+    limiter = Limiter(1)
+    await limiter.acquire()
+    waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    limiter.release()  # gives the slot to the second at the moment at which it is cancelled
+    waiting[1].cancel()
+    await asyncio.gather(*waiting[:2], return_exceptions=True)
+    await waiting[2]
+    assert limiter.out == 1
+
+
+@on_a_jumping_clock
+async def test_closing_tells_everybody_who_waits_or_asks() -> None:
+    limiter = Limiter(1)
+    await limiter.acquire()
+    waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(3)]
+    await asyncio.sleep(0)
+    limiter.close(lambda: Interrupted("stopped"))
+    assert {type(error) for error in await asyncio.gather(*waiting, return_exceptions=True)} == {Interrupted}
+    with pytest.raises(Interrupted):
         await limiter.acquire()
-        waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(3)]
-        await asyncio.sleep(0)
-        waiting[0].cancel()
-        limiter.release()  # gives the slot to the second at the moment at which it is cancelled
-        waiting[1].cancel()
-        await asyncio.gather(*waiting[:2], return_exceptions=True)
-        await waiting[2]
-        assert limiter.out == 1
-
-    simulate(test)
 
 
-def test_closing_tells_everybody_who_waits_or_asks() -> None:
-    async def test() -> None:
-        limiter = Limiter(1)
-        await limiter.acquire()
-        waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(3)]
-        await asyncio.sleep(0)
-        limiter.close(lambda: Interrupted("stopped"))
-        assert {type(error) for error in await asyncio.gather(*waiting, return_exceptions=True)} == {Interrupted}
-        with pytest.raises(Interrupted):
-            await limiter.acquire()
-
-    simulate(test)
-
-
-def test_calls_are_apart_as_a_limit_of_calls_a_minute_asks() -> None:
+@on_a_jumping_clock
+async def test_calls_are_apart_as_a_limit_of_calls_a_minute_asks() -> None:
     limits = Limits(calls_per_minute=600)
-
-    async def test() -> None:
-        limiter = Limiter(10, limits.spacing)
-        given = sorted(await asyncio.gather(*(limiter.acquire() for _ in range(5))))
-        assert min(later - earlier for earlier, later in pairwise(given)) >= 0.1 - 1e-6
-
-    simulate(test)
+    limiter = Limiter(10, limits.spacing)
+    given = sorted(await asyncio.gather(*(limiter.acquire() for _ in range(5))))
+    assert min(later - earlier for earlier, later in pairwise(given)) >= 0.1 - 1e-6
     assert limits.shared(3).calls_per_minute == 200  # together no more than one alone
-    with pytest.raises(WrongUse, match="below 1"):
-        Limits(calls_per_minute=0)

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-from gateway_asking import KEY, LABELS, ask_all, question
+from gateway_asking import KEY, LABELS, ask_all, ask_once, question
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -43,72 +43,54 @@ async def test_an_endpoint_that_can_do_everything_is_known_by_three_calls() -> N
     assert capabilities.calls == received == 3
 
 
-@pytest.mark.parametrize(
-    ("what", "lost", "form"),
-    [
+async def test_what_an_endpoint_ignores_is_found_and_told_in_sentences() -> None:
+    for what, lost, form in (
         ("logprobs", {"logprobs"}, "json_schema"),
         ("response_format", {"json_schema", "json_object"}, "tool"),
         ("tools", {"tools"}, "json_schema"),
-    ],
-)
-async def test_what_an_endpoint_ignores_is_found(what: str, lost: set[str], form: str) -> None:
-    capabilities, _ = await probed({"do": "ignore", "what": [what]})
-    assert cannot(capabilities) == lost
-    assert capabilities.form == form
+    ):
+        capabilities, _ = await probed({"do": "ignore", "what": [what]})
+        assert (cannot(capabilities), capabilities.form) == (lost, form)
+    capabilities, _ = await probed({"do": "ignore", "what": ["response_format", "logprobs"]})
+    for words in ("asked for by tool", "no log-probabilities"):
+        assert any(words in sentence for sentence in capabilities.missing())
 
 
-@pytest.mark.parametrize(
-    ("what", "lost"),
-    [
+async def test_what_an_endpoint_refuses_is_found_and_left_out() -> None:
+    for what, lost in (
         ("temperature", {"temperature"}),
         ("seed", {"seed"}),
         ("logprobs", {"logprobs"}),
         ("response_format", {"json_schema", "json_object"}),
         ("max_completion_tokens", set()),
-    ],
-)
-async def test_what_an_endpoint_refuses_is_found_and_left_out(what: str, lost: set[str]) -> None:
-    capabilities, received = await probed({"do": "refuse", "what": [what]})
-    assert cannot(capabilities) == lost
-    assert received == capabilities.calls <= 14
-    call = capabilities.fit(question(temperature=0.0, seed=1, top_logprobs=20, max_tokens=10))
-    with ProtocolServer(script=[{"do": "refuse", "what": [what]}]) as server:
-        async with Gateway(Endpoint("any-model", server.url), MemoryLedger()) as door:
-            assert isinstance(await door.ask(call), Completed), "the fitted call was refused"
+    ):
+        capabilities, received = await probed({"do": "refuse", "what": [what]})
+        assert cannot(capabilities) == lost
+        assert received == capabilities.calls <= 14
+        call = capabilities.fit(question(temperature=0.0, seed=1, top_logprobs=20, max_tokens=10))
+        with ProtocolServer(script=[{"do": "refuse", "what": [what]}]) as server:
+            assert isinstance(await ask_once(server.url, call), Completed), "the fitted call was refused"
 
 
-@pytest.mark.parametrize("text", ["<html>Log in</html>", "", "[1, 2]", '{"data": []}'])
-async def test_what_is_no_endpoint_for_chat_is_refused_with_where_to_look(text: str) -> None:
-    with pytest.raises(ModelRefused, match="not a chat completion") as refused:
-        await probed({"do": "body", "text": text})
-    assert "http://127.0.0.1" in str(refused.value)
-    assert "check the base URL" in str(refused.value)
+async def test_what_is_no_endpoint_for_chat_is_refused_with_where_to_look() -> None:
+    for text in ("<html>Log in</html>", "", "[1, 2]", '{"data": []}'):
+        with pytest.raises(ModelRefused, match=r"http://127\.0\.0\.1.*not a chat completion.*check the base URL"):
+            await probed({"do": "body", "text": text})
 
 
-async def test_what_makes_an_endpoint_write_nonsense_is_left_out_and_the_rest_is_not() -> None:
+async def test_an_endpoint_of_which_little_is_good_is_asked_for_that_and_no_more() -> None:
     capabilities, _ = await probed({"do": "body", "text": "oops", "match": '"logprobs":true'})
-    assert cannot(capabilities) == {"logprobs"}
-
-
-async def test_an_endpoint_that_allows_few_alternatives_is_asked_for_no_more() -> None:
+    assert cannot(capabilities) == {"logprobs"}, "what makes it write nonsense, and not the rest"
     capabilities, _ = await probed({"do": "status", "code": 400, "match": '"top_logprobs":20'})
-    assert capabilities.logprobs == 5
-    assert capabilities.fit(question(top_logprobs=20)).top_logprobs == 5
+    assert capabilities.fit(question(top_logprobs=20)).top_logprobs == capabilities.logprobs == 5
     assert capabilities.fit(question()).top_logprobs is None
-
-
-async def test_fenced_json_is_good_enough() -> None:
     capabilities, _ = await probed({"do": "message", "content": "```json\n{answer}\n```", "match": "json_schema"})
-    assert capabilities.json_schema
+    assert capabilities.json_schema, "fenced JSON is good enough"
 
 
-async def test_what_is_missing_is_said_in_sentences() -> None:
-    capabilities, _ = await probed({"do": "ignore", "what": ["response_format", "logprobs"]})
-    assert any("asked for by tool" in sentence for sentence in capabilities.missing())
-    assert any("no log-probabilities" in sentence for sentence in capabilities.missing())
-
-
-async def test_a_probe_of_a_wrong_key_or_a_dead_endpoint_says_so() -> None:
+async def test_a_probe_of_a_wrong_key_or_none_or_a_dead_endpoint_says_so() -> None:
+    with pytest.raises(ModelRefused, match=r"no API key is set.*set OPENAI_API_KEY"):
+        await probe(Endpoint("gpt-5-mini"))
     with ProtocolServer(script=[{"do": "echo_key"}]) as server:
         with pytest.raises(ModelRefused, match="check the API key") as refused:
             await probe(Endpoint("any-model", server.url, KEY), backoff=0.01)
@@ -155,11 +137,6 @@ async def asked(model: BaseChatModel, max_wait: float = 120.0) -> Any:
         outcome = await door.ask(question())
         assert (await door.ask(question())).key in ledger.calls
         return outcome
-
-
-async def test_openai_without_a_key_is_not_asked_and_the_missing_key_is_named() -> None:
-    with pytest.raises(ModelRefused, match=r"no API key is set.*set OPENAI_API_KEY"):
-        await probe(Endpoint("gpt-5-mini"))
 
 
 async def test_another_providers_message_is_an_outcome_and_kept() -> None:

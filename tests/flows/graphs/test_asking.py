@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from plain_judges import Answers, PlainJudge, Reply, likert, neutral, raises
+from plain_judges import PlainJudge, Reply, likert, neutral, raises
 
 from pollex.agents.roles import answered, sides
 from pollex.conversations.conversation import Conversation, Turn
@@ -13,6 +13,7 @@ from pollex.rubrics.answers import Answer, Question, Unanswered
 
 QUESTIONS = [Question(id=id_, text=f"Is it {id_}?") for id_ in ("a", "b")]
 CONVERSATION = Conversation(id="c", turns=(Turn(role="user", content="Hi."), Turn(role="assistant", content="Hello.")))
+WHOLE = [Unanswered(question_id="", outcome="refused", detail="no")] * 2
 
 
 def odd(**fields: object) -> Reply:
@@ -20,20 +21,42 @@ def odd(**fields: object) -> Reply:
     return lambda _, questions: [likert(questions[0], 1).model_copy(update=fields), likert(questions[1], 4)]
 
 
-async def test_answers_come_in_the_order_of_the_questions() -> None:
+async def test_answers_come_in_the_order_of_the_questions_with_the_mass_they_have() -> None:
     assert await answered(PlainJudge(neutral), CONVERSATION, QUESTIONS) == [likert(q, 2) for q in QUESTIONS]
+    (first, _) = await answered(PlainJudge(odd(probabilities=(0.1, 0.2, 0.0, 0.0, 0.0))), CONVERSATION, QUESTIONS)
+    assert isinstance(first, Answer)
+    assert first.mass == pytest.approx(0.3)
+    assert sides(QUESTIONS) == [], "without a rubric they are on no side"
 
 
-async def test_an_exception_is_a_failure_of_every_question_with_its_kind_and_no_key() -> None:
-    judge = PlainJudge(raises(KeyError("topsecretkey and sk-abcdefgh12345678")))
-    found = await answered(judge, CONVERSATION, QUESTIONS, ["topsecretkey"])
-    assert [(one.question_id, one.outcome, one.judge) for one in found if isinstance(one, Unanswered)] == [
-        ("a", "error", "plain"),
-        ("b", "error", "plain"),
-    ]
+def gives(given: Any) -> Reply:
+    return lambda _, __: given
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome", "said"),
+    [
+        (raises(KeyError("topsecretkey and sk-abcdefgh12345678")), "error", "KeyError: "),
+        (gives(WHOLE), "refused", "no"),
+        (gives([]), "error", "Mismatch"),
+        (lambda _, questions: [likert(questions[0], 2)], "error", "Mismatch"),
+        (lambda _, questions: [likert(q, 2) for q in questions[::-1]], "error", "Mismatch"),
+        (lambda _, questions: [likert(q, 2) for q in [*questions, *questions]], "error", "Mismatch"),
+        (gives(None), "error", "Malformed: NoneType in place of answers"),
+        (gives(one for one in ()), "error", "Malformed: generator in place of answers"),
+        (gives([0.5, 0.5]), "error", "Malformed: float in place of answers"),
+        (gives("ab"), "error", "Malformed: str in place of answers"),
+    ],
+)
+async def test_what_fails_or_is_no_answer_leaves_each_question_unanswered_and_tells_no_key(
+    reply: Reply, outcome: str, said: str
+) -> None:
+    found = await answered(PlainJudge(reply), CONVERSATION, QUESTIONS, ["topsecretkey"])
+    assert [one.question_id for one in found] == ["a", "b"]
     for one in found:
         assert isinstance(one, Unanswered)
-        assert one.detail.startswith("KeyError: ")
+        assert (one.outcome, one.judge) == (outcome, "" if outcome == "refused" else "plain")
+        assert one.detail.startswith(said)
         assert "topsecretkey" not in one.detail
         assert "sk-abcdefgh" not in one.detail
 
@@ -41,35 +64,6 @@ async def test_an_exception_is_a_failure_of_every_question_with_its_kind_and_no_
 async def test_what_stops_all_work_is_not_caught() -> None:
     with pytest.raises(ModelRefused):
         await answered(PlainJudge(raises(ModelRefused("a wrong key"))), CONVERSATION, QUESTIONS)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        lambda _, questions: [],
-        lambda _, questions: [likert(questions[0], 2)],
-        lambda _, questions: [likert(questions[1], 2), likert(questions[0], 2)],
-        lambda _, questions: [likert(q, 2) for q in [*questions, *questions]],
-    ],
-    ids=["none", "too few", "other order", "too many"],
-)
-async def test_answers_that_do_not_fit_the_questions_are_none(reply: Reply) -> None:
-    found = await answered(PlainJudge(reply), CONVERSATION, QUESTIONS)
-    assert [(one.question_id, isinstance(one, Unanswered)) for one in found] == [("a", True), ("b", True)]
-    assert "Mismatch" in str(found[0])
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [(None, "NoneType"), ((one for one in ()), "generator"), ([0.5, 0.5], "float"), ("ab", "str")],
-    ids=["nothing", "generator", "numbers", "a word"],
-)
-async def test_what_is_no_answer_at_all_is_none(given: Any, said: str) -> None:
-    found = await answered(PlainJudge(lambda _, __: given), CONVERSATION, QUESTIONS)
-    assert [one.question_id for one in found] == ["a", "b"]
-    for one in found:
-        assert isinstance(one, Unanswered)
-        assert one.detail == f"Malformed: {said} in place of answers"
 
 
 @pytest.mark.parametrize(
@@ -91,24 +85,3 @@ async def test_what_is_no_distribution_is_no_answer_and_the_rest_stands(fields: 
     assert isinstance(first, Unanswered)
     assert (first.question_id, first.outcome) == ("a", "error")
     assert second == likert(QUESTIONS[1], 4)
-
-
-async def test_mass_below_one_is_kept_as_it_is() -> None:
-    (first, _) = await answered(PlainJudge(odd(probabilities=(0.1, 0.2, 0.0, 0.0, 0.0))), CONVERSATION, QUESTIONS)
-    assert isinstance(first, Answer)
-    assert first.mass == pytest.approx(0.3)
-
-
-async def test_a_failure_of_a_whole_call_is_one_of_each_question() -> None:
-    def whole(_conversation: Conversation, questions: object) -> Answers:
-        return [Unanswered(question_id="", outcome="refused", detail="no") for _ in QUESTIONS]
-
-    found = await answered(PlainJudge(whole), CONVERSATION, QUESTIONS)
-    assert [(one.question_id, isinstance(one, Unanswered) and one.outcome) for one in found] == [
-        ("a", "refused"),
-        ("b", "refused"),
-    ]
-
-
-def test_questions_without_a_rubric_are_on_no_side() -> None:
-    assert sides(QUESTIONS) == []

@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,9 +23,19 @@ from pollex.rubrics.score import AnswerColumns, ThumbModel, entropy_of, judges_w
 from pollex.rubrics.worth import probability_figures
 
 
+@pytest.fixture(scope="module")
+def rubrics(learnt: Learnt) -> RubricSet:
+    return RubricSet.load(learnt.rubrics)
+
+
+@pytest.fixture(scope="module")
+def of_two(rubrics: RubricSet) -> RubricSet:
+    return with_judges(rubrics, ["anna", "ben"])
+
+
 @pytest.fixture
-def saved(learnt: Learnt, tmp_path: Path) -> Path:
-    RubricSet.load(learnt.rubrics).save(tmp_path / "rubrics.json")
+def saved(rubrics: RubricSet, tmp_path: Path) -> Path:
+    rubrics.save(tmp_path / "rubrics.json")
     return tmp_path / "rubrics.json"
 
 
@@ -33,8 +44,21 @@ def arrays_of(saved: Path) -> Path:
     return found
 
 
-def test_missing_arrays_are_named_with_what_to_do(saved: Path) -> None:
-    arrays_of(saved).unlink()
+def change(saved: Path, *place: Any, to: Any) -> None:
+    whole = part = json.loads(saved.read_text("utf-8"))
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = to
+    saved.write_text(json.dumps(whole), "utf-8")
+
+
+def test_arrays_that_are_missing_or_of_another_fit_are_refused_with_what_to_do(saved: Path) -> None:
+    arrays = arrays_of(saved)
+    kept = arrays.read_bytes()
+    arrays.write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))
+    with pytest.raises(BadCalibrator, match="not the ones that were written with the rubric set"):
+        RubricSet.load(saved)
+    arrays.unlink()
     with pytest.raises(
         BadCalibrator, match=r"rubrics-[0-9a-f]{8}\.safetensors.*can't be read.*put .* under this name, or fit it again"
     ):
@@ -42,51 +66,32 @@ def test_missing_arrays_are_named_with_what_to_do(saved: Path) -> None:
     assert RubricSet.load(saved, arrays=False).rubrics  # enough for a refit
 
 
-def test_arrays_of_another_fit_are_refused(saved: Path) -> None:
-    arrays = arrays_of(saved)
-    kept = arrays.read_bytes()
-    arrays.write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))
-    with pytest.raises(BadCalibrator, match="not the ones that were written with the rubric set"):
-        RubricSet.load(saved)
-
-
-@pytest.mark.parametrize("digest", [None, 3, "../../etc/passwd", "ABCDEF01"])
-def test_a_hash_that_is_none_is_refused_before_a_file_is_looked_for(saved: Path, digest: object) -> None:
-    stored = json.loads(saved.read_text("utf-8"))
-    stored["calibrator"]["facts"]["arrays_sha256"] = digest
-    saved.write_text(json.dumps(stored), "utf-8")
-    with pytest.raises(BadCalibrator, match=r"no hash.*fit it again"):
-        RubricSet.load(saved)
-
-
-def test_a_kill_before_the_json_leaves_the_old_set_with_its_arrays(learnt: Learnt, saved: Path) -> None:
-    before, other = RubricSet.load(saved), with_judges(RubricSet.load(learnt.rubrics), ["anna", "ben"])
-    assert other.calibrator is not None
-    write_whole(place_of(saved, other.calibrator.facts), other._arrays)  # all that is written before the JSON
-    assert RubricSet.load(saved) == before
-    assert RubricSet.load(saved).scorer_of()
-    other.save(saved)
-    assert RubricSet.load(saved) == other
-
-
-def test_saving_leaves_the_arrays_of_other_sets_alone(learnt: Learnt, saved: Path) -> None:
-    RubricSet.load(learnt.rubrics).save(saved.with_name("rubrics-old.json"))
-    with_judges(RubricSet.load(learnt.rubrics), ["anna", "ben"]).save(saved)
-    assert RubricSet.load(saved.with_name("rubrics-old.json")) == RubricSet.load(learnt.rubrics)
-
-
 def test_facts_that_were_tampered_with_are_refused(saved: Path) -> None:
-    stored = json.loads(saved.read_text("utf-8"))
-    stored["calibrator"]["facts"]["model"] = "os"
-    saved.write_text(json.dumps(stored), "utf-8")
+    for digest in (None, 3, "../../etc/passwd", "ABCDEF01"):
+        kept = saved.read_bytes()
+        change(saved, "calibrator", "facts", "arrays_sha256", to=digest)
+        with pytest.raises(BadCalibrator, match=r"no hash.*fit it again"):
+            RubricSet.load(saved)
+        saved.write_bytes(kept)
+    change(saved, "calibrator", "facts", "model", to="os")
     with pytest.raises(BadCalibrator, match="no calibrator is called 'os'"):
         RubricSet.load(saved).scorer_of()
 
 
+def test_a_kill_before_the_json_leaves_the_old_set_with_its_arrays(of_two: RubricSet, saved: Path) -> None:
+    before = RubricSet.load(saved)
+    assert of_two.calibrator is not None
+    write_whole(place_of(saved, of_two.calibrator.facts), of_two._arrays)  # all that is written before the JSON
+    assert RubricSet.load(saved) == before
+    assert RubricSet.load(saved).scorer_of()
+    before.save(saved.with_name("rubrics-old.json"))
+    of_two.save(saved)
+    assert RubricSet.load(saved) == of_two
+    assert RubricSet.load(saved.with_name("rubrics-old.json")) == before, "its arrays are left alone"
+
+
 def test_an_edited_set_is_read_without_its_arrays_and_asks_for_a_refit(saved: Path) -> None:
-    stored = json.loads(saved.read_text("utf-8"))
-    stored["rubrics"][0]["text"] = "The user laughs out loud."
-    saved.write_text(json.dumps(stored), "utf-8")
+    change(saved, "rubrics", 0, "text", to="The user laughs out loud.")
     edits_beside(saved).unlink()
     arrays_of(saved).unlink()
     with pytest.raises(BadRubrics, match="edited after"):
@@ -102,11 +107,9 @@ def test_where_nothing_could_be_compared_the_plain_sum_of_the_answers_is_taken()
 def test_a_set_of_format_1_is_scored_with_its_curve(saved: Path) -> None:
     stored = json.loads(saved.read_text("utf-8"))
     del stored["calibrator"]
-    stored["format"] = 1
-    saved.write_text(json.dumps(stored), "utf-8")
+    saved.write_text(json.dumps(stored | {"format": 1}), "utf-8")
     rubrics = RubricSet.load(saved)
-    netsat = rubrics.scorer_of()
-    score = netsat.read("c", 3.0)
+    score = rubrics.scorer_of().read("c", 3.0)
     curve = 1 / (1 + math.exp(-(rubrics.calibration.intercept + 3 * rubrics.calibration.slope)))
     assert score.probability == pytest.approx(curve)
     assert score.entropy == pytest.approx(entropy_of(curve))
@@ -114,8 +117,8 @@ def test_a_set_of_format_1_is_scored_with_its_curve(saved: Path) -> None:
         judges_wanted(rubrics.thumb_model, ["anna"])
 
 
-def test_a_set_that_was_saved_and_loaded_gives_the_same_probabilities(learnt: Learnt, saved: Path) -> None:
-    one, other = (RubricSet.load(path).thumb_model for path in (learnt.rubrics, saved))
+def test_a_set_that_was_saved_and_loaded_gives_the_same_probabilities(rubrics: RubricSet, saved: Path) -> None:
+    one, other = rubrics.thumb_model, RubricSet.load(saved).thumb_model
     assert one is not None
     assert other is not None
     answers = np.random.default_rng(0).dirichlet(np.ones(5), (3, len(one.rubrics)))
@@ -123,23 +126,19 @@ def test_a_set_that_was_saved_and_loaded_gives_the_same_probabilities(learnt: Le
     assert not list(saved.parent.glob(".*"))  # no draft is left
 
 
-def test_judges_that_nobody_knows_are_refused_with_those_who_are_known(learnt: Learnt) -> None:
-    model = with_judges(RubricSet.load(learnt.rubrics), ["anna", "ben"]).thumb_model
+def test_judges_that_nobody_knows_are_refused_with_those_who_are_known(rubrics: RubricSet, of_two: RubricSet) -> None:
+    model = of_two.thumb_model
     assert model is not None
     with pytest.raises(WrongUse, match=r"'carl' was learned from.*anna, ben"):
         model.wanted(["anna", "carl"])
     assert model.wanted(["ben", "ben"]) == ("ben",)
     assert model.wanted(["all"]) == ("anna", "ben")
-
-
-def test_a_log_that_names_nobody_says_how_to_name_them(learnt: Learnt) -> None:
-    model = RubricSet.load(learnt.rubrics).thumb_model
     with pytest.raises(WrongUse, match="judge_field='user'"):
-        judges_wanted(model, ["anna"])
+        judges_wanted(rubrics.thumb_model, ["anna"])
 
 
-def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(learnt: Learnt) -> None:
-    netsat = with_judges(RubricSet.load(learnt.rubrics), ["anna", "ben"]).scorer_of()
+def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(of_two: RubricSet) -> None:
+    netsat = of_two.scorer_of()
     agreed = {"probabilities": (0.0, 0.0, 0.2, 0.8, 0.0), "chosen": 3, "source": "logprobs"}
     answers = [Answer.model_validate({"question_id": id_, **agreed}) for id_ in netsat.signs]
     score = netsat.score_all({"c": answers}, ["anna", "ben"])[0]
@@ -147,37 +146,31 @@ def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(lear
     assert score.judges["anna"] < score.probability < score.judges["ben"]
     p = score.probability
     assert score.entropy == pytest.approx(-p * math.log(p) - (1 - p) * math.log(1 - p))
+    assert [entropy_of(p) for p in (0.0, 1.0, 0.5)] == pytest.approx([0, 0, math.log(2)])
     failed = Unanswered(question_id=answers[0].question_id, outcome="error")
     none = netsat.score_all({"c": [failed, *answers[1:]]}, ["anna"])[0]
     assert (none.probability, none.entropy, none.judges) == (None, None, {})
 
 
-def test_a_certain_probability_has_no_entropy_and_an_open_one_log_2() -> None:
-    assert [entropy_of(0.0), entropy_of(1.0)] == [0, 0]
-    assert entropy_of(0.5) == pytest.approx(math.log(2))
-
-
-def test_answers_go_to_the_model_in_its_order_and_missing_ones_as_nan(learnt: Learnt) -> None:
-    known = RubricSet.load(learnt.rubrics).thumb_model
-    assert known is not None
-    model = ThumbModel(("b", "a"), known.model)
+def test_answers_go_to_the_model_in_its_order_and_missing_ones_as_nan(rubrics: RubricSet) -> None:
+    assert rubrics.thumb_model is not None
+    model = ThumbModel(("b", "a"), rubrics.thumb_model.model)
     answer = Answer(question_id="a", probabilities=(1.0, 0.0, 0.0, 0.0, 0.0), chosen=0, source="point")
     rows = model.rows(AnswerColumns.of(["a"], [[answer]]))
-    assert rows.shape == (1, 2, 5)
-    assert np.isnan(rows[0, 0]).all()
-    assert rows[0, 1].tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
+    assert np.array_equal(rows, [[[math.nan] * 5, [1.0, 0.0, 0.0, 0.0, 0.0]]], equal_nan=True)
 
 
 def test_figures_of_probabilities_by_hand() -> None:
-    found = probability_figures(
-        np.array([0.8, 0.4]), np.array([True, False]), 0.75, np.random.default_rng(0), np.arange(2)
-    )
+    positive, blocks = np.array([True, False]), np.arange(2)
+    found = probability_figures(np.array([0.8, 0.4]), positive, 0.75, np.random.default_rng(0), blocks)
     assert found.log_loss.value == pytest.approx(-(math.log(0.8) + math.log(0.6)) / 2)
     assert found.brier.value == pytest.approx((0.2**2 + 0.4**2) / 2)
     assert found.share_log_loss.value == pytest.approx(-(math.log(0.75) + math.log(0.25)) / 2)
     assert found.share_brier.value == pytest.approx((0.25**2 + 0.75**2) / 2)
     assert found.gain.value == pytest.approx(found.share_log_loss.value - found.log_loss.value)
     assert found.smece is None
+    never = probability_figures(np.array([0.0, 0.4]), positive, 0.5, np.random.default_rng(0), blocks).log_loss
+    assert (never.value, never.undefined) == (None, "1 given thumbs had probability 0")
 
 
 def test_probabilities_of_conversations_that_go_together_are_measured_together() -> None:
@@ -189,22 +182,13 @@ def test_probabilities_of_conversations_that_go_together_are_measured_together()
     assert (three.gain.low, three.gain.high) == pytest.approx((one.gain.low, one.gain.high))
 
 
-def test_a_thumb_that_had_probability_0_leaves_the_log_loss_undefined() -> None:
-    found = probability_figures(
-        np.array([0.0, 0.4]), np.array([True, False]), 0.5, np.random.default_rng(0), np.arange(2)
-    )
-    assert found.log_loss.value is None
-    assert found.log_loss.undefined == "1 given thumbs had probability 0"
-
-
-def test_too_few_labels_are_told_and_how_many_are_missing(learnt: Learnt) -> None:
-    rubrics = RubricSet.load(learnt.rubrics)
+def test_too_few_labels_are_told_and_how_many_are_missing(rubrics: RubricSet) -> None:
     assert rubrics.calibrator is not None
     labels = rubrics.calibrator.labels
     assert labels == rubrics.data.training < 50
     said = f"{labels} of 50 labels, {50 - labels} are missing"
     assert any(said in note for note in rubrics.notes)
-    assert said in rubrics.support.__str__()
+    assert said in str(rubrics.support)
     enough = rubrics.calibrator.model_copy(update={"labels": 50})
     assert str(rubrics.model_copy(update={"calibrator": enough}).support) == "calibrated on 50 labels"
 

@@ -90,26 +90,10 @@ async def test_a_run_with_conversations_that_nobody_was_asked_about_is_not_taken
     assert runs(store)[-1].status == "interrupted"
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: task(precision=0.0),
-        lambda: task(precision=1.1),
-        lambda: Task(asked("How?", ["a", "b", "c"]), Rule.of(7), 0.9),
-    ],
-)
-def test_a_precision_that_thumbs_cannot_tell_is_wrong_use(make: Any) -> None:
-    with pytest.raises(WrongUse):
-        make()
-
-
-async def test_people_who_answer_what_was_not_asked_or_no_option_change_nothing_and_end_the_waiting(
-    store: Store,
-) -> None:
-    odd = Somebody({"sure": "no", "split": "perhaps", "stranger": "yes"}, {"split": "yes"})
-    found = await judged(store, odd)
-    assert (len(found.waiting), len(odd.asked)) == (4, 1)
-    assert "by a person" not in found.counts(found.tallies)
+def test_a_precision_that_thumbs_cannot_tell_is_wrong_use() -> None:
+    for question, precision in ((QUESTION, 0.0), (QUESTION, 1.1), (asked("How?", ["a", "b", "c"]), 0.9)):
+        with pytest.raises(WrongUse):
+            Task(question, Rule.of(7), precision)
 
 
 async def test_verdicts_and_what_waits_are_those_of_the_votes_the_most_contested_first(store: Store) -> None:
@@ -120,29 +104,30 @@ async def test_verdicts_and_what_waits_are_those_of_the_votes_the_most_contested
         {"question": "Was it done?", "options": ["yes", "no"], "conversations": ["split", "five", "few", "mute"]}
     ]
     decided = {one.conversation_id: one for one in verdicts_of(store, found.run, found.task, found.rule, LOG)}
-    assert {id_: one.final for id_, one in decided.items()} == {
-        **dict.fromkeys(RUNS),
-        "sure": "yes",
-        "near": "no",
-    }
+    assert {id_: one.final for id_, one in decided.items()} == dict.fromkeys(RUNS) | {"sure": "yes", "near": "no"}
     assert decided["few"].failures == {"error": 4}
     assert [sum(each) for each in zip(*((one.runs, one.planned) for one in decided.values()), strict=True)] == [42, 42]
     assert runs(store)[-1].status == "partial"
+    for batch in (1, 2):
+        again = await judged(store, batch=batch)
+        assert again.counts(again.tallies) == found.counts(found.tallies)
 
 
-async def test_what_a_person_answers_stands_and_the_rest_is_asked_again(store: Store) -> None:
-    person = Somebody({"split": "no"}, {"few": "yes"})
+async def test_what_a_person_answers_stands_the_rest_is_asked_again_and_what_was_not_asked_changes_nothing(
+    store: Store,
+) -> None:
+    odd = {"sure": "no", "five": "perhaps", "stranger": "yes"}
+    person = Somebody({"split": "no"}, {"few": "yes"} | odd)
     found = await judged(store, person)
     assert [one["conversations"] for one in person.asked] == [
         ["split", "five", "few", "mute"],
         ["five", "few", "mute"],
         ["five", "mute"],
     ]
-    ratings = {
-        one.conversation_id: (one.final, one.person)
-        for one in verdicts_of(store, found.run, found.task, found.rule, LOG)
-    }
-    assert (ratings["split"], ratings["few"], ratings["five"]) == (("no", "no"), ("yes", "yes"), (None, None))
+    decided = verdicts_of(store, found.run, found.task, found.rule, LOG)
+    ratings = {one.conversation_id: (one.final, one.person) for one in decided}
+    assert [ratings[id_] for id_ in ("split", "few", "five")] == [("no", "no"), ("yes", "yes"), (None, None)]
+    assert ratings["sure"] == ("yes", None)
     assert found.counts(found.tallies)["by a person"] == 2
 
 
@@ -182,12 +167,6 @@ async def test_every_run_is_kept_under_its_number_and_a_resumed_run_asks_none_of
     assert again.counts(again.tallies) == found.counts(found.tallies)
 
 
-@pytest.mark.parametrize("batch", [1, 2, 100])
-async def test_the_size_of_a_batch_changes_nothing(store: Store, batch: int) -> None:
-    found = await judged(store, batch=batch)
-    assert found.counts(found.tallies) == {"rated": 2, "disagreement": 2, "too_few_runs": 2}
-
-
 async def test_what_cannot_be_judged_is_neither_rated_nor_waited_for(store: Store) -> None:
     class Refuses(Recorded):
         async def judge(self, conversation: Conversation, questions: Any) -> Any:
@@ -205,8 +184,7 @@ async def test_tau_is_fitted_to_thumbs_when_all_runs_are_in_and_too_few_runs_are
     assert found.fitted is not None
     assert (found.fitted.n, found.fitted.passed, found.fitted.right) == (4, 3, 3)
     assert found.unseen is not None
-    assert found.unseen.passed.n + found.unseen.left.n == 4
-    assert found.unseen.units == 4
+    assert found.unseen.passed.n + found.unseen.left.n == found.unseen.units == 4
     assert found.rule.tau == pytest.approx(0.59827, abs=1e-5)
     assert found.counts(found.tallies) == {"rated": 3, "disagreement": 1, "too_few_runs": 1}
 
@@ -225,25 +203,19 @@ async def test_what_a_fitted_tau_does_to_unseen_thumbs_is_the_same_after_a_resum
     turned = await judged(store, log=log[::-1], **changes)
     assert found.fitted is not None
     assert found.unseen is not None
-    assert found.unseen.passed.n + found.unseen.left.n == found.fitted.n == 24
-    assert found.unseen.units == 24
+    assert found.unseen.passed.n + found.unseen.left.n == found.fitted.n == found.unseen.units == 24
     assert again.unseen == taken_up.unseen == turned.unseen == found.unseen
-    users = [
-        one.model_copy(update={"group": one.id[-2:].strip("pn")}) for one in log
-    ]  # each has a thumb of either kind
+    users = [one.model_copy(update={"group": one.id[-2:].strip("pn")}) for one in log]  # a thumb of either kind each
     grouped = await judged(store, log=users, **changes)
     assert grouped.unseen is not None
     assert grouped.unseen.units == 12
 
 
-async def test_with_one_thumb_of_a_kind_nothing_is_told_of_unseen_thumbs(store: Store) -> None:
-    log = [talk("sure", Label.POSITIVE), talk("five", Label.POSITIVE), talk("near", Label.NEGATIVE)]
-    found = await judged(store, log=log, precision=0.9)
+async def test_where_thumbs_tell_too_little_that_is_said_and_people_decide(store: Store) -> None:
+    one_down = [talk("sure", Label.POSITIVE), talk("five", Label.POSITIVE), talk("near", Label.NEGATIVE)]
+    found = await judged(store, log=one_down, precision=0.9)
     assert found.fitted is not None
-    assert (found.fitted.passed, found.unseen) == (3, None)
-
-
-async def test_where_no_tau_reaches_the_precision_everything_goes_to_people(store: Store) -> None:
+    assert (found.fitted.passed, found.unseen) == (3, None), "of unseen thumbs nothing is told"
     found = await judged(store, log=[talk("sure", Label.NEGATIVE), talk("near")], precision=0.9)
-    assert found.rule.tau is None
+    assert found.rule.tau is None, "none reaches the precision"
     assert (found.counts(found.tallies), len(found.waiting)) == ({"disagreement": 2}, 2)

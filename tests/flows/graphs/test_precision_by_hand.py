@@ -44,8 +44,7 @@ LOG = [talk(id_, label) for id_, (_, label) in VOTES.items()]
 
 
 async def judged(store: Store, conversations: list[Conversation], rule: Rule, **options: Any) -> tuple[str, Task]:
-    said = {one.id: VOTES[one.id[0]][0] for one in conversations}
-    runs = {id_: [{"y": "yes", "n": "no"}[vote] for vote in votes] for id_, votes in said.items()}
+    runs = {one.id: [{"y": "yes", "n": "no"}[vote] for vote in VOTES[one.id[0]][0]] for one in conversations}
     task = Task(QUESTION, rule)
     ensemble = Ensemble(Recorded(runs), rule=rule, **options)
     setting = RunSettings.of(store)
@@ -71,18 +70,14 @@ def store(tmp_path: Path) -> Any:
         yield opened
 
 
-async def test_precision_on_either_side_of_tau_is_that_counted_by_hand(store: Store) -> None:
+async def test_precision_and_its_curves_over_runs_and_tau_are_those_counted_by_hand(store: Store) -> None:
+    """One run rates all, d by its first, so that e and g are wrong, too; with three all agree or one differs."""
     found = await precision(store, LOG)
     passed, left = found.chosen.passed, found.chosen.left
     assert (passed.n, passed.right, left.n, left.right) == (4, 3, 3, 1)
     assert (passed.precision.value, left.precision.value, found.chosen.coverage.value) == (3 / 4, 1 / 3, 4 / 7)
     assert ends_of(passed.precision) == pytest.approx(share_interval(3, 4))
     assert found.people[0].texts == found.people[1].texts == 0
-
-
-async def test_curves_over_runs_and_tau_are_those_counted_by_hand(store: Store) -> None:
-    """One run rates all, d by its first, so that e and g are wrong, too; with three all agree or one differs."""
-    found = await precision(store, LOG)
     by_runs = {point.n: point.sides for point in found.by_runs}
     assert list(by_runs) == [1, 2, 3, 4, 5]
     assert (by_runs[1].coverage.value, by_runs[1].passed.right) == (1.0, 3)  # a, b and d
@@ -90,11 +85,8 @@ async def test_curves_over_runs_and_tau_are_those_counted_by_hand(store: Store) 
     assert by_runs[3].coverage.value == 1.0  # of three any two agree
     assert by_runs[5] == found.chosen
     last = [point for point in found.by_tau if point.n == 5]
-    assert [round(point.tau, 6) for point in last] == [
-        0.0,
-        round(-0.8 * log(0.8) - 0.2 * log(0.2), 6),
-        round(-0.6 * log(0.6) - 0.4 * log(0.4), 6),
-    ]
+    entropies = [0.0, -0.8 * log(0.8) - 0.2 * log(0.2), -0.6 * log(0.6) - 0.4 * log(0.4)]
+    assert [point.tau for point in last] == pytest.approx(entropies)
     assert [(point.sides.passed.n, point.sides.passed.right) for point in last] == [(2, 1), (4, 3), (7, 4)]
 
 
@@ -119,16 +111,14 @@ async def test_people_stand_beside_on_the_side_where_the_runs_put_their_conversa
     assert left.as_json["share"] == 0.5
 
 
-async def test_a_log_without_thumbs_or_a_question_with_three_answers_has_no_precision(store: Store) -> None:
+async def test_the_page_of_the_run_has_ratings_entropies_and_both_figures_where_thumbs_can_tell_them(
+    store: Store,
+) -> None:
     run, task = await judged(store, LOG, Rule.of(5))
     unlabelled = [one.model_copy(update={"label": Label.NONE}) for one in LOG]
-    assert precision_of(store, run, task, task.rule, unlabelled) is None
     three = Task(asked("How?", ["a", "b", "c"]), task.rule)
+    assert precision_of(store, run, task, task.rule, unlabelled) is None
     assert precision_of(store, run, three, task.rule, LOG) is None
-
-
-async def test_the_page_of_the_run_has_ratings_entropies_and_both_figures(store: Store) -> None:
-    run, _ = await judged(store, LOG, Rule.of(5))
     async with client_of(made_app(store)) as client:
         page = (await client.get(f"/runs/{run}")).text
     shown = page.partition('id="ratings"')[2].partition('id="graph"')[0]

@@ -24,16 +24,8 @@ PROFILE = ReferencingProfile.load("english")
 
 
 def case(number: int, **changed: Any) -> Case:
-    return Case(
-        **{
-            "id": f"c{number}",
-            "question": f"Why {number}?",
-            "reference": "So.",
-            "answer": "Thus.",
-            "category": "logical",
-        }
-        | changed
-    )
+    known = {"question": f"Why {number}?", "reference": "So.", "answer": "Thus.", "category": "logical"}
+    return Case(id=f"c{number}", **(known | changed))
 
 
 CASES = Cases(tuple(case(number) for number in range(7)))
@@ -82,117 +74,83 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-async def graded(
-    store: Store, cases: Cases = CASES, judge: Fixed | None = None, plain: Fixed | None = None, **setting: Any
-) -> list[Grading]:
+async def graded(store: Store, cases: Cases = CASES, judge: Fixed | None = None, **changes: Any) -> list[Grading]:
+    roles = {
+        "classifier": changes.pop("classifier", None) or Fixed({TYPE: "advice"}),
+        "plain": changes.pop("plain", None),
+    }
     run, _ = await grade_cases(
-        cases,
-        profile=PROFILE,
-        classifier=Fixed({TYPE: "advice"}),
-        judge=judge or Fixed(),
-        plain=plain,
-        setting=RunSettings.of(store, **setting),
+        cases, profile=PROFILE, judge=judge or Fixed(), setting=RunSettings.of(store, **changes), **roles
     )
     return list(gradings_of(store, run, PROFILE, cases))
 
 
-@pytest.mark.parametrize("batch", [1, 2, 7, 100])
-async def test_every_case_is_graded_once_in_batches_of_whatever_size(store: Store, batch: int) -> None:
-    judge, plain = Fixed({"overall": "6"}), Fixed({PLAIN: "9"})
-    found = await graded(store, judge=judge, plain=plain, batch=batch)
-    assert [one.case.id for one in found] == [one.id for one in CASES]
-    assert {one.outcome for one in found} == {"graded"}
-    assert set(judge.asked.values()) == set(plain.asked.values()) == {1}
-
-
-async def test_no_cases_come_to_no_grades(store: Store) -> None:
+async def test_every_case_is_graded_once_in_batches_of_whatever_size(store: Store) -> None:
+    for batch in (1, 2, 100):
+        judge, plain = Fixed({"overall": "6"}), Fixed({PLAIN: "9"})
+        found = await graded(store, judge=judge, plain=plain, batch=batch)
+        assert [one.case.id for one in found] == [one.id for one in CASES]
+        assert {one.outcome for one in found} == {"graded"}
+        assert set(judge.asked.values()) == set(plain.asked.values()) == {1}
     assert await graded(store, Cases(())) == []
 
 
-async def test_a_judge_that_raises_fails_its_case_alone(store: Store) -> None:
-    found = await graded(store, judge=Fixed(breaks={"c2": RuntimeError("boom"), "c3": "refused"}), batch=3)
-    assert [one.outcome for one in found] == ["graded", "graded", "error", "refused", "graded", "graded", "graded"]
+async def test_a_judge_that_fails_fails_its_case_alone_and_a_resume_asks_again_what_may_be_mended(
+    store: Store,
+) -> None:
+    breaks = {"c1": "error", "c2": RuntimeError("boom"), "c3": "refused", "c4": "unparsable"}
+    found = await graded(store, judge=Fixed(breaks=breaks), batch=3)
+    assert [one.outcome for one in found] == ["graded", "error", "error", "refused", "unparsable", "graded", "graded"]
     assert "boom" in found[2].detail
+    judge = Fixed()
+    found = await graded(store, judge=judge, batch=3, resume=True)
+    assert set(judge.asked) == {"c1", "c2", "c4"}
+    assert [one.outcome for one in found] == ["graded"] * 3 + ["refused"] + ["graded"] * 3
 
 
-async def test_an_endpoint_that_is_gone_stops_the_run_and_a_resume_asks_only_the_rest(store: Store) -> None:
+async def test_an_endpoint_that_is_gone_stops_the_run_and_a_resume_asks_only_the_rest_of_the_same_cases(
+    store: Store,
+) -> None:
     with pytest.raises(ModelUnavailable):
         await graded(store, judge=Fixed(breaks={"c4": ModelUnavailable("gone")}), batch=2)
+    with pytest.raises(ResumeRefused, match="data"):
+        await graded(store, Cases((case(0, reference="Other."),)), resume=True)
     judge = Fixed()
     found = await graded(store, judge=judge, batch=2, resume=True)
     assert {one.outcome for one in found} == {"graded"}
-    assert set(judge.asked) <= {"c4", "c5", "c6"}
-    assert {"c4", "c6"} <= set(judge.asked)
-
-
-async def test_a_resume_asks_again_what_may_be_mended_and_not_what_was_refused(store: Store) -> None:
-    await graded(store, judge=Fixed(breaks={"c1": "error", "c2": "refused", "c3": "unparsable"}))
-    judge = Fixed()
-    found = await graded(store, judge=judge, resume=True)
-    assert set(judge.asked) == {"c1", "c3"}
-    assert [one.outcome for one in found] == ["graded", "graded", "refused", "graded", "graded", "graded", "graded"]
-
-
-async def test_a_resume_with_other_cases_is_refused(store: Store) -> None:
-    with pytest.raises(ModelUnavailable):
-        await graded(store, judge=Fixed(breaks={"c4": ModelUnavailable("gone")}))
-    with pytest.raises(ResumeRefused, match="data"):
-        await graded(store, Cases((case(0, reference="Other."),)), resume=True)
+    assert {"c4", "c6"} <= set(judge.asked) <= {"c4", "c5", "c6"}
 
 
 async def test_types_are_asked_for_only_where_no_category_tells_and_something_can_be_graded(store: Store) -> None:
+    martian = {"category": "martian"}
     cases = Cases(
-        (
-            case(0),
-            case(1, category="martian"),
-            case(2, category="martian", answer=None),
-            case(3, category="", reference=""),
-        )
+        (case(0), case(1, **martian), case(2, answer=None, **martian), case(3, reference=""), case(4, **martian))
     )
-    classifier = Fixed({TYPE: "advice"})
-    run, _ = await grade_cases(
-        cases, profile=PROFILE, classifier=classifier, judge=Fixed(), plain=None, setting=RunSettings.of(store)
-    )
-    found = list(gradings_of(store, run, PROFILE, cases))
-    assert set(classifier.asked) == {"c1"}
-    assert [(one.type, one.type_from) for one in found] == [
-        ("logical", "category"),
-        ("advice", "model"),
-        (None, ""),
-        (None, ""),
-    ]
+    classifier = Fixed({TYPE: "advice"}, breaks={"c4": "refused"})
+    found = await graded(store, cases, classifier=classifier)
+    assert set(classifier.asked) == {"c1", "c4"}
+    told = [(one.type, one.type_from) for one in found if one.case.id != "c3"]
+    assert told == [("logical", "category"), ("advice", "model"), (None, ""), (None, "unanswered")]
     assert [q.id for q in found[1].graded] == ["correctness", "need", "fairness", "creativity", "overall"]
+    (unsure,) = await graded(store, Cases((case(4, **martian),)), classifier=Fixed({TYPE: "unsure"}))
+    for one, told_by in ((found[4], "unanswered"), (unsure, "unsure")):
+        assert (one.type, one.type_from, one.outcome) == (None, told_by, "graded")
+        assert one.flags == (f"task type {told_by}",)
+        assert [q.id for q in one.graded] == [*PROFILE.unknown.dimensions, "overall"]
 
 
-@pytest.mark.parametrize("told", ["unsure", "unanswered"])
-async def test_a_type_that_nobody_can_tell_is_flagged(store: Store, told: str) -> None:
-    cases = Cases((case(0, category=""),))
-    classifier = Fixed(
-        {TYPE: "unsure"} if told == "unsure" else {}, breaks={} if told == "unsure" else {"c0": "refused"}
-    )
-    run, _ = await grade_cases(
-        cases, profile=PROFILE, classifier=classifier, judge=Fixed(), plain=None, setting=RunSettings.of(store)
-    )
-    (found,) = gradings_of(store, run, PROFILE, cases)
-    assert (found.type, found.flags, found.outcome) == (None, (f"task type {told}",), "graded")
-    assert found.type_from == told
-    assert [q.id for q in found.graded] == [*PROFILE.unknown.dimensions, "overall"]
-
-
-@pytest.mark.parametrize(("answer", "flags"), [("It is so.", ("reference and evidence: not checked",)), (None, ())])
-async def test_a_reference_that_could_not_be_held_against_its_evidence_is_flagged(
-    store: Store, answer: str | None, flags: tuple[str, ...]
-) -> None:
+async def test_a_reference_that_could_not_be_held_against_its_evidence_is_flagged(store: Store) -> None:
     class Unable(Fixed):
         def _answer(self, question: Question) -> Any:
-            outcome = "not_scorable" if answer is None else "unparsable"
-            if question.id == EVIDENCE or answer is None:
-                return Unanswered(question_id=question.id, outcome=outcome)
+            if question.id == EVIDENCE:
+                return Unanswered(question_id=question.id, outcome="unparsable")
             return super()._answer(question)
 
-    cases = Cases((case(0, evidences=(Evidence(quote="q"),), answer=answer),))
-    (found,) = await graded(store, cases, Unable())
-    assert (found.flags, found.outcome) == (flags, "not_scorable" if answer is None else "graded")
+    evidences = (Evidence(quote="q"),)
+    cases = Cases((case(0, evidences=evidences), case(1, evidences=evidences, answer=None)))
+    found = await graded(store, cases, Unable(breaks={"c1": "not_scorable"}))
+    flagged = [(one.flags, one.outcome) for one in found]
+    assert flagged == [(("reference and evidence: not checked",), "graded"), ((), "not_scorable")]
 
 
 async def test_means_by_category_and_dimension_by_hand(store: Store) -> None:
@@ -205,7 +163,7 @@ async def test_means_by_category_and_dimension_by_hand(store: Store) -> None:
     )
     says = {"evidence": "consistent", "overall": "6", "correctness": "8", "creativity": "2"}
     judge = Fixed(says, breaks={"c2": "not_scorable"})
-    found = summary(PROFILE, await graded(store, cases, judge, Fixed({PLAIN: "9"})))
+    found = summary(PROFILE, await graded(store, cases, judge, plain=Fixed({PLAIN: "9"})))
     assert found.categories == ("all", "logical", "advice")
     places = {(m.category, m.dimension): (m.figure.value, m.figure.n) for m in found.means}
     assert found.outcomes == {"graded": 2, "not_scorable": 1}
@@ -246,36 +204,31 @@ async def answered(
 
 async def test_every_question_is_answered_once_at_the_temperature_of_its_category(store: Store) -> None:
     speaker, cases = Speaker(), Cases((case(0), case(1, category="writing"), case(2, category="martian")))
-    assert await answered(store, speaker, cases, batch=2) == [
-        ("Why 0? At 0.1.", "answered"),
-        ("Why 1? At 0.7.", "answered"),
-        ("Why 2? At 0.7.", "answered"),
-    ]
+    said = [answer for answer, _ in await answered(store, speaker, cases, batch=2)]
+    assert said == ["Why 0? At 0.1.", "Why 1? At 0.7.", "Why 2? At 0.7."]
     assert speaker.asked == ["c0", "c1", "c2"]
 
 
-async def test_a_question_that_fails_fails_alone_and_a_resume_asks_what_may_be_mended(store: Store) -> None:
+async def test_a_question_that_fails_fails_alone_and_a_resume_asks_the_rest_and_what_may_be_mended(
+    store: Store,
+) -> None:
     refused = Unanswered(question_id="c1", outcome="refused", detail="no")
-    found = await answered(store, Speaker({"c0": RuntimeError("boom"), "c1": refused}))
-    assert [outcome for _, outcome in found] == ["error", "refused", *["answered"] * 5]
-    speaker = Speaker()
-    found = await answered(store, speaker, resume=True)
-    assert speaker.asked == ["c0"]
-    assert [outcome for _, outcome in found] == ["answered", "refused", *["answered"] * 5]
-
-
-async def test_answers_of_batches_that_were_closed_outlive_the_run_that_was_stopped(store: Store) -> None:
     with pytest.raises(ModelUnavailable):
-        await answered(store, Speaker({"c4": ModelUnavailable("gone")}), batch=2)
-    speaker = Speaker()
-    assert {outcome for _, outcome in await answered(store, speaker, batch=2, resume=True)} == {"answered"}
-    assert set(speaker.asked) <= {"c4", "c5", "c6"}
+        await answered(
+            store, Speaker({"c0": RuntimeError("boom"), "c1": refused, "c4": ModelUnavailable("gone")}), batch=2
+        )
+    for mended, outcome in (({"c0": RuntimeError("boom")}, "error"), ({}, "answered")):
+        speaker = Speaker(dict(mended))
+        found = await answered(store, speaker, batch=2, resume=True)
+        assert [one for _, one in found] == [outcome, "refused", *["answered"] * 5]
+        assert set(speaker.asked) <= {"c0", "c4", "c5", "c6"}
+    assert speaker.asked == ["c0"]
 
 
 async def test_the_page_of_the_run_has_means_curves_and_an_answer_with_what_the_judge_said(store: Store) -> None:
     cases = Cases(tuple(case(n, human=float(n), evidences=(Evidence(quote="scattered most"),)) for n in range(3)))
     judge = Fixed({"overall": "6", EVIDENCE: "consistent"})
-    await graded(store, cases, judge, Fixed({PLAIN: "9"}))
+    await graded(store, cases, judge, plain=Fixed({PLAIN: "9"}))
     async with client_of(made_app(store)) as client:
         page = (await client.get("/runs/grade-1")).text
     shown = page.partition('id="distribution"')[2].partition('id="graph"')[0]

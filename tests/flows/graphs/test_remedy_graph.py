@@ -53,21 +53,29 @@ def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
         yield known | {"assistant": "shop:answer", "group_field": "user"}
 
 
+async def began(context: RemedyContext) -> tuple[Any, Any, Any]:
+    """A thread that waits for people: the graph, the thread, and what they are asked."""
+    graph, thread = remedy.copy(update={"checkpointer": InMemorySaver()}), thread_of(str(uuid4()))
+    (asked,) = (await graph.ainvoke({}, thread, context=context))["__interrupt__"]
+    return graph, thread, asked.value
+
+
+def kept_of(folder: Path, run: str) -> Any:
+    with Store.open(folder / "store", read_only=True) as store:
+        return step(store, run, "remedy") or {}
+
+
 async def test_nobody_accepts_and_nothing_is_proved_somebody_does_and_it_is(
     chosen: dict[str, Any], tmp_path: Path
 ) -> None:
     context = RemedyContext(**chosen, profiles="profiles.toml")
     for accepted, why, edits in (([], "no proposal was accepted", []), (["proposal 1"], "", ["proposal 1"])):
-        graph, thread = remedy.copy(update={"checkpointer": InMemorySaver()}), thread_of(str(uuid4()))
-        waits = await graph.ainvoke({}, thread, context=context)
-        (asked,) = waits["__interrupt__"]
-        assert [one["name"] for one in asked.value["edits"]] == ["proposal 1"]
-        assert "+Offer another time." in asked.value["edits"][0]["diff"]
+        graph, thread, asked = await began(context)
+        assert [one["name"] for one in asked["edits"]] == ["proposal 1"]
+        assert "+Offer another time." in asked["edits"][0]["diff"]
         ended = await graph.ainvoke(Command(resume=accepted or ["none"]), thread, context=context)
         assert (ended["why"], ended["edits"]) == (why, edits)
-        with Store.open(tmp_path / "store", read_only=True) as store:
-            kept = step(store, ended["run"], "remedy") or {}
-        assert [one["name"] for one in kept["edits"]] == edits
+        assert [one["name"] for one in kept_of(tmp_path, ended["run"])["edits"]] == edits
 
 
 async def test_people_are_waited_for_and_what_they_choose_is_the_verdict(
@@ -75,12 +83,10 @@ async def test_people_are_waited_for_and_what_they_choose_is_the_verdict(
 ) -> None:
     (tmp_path / "new.md").write_text(f"{PROMPT}Offer another time.\n")
     context = RemedyContext(**chosen, edit=["new.md"], people=60)
-    graph, thread = remedy.copy(update={"checkpointer": InMemorySaver()}), thread_of(str(uuid4()))
-    waits = await graph.ainvoke({}, thread, context=context)
-    pairs = waits["__interrupt__"][0].value["pairs"]
+    graph, thread, asked = await began(context)
+    pairs = asked["pairs"]
     assert len(pairs) >= 20
     choices = {one["key"]: "1" if "booked" in one["1"] else "2" for one in pairs}
     ended = await graph.ainvoke(Command(resume=choices), thread, context=context)
-    with Store.open(tmp_path / "store", read_only=True) as store:
-        kept = step(store, ended["run"], "remedy") or {}
+    kept = kept_of(tmp_path, ended["run"])
     assert (kept["verdict"], kept["level"]) == ("better, people agree", "P")

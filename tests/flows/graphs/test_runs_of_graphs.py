@@ -1,15 +1,17 @@
 """Runs of `learn` and `score`: failures that stay where they are, batches, states of ids, spans."""
 
+import asyncio
 import json
 import random
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from plain_judges import Held, PlainJudge, by_length, except_for, likert, neutral, raises
-from small_log import small_log
+from plain_judges import Answers, Held, PlainJudge, by_length, except_for, likert, neutral, raises
+from small_log import small_log, with_embeddings
 from small_runs import Learnt
 
 from pollex.agents.embedded.embedder import Embedder
@@ -25,7 +27,7 @@ from pollex.graphs.run import OUTSIDE, checkpointed, state_after, thread_of
 from pollex.graphs.score import ScoreContext
 from pollex.graphs.score import build as build_score
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import JudgeRecord
@@ -45,9 +47,10 @@ QUICK = LearnSettings(stability=False)
 SECRET = "a-key-that-nobody-must-see"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def logs(learnt: Learnt) -> Logs:
-    return read_logs(learnt.log)
+    """Two conversations a user."""
+    return logs_of([c.model_copy(update={"group": f"u{n // 2}"}) for n, c in enumerate(read_logs(learnt.log))])
 
 
 @pytest.fixture
@@ -85,6 +88,10 @@ class OddExtractor:
         return await self.inner.extract(conversation)
 
 
+def odd(embedder: Embedder, *ids: str, stopping: Sequence[str] = ()) -> OddExtractor:
+    return OddExtractor(embedded_roles(DomainProfile.neutral(), embedder).extractor, ids, stopping)
+
+
 def staff(embedder: Embedder, judge: Judge | None = None, extractor: Extractor | None = None) -> Roles:
     """The built-in roles with another judge or extractor."""
     roles = embedded_roles(DomainProfile.neutral(), embedder)
@@ -108,6 +115,38 @@ async def score(logs: Logs, rubrics: RubricSet, judge: Judge, kept: Store, **set
     )
 
 
+class Whole(NamedTuple):
+    """A store of one's own with a run of `learn` that nothing stopped, and what came of it."""
+
+    kept: Store
+    learned: Learned
+
+    @property
+    def run(self) -> str:
+        return self.learned.run
+
+
+@pytest.fixture(scope="module")
+def first(learnt: Learnt, logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Learned]:
+    folder = with_embeddings(tmp_path_factory.mktemp("first") / "kept", learnt.store / "embeddings")
+    embedder = Embedder(cache=folder / "embeddings")
+    with Store.open(folder) as kept:
+        found = learn(logs, staff(embedder, PlainJudge(), odd(embedder)), kept, embedded_record(embedder), batch=7)
+        return folder, asyncio.run(found)
+
+
+@pytest.fixture
+def whole(first: tuple[Path, Learned], store: Path) -> Iterator[Whole]:
+    folder, learned = first
+    with Store.open(shutil.copytree(folder, store, dirs_exist_ok=True)) as opened:
+        yield Whole(opened, learned)
+
+
+def same(learned: Learned) -> RubricSet:
+    """What two runs that learned the same have in common."""
+    return learned.rubric_set.model_copy(update={"created": "", "run": ""})
+
+
 async def test_a_judge_that_fails_on_one_conversation_leaves_all_others_their_scores(
     logs: Logs, rubrics: RubricSet, kept: Store
 ) -> None:
@@ -126,39 +165,57 @@ async def test_a_judge_that_fails_on_one_conversation_leaves_all_others_their_sc
     assert (after["c007"].netsat, after["c007"].outcome) == (None, "error")
     trace = conversation_trace(kept, broken.run, "c007")
     assert {step.name: step.error.split(":")[0] for step in trace.steps} == {
-        "judge_sat": f"{len([r for r in rubrics.rubrics if r.polarity == 'sat'])} unanswered, the first",
-        "judge_dsat": f"{len([r for r in rubrics.rubrics if r.polarity == 'dsat'])} unanswered, the first",
+        f"judge_{side}": f"{len([r for r in rubrics.rubrics if r.polarity == side])} unanswered, the first"
+        for side in ("sat", "dsat")
     }
     assert find_run(kept, broken.run).status == "partial"
     assert SECRET not in str(kept.rows("SELECT * FROM spans"))
     assert SECRET not in str(kept.ask(broken.run, "SELECT * FROM answers"))
+    (graph,) = run_tree(kept, whole.run)
+    assert {branch.name for branch in graph.branches} == set(build_score().nodes) - {"finish"}
 
 
-async def test_a_judge_and_an_extractor_that_fail_on_some_conversations_are_noted_and_learning_goes_on(
+async def test_what_fails_or_is_not_answered_in_learning_is_told_and_left_out_and_learning_goes_on(
     logs: Logs, kept: Store, embedder: Embedder
 ) -> None:
     sides = split(logs.learnable, 0.5, 0)
-    odd, unjudged = sides.train[3].id, sides.train[5].id
-    roles = staff(
-        embedder,
-        PlainJudge(except_for(unjudged, raises(OSError("gone")))),
-        OddExtractor(embedded_roles(DomainProfile.neutral(), embedder).extractor, [odd]),
-    )
+    odd_one, unjudged = sides.train[3].id, sides.train[5].id
+    training, shy = {one.id for one in sides.train}, {one.id for one in sides.test[:3]}
+
+    def choosy(conversation: Conversation, questions: Sequence[Question]) -> Answers:
+        if conversation.id == unjudged:
+            raise OSError("gone")
+        answers, seldom = by_length(conversation, questions), min(question.id for question in questions)
+        silent = conversation.id in shy or (conversation.id in training and int(conversation.id[1:]) % 3)
+        return [
+            Unanswered(question_id=seldom, outcome="refused") if silent and one.question_id == seldom else one
+            for one in answers
+        ]
+
+    roles = staff(embedder, PlainJudge(choosy), odd(embedder, odd_one))
     learned = await learn(logs, roles, kept, embedded_record(embedder))
-    assert list(learned.unextracted) == [odd]
-    assert learned.unextracted[odd].detail.startswith("ZeroDivisionError: ")
-    assert SECRET not in learned.unextracted[odd].detail
-    assert [one.conversation_id for one in learned.scores if one.netsat is None] == [unjudged]
-    assert any("1 training conversation gave no reasons" in note for note in learned.rubric_set.notes)
-    assert any("1 conversation lacks an answer" in note for note in learned.rubric_set.notes)
-    assert learned.rubric_set.data.training == 23
-    assert learned.rubric_set.learned_from == {one.text_hash[:16] for one in sides.train}, (
-        "the unjudged one gave reasons"
-    )
+    found, held_out = learned.rubric_set, [one for one in learned.scores if one.side == "held_out"]
+    assert list(learned.unextracted) == [odd_one]
+    assert learned.unextracted[odd_one].detail.startswith("ZeroDivisionError: ")
+    assert SECRET not in learned.unextracted[odd_one].detail
+    assert {one.conversation_id for one in learned.scores if one.netsat is None} == {unjudged, *shy}
+    for note in ("1 training conversation gave no reasons", "lack an answer; `pollex trace` of this run says why"):
+        assert any(note in one for one in found.notes), note
+    assert any(note.startswith("Left out of all figures: 3 of 24 held-out") for note in found.notes)
+    assert found.data.training == 23
+    assert found.learned_from == {one.text_hash[:16] for one in sides.train}, "the unjudged one gave reasons"
+    reasons = [dropped.reason for dropped in found.dropped if "answered on only" in dropped.reason]
+    assert len(reasons) == 2, "one a kind"
+    assert all(int(reason.split("only ")[1].split("%")[0]) < 50 for reason in reasons)
+    assert found.held_out is not None
+    assert found.calibrator is not None
+    assert found.calibrator.held_out is not None
+    scored = sum(one.netsat is not None for one in held_out)
+    assert (found.held_out.n, found.calibrator.held_out.n, found.data.held_out, scored) == (21,) * 4
     assert find_run(kept, learned.run).status == "partial"
     tree = {branch.name: branch for branch in run_tree(kept, learned.run)[0].branches}
     assert (tree["extract"].count, tree["extract"].failed) == (24, 1)
-    assert (tree["judge_pool"].count, tree["judge_pool"].failed) == (48, 2)
+    assert tree["judge_pool"].count == 48
 
 
 @pytest.mark.nightly
@@ -167,13 +224,11 @@ async def test_what_failed_in_extraction_is_asked_again_by_a_resume_until_reason
     logs: Logs, kept: Store, embedder: Embedder, stopped_in: str
 ) -> None:
     train = [one.id for one in split(logs.learnable, 0.5, 0).train]
-    inner = embedded_roles(DomainProfile.neutral(), embedder).extractor
-    broken = raises(ModelRefused("the key is wrong"))
-    first = OddExtractor(inner, [train[3]], [train[20]] if stopped_in == "extract" else [])
-    roles = staff(embedder, PlainJudge(except_for(train[9], broken)), first)
+    broken = PlainJudge(except_for(train[9], raises(ModelRefused("the key is wrong"))))
+    first = odd(embedder, train[3], stopping=[train[20]] if stopped_in == "extract" else [])
     with pytest.raises(ModelRefused):
-        await learn(logs, roles, kept, embedded_record(embedder), batch=8)
-    second = staff(embedder, PlainJudge(), OddExtractor(inner, []))
+        await learn(logs, staff(embedder, broken, first), kept, embedded_record(embedder), batch=8)
+    second = staff(embedder, PlainJudge(), odd(embedder))
     learned = await learn(logs, second, kept, embedded_record(embedder), batch=8, resume=True)
     assert list(learned.unextracted) == ([] if stopped_in == "extract" else [train[3]])
 
@@ -191,8 +246,6 @@ async def test_a_resume_leaves_the_answers_that_rubrics_were_chosen_by_and_asks_
     assert {id_ for id_, _ in mended.asked} == ({unjudged} if side == "test" else set())
     assert (first.run, first.rubric_set.theta) == (again.run, again.rubric_set.theta)
     assert again.rubric_set.data.training == (24 if side == "test" else 23)
-    anew = await learn(logs, staff(embedder, PlainJudge()), kept, record)
-    assert anew.rubric_set.data.training == 24
 
 
 async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only_for_the_rest(
@@ -220,22 +273,16 @@ async def test_no_more_conversations_are_in_flight_than_a_batch_has(
 ) -> None:
     judge = PlainJudge()
     await score(logs, rubrics, judge, kept, batch=batch)
-    assert len(judge.asked) == 96
-    assert judge.peak == 2 * min(batch, 48)
-    assert max(judge.prepared) == min(batch, 48)
-    assert sum(judge.prepared) == 48
+    assert (len(judge.asked), judge.peak) == (96, 2 * min(batch, 48))
+    assert (max(judge.prepared), sum(judge.prepared)) == (min(batch, 48), 48)
 
 
 @pytest.mark.nightly
 async def test_learning_in_batches_of_one_stays_within_its_recursion_limit_and_learns_the_same(
-    logs: Logs, kept: Store, embedder: Embedder
+    logs: Logs, whole: Whole, embedder: Embedder
 ) -> None:
-    same = {"created": "", "run": ""}
-    single, whole = [
-        (await learn(logs, staff(embedder, PlainJudge()), kept, embedded_record(embedder), batch=batch)).rubric_set
-        for batch in (1, 512)
-    ]
-    assert single.model_copy(update=same) == whole.model_copy(update=same)
+    roles = staff(embedder, PlainJudge(), odd(embedder))
+    assert same(await learn(logs, roles, whole.kept, embedded_record(embedder), batch=1)) == same(whole.learned)
 
 
 async def test_a_judge_that_says_the_same_of_all_leaves_no_nan_anywhere(
@@ -250,61 +297,14 @@ async def test_a_judge_that_says_the_same_of_all_leaves_no_nan_anywhere(
     assert RubricSet.load(tmp_path / "rubrics.json") == rubrics
 
 
-async def test_a_judge_that_answers_nothing_leaves_no_rubric_to_choose(
+async def test_a_judge_or_an_extractor_that_finds_nothing_leaves_no_rubric_to_choose(
     logs: Logs, kept: Store, embedder: Embedder
 ) -> None:
-    judge = PlainJudge(raises(RuntimeError("down")))
-    with pytest.raises(BadRubrics, match="no rubric to choose from"):
-        await learn(logs, staff(embedder, judge), kept, embedded_record(embedder))
-    assert find_run(kept, "last").status == "failed"
-
-
-async def test_an_extractor_that_finds_nothing_leaves_no_rubric_to_choose(
-    logs: Logs, kept: Store, embedder: Embedder
-) -> None:
-    inner = embedded_roles(DomainProfile.neutral(), embedder).extractor
-    roles = staff(embedder, extractor=OddExtractor(inner, [one["id"] for one in small_log()]))
-    with pytest.raises(BadRubrics, match="no rubric to choose from"):
-        await learn(logs, roles, kept, embedded_record(embedder))
-
-
-async def test_a_rubric_that_most_conversations_have_no_answer_to_is_dropped_with_the_share(
-    logs: Logs, kept: Store, embedder: Embedder
-) -> None:
-    def choosy(conversation: Conversation, questions: Sequence[Any]) -> list[Any]:
-        kept_back = min(question.id for question in questions)
-        return [
-            Unanswered(question_id=question.id, outcome="refused")
-            if question.id == kept_back and int(conversation.id[1:]) % 3
-            else likert(question, len(conversation.turns) % 5)
-            for question in questions
-        ]
-
-    learned = await learn(logs, staff(embedder, PlainJudge(choosy)), kept, embedded_record(embedder))
-    reasons = [dropped.reason for dropped in learned.rubric_set.dropped if "answered on only" in dropped.reason]
-    assert len(reasons) == 2  # one a kind
-    assert all(int(reason.split("only ")[1].split("%")[0]) < 50 for reason in reasons)
-
-
-async def test_figures_are_of_held_out_conversations_that_have_a_score_and_the_rest_is_counted(
-    logs: Logs, kept: Store, embedder: Embedder
-) -> None:
-    shy = {c.id for c in split(logs.learnable, 0.5, 0).test[:3]}
-
-    def silent_once(conversation: Conversation, questions: Sequence[Any]) -> list[Any]:
-        answers: list[Any] = [likert(question, len(conversation.turns) % 5) for question in questions]
-        if conversation.id in shy:
-            answers[0] = Unanswered(question_id=questions[0].id, outcome="refused")
-        return answers
-
-    learned = await learn(logs, staff(embedder, PlainJudge(silent_once)), kept, embedded_record(embedder))
-    scored = {one.conversation_id for one in learned.scores if one.side == "held_out" and one.netsat is not None}
-    figures, calibrator = learned.rubric_set.held_out, learned.rubric_set.calibrator
-    assert figures is not None
-    assert calibrator is not None
-    assert calibrator.held_out is not None
-    assert (figures.n, calibrator.held_out.n, learned.rubric_set.data.held_out) == (21, 21, 21) == (len(scored),) * 3
-    assert any(note.startswith("Left out of all figures: 3 of 24 held-out") for note in learned.rubric_set.notes)
+    down = staff(embedder, PlainJudge(raises(RuntimeError("down"))))
+    for roles in (down, staff(embedder, extractor=odd(embedder, *(one.id for one in logs)))):
+        with pytest.raises(BadRubrics, match="no rubric to choose from"):
+            await learn(logs, roles, kept, embedded_record(embedder))
+        assert find_run(kept, "last").status == "failed"
 
 
 async def test_where_no_held_out_conversation_has_a_score_that_is_said(
@@ -312,11 +312,10 @@ async def test_where_no_held_out_conversation_has_a_score_that_is_said(
 ) -> None:
     held_out = {c.id for c in split(logs.learnable, 0.5, 0).test}
 
-    def silent(conversation: Conversation, questions: Sequence[Any]) -> list[Any]:
-        answers: list[Any] = [likert(question, len(conversation.turns) % 5) for question in questions]
-        if conversation.id in held_out:
-            answers[0] = Unanswered(question_id=questions[0].id, outcome="refused")
-        return answers
+    def silent(conversation: Conversation, questions: Sequence[Question]) -> Answers:
+        unanswered = Unanswered(question_id=questions[0].id, outcome="refused")
+        first, *others = by_length(conversation, questions)
+        return [unanswered if conversation.id in held_out else first, *others]
 
     found = (await learn(logs, staff(embedder, PlainJudge(silent)), kept, embedded_record(embedder))).rubric_set
     assert found.held_out is None
@@ -324,125 +323,99 @@ async def test_where_no_held_out_conversation_has_a_score_that_is_said(
     assert not any("Nothing was held out" in note for note in found.notes)
 
 
-async def test_held_out_conversations_that_go_together_are_known_as_such(
-    logs: Logs, kept: Store, embedder: Embedder
-) -> None:
-    pairs = [c.model_copy(update={"group": f"u{n // 2}"}) for n, c in enumerate(logs)]
-    learned = await learn(logs_of(pairs), staff(embedder, PlainJudge()), kept, embedded_record(embedder))
-    held_out = [score for score in learned.scores if score.side == "held_out"]
-    assert (len(held_out), len({score.block for score in held_out})) == (24, 12)
-    record = learned.rubric_set.guaranteed
-    assert record is not None
-    assert record.blocks is not None
-    assert (record.held_out, record.blocks[0]) == (24, 12)
-
-
-async def test_the_state_after_each_node_tells_what_happened_in_values_of_json(
-    logs: Logs, kept: Store, embedder: Embedder
-) -> None:
-    learned = await learn(logs, staff(embedder, PlainJudge()), kept, embedded_record(embedder), batch=7)
-    async with checkpointed(build(), kept) as graph:
-        history = [(one.next, one.values) async for one in graph.aget_state_history(thread_of(learned.run))][::-1]
+async def test_a_run_tells_what_happened_in_spans_and_states_of_json_and_who_goes_together(whole: Whole) -> None:
+    (tree,) = run_tree(whole.kept, whole.run)
+    assert {branch.name for branch in tree.branches} == set(build().nodes) - {"finish", "review_pool"}
+    async with checkpointed(build(), whole.kept) as graph:
+        history = [(one.next, one.values) async for one in graph.aget_state_history(thread_of(whole.run))][::-1]
     assert {node for following, _ in history for node in following} >= set(build().nodes)
     last = history[-1][1]
     assert json.loads(json.dumps(last)) == last
     assert len(json.dumps(last)) < 300_000
-    rubrics = learned.rubric_set
+    rubrics = whole.learned.rubric_set
     assert [row["id"] for row in last["chosen"]] == [rubric.id for rubric in rubrics.rubrics]
-    assert (last["digest"], last["alpha"], last["notes"]) == (
-        rubrics.rubrics_digest,
-        rubrics.alpha,
-        list(rubrics.notes),
-    )
+    told = (last["digest"], last["alpha"], last["notes"])
+    assert told == (rubrics.rubrics_digest, rubrics.alpha, list(rubrics.notes))
     assert rubrics.held_out is not None
     assert last["figures"]["auc"]["value"] == rubrics.held_out.auc.value
     assert last["split"]["training"] == last["progress"]["extract"]["done"] == 24
     assert last["pooled"].keys() == {row["id"] for row in last["kept"]}
     assert last["reasons"]["dsat"]["first"][0]["quote"]
+    held_out = [one for one in whole.learned.scores if one.side == "held_out"]
+    assert (len(held_out), len({one.block for one in held_out})) == (24, 12)
+    record = rubrics.guaranteed
+    assert record is not None
+    assert record.blocks is not None
+    assert (record.held_out, record.blocks[0]) == (24, 12)
 
 
-@pytest.mark.parametrize("node", ["extract", "judge_pool", "judge_held_out"])
-async def test_a_run_that_was_stopped_goes_on_at_that_node_and_comes_to_the_same(
-    logs: Logs, kept: Store, embedder: Embedder, node: str
+async def test_a_run_that_is_stopped_again_and_again_goes_on_at_that_node_and_comes_to_the_same(
+    logs: Logs, whole: Whole, embedder: Embedder
 ) -> None:
-    inner, record = embedded_roles(DomainProfile.neutral(), embedder).extractor, embedded_record(embedder)
-    whole = await learn(logs, staff(embedder, PlainJudge(), OddExtractor(inner, [])), kept, record, batch=8)
-    sides = split(logs.learnable, 0.5, 0)
-    stop = {"extract": sides.train[9].id, "judge_pool": sides.train[9].id, "judge_held_out": sides.test[9].id}[node]
-    broken = raises(ModelRefused("the key is wrong"))
-    roles = staff(
-        embedder,
-        PlainJudge(except_for("" if node == "extract" else stop, broken)),
-        OddExtractor(inner, [], [stop] if node == "extract" else []),
-    )
-    with pytest.raises(ModelRefused):
-        await learn(logs, roles, kept, embedded_record(embedder), batch=8)
-    run = find_run(kept, "last").id
-    async with checkpointed(build(), kept) as graph:
-        assert (await graph.aget_state(thread_of(run))).next == (node,)
-    second = PlainJudge()
-    again = await learn(
-        logs,
-        staff(embedder, second, OddExtractor(inner, [])),
-        kept,
-        embedded_record(embedder),
-        batch=8,
-        resume=True,
-    )
-    same = {"created": "", "run": ""}
-    assert again.run == run
-    assert again.rubric_set.model_copy(update=same) == whole.rubric_set.model_copy(update=same)
-    if node == "judge_held_out":
-        assert not {id_ for id_, _ in second.asked} & {one.id for one in sides.train}
+    sides, kept, runs_seen = split(logs.learnable, 0.5, 0), whole.kept, set[str]()
+    stops = {"extract": sides.train[9].id, "judge_pool": sides.train[9].id, "judge_held_out": sides.test[9].id}
+    setting: dict[str, Any] = {"batch": 8}
+    for node, stop in stops.items():
+        judge = PlainJudge(except_for("" if node == "extract" else stop, raises(ModelRefused("the key is wrong"))))
+        extractor = odd(embedder, stopping=[stop] if node == "extract" else [])
+        with pytest.raises(ModelRefused):
+            await learn(logs, staff(embedder, judge, extractor), kept, embedded_record(embedder), **setting)
+        setting["resume"] = True
+        runs_seen.add(find_run(kept, "last").id)
+        async with checkpointed(build(), kept) as graph:
+            assert (await graph.aget_state(thread_of(max(runs_seen)))).next == (node,)
+    judge = PlainJudge()
+    again = await learn(logs, staff(embedder, judge, odd(embedder)), kept, embedded_record(embedder), **setting)
+    assert runs_seen == {again.run}
+    assert again.run != whole.run
+    assert same(again) == same(whole.learned)
+    assert not {id_ for id_, _ in judge.asked} & {one.id for one in sides.train}
 
 
 async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summarizes_again(
-    logs: Logs, kept: Store, embedder: Embedder
+    logs: Logs, whole: Whole, embedder: Embedder
 ) -> None:
-    record, inner = embedded_record(embedder), embedded_roles(DomainProfile.neutral(), embedder).extractor
-    first = await learn(logs, staff(embedder, PlainJudge(), OddExtractor(inner, [])), kept, record)
-    state = await state_after(kept, find_run(kept, first.run), "deduplicate")
+    record, kept = embedded_record(embedder), whole.kept
+    state = await state_after(kept, find_run(kept, whole.run), "deduplicate")
     pool = [Rubric(id="", text=row["text"], polarity=row["polarity"]) for row in state["kept"]]
-    everything = [c.id for c in logs]
-    nobody = staff(embedder, PlainJudge(), OddExtractor(inner, [], everything))  # an extraction would stop the run
+    nobody = staff(embedder, PlainJudge(), odd(embedder, *(one.id for one in logs)))
     own = Rubric(id="", text="The assistant says when it will be back.", polarity="sat")
-    forked = await learn(logs, nobody, kept, record, fork=Fork(first.run, "deduplicate", rows_of([*pool[1:], own])))
+    forked = await learn(logs, nobody, kept, record, fork=Fork(whole.run, "deduplicate", rows_of([*pool[1:], own])))
     after = await state_after(kept, find_run(kept, forked.run), "assess")
-    assert after["parent"] == f"{first.run}:deduplicate"
+    assert after["parent"] == f"{whole.run}:deduplicate"
     assert [row["text"] for row in after["kept"]] == [*(one.text for one in pool[1:]), own.text]
-    assert forked.run != first.run
+    assert forked.run != whole.run
     assert not forked.unextracted
-    same = await learn(logs, nobody, kept, record, fork=Fork(first.run, "deduplicate"))
-    nothing = {"created": "", "run": ""}
-    assert same.rubric_set.model_copy(update=nothing) == first.rubric_set.model_copy(update=nothing)
+    unedited = await learn(logs, nobody, kept, record, fork=Fork(whole.run, "deduplicate"))
+    assert same(unedited) == same(whole.learned)
 
 
-AFTER = ["judge_pool", *(pytest.param(n, marks=pytest.mark.nightly) for n in ("select", "calibrate")), "judge_held_out"]
+NIGHTLY = [pytest.param(node, marks=pytest.mark.nightly) for node in ("judge_pool", "select", "calibrate")]
 
 
-@pytest.mark.parametrize("node", AFTER)
+@pytest.mark.parametrize("node", [*NIGHTLY, "judge_held_out"])
 async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
-    logs: Logs, kept: Store, embedder: Embedder, node: str
+    logs: Logs, whole: Whole, embedder: Embedder, node: str
 ) -> None:
-    record, nothing, judge = embedded_record(embedder), {"created": "", "run": ""}, PlainJudge()
-    training = {one.id for one in split(logs.learnable, 0.5, 0).train}
-    first = await learn(logs, staff(embedder, PlainJudge()), kept, record)
-    same = await learn(logs, staff(embedder, judge), kept, record, fork=Fork(first.run, node))
+    record, kept, judge = embedded_record(embedder), whole.kept, PlainJudge()
+    roles, training = staff(embedder, judge, odd(embedder)), {one.id for one in split(logs.learnable, 0.5, 0).train}
+    unedited = await learn(logs, roles, kept, record, fork=Fork(whole.run, node))
     assert not judge.asked
-    assert same.rubric_set.model_copy(update=nothing) == first.rubric_set.model_copy(update=nothing)
-    state = await state_after(kept, find_run(kept, first.run), node)
+    assert same(unedited) == same(whole.learned)
+    pool = (await state_after(kept, find_run(kept, whole.run), node))["kept"]
     own = {"id": "", "text": "The assistant says when it will be back.", "polarity": "sat"}
-    fewer = await learn(logs, staff(embedder, judge), kept, record, fork=Fork(first.run, node, state["kept"][1:]))
+    fewer = await learn(logs, roles, kept, record, fork=Fork(whole.run, node, pool[1:]))
     assert not {id_ for id_, _ in judge.asked} & training
-    assert state["kept"][0]["text"] not in {one.text for one in (*fewer.rubric_set.rubrics, *fewer.rubric_set.dropped)}
+    assert pool[0]["text"] not in {one.text for one in (*fewer.rubric_set.rubrics, *fewer.rubric_set.dropped)}
     judge.asked.clear()
-    await learn(logs, staff(embedder, judge), kept, record, fork=Fork(first.run, node, [*state["kept"], own]))
+    await learn(logs, roles, kept, record, fork=Fork(whole.run, node, [*pool, own]))
     assert {n for id_, n in judge.asked if id_ in training} == {1}, "what is new, alone"
 
 
-async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(logs: Logs, kept: Store, embedder: Embedder) -> None:
-    roles, record = staff(embedder, PlainJudge()), embedded_record(embedder)
-    first = await learn(logs, roles, kept, record)
+async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(
+    logs: Logs, whole: Whole, embedder: Embedder
+) -> None:
+    roles, record = staff(embedder, PlainJudge(), odd(embedder)), embedded_record(embedder)
     refused: list[tuple[str, list[tuple[str, Any]], dict[str, Any], str]] = [
         ("deduplicate", [("a", "sat"), ("a", "sat")], {}, "stands there twice"),
         ("deduplicate", [(" ", "sat")], {}, "without text"),
@@ -453,10 +426,10 @@ async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(logs: Logs, k
         ("summarize_sat", [("a", "sat")], {}, "there is no pool after"),
     ]
     for node, pool, changed, words in refused:
-        rubrics = tuple(Rubric(id="", text=text, polarity=side) for text, side in pool)
+        rows = rows_of([Rubric(id="", text=text, polarity=side) for text, side in pool])
         with pytest.raises(PollexError, match=words):
-            await learn(logs, roles, kept, record, fork=Fork(first.run, node, rows_of(rubrics)), **changed)
-    assert find_run(kept, "last").id == first.run
+            await learn(logs, roles, whole.kept, record, fork=Fork(whole.run, node, rows), **changed)
+    assert find_run(whole.kept, "last").id == whole.run
 
 
 async def test_a_servers_thread_goes_on_in_another_process_in_the_middle_of_a_batch(
@@ -486,15 +459,6 @@ async def test_a_servers_thread_goes_on_in_another_process_in_the_middle_of_a_ba
     assert found.run != whole.run
     sql = "SELECT * EXCLUDE (run, seq) FROM scores ORDER BY conversation"
     assert kept.ask(found.run, sql) == kept.ask(whole.run, sql)
-
-
-async def test_every_node_that_ran_has_a_span(logs: Logs, kept: Store, embedder: Embedder) -> None:
-    learned = await learn(logs, staff(embedder, PlainJudge()), kept, embedded_record(embedder))
-    scored = await score(logs, learned.rubric_set, PlainJudge(), kept)
-    nodes = {"learn": set(build().nodes), "score": set(build_score().nodes)}
-    for command, run in (("learn", learned.run), ("score", scored.run)):
-        (graph,) = run_tree(kept, run)
-        assert {branch.name for branch in graph.branches} == nodes[command] - {"finish", "review_pool"}
 
 
 async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stands(
