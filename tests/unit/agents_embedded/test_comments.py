@@ -1,9 +1,7 @@
 """What people wrote with their thumb: what many comments name, proof of events, and never seen by a judge."""
 
 import random
-from pathlib import Path
 
-import pollex
 from pollex.agents.embedded.comments import proof_of, remarks_of
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
@@ -73,12 +71,3 @@ async def test_no_judge_sees_a_comment(embedder: Embedder) -> None:
     assert await judge.judge(chat, questions) == await judge.judge(bare, questions)
     one, other = await judge.judge(chat, questions[:1]), await EmbeddedJudge(embedder).judge(chat, questions[1:])
     assert one == other, "nor is it one of the judge's examples"
-
-
-def test_a_learned_set_and_its_report_have_what_people_wrote(tmp_path: Path) -> None:
-    files = {"out": tmp_path / "rubrics.json", "store": tmp_path / "store"}
-    rubrics = pollex.learn(commented_log(16), test_fraction=0, budget=2, **files)
-    assert rubrics.remarks[0].text == "wrong date"
-    page = rubrics.report(tmp_path / "report.html").read_text("utf-8")
-    assert "What people wrote with their thumb" in page
-    assert "“wrong date”" in page

@@ -17,7 +17,6 @@ from pollex.agents.embedded.judge import (
     binomial,
     deal,
     learn_scale,
-    scale_from_json,
     separation,
 )
 from pollex.conversations.conversation import Conversation, Label
@@ -57,44 +56,48 @@ def values(judge: EmbeddedJudge, one: Conversation) -> dict[str, float]:
     return {answer.question_id: answer.value() for answer in answers(judge, one)}
 
 
-@pytest.mark.parametrize("said", [(), (("u", "hi"),), (("a", "hi"),), (("u", " "), ("a", "hi")), (("tool", "x"),)])
-def test_what_is_not_scorable_gets_a_reason_and_no_number(
-    said: tuple[tuple[str, str], ...], embedder: Embedder
+@pytest.fixture(scope="module")
+def learnt(embedder: Embedder, log: list[Conversation]) -> EmbeddedJudge:
+    return studied(embedder, log)
+
+
+def test_what_is_not_scorable_gets_a_reason_and_no_number_and_hostile_text_is_answered(
+    embedder: Embedder, learnt: EmbeddedJudge
 ) -> None:
-    found = asyncio.run(EmbeddedJudge(embedder).judge(conversation(*said), QUESTIONS))
-    assert len(found) == len(QUESTIONS)
-    assert all(isinstance(answer, Unanswered) and answer.outcome == "not_scorable" for answer in found)
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
+    for said in ((), (("u", "hi"),), (("a", "hi"),), (("u", " "), ("a", "hi")), (("tool", "x"),)):
+        found = asyncio.run(EmbeddedJudge(embedder).judge(conversation(*said), QUESTIONS))
+        assert len(found) == len(QUESTIONS)
+        assert all(isinstance(answer, Unanswered) and answer.outcome == "not_scorable" for answer in found)
+    for said in (
         (("u", "\ud800\x00"), ("a", "\u202e😀")),
-        (("u", "x" * 1_000_000), ("a", "\n" * 1_000_000 + "y")),
+        (("u", "x" * 200_000), ("a", "\n" * 200_000 + "y")),
         (("system", "s"), ("u", "?" * 9_000), ("tool", "t"), ("a", "`" * 9_000)),
-    ],
-)
-def test_hostile_text_is_answered_with_numbers(
-    said: tuple[tuple[str, str], ...], embedder: Embedder, log: list[Conversation]
-) -> None:
-    for judge in (EmbeddedJudge(embedder), studied(embedder, log)):
-        for answer in answers(judge, conversation(*said)):
+    ):
+        for answer in (*answers(EmbeddedJudge(embedder), conversation(*said)), *answers(learnt, conversation(*said))):
             assert all(0 <= p <= 1 for p in answer.probabilities)
             assert answer.mass == pytest.approx(1, abs=1e-9)
 
 
-def test_one_class_or_nothing_to_study_leaves_it_unstudied(embedder: Embedder) -> None:
-    for log in ([], [good(number) for number in range(5)], [good(1).model_copy(update={"label": Label.NONE})]):
-        assert studied(embedder, log).learned == {}
-
-
-def test_a_rubric_is_answered_by_its_evidence_once_studied(embedder: Embedder, log: list[Conversation]) -> None:
-    judge = studied(embedder, log)
-    up, down = values(judge, good(90)), values(judge, bad(91))
+def test_a_rubric_is_answered_by_its_evidence_once_studied_and_after_storage(
+    embedder: Embedder, learnt: EmbeddedJudge
+) -> None:
+    up, down = values(learnt, good(90)), values(learnt, bad(91))
     for sat in (THANKS, QUOTED, BY_HAND):
         assert up[sat.id] > 5 > down[sat.id]
     for dsat in (REFUSAL, PHRASE, BY_HAND_DSAT):
         assert down[dsat.id] > 5 > up[dsat.id]
+    restored = EmbeddedJudge(embedder, json.loads(json.dumps(learnt.learned)))
+    assert restored.fingerprint == learnt.fingerprint
+    for one in (good(90), bad(91), conversation(("u", "neither"), ("a", "nor"))):
+        assert answers(restored, one) == answers(learnt, one)
+    for log in ([], [good(number) for number in range(5)], [good(1).model_copy(update={"label": Label.NONE})]):
+        assert studied(embedder, log).learned == {}, "one class or nothing teaches nothing"
+    upside_down = THANKS.model_copy(update={"polarity": "dsat"})
+    judge = EmbeddedJudge(embedder)
+    asyncio.run(judge.fit([make(n) for n in range(20) for make in (good, bad)], [upside_down]))
+    (answer,) = answers(judge, good(90), [Question.about(upside_down)])
+    assert answer.expected() == pytest.approx(5)
+    assert "tells nothing" in answer.justification
 
 
 def test_a_hand_written_rubric_is_answered_by_likeness_before_any_study(embedder: Embedder) -> None:
@@ -104,41 +107,24 @@ def test_a_hand_written_rubric_is_answered_by_likeness_before_any_study(embedder
     assert down[BY_HAND_DSAT.id] > up[BY_HAND_DSAT.id]
 
 
-def test_evidence_that_tells_nothing_is_answered_neutrally(embedder: Embedder, log: list[Conversation]) -> None:
-    upside_down = THANKS.model_copy(update={"polarity": "dsat"})
-    judge = EmbeddedJudge(embedder)
-    asyncio.run(judge.fit(log, [upside_down]))
-    (answer,) = answers(judge, good(90), [Question.about(upside_down)])
-    assert answer.expected() == pytest.approx(5)
-    assert "tells nothing" in answer.justification
-
-
-def test_a_restored_judge_answers_like_the_one_that_studied(embedder: Embedder, log: list[Conversation]) -> None:
-    judge = studied(embedder, log)
-    restored = EmbeddedJudge(embedder, json.loads(json.dumps(judge.learned)))
-    assert restored.fingerprint == judge.fingerprint
-    for one in (good(90), bad(91), conversation(("u", "neither"), ("a", "nor"))):
-        assert answers(restored, one) == answers(judge, one)
-
-
-def test_the_order_of_rows_changes_nothing_to_the_last_digit(embedder: Embedder, log: list[Conversation]) -> None:
-    judge = studied(embedder, log)
-    for seed in range(3):
-        shuffled = studied(embedder, [log[i] for i in np.random.default_rng(seed).permutation(len(log))])
-        assert shuffled.learned == judge.learned
-        assert [answers(shuffled, one) for one in log] == [answers(judge, one) for one in log]
+def test_the_order_of_rows_changes_nothing_to_the_last_digit(
+    embedder: Embedder, log: list[Conversation], learnt: EmbeddedJudge
+) -> None:
+    shuffled = studied(embedder, [log[i] for i in np.random.default_rng(0).permutation(len(log))])
+    assert shuffled.learned == learnt.learned
+    assert [answers(shuffled, one) for one in log] == [answers(learnt, one) for one in log]
 
 
 def test_a_studied_conversation_is_answered_on_a_scale_learnt_without_it(
-    embedder: Embedder, log: list[Conversation]
+    embedder: Embedder, log: list[Conversation], learnt: EmbeddedJudge
 ) -> None:
     one = log[0]
     fold = deal([c.text_hash for c in log], np.array([c.label is Label.POSITIVE for c in log]))
     without = [c for c, number in zip(log, fold, strict=True) if number != fold[0]]
     alone = EmbeddedJudge(embedder, studied(embedder, without).learned)
-    whole = EmbeddedJudge(embedder, studied(embedder, log).learned)
-    assert values(studied(embedder, log), one) == values(alone, one)
-    assert values(studied(embedder, log), one) != values(whole, one)
+    whole = EmbeddedJudge(embedder, learnt.learned)
+    assert values(learnt, one) == values(alone, one)
+    assert values(learnt, one) != values(whole, one)
 
 
 def test_folds_are_even_within_classes_and_keep_one_text_together() -> None:
@@ -154,12 +140,9 @@ def test_the_turns_named_are_those_that_carry_the_evidence(embedder: Embedder) -
     one = conversation(("u", "help"), ("a", "here"), ("u", "thanks"), ("a", "bye"), ("u", "thanks again"))
     (answer,) = answers(EmbeddedJudge(embedder), one, [Question.about(THANKS)])
     assert answer.turns == (2, 4)
-
-
-def test_any_number_of_options_is_answered(embedder: Embedder) -> None:
     two = Question(id="q", text="The user thanks the assistant.", options=LIKERT[:2])
     (answer,) = answers(EmbeddedJudge(embedder), good(1), [two])
-    assert len(answer.probabilities) == 2
+    assert len(answer.probabilities) == 2, "any number of options"
     assert answer.mass == pytest.approx(1)
 
 
@@ -177,18 +160,8 @@ def test_the_scale_by_hand() -> None:
     assert scale.odds(np.array([5.0])) == pytest.approx(GAIN * math.sqrt(2) * 4 * math.sqrt(2) / 44, rel=1e-5)
     assert scale.odds(np.array([1e9])) == pytest.approx(GAIN * 2.5 * 4 * math.sqrt(2) / 44, rel=1e-5)
     assert learn_scale(measures, positive, -1).weight.tolist() == [0.0]
-
-
-def test_a_measure_that_never_varies_divides_by_nothing() -> None:
-    scale = learn_scale(np.ones((6, 4)), np.arange(6) < 3, +1)
-    assert np.isfinite(scale.odds(np.zeros(4)))
-
-
-def test_a_stored_scale_is_the_learnt_one() -> None:
-    measures = np.random.default_rng(0).normal(size=(50, 4))
-    scale = learn_scale(measures, measures[:, 0] > 0, +1)
-    restored = scale_from_json("r", json.loads(json.dumps(scale.to_json())))
-    assert (restored.odds(measures) == scale.odds(measures)).all()
+    constant = learn_scale(np.ones((6, 4)), np.arange(6) < 3, +1)
+    assert np.isfinite(constant.odds(np.zeros(4)))
 
 
 def test_what_a_judge_learned_is_checked_when_it_is_built(embedder: Embedder) -> None:

@@ -39,9 +39,6 @@ def test_weights_with_one_flipped_bit_are_refused_with_a_remedy(tmp_path: Path) 
     with pytest.raises(ModelUnavailable, match="not the official ones") as caught:
         check_weights(copy)
     assert "pip install" in caught.value.remedy
-
-
-def test_weights_that_are_not_there_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable):
         check_weights(tmp_path / "nothing.safetensors")
 
@@ -71,6 +68,8 @@ def test_a_text_is_encoded_once_in_a_call_and_never_again(tmp_path: Path) -> Non
     assert (again.embed(["a", "bb", "a"]) == first).all()
     assert fresh.asked == []
     assert again.encoded == 0
+    assert counting(None)[0].embed([]).shape == (0, 0)
+    assert again.embed([]).shape == (0, 2)
 
 
 def test_vectors_of_one_model_are_not_taken_for_those_of_another(tmp_path: Path) -> None:
@@ -103,6 +102,19 @@ def test_a_torn_tail_is_cut_off_and_later_records_are_whole(tmp_path: Path, lost
     assert (found[KEYS[2]] == VECTORS[2]).all()
 
 
+def test_a_file_that_is_no_cache_is_begun_anew_and_odd_texts_are_embedded_like_any(
+    tmp_path: Path, embedder: Embedder
+) -> None:
+    cache = CacheFile(tmp_path / "x.vectors")
+    for rubbish in (b"", b"\x00" * 500, b"not a cache at all" * 40):
+        cache.path.write_bytes(rubbish)
+        assert cache.load() == {}
+        cache.append(KEYS, VECTORS)
+        assert list(cache.load()) == KEYS
+    vectors = embedder.embed(["a \ud800 b", "nul \x00 nul", "", "\u202e"])
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
+
+
 @pytest.mark.parametrize("at", [0, 5, 12, 45])
 def test_a_damaged_record_is_never_read_as_a_vector(at: int) -> None:
     content = bytearray(packed(KEYS, VECTORS))
@@ -113,34 +125,12 @@ def test_a_damaged_record_is_never_read_as_a_vector(at: int) -> None:
     assert whole == second
 
 
-def test_a_file_that_is_no_cache_is_begun_anew(tmp_path: Path) -> None:
-    cache = CacheFile(tmp_path / "x.vectors")
-    for rubbish in (b"", b"\x00" * 500, b"not a cache at all" * 40):
-        cache.path.write_bytes(rubbish)
-        assert cache.load() == {}
-        cache.append(KEYS, VECTORS)
-        assert list(cache.load()) == KEYS
-
-
 def test_a_cache_that_cannot_be_written_says_where(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file where the folder should be")
     embedder, _ = counting(tmp_path / "taken")
     with pytest.raises(PollexError, match="embedding cache") as caught:
         embedder.embed(["a"])
     assert "taken" in caught.value.where
-
-
-def test_no_texts_give_no_vectors(tmp_path: Path) -> None:
-    embedder, encoder = counting(tmp_path)
-    assert embedder.embed([]).shape == (0, 0)
-    embedder.embed(["a"])
-    assert embedder.embed([]).shape == (0, 2)
-    assert encoder.asked == ["a"]
-
-
-def test_lone_surrogates_and_nul_are_embedded_like_any_text(embedder: Embedder) -> None:
-    vectors = embedder.embed(["a \ud800 b", "nul \x00 nul", "", "\u202e"])
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
 
 
 def test_no_more_vectors_are_kept_than_wanted_and_forgotten_ones_come_out_the_same() -> None:

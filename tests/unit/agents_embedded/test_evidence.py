@@ -40,20 +40,19 @@ def test_an_excerpt_of_a_huge_turn_shows_the_place_and_not_the_cut(at: int) -> N
     assert found in words
 
 
-def test_a_quote_begins_with_the_sentence_that_shows_the_signal(embedder: Embedder) -> None:
-    long = "Here is much to read. " * 30 + "Sorry, that was wrong. " + "More to read. " * 30
-    seen = view(embedder, ("u", "help"), ("a", long))
-    (quote,) = quotes_from(seen, SIGNALS["apology"], SIGNALS["apology"].marks(seen))
-    assert quote.text.startswith("Sorry, that was wrong.")
-    assert quote.turn == 1
-
-
 def test_quotes_come_from_the_marked_turns_alone_and_keep_their_numbers(embedder: Embedder) -> None:
     talk = [("system", "thanks"), ("u", "help"), ("a", "here"), ("u", "thanks"), ("a", "bye"), ("u", "thank you")]
     seen = view(embedder, *talk)
     quotes = quotes_from(seen, SIGNALS["thanks"], SIGNALS["thanks"].marks(seen))
     assert [(quote.turn, quote.text) for quote in quotes] == [(3, "thanks"), (5, "thank you")]
     assert quotes_from(seen, SIGNALS["apology"], SIGNALS["apology"].marks(seen)) == ()
+    long = "Here is much to read. " * 30 + "Sorry, that was wrong. " + "More to read. " * 30
+    seen = view(embedder, ("u", "help"), ("a", long))
+    (quote,) = quotes_from(seen, SIGNALS["apology"], SIGNALS["apology"].marks(seen))
+    assert (quote.text.startswith("Sorry, that was wrong."), quote.turn) == (True, 1), "from where it is seen on"
+    assert strongest(np.array([0.0, -0.9, -0.1, -0.5]), np.arange(4), 2) == [2, 3]
+    assert strongest(np.array([1.0, 1.0, 1.0]), np.arange(3), 2) == [1, 2]
+    assert strongest(np.zeros(3), np.arange(3), 2) == []
 
 
 def test_every_quote_stands_in_its_turn_whatever_white_space_it_has(embedder: Embedder) -> None:
@@ -68,12 +67,6 @@ def test_every_quote_stands_in_its_turn_whatever_white_space_it_has(embedder: Em
             assert found.turn == quote.turn
 
 
-def test_turns_without_a_mark_are_never_the_strongest_even_where_marks_are_negative() -> None:
-    assert strongest(np.array([0.0, -0.9, -0.1, -0.5]), np.arange(4), 2) == [2, 3]
-    assert strongest(np.array([1.0, 1.0, 1.0]), np.arange(3), 2) == [1, 2]
-    assert strongest(np.zeros(3), np.arange(3), 2) == []
-
-
 def test_a_phrase_is_found_as_whole_words_in_a_row(embedder: Embedder) -> None:
     signal = phrase_signal("user", "need help")
     seen = view(embedder, ("u", "I NEED, help"), ("u", "need a help"), ("u", "needhelp"), ("u", "unneed helper"))
@@ -82,7 +75,7 @@ def test_a_phrase_is_found_as_whole_words_in_a_row(embedder: Embedder) -> None:
     assert odd.marks(view(embedder, ("u", "so c++ (a thing"))).tolist() == [1]
 
 
-def test_where_the_evidence_of_a_rubric_comes_from(embedder: Embedder) -> None:
+def test_where_the_evidence_of_a_rubric_comes_from_and_of_which_party_it_is(embedder: Embedder) -> None:
     thanks = Rubric(id="1", text="The user thanks the assistant.", polarity="sat", source="signal:thanks")
     assert evidence_of(thanks, embedder) is SIGNALS["thanks"]
     phrase = Rubric(id="2", text="The assistant says “fee”.", polarity="dsat", source="phrase:assistant:fee")
@@ -90,6 +83,13 @@ def test_where_the_evidence_of_a_rubric_comes_from(embedder: Embedder) -> None:
     for source in ("person", "", "signal:unknown", "phrase:user:", "extract_sat"):
         rubric = Rubric(id="3", text="The assistant is kind.", polarity="sat", source=source)
         assert evidence_of(rubric, embedder).statement == rubric.text
+    for text, source, party in (
+        ("The user thanks the assistant.", "person", "user"),
+        ("The ASSISTANT listens to the user.", "person", "assistant"),
+        ("Things go well.", "person", "both"),
+        ("The user likes it.", "turns:assistant:3", "assistant"),
+    ):
+        assert party_of(Rubric(id="1", text=text, polarity="sat", source=source)) == party
 
 
 def test_a_conversation_is_not_like_its_own_quotes(embedder: Embedder) -> None:
@@ -101,16 +101,3 @@ def test_a_conversation_is_not_like_its_own_quotes(embedder: Embedder) -> None:
     other = View(conversation(*talk, id_="d"), embedder)
     assert marks(own)[0] < 0.5
     assert marks(other)[0] == pytest.approx(1, abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("text", "source", "party"),
-    [
-        ("The user thanks the assistant.", "person", "user"),
-        ("The ASSISTANT listens to the user.", "person", "assistant"),
-        ("Things go well.", "person", "both"),
-        ("The user likes it.", "turns:assistant:3", "assistant"),
-    ],
-)
-def test_a_rubric_is_about_the_party_that_it_names_first(text: str, source: str, party: str) -> None:
-    assert party_of(Rubric(id="1", text=text, polarity="sat", source=source)) == party

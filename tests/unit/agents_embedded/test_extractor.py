@@ -47,13 +47,7 @@ def test_what_gives_no_reasons_says_why(one: Conversation, why: str, embedder: E
     assert found.detail == why
 
 
-@pytest.mark.parametrize("label", [Label.POSITIVE, Label.NEGATIVE, Label.NONE])
-def test_a_log_of_one_class_teaches_nothing_and_breaks_nothing(label: Label, embedder: Embedder) -> None:
-    log = [good(number).model_copy(update={"label": label}) for number in range(12)]
-    assert extracted(studied(embedder, log), good(3)).reasons == ()
-
-
-def test_hostile_and_empty_conversations_in_a_log_break_nothing(embedder: Embedder) -> None:
+def test_hostile_and_empty_conversations_one_class_and_few_words_break_nothing(embedder: Embedder) -> None:
     odd = [
         conversation(("u", "\ud800\x00\u202e"), ("a", "\ud8ff"), id_="surrogates", label=Label.NEGATIVE),
         conversation(("u", "\n" * 1_000_000 + "x"), ("a", "y" * 1_000_000), id_="huge", label=Label.POSITIVE),
@@ -65,14 +59,24 @@ def test_hostile_and_empty_conversations_in_a_log_break_nothing(embedder: Embedd
         for reason in extracted(extractor, one).reasons:
             assert reason.text.isprintable()
     assert all(math.isfinite(number) for clue in extractor.clues for number in clue.typical)
+    for label in Label:
+        log = [good(number).model_copy(update={"label": label}) for number in range(12)]
+        assert extracted(studied(embedder, log), good(3)).reasons == (), "one class teaches nothing"
+    for texts in (["the", "of"], ["", "!"], ["same", "same"]):
+        tiny = [conversation(("u", text), ("a", text), id_=str(n)) for n, text in enumerate(texts * 10)]
+        assert StudiedLog(tiny, embedder).mined(np.arange(20) % 4 < 2, np.ones(20, dtype=bool)) == []
+
+
+@pytest.fixture(scope="module")
+def learnt(embedder: Embedder, log: list[Conversation]) -> EmbeddedExtractor:
+    return studied(embedder, log)
 
 
 def test_reasons_are_few_of_the_labels_kind_and_quote_what_was_said(
-    embedder: Embedder, log: list[Conversation]
+    log: list[Conversation], learnt: EmbeddedExtractor
 ) -> None:
-    extractor = studied(embedder, log)
     for one in log:
-        reasons = extracted(extractor, one).reasons
+        reasons = extracted(learnt, one).reasons
         assert 1 <= len(reasons) <= 3
         assert len({reason.source for reason in reasons}) == len(reasons)
         for reason in reasons:
@@ -82,27 +86,18 @@ def test_reasons_are_few_of_the_labels_kind_and_quote_what_was_said(
                 found = located(one, quote.text, quote.turn)
                 assert found is not None
                 assert found.turn == quote.turn
+    sources = {clue.source: clue.polarity for clue in learnt.clues}
+    assert (sources["signal:thanks"], sources["signal:refusal"]) == ("sat", "dsat")
+    told = {reason.source for one in log for reason in extracted(learnt, one).reasons}
+    assert len(told) >= 8, "the pool is small where all conversations give the same reasons"
 
 
-def test_the_reasons_of_clear_examples_name_what_happened(embedder: Embedder, log: list[Conversation]) -> None:
-    extractor = studied(embedder, log)
-    sources = {clue.source: clue.polarity for clue in extractor.clues}
-    assert sources["signal:thanks"] == "sat"
-    assert sources["signal:refusal"] == "dsat"
-    found = {reason.source for one in log for reason in extracted(extractor, one).reasons}
-    assert len(found) >= 8, "the pool is small where all conversations give the same reasons"
-
-
-def test_the_order_of_rows_changes_nothing(embedder: Embedder, log: list[Conversation]) -> None:
-    shuffled = [log[i] for i in np.random.default_rng(0).permutation(len(log))]
-    first, second = studied(embedder, log), studied(embedder, shuffled)
-    assert [extracted(first, one) for one in log] == [extracted(second, one) for one in log]
-
-
-def test_only_the_training_log_is_learnt_from(embedder: Embedder, log: list[Conversation]) -> None:
-    first, second = studied(embedder, log), studied(embedder, log)
-    asyncio.run(first.extract(bad(77)))
-    assert [extracted(first, one) for one in log] == [extracted(second, one) for one in log]
+def test_the_order_of_rows_and_what_is_asked_later_change_nothing(
+    embedder: Embedder, log: list[Conversation], learnt: EmbeddedExtractor
+) -> None:
+    second = studied(embedder, [log[i] for i in np.random.default_rng(0).permutation(len(log))])
+    asyncio.run(second.extract(bad(77)))
+    assert [extracted(learnt, one) for one in log] == [extracted(second, one) for one in log]
 
 
 def test_contrast_by_hand() -> None:
@@ -129,7 +124,7 @@ def test_mining_noise_finds_next_to_nothing(embedder: Embedder) -> None:
     """Labels by coin over the same texts: of hundreds of phrases hardly one holds on both halves."""
     study, found = StudiedLog(small_log(40), embedder), []
     every = np.ones(len(study.views), dtype=bool)
-    for seed in range(10):
+    for seed in range(5):
         positive = np.random.default_rng(seed).permutation(np.arange(len(every)) % 2 == 0)
         found.append(len(study.mined(positive, every)))
     assert np.mean(found) < 2
@@ -140,12 +135,6 @@ def test_phrases_are_words_in_a_row_of_one_turn() -> None:
     assert phrases_in(["red", "green"]) == {"red", "green"}
     assert phrases_in(["call 911 now", "of the"]) == {"call"}
     assert phrases_in(["", "\ud800", "!!!"]) <= {"\ud800"}
-
-
-@pytest.mark.parametrize("texts", [["the", "of"], ["", "!"], ["same", "same"]])
-def test_a_tiny_vocabulary_gives_no_phrases(texts: list[str], embedder: Embedder) -> None:
-    log = [conversation(("u", text), ("a", text), id_=str(n)) for n, text in enumerate(texts * 10)]
-    assert StudiedLog(log, embedder).mined(np.arange(len(log)) % 4 < 2, np.ones(len(log), dtype=bool)) == []
 
 
 def test_a_phrase_of_one_class_is_mined_and_an_injected_one_is_refused(embedder: Embedder) -> None:

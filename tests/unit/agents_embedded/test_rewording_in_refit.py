@@ -14,6 +14,7 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
 from pollex.prompts.domain import DomainProfile
+from pollex.reports.learning import learning_page
 from pollex.rubrics.edits import judged_anew
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import JudgeRecord
@@ -23,6 +24,7 @@ from pollex.services import runs as running
 from pollex.services.roles import Workers
 from pollex.store.store import Store
 
+WRONG = ("Booked the wrong date!", "again a wrong date", "That's the wrong date, I said.")
 SETTINGS = LearnSettings(budget=(3, 3), stability=False)
 
 
@@ -37,6 +39,7 @@ def written_log(folder: Path) -> Logs:
         {
             "id": one.id,
             "thumbs": "up" if (one.label is Label.POSITIVE) != (number % 10 == 3) else "down",
+            "comment": WRONG[number % 3] if one.label is Label.NEGATIVE else "",
             "messages": [turn.model_dump() for turn in one.turns],
         }
         for number, one in enumerate(small_log(25))
@@ -58,10 +61,16 @@ def refitted(logs: Logs, rubrics: RubricSet, embedder: Embedder, store: Store) -
     return asyncio.run(run).rubric_set
 
 
-def test_a_rewording_keeps_its_detector_unless_it_is_judged_anew(tmp_path: Path, embedder: Embedder) -> None:
+def test_a_learned_set_has_what_people_wrote_and_a_rewording_keeps_its_detector_unless_it_is_judged_anew(
+    tmp_path: Path, embedder: Embedder
+) -> None:
     logs = written_log(tmp_path)
     with Store.open(tmp_path / "store") as store:
         rubrics = learned(logs, embedder, store)
+        assert rubrics.remarks[0].text == "wrong date", "what people wrote with their thumb"
+        page = learning_page(rubrics)
+        assert "What people wrote with their thumb" in page
+        assert "“wrong date”" in page
         same = refitted(logs, rubrics, embedder, store)
         assert same.theta == rubrics.theta
         assert same.judge.learned == rubrics.judge.learned

@@ -32,33 +32,23 @@ def test_a_list_with_a_fault_is_refused_with_its_place(tmp_path: Path, text: str
     assert refused.value.where == str(path)
 
 
-def test_a_list_that_is_not_there_is_refused_with_the_names_of_those_that_are() -> None:
+def test_a_mark_of_byte_order_is_no_part_of_a_list_and_what_can_not_be_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "list.toml"
+    path.write_text('[[rubrics]]\ntext = "It helps."\npolarity = "sat"\n', encoding="utf-8-sig")
+    assert [rubric.text for rubric in read_rubrics(path)] == ["It helps."]
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadRubrics, match=r"can't be read: .* → check the path"):
+        read_rubrics(path)
     with pytest.raises(BadRubrics, match="generic, generic_debugging"):
         read_rubrics("nowhere.toml")
 
 
-def test_text_that_is_not_unicode_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "list.toml"
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(BadRubrics, match=r"can't be read: .* → check the path"):
-        read_rubrics(path)
-
-
-def test_a_mark_of_byte_order_is_no_part_of_a_list(tmp_path: Path) -> None:
-    path = tmp_path / "list.toml"
-    path.write_text('[[rubrics]]\ntext = "It helps."\npolarity = "sat"\n', encoding="utf-8-sig")
-    assert [rubric.text for rubric in read_rubrics(path)] == ["It helps."]
-
-
-@pytest.mark.parametrize("name", bundled())
-def test_bundled_sets_have_ten_rubrics_a_kind_that_learnt_ones_could_be(name: str) -> None:
-    rubrics = read_rubrics(name)
-    assert [sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat")] == [10, 10]
-    assert [refusal(rubric.text) for rubric in rubrics] == [""] * 20
-    assert all(len(rubric.text.split()) <= 15 for rubric in rubrics)
-    assert {rubric.source for rubric in rubrics} == {"person"}
-
-
-def test_the_adapted_set_keeps_no_rubric_of_a_kind_but_those_that_hold_in_any_domain() -> None:
+def test_bundled_sets_have_ten_rubrics_a_kind_that_learnt_ones_could_be() -> None:
+    for name in bundled():
+        rubrics = read_rubrics(name)
+        assert [sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat")] == [10, 10]
+        assert [refusal(rubric.text) for rubric in rubrics] == [""] * 20
+        assert all(len(rubric.text.split()) <= 15 for rubric in rubrics)
+        assert {rubric.source for rubric in rubrics} == {"person"}
     generic, adapted = ({rubric.text for rubric in read_rubrics(name)} for name in ("generic", "generic_debugging"))
-    assert generic & adapted == {"The assistant gives a concise answer."}
+    assert generic & adapted == {"The assistant gives a concise answer."}, "all else is of its domain"

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import negated, understood
@@ -43,22 +42,14 @@ def deduplicated(embedder: Embedder, *rubrics: Rubric) -> Deduplication:
     return asyncio.run(EmbeddedDeduplicator(embedder).deduplicate(rubrics))
 
 
-def test_no_reasons_give_no_rubrics(embedder: Embedder) -> None:
+def test_a_rubric_a_source_with_all_its_reasons_also_those_of_a_later_batch() -> None:
     assert summarized([]).rubrics == ()
-    assert deduplicated(embedder).kept == ()
-
-
-def test_a_rubric_a_source_with_all_its_reasons() -> None:
     found = summarized([reason(1), reason(2, "other"), reason(3)])
     assert [r.source for r in found.rubrics] == ["signal:thanks", "other"]
     assert found.rubrics[0].reason_ids == ("r1signal:thanks", "r3signal:thanks")
-
-
-def test_a_later_batch_supports_the_rubric_that_is_there() -> None:
-    known = summarized([reason(1)]).rubrics
-    later = summarized([reason(2), reason(3, "other")], known)
-    assert later.supported == {known[0].id: (reason(2),)}
-    assert [r.source for r in later.rubrics] == ["other"]
+    later = summarized([reason(4), reason(5, "third")], found.rubrics)
+    assert later.supported == {found.rubrics[0].id: (reason(4),)}
+    assert [r.source for r in later.rubrics] == ["third"]
 
 
 def test_domain_words_enter_where_the_quotes_use_them() -> None:
@@ -82,15 +73,13 @@ def test_near_rubrics_become_one_and_no_reason_is_lost(embedder: Embedder) -> No
     assert len(found.kept[1].quotes) == MAX_QUOTES
 
 
-def test_the_same_words_of_the_other_polarity_stay(embedder: Embedder) -> None:
-    same = "The assistant answers briefly."
-    assert deduplicated(embedder, rubric(same, "a"), rubric(same, "b", polarity="dsat")).merged == {}
-
-
-def test_different_signals_are_never_merged_whatever_words_they_share(embedder: Embedder) -> None:
+def test_different_signals_and_sides_are_never_merged_whatever_words_they_share(embedder: Embedder) -> None:
     topic = ", mostly about code and exception."
     pool = [rubric(s.statement.removesuffix(".") + topic, name, source=f"signal:{name}") for name, s in SIGNALS.items()]
     assert deduplicated(embedder, *pool).merged == {}
+    same = "The assistant answers briefly."
+    assert deduplicated(embedder, rubric(same, "a"), rubric(same, "b", polarity="dsat")).merged == {}
+    assert deduplicated(embedder).kept == ()
 
 
 def test_neighbours_of_neighbours_are_one_component() -> None:
@@ -117,11 +106,5 @@ def test_evidence_is_sought_for_a_persons_words_only(embedder: Embedder) -> None
         assert (found.source, found.text, found.reason_ids) == (source, text, LONG.reason_ids)
         kept = LONG.model_copy(update={"text": text})
         assert understood(kept, embedder) == kept, "a detector stays, whatever its words are"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("It works.", False), ("It doesn't work.", True), ("It is not never so.", False), ("Nota", False)],
-)
-def test_denials_are_counted(text: str, expected: bool) -> None:
-    assert negated(text) is expected
+    denials = [negated(text) for text in ("It works.", "It doesn't work.", "It is not never so.", "Nota")]
+    assert denials == [False, True, False, False]

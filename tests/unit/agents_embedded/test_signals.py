@@ -42,15 +42,6 @@ NASTY = [
 ]
 
 
-def test_a_signal_has_either_a_pattern_or_a_function_for_its_marks() -> None:
-    assert {name for name, signal in SIGNALS.items() if not signal.pattern} == MARKS.keys()
-
-
-def test_a_signal_leads_only_where_words_in_its_quote_show_the_deed() -> None:
-    assert MARKS.keys() <= TONES
-    assert "apology" not in TONES
-
-
 def test_its_statement_is_one_simple_sentence_about_its_party() -> None:
     for signal in SIGNALS.values():
         named = {"user": "The user ", "assistant": "The assistant ", "both": "The user and the assistant "}
@@ -59,6 +50,8 @@ def test_its_statement_is_one_simple_sentence_about_its_party() -> None:
         assert not re.search(r"\b(that|which|what|because|or)\b", signal.statement)
         assert len(signal.statement.split()) <= 10
         assert refusal(signal.statement) == ""
+    assert {name for name, signal in SIGNALS.items() if not signal.pattern} == MARKS.keys() <= TONES
+    assert "apology" not in TONES, "it leads, since words in its quote show the deed"
 
 
 def test_its_marks_are_finite_and_stay_with_its_party(embedder: Embedder) -> None:
@@ -72,17 +65,13 @@ def test_its_marks_are_finite_and_stay_with_its_party(embedder: Embedder) -> Non
         assert signal.party == "both" or not marks[others].any()
 
 
-def test_nothing_said_is_no_evidence() -> None:
+def test_nothing_said_is_no_evidence_and_one_side_without_words_breaks_nothing(embedder: Embedder) -> None:
+    odd = ([("u", "help"), ("a", " ")], [("u", ""), ("a", "hello")], [("tool", "x"), ("u", "\x00\ud800")])
     for signal in SIGNALS.values():
         empty = View(conversation(), Embedder())
         assert signal.marks(empty).shape == (0,)
         assert (measured(signal.marks(empty), empty.of(signal.party)) == np.zeros(len(MEASURES))).all()
-
-
-def test_one_side_without_words_breaks_nothing(embedder: Embedder) -> None:
-    for signal in SIGNALS.values():
-        for talk in ([("u", "help"), ("a", " ")], [("u", ""), ("a", "hello")], [("tool", "x"), ("u", "\x00\ud800")]):
-            assert np.isfinite(signal.marks(view(embedder, *talk))).all()
+        assert all(np.isfinite(signal.marks(view(embedder, *talk))).all() for talk in odd)
 
 
 def test_only_runs_of_word_characters_repeat_without_bound() -> None:
@@ -93,12 +82,15 @@ def test_only_runs_of_word_characters_repeat_without_bound() -> None:
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
-def test_no_text_keeps_the_patterns_busy(text: str) -> None:
-    assert len(text) <= LONGEST + 10
-    for signal in PATTERNED:
-        assert signal.pattern is not None
-        signal.pattern.search(text)
+def test_no_text_keeps_the_patterns_busy(embedder: Embedder) -> None:
+    for text in NASTY:
+        assert len(text) <= LONGEST + 10
+        for signal in PATTERNED:
+            assert signal.pattern is not None
+            signal.pattern.search(text)
+    seen = view(embedder, ("u", "start " + "x" * 1_000_000 + " end"))
+    assert len(seen.texts[0]) == LONGEST + len(CUT), "of a huge turn the ends are looked at"
+    assert (seen.texts[0][:5], seen.texts[0][-3:]) == ("start", "end")
 
 
 @pytest.mark.parametrize(
@@ -107,6 +99,7 @@ def test_no_text_keeps_the_patterns_busy(text: str) -> None:
         ("thanks", "Thank you so much!", "No thanks to anybody"),
         ("agreement", "Yes, please do.", "I said yes yesterday"),
         ("success", "That did the trick.", "It is broken"),
+        ("success", "that's it! the build runs.", "that's it, thank you."),
         ("correction", "No, I meant Friday.", "No thank you"),
         ("complaint", "It still does not work", "Let us be still"),
         ("confusion", "What do you mean?", "I know what I want"),
@@ -151,17 +144,3 @@ def test_the_four_measures_by_hand() -> None:
     # The party's marks are 1, 0, 2, 3: thirds of one turn each.
     assert measured(marks, np.array([0, 2, 3, 5])) == pytest.approx([1.5, np.log(7), 3.0, 2.0])
     assert measured(-marks, np.array([0, 2, 3, 5])) == pytest.approx([-1.5, -np.log(7), -2.0, -2.0])
-
-
-def test_a_huge_turn_is_looked_at_by_its_ends(embedder: Embedder) -> None:
-    seen = view(embedder, ("u", "start " + "x" * 1_000_000 + " end"))
-    assert len(seen.texts[0]) == HEAD + TAIL + len(CUT)
-    assert seen.texts[0].startswith("start")
-    assert seen.texts[0].endswith("end")
-
-
-def test_thanks_at_the_end_confirm_no_solution() -> None:
-    pattern = SIGNALS["success"].pattern
-    assert pattern
-    assert not re.search(pattern, "that's it, thank you.")
-    assert re.search(pattern, "that's it! the build runs.")

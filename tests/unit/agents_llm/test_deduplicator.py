@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import Scripted, asker, rubric
@@ -44,17 +43,15 @@ def role(door: Scripted) -> LlmDeduplicator:
     return LlmDeduplicator(asker(door, near=0.9), Angles())
 
 
-@pytest.mark.parametrize("reply", [Refused(detail="no"), "no idea", '{"same": "all"}', '{"same": [1, "2", null, [3]]}'])
-async def test_without_a_usable_answer_nothing_is_merged(reply: str | Refused) -> None:
-    found = await role(Scripted(otherwise=reply)).deduplicate(POOL)
-    assert found.kept == tuple(POOL)
-    assert found.merged == {}
-
-
-async def test_a_group_without_an_answer_is_counted() -> None:
-    deduplicator = role(Scripted(otherwise=Refused(detail="no")))
-    await deduplicator.deduplicate(POOL)
-    assert deduplicator.tally == {"refused": 1}
+async def test_without_a_usable_answer_nothing_is_merged() -> None:
+    for reply in (Refused(detail="no"), "no idea", '{"same": "all"}', '{"same": [1, "2", null, [3]]}'):
+        deduplicator = role(Scripted(otherwise=reply))
+        found = await deduplicator.deduplicate(POOL)
+        assert (found.kept, found.merged) == (tuple(POOL), {})
+        assert isinstance(reply, str) or deduplicator.tally == {"refused": 1}
+    door = Scripted()
+    assert (await role(door).deduplicate([])).kept == ()
+    assert door.history == []
 
 
 async def test_only_near_rubrics_are_shown_to_the_model_those_of_both_sides() -> None:
@@ -65,17 +62,16 @@ async def test_only_near_rubrics_are_shown_to_the_model_those_of_both_sides() ->
     assert [text in data[0] for text in ["A 0", "B 10", "C 20", "D 180", "E 5"]] == [True, True, True, False, True]
 
 
-async def test_the_best_supported_stays_and_inherits_the_reasons() -> None:
+async def test_the_best_supported_stays_and_inherits_the_reasons_but_of_one_that_says_its_reverse() -> None:
     found = await role(Scripted(otherwise=json.dumps({"same": [[3, 1, 2]]}))).deduplicate(POOL)
     assert [kept.text for kept in found.kept] == ["B 10", "D 180", "E 5"]
     assert found.merged == {"sat-A 0": "sat-B 10", "sat-C 20": "sat-B 10"}
     assert set(found.kept[0].reason_ids) == {"r1", "r2", "r3", "r4"}
-
-
-async def test_one_that_says_the_reverse_of_another_sides_goes_and_leaves_its_reasons() -> None:
     found = await role(Scripted(otherwise=json.dumps({"same": [], "mirrored": [[2, 4]]}))).deduplicate(POOL)
     assert found.merged == {"dsat-E 5": "sat-B 10"}
     assert next(kept for kept in found.kept if kept.text == "B 10").reason_ids == ("r2", "r3")
+    swapped = json.dumps({"same": [[1, 4]], "mirrored": [[1, 2]]})
+    assert (await role(Scripted(otherwise=swapped)).deduplicate(POOL)).merged == {}
 
 
 BOTH = [
@@ -98,28 +94,11 @@ async def test_a_models_rubric_and_a_built_in_one_of_its_words_are_one_where_the
     assert len(door.history) == 1
     assert [text in door.history[0].messages[1]["content"] for text in ("C 2", "D 19", "E 1")] == [True] * 3
     assert await merged(Scripted(otherwise='{"same": []}'), alike=0.999) == {}
-
-
-async def test_a_built_in_rubric_of_other_words_is_not_shown_to_the_model() -> None:
     door = Scripted(otherwise='{"same": []}')
     await merged(door, alike=1)
     assert [text in door.history[0].messages[1]["content"] for text in ("A 0", "B 20", "C 2")] == [True, True, False]
-
-
-async def test_without_the_models_decision_rubrics_of_both_are_one_by_their_words() -> None:
-    found = await merged(Scripted(otherwise=Refused(detail="no")), alike=0.999)
-    assert found == {"sat-A 0": "sat-C 2", "sat-D 19": "sat-B 20"}
-
-
-async def test_rubrics_of_two_sides_are_never_the_same() -> None:
-    found = await role(Scripted(otherwise=json.dumps({"same": [[1, 4]], "mirrored": [[1, 2]]}))).deduplicate(POOL)
-    assert found.merged == {}
-
-
-async def test_no_rubrics_need_no_call() -> None:
-    door = Scripted()
-    assert (await role(door).deduplicate([])).kept == ()
-    assert door.history == []
+    undecided = await merged(Scripted(otherwise=Refused(detail="no")), alike=0.999)
+    assert undecided == {"sat-A 0": "sat-C 2", "sat-D 19": "sat-B 20"}, "by their words alone"
 
 
 def test_a_large_group_is_split_until_it_fits() -> None:
@@ -132,10 +111,6 @@ def test_a_large_group_is_split_until_it_fits() -> None:
     assert [len(group) for group in groups] == [30, 30, 10]
 
 
-def test_sets_that_overlap_are_taken_apart() -> None:
-    assert disjoint([[1, 2, 2], [2, 3], [3, 4, 9, 0], [5]], 5) == [[1, 2], [3, 4]]
-
-
 @settings(deadline=None)
 @given(st.lists(st.lists(st.integers(-2, 12)) | st.integers()))
 def test_whatever_a_model_says_no_rubric_is_in_two_sets(sets: list[object]) -> None:
@@ -143,3 +118,4 @@ def test_whatever_a_model_says_no_rubric_is_in_two_sets(sets: list[object]) -> N
     flat = [i for numbers in found for i in numbers]
     assert len(flat) == len(set(flat))
     assert set(flat) <= set(range(1, 11))
+    assert disjoint([[1, 2, 2], [2, 3], [3, 4, 9, 0], [5]], 5) == [[1, 2], [3, 4]]

@@ -80,17 +80,10 @@ async def test_failed_runs_are_no_votes_and_the_verdict_says_with_how_many_it_de
     found = await decided(Ensemble(judge, rule=Rule.of(7, tau=0.0)), QUESTION)
     assert (found.rating, found.answered, found.runs, found.failures) == (YES, 4, 7, {"error": 3})
     assert (found.distribution, found.entropy, found.agreement) == ((1.0, 0.0), 0.0, 1.0)
-
-
-async def test_below_the_minimum_of_answered_runs_there_is_no_rating_however_they_agree() -> None:
-    judge = Many([YES, LOST, YES, LOST, YES, LOST, LOST])
-    found = await decided(Ensemble(judge, rule=Rule.of(7, tau=0.7)), QUESTION)
-    assert (found.rating, found.reason, found.answered) == (None, "too_few_runs", 3)
-
-
-async def test_runs_that_all_fail_have_no_entropy_and_no_distribution() -> None:
-    found = await decided(Ensemble(Many([LOST] * 7)), QUESTION)
-    assert (found.entropy, found.agreement, found.distribution, found.reason) == (None, None, None, "too_few_runs")
+    few = await decided(Ensemble(Many([YES, LOST, YES, LOST, YES, LOST, LOST]), rule=Rule.of(7, tau=0.7)), QUESTION)
+    assert (few.rating, few.reason, few.answered) == (None, "too_few_runs", 3), "however they agree"
+    none = await decided(Ensemble(Many([LOST] * 7)), QUESTION)
+    assert (none.entropy, none.agreement, none.distribution, none.reason) == (None, None, None, "too_few_runs")
 
 
 async def test_a_run_that_raises_or_answers_what_was_not_asked_fails_alone() -> None:
@@ -165,17 +158,13 @@ def test_the_mode_is_a_rating_where_the_rule_lets_it_pass(
     assert (rule.chosen(counts) is None) == bool(reason)
 
 
-def test_without_tau_nothing_passes() -> None:
-    rule = Rule(7, 4, None)
-    assert rule.refusal((7, 0)) == "disagreement"
-    assert rule.in_words() == "nothing passes"
-
-
-@pytest.mark.parametrize("n", range(2, 12))
-def test_without_a_tau_at_least_all_but_one_of_the_runs_must_agree(n: int) -> None:
-    for yes in range(n + 1):
+def test_without_a_tau_at_least_all_but_one_of_the_runs_must_agree() -> None:
+    for n, yes in ((runs, some) for runs in range(2, 12) for some in range(runs + 1)):
         counts = (yes, n - yes)
         assert (Rule.of(n).chosen(counts) is not None) == (max(counts) >= n - 1 and yes != n - yes)
+    assert Rule.of(1).chosen((0, 1)) == 1
+    nothing = Rule(7, 4, None)
+    assert (nothing.refusal((7, 0)), nothing.in_words()) == ("disagreement", "nothing passes")
 
 
 def test_a_rule_that_everything_passes_is_known() -> None:
@@ -190,16 +179,14 @@ def test_a_rule_that_everything_passes_is_known() -> None:
         assert rule.passes_all(options) is all_pass, (rule, options)
 
 
-def test_a_single_run_decides_alone() -> None:
-    assert Rule.of(1).chosen((0, 1)) == 1
-
-
 def test_ties_of_the_mode_are_none() -> None:
     assert mode([3, 3, 1]) is None
     assert mode([0, 0]) is None
     assert mode([2, 3, 1]) == 1
     found = verdict("c", THREE, votes(YES, YES, NO, NO, "partly", question=THREE), Rule.of(5, tau=2.0))
     assert (found.rating, found.reason, found.votes) == (None, "tie", (2, 2, 1))
+    found = verdict("c", QUESTION, [*votes(NO, YES, LOST), vote(YES)], Rule.of(4))
+    assert found.words == {YES: "because yes", NO: "because no"}, "of the first run for each option"
 
 
 async def test_every_run_is_another_replicate_and_a_panel_takes_turns() -> None:
@@ -208,12 +195,9 @@ async def test_every_run_is_another_replicate_and_a_panel_takes_turns() -> None:
     assert (sorted(one.asked), sorted(two.asked)) == ([0, 1, 2, 3], [0, 1, 2])
     assert (found.votes, found.rating, found.reason) == ((4, 3), None, "disagreement")
     assert Ensemble(one, two).name == "7 runs of one, two"
-
-
-async def test_a_judge_that_stands_in_the_panel_twice_never_answers_one_run_with_anothers_replicate() -> None:
     one, two = Many([YES] * 5, "one"), Many([NO] * 2, "two")
     found = await decided(Ensemble(one, two, one, n=7), QUESTION)
-    assert (sorted(one.asked), sorted(two.asked)) == ([0, 1, 2, 3, 4], [0, 1])
+    assert (sorted(one.asked), sorted(two.asked)) == ([0, 1, 2, 3, 4], [0, 1]), "also for a judge that is there twice"
     assert found.votes == (5, 2)
 
 
@@ -224,27 +208,26 @@ async def test_known_runs_are_not_asked_again() -> None:
     assert [one.chosen for one in found if isinstance(one, Answer)] == [0, 1, 1, 0, 1, 1, 1]
 
 
-@pytest.mark.parametrize("question", [QUESTION, THREE])
-@pytest.mark.parametrize(
-    "rule", [Rule.of(5), Rule.of(5, tau=0.6), Rule.of(5, minimum=5), Rule.of(5, minimum=1, tau=1.0)]
-)
+@pytest.mark.parametrize(("question", "n"), [(QUESTION, 5), (THREE, 4)])
+@pytest.mark.parametrize("options", [{}, {"tau": 0.6}, {"minimum": 0}, {"minimum": 1, "tau": 1.0}])
 async def test_stopping_early_never_changes_a_verdict_and_never_asks_what_could_not_change_it(
-    rule: Rule, question: Question
+    options: dict[str, Any], question: Question, n: int
 ) -> None:
-    """All courses that five runs can take."""
+    """All courses that the runs can take."""
+    rule = Rule.of(n, **(options if options.get("minimum", 1) else {"minimum": n}))
     texts = [option.text for option in question.options]
     saved = 0
-    for course in product([*texts, LOST], repeat=5):
+    for course in product([*texts, LOST], repeat=n):
         judge = Many(course)
         whole = await decided(Ensemble(Many(course), rule=rule), question)
         early = await decided(Ensemble(judge, rule=rule, stop_early=True), question)
         assert early.rating == whole.rating
-        assert (early.runs, early.saved) == (len(judge.asked), 5 - len(judge.asked))
-        counts = [tuple(course[:n].count(text) for text in texts) for n in range(6)]
-        first = next(n for n in range(6) if unchangeable(counts[n], 5 - n, rule))
+        assert (early.runs, early.saved) == (len(judge.asked), n - len(judge.asked))
+        counts = [tuple(course[:asked].count(text) for text in texts) for asked in range(n + 1)]
+        first = next(asked for asked in range(n + 1) if unchangeable(counts[asked], n - asked, rule))
         assert early.runs == first
         saved += early.saved
-    assert saved > 0 or rule.minimum == 5
+    assert saved > 0 or rule.minimum == n
 
 
 @lru_cache
@@ -276,11 +259,6 @@ def test_a_verdict_that_was_certain_early_says_so_and_not_that_runs_were_too_few
     assert (found.reason, found.saved) == ("disagreement", 3)
     found = verdict("c", QUESTION, votes(LOST, LOST), Rule.of(7, minimum=6))
     assert found.reason == "too_few_runs"
-
-
-def test_the_words_of_a_verdict_are_those_of_the_first_run_for_each_option() -> None:
-    found = verdict("c", QUESTION, [*votes(NO, YES, LOST), vote(YES)], Rule.of(4))
-    assert found.words == {YES: "because yes", NO: "because no"}
 
 
 async def test_recorded_answers_are_runs_and_what_is_missing_or_off_the_options_is_no_vote() -> None:

@@ -22,7 +22,7 @@ def talk(text: str) -> Conversation:
 
 
 @settings(deadline=None)
-@given(st.text(max_size=400), st.sampled_from(["sat", "dsat"]), st.binary(min_size=1, max_size=8))
+@given(st.text(max_size=100), st.sampled_from(["sat", "dsat"]), st.binary(min_size=1, max_size=8))
 def test_a_canary_is_known_right_whatever_the_conversation_says(text: str, polarity: Any, salt: bytes) -> None:
     conversation = talk(text)
     probe = canary(conversation, questions("one", "two", polarity=polarity), salt)
@@ -48,11 +48,8 @@ def test_the_same_call_has_the_same_canary_and_another_salt_another() -> None:
     asked = questions("one", "two", "three")
     assert canary(TALK, asked, SALT) == canary(TALK, asked, SALT)
     assert len({canary(TALK, asked, bytes([i])) for i in range(20)}) > 10
-
-
-def test_among_other_options_than_likerts_there_is_no_canary() -> None:
     odd = Question(id="q", text="?", options=(Option(text="Yes", value=1), Option(text="No", value=0)))
-    assert canary(TALK, [*questions("one"), odd], SALT) is None
+    assert canary(TALK, [*questions("one"), odd], SALT) is None, "among other options than Likert's there is none"
 
 
 def answered(option: int, why: str = "", count: int = 5) -> list[Answer | Unanswered]:
@@ -69,38 +66,34 @@ GOOD, BAD = questions(*"abcde"), questions(*"abcde", polarity="dsat")
 MIXED = [*questions("a", "b", "c"), *questions("d", "e", polarity="dsat")]
 
 
-def test_occasions_that_never_came_up_are_no_straight_lining() -> None:
-    never = [
-        Answer(question_id=str(i), probabilities=(0.0,) * 5, chosen=5, source="point", justification="No such thing.")
-        for i in range(5)
-    ]
-    assert straight_lined(MIXED, never) == ""
-
-
-@pytest.mark.parametrize("option", [0, 1, 3, 4])
-def test_one_option_for_good_and_bad_alike_is_straight_lining(option: int) -> None:
-    assert LIKERT[option].text in straight_lined(MIXED, answered(option))
-
-
-@pytest.mark.parametrize("asked", [GOOD, BAD])
-def test_one_option_with_one_reason_for_all_is_straight_lining(asked: list[Question]) -> None:
-    assert "same reason" in straight_lined(asked, answered(4, "Because."))
+NEVER = [
+    Answer(question_id=str(i), probabilities=(0.0,) * 5, chosen=5, source="point", justification="No such thing.")
+    for i in range(5)
+]
 
 
 @pytest.mark.parametrize(
-    ("asked", "answers"),
+    ("asked", "answers", "said"),
     [
-        (BAD, answered(0)),
-        (GOOD, answered(4)),
-        (MIXED, answered(2, "Not applicable.")),
-        (MIXED[1:], answered(4, count=4)),
-        ([*questions("a", "b", "c", "d"), *questions("e", polarity="dsat")], answered(4)),
-        (MIXED, [*answered(4, count=4), Unanswered(question_id="4", outcome="unparsable")]),
-        (MIXED, [*answered(4, count=4), *answered(0, count=1)]),
+        *[(MIXED, answered(option), LIKERT[option].text) for option in (0, 1, 3, 4)],
+        (GOOD, answered(4, "Because."), "same reason"),
+        (BAD, answered(4, "Because."), "same reason"),
+        (BAD, answered(0), ""),
+        (GOOD, answered(4), ""),
+        (MIXED, answered(2, "Not applicable."), ""),
+        (MIXED[1:], answered(4, count=4), ""),
+        ([*questions("a", "b", "c", "d"), *questions("e", polarity="dsat")], answered(4), ""),
+        (MIXED, [*answered(4, count=4), Unanswered(question_id="4", outcome="unparsable")], ""),
+        (MIXED, [*answered(4, count=4), *answered(0, count=1)], ""),
+        (MIXED, NEVER, ""),
     ],
 )
-def test_what_a_conversation_can_explain_is_no_straight_lining(asked: list[Question], answers: Any) -> None:
-    assert straight_lined(asked, answers) == ""
+def test_one_option_or_one_reason_for_all_is_straight_lining_but_where_a_conversation_can_explain_it(
+    asked: list[Question], answers: Any, said: str
+) -> None:
+    found = straight_lined(asked, answers)
+    assert said in found
+    assert bool(found) == bool(said)
 
 
 @pytest.mark.parametrize(
@@ -143,21 +136,16 @@ def test_no_text_whatever_breaks_the_reading(text: str) -> None:
     assert block is None or isinstance(block.value, dict)
 
 
-def test_a_deep_answer_is_no_answer() -> None:
-    assert object_in('{"1":' * 20_000 + "1" + "}" * 20_000) is None
-
-
-def test_the_last_object_counts_also_where_an_earlier_one_repeats_a_key() -> None:
-    block = object_in('{"1": 1, "1": 2} no, rather {"1": 3}')
-    assert block is not None
-    assert block.value == {"1": 3}
-
-
-def test_thoughts_that_never_end_hold_no_answer_though_an_object_stands_in_them() -> None:
-    assert object_in('<think> perhaps {"answer": "yes", "why": "so"}, but hm') is None
-
-
-def test_an_answer_that_speaks_of_thoughts_is_read_whole() -> None:
-    block = object_in('{"answer": "no", "why": "USER asks about </think>"}')
-    assert block is not None
-    assert block.value["answer"] == "no"
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"1":' * 20_000 + "1" + "}" * 20_000, None),
+        ('{"1": 1, "1": 2} no, rather {"1": 3}', {"1": 3}),
+        ('<think> perhaps {"answer": "yes", "why": "so"}, but hm', None),  # thoughts that never end
+        ('{"answer": "no", "why": "asks about </think>"}', {"answer": "no", "why": "asks about </think>"}),
+    ],
+    ids=["deep", "last", "thoughts", "of thoughts"],
+)
+def test_the_last_whole_object_beside_thoughts_is_the_answer(text: str, value: object) -> None:
+    block = object_in(text)
+    assert (block and block.value) == value

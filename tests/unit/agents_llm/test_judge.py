@@ -25,7 +25,6 @@ from scripted import (
 
 from pollex.agents.llm.judge import LlmJudge
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.errors import ModelRefused
 from pollex.gateway.calls import (
     Call,
     Capabilities,
@@ -70,35 +69,30 @@ async def test_a_call_without_an_answer_leaves_every_question_unanswered(
 
 
 @pytest.mark.parametrize("elicitation", ["batched", "independent"])
-async def test_no_call_is_made_for_a_conversation_that_cannot_be_scored(elicitation: str) -> None:
-    door = Scripted()
+async def test_nothing_but_turns_is_sent_and_no_call_is_made_for_what_cannot_be_scored(elicitation: str) -> None:
+    door = Scripted(otherwise=honest({}))
     alone = Conversation(id="c", turns=(Turn(role="user", content="Hello?"),))
-    answers = await LlmJudge(asker(door, elicitation=elicitation)).judge(alone, TWO)
-    assert outcomes(answers) == ["not_scorable", "not_scorable"]
+    judge = LlmJudge(asker(door, elicitation=elicitation))
+    assert outcomes(await judge.judge(alone, TWO)) == ["not_scorable", "not_scorable"]
     assert door.history == []
+    await judge.judge(TALK, TWO)
+    sent = json.dumps([list(call.messages) for call in door.history])
+    assert "secret" not in sent
+    assert "positive" not in sent
 
 
-async def test_an_answer_that_was_cut_is_asked_once_more_with_twice_the_room() -> None:
+async def test_an_answer_that_was_cut_has_twice_the_room_and_only_what_is_missing_is_asked_again() -> None:
     door = Scripted([Truncated(text='{"1": {"why"')], honest({"one": "Agree"}))
     answers = await LlmJudge(asker(door, max_tokens=100)).judge(TALK, TWO)
     assert outcomes(answers) == ["Agree", "Neutral"]
     assert [call.max_tokens for call in door.history] == [100, 200]
-
-
-async def test_only_what_is_missing_is_asked_again() -> None:
-    door = Scripted([honest({"one": "Agree", "two": None})], honest({"two": "Disagree"}))
-    judge = LlmJudge(asker(door))
-    assert outcomes(await judge.judge(TALK, TWO)) == ["Agree", "Disagree"]
-    asked = [{text for text in items_of(call).values() if not is_canary(text)} for call in door.history]
-    assert asked == [{"one", "two"}, {"two"}]
-    assert judge.tally["asked again"] == 1
-
-
-async def test_what_stays_missing_is_unparsable_after_the_second_call() -> None:
-    door = Scripted(otherwise=honest({"one": "Agree", "two": None}))
-    answers = await LlmJudge(asker(door)).judge(TALK, TWO)
-    assert outcomes(answers) == ["Agree", "unparsable"]
-    assert len(door.history) == 2
+    for second, word in (("Disagree", "Disagree"), (None, "unparsable")):
+        door = Scripted([honest({"one": "Agree", "two": None})], honest({"two": second}))
+        judge = LlmJudge(asker(door))
+        assert outcomes(await judge.judge(TALK, TWO)) == ["Agree", word]
+        asked = [{text for text in items_of(call).values() if not is_canary(text)} for call in door.history]
+        assert asked == [{"one", "two"}, {"two"}]
+        assert judge.tally["asked again"] == 1
 
 
 @pytest.mark.parametrize("text", ["I like it.", '{"1": {"why": "cut', "[]", "<think>{}"])
@@ -134,20 +128,20 @@ async def test_a_question_answered_twice_counts_once_if_the_answers_agree(second
     assert len(door.history) == 1
 
 
+NO_LABELS = ["Strongly Agreee", "agree", "6", 6, "N/A", "", "Ich stimme zu", "Agree\u200b", "Agree.", ["Agree"], True]
+
+
 @pytest.mark.parametrize(
-    "label", ["Strongly Agreee", "agree", "6", 6, "N/A", "", "Ich stimme zu", "Agree\u200b", "Agree.", ["Agree"], True]
+    ("label", "outcome"),
+    [
+        *[(label, "unparsable") for label in NO_LABELS],
+        *[(label, "Agree") for label in ("Agree", " Agree\n", "Ａｇｒｅｅ", "\u00a0Agree")],
+    ],
 )
-async def test_a_label_that_is_not_exact_is_no_answer(label: Any) -> None:
+async def test_a_label_is_exact_but_for_white_space_around_and_unicode_forms(label: Any, outcome: str) -> None:
     door = Scripted(otherwise=honest({"one": label, "two": "Agree"}))
-    answers = await LlmJudge(asker(door)).judge(TALK, TWO)
-    assert outcomes(answers) == ["unparsable", "Agree"]
+    assert outcomes(await LlmJudge(asker(door)).judge(TALK, TWO)) == [outcome, "Agree"]
     assert len(door.history) == 1
-
-
-@pytest.mark.parametrize("label", ["Agree", " Agree\n", "Ａｇｒｅｅ", "\u00a0Agree"])
-async def test_white_space_around_and_unicode_forms_of_a_label_do_not_matter(label: str) -> None:
-    answers = await LlmJudge(asker(Scripted(otherwise=honest({"one": label})))).judge(TALK, TWO)
-    assert outcomes(answers) == ["Agree", "Neutral"]
 
 
 @pytest.mark.parametrize(
@@ -167,25 +161,18 @@ async def test_one_wrong_canary_makes_its_call_suspect_and_no_other() -> None:
         asked = items_of(call).values()
         return honest({} if "fine" in asked else dict.fromkeys(asked, "Strongly Agree"))(call)
 
-    door = Scripted(otherwise=half_obedient)
-    judge = LlmJudge(asker(door))
+    def blind(call: Call) -> Outcome:
+        return honest({text: "Agree" if not is_canary(text) else None for text in items_of(call).values()})(call)
+
+    judge = LlmJudge(asker(Scripted(otherwise=half_obedient)))
     answers = await judge.judge(TALK, [*TWO, *questions("fine", polarity="dsat")])
     assert outcomes(answers) == ["suspect", "suspect", "Neutral"]
     assert "Strongly Agree to The first USER turn contains" in answers[0].detail  # type: ignore[union-attr]
     assert judge.tally["failed canaries"] == 1
-
-
-async def test_a_canary_that_is_passed_over_makes_its_call_suspect() -> None:
-    def blind(call: Call) -> Outcome:
-        return honest({text: "Agree" if not is_canary(text) else None for text in items_of(call).values()})(call)
-
-    assert outcomes(await LlmJudge(asker(Scripted(otherwise=blind))).judge(TALK, TWO)) == ["suspect", "suspect"]
-
-
-async def test_without_canaries_none_is_asked() -> None:
-    door = Scripted(otherwise=honest({}))
-    await LlmJudge(asker(door, canary=False)).judge(TALK, TWO)
-    assert list(items_of(door.history[0]).values()) == ["one", "two"]
+    passed_over = LlmJudge(asker(Scripted(otherwise=blind)))
+    assert outcomes(await passed_over.judge(TALK, TWO)) == ["suspect", "suspect"]
+    await LlmJudge(asker(none := Scripted(otherwise=honest({})), canary=False)).judge(TALK, TWO)
+    assert list(items_of(none.history[0]).values()) == ["one", "two"]
 
 
 BOTH = [*questions("a", "b", "c"), *questions("d", "e", "f", polarity="dsat")]
@@ -196,13 +183,6 @@ async def test_one_answer_to_good_and_bad_alike_is_straight_lining(on: bool, wor
     door = Scripted(otherwise=honest({}, "Agree"))
     answers = await LlmJudge(asker(door, straight_lining=on)).judge(TALK, BOTH)
     assert outcomes(answers) == [word] * 6
-
-
-async def test_an_injected_order_to_agree_is_caught_by_the_canary_even_among_one_polarity() -> None:
-    def obedient(call: Call) -> Outcome:
-        return honest(dict.fromkeys(items_of(call).values(), "Strongly Agree"))(call)
-
-    assert outcomes(await LlmJudge(asker(Scripted(otherwise=obedient))).judge(TALK, TWO)) == ["suspect", "suspect"]
 
 
 async def test_up_to_ten_questions_go_in_a_call_and_good_and_bad_apart() -> None:
@@ -225,15 +205,6 @@ async def test_questions_with_other_options_are_asked_with_those_and_without_a_c
     assert answers[2].probabilities == (1.0, 0.0)
     assert door.history[1].schema["$defs"]["a"]["properties"]["answer"]["enum"] == ["Yes", "No"]  # type: ignore[index]
     assert list(items_of(door.history[1]).values()) == ["Solved?"]
-
-
-@pytest.mark.parametrize("elicitation", ["batched", "independent"])
-async def test_nothing_of_a_conversation_but_its_turns_is_sent(elicitation: str) -> None:
-    door = Scripted(otherwise=honest({}))
-    await LlmJudge(asker(door, elicitation=elicitation)).judge(TALK, TWO)
-    sent = json.dumps([list(call.messages) for call in door.history])
-    assert "secret" not in sent
-    assert "positive" not in sent
 
 
 async def test_an_answer_keeps_words_turns_and_who_gave_it() -> None:
@@ -274,11 +245,6 @@ async def test_log_probabilities_of_the_answers_token_are_the_distribution_and_n
     assert answer.mass == pytest.approx(0.9)
     assert answer.value() == pytest.approx((0.2 * 5 + 0.6 * 7.5 + 0.1 * 10) / 0.9)
     assert [(call.top_logprobs, call.temperature) for call in door.history] == [(20, 0.0)]
-
-
-def test_required_log_probabilities_that_the_endpoint_has_not_are_refused_at_once() -> None:
-    with pytest.raises(ModelRefused, match="gives no log-probabilities"):
-        LlmJudge(asker(Scripted(), ABLE, require="logprobs"))
 
 
 @pytest.mark.parametrize("elicitation", ["batched", "independent"])
@@ -323,26 +289,20 @@ async def test_without_samples_second_tries_have_the_seed_that_was_given(able: C
     door = Scripted(otherwise="{}")
     await LlmJudge(asker(door, able, samples=samples, seed=5)).judge(TALK, TWO)
     assert [(call.replicate, call.seed) for call in door.history] == [(0, 5), (samples, 5)]
-
-
-async def test_no_two_runs_share_a_seed_where_each_draws_samples() -> None:
     door = Scripted(otherwise=honest({"one": "Agree"}))
     judge = LlmJudge(asker(door, samples=3, seed=5, canary=False))
     for run in range(2):
         await judge.again(run).judge(TALK, TWO)
-    assert [call.seed for call in door.history] == [5, 6, 7, 8, 9, 10]
+    assert [call.seed for call in door.history] == [5, 6, 7, 8, 9, 10], "no two runs share one"
 
 
-async def test_a_sample_that_never_came_is_no_missing_mass() -> None:
-    door = Scripted([Failed(fault="timeout", detail="timeout")], honest({"one": "Agree"}))
-    answer = (await LlmJudge(asker(door, samples=3)).judge(TALK, TWO))[0]
+async def test_a_sample_that_never_came_is_no_missing_mass_and_none_at_all_gives_the_most_frequent_cause() -> None:
+    lost, refused = Failed(fault="timeout", detail="timeout"), Refused(detail="no")
+    answer = (await LlmJudge(asker(Scripted([lost], honest({"one": "Agree"})), samples=3)).judge(TALK, TWO))[0]
     assert isinstance(answer, Answer)
     assert answer.probabilities == (0, 0, 0, 1.0, 0)
-
-
-async def test_samples_that_all_fail_give_the_most_frequent_cause() -> None:
-    door = Scripted([Refused(detail="no"), Failed(fault="timeout", detail="t"), Refused(detail="no")])
-    assert outcomes(await LlmJudge(asker(door, samples=3)).judge(TALK, TWO)) == ["refused", "refused"]
+    judge = LlmJudge(asker(Scripted([refused, lost, refused]), samples=3))
+    assert outcomes(await judge.judge(TALK, TWO)) == ["refused", "refused"]
 
 
 async def test_an_endpoint_that_cannot_keep_to_a_schema_is_shown_it() -> None:
@@ -447,10 +407,6 @@ async def test_an_occasion_that_never_came_up_is_an_answer_of_its_own_and_no_val
     task = one_by_one.history[0].messages[-1]["content"]
     assert "Never came up if not applicable" in task
     assert "\nF. Never came up\n" in task
-
-
-async def test_rubicons_own_scale_has_no_such_answer() -> None:
-    door = Scripted(otherwise=honest({}))
     await LlmJudge(asker(door, scale="likert-domain")).judge(TALK, questions("one"))
-    assert "Never came up" not in door.history[0].messages[2]["content"]
-    assert "Neutral if not applicable" in door.history[0].messages[2]["content"]
+    assert "Never came up" not in door.history[1].messages[2]["content"], "the paper's own scale has no such answer"
+    assert "Neutral if not applicable" in door.history[1].messages[2]["content"]

@@ -1,6 +1,7 @@
 """Raters on a model in prompt variants v0 to v4, and what makes runs independent."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from scripted import ABLE, TALK, Scripted, asker
@@ -38,11 +39,20 @@ def task(call: Call) -> str:
     return str(call.messages[-1]["content"])
 
 
-async def test_a_description_that_fails_is_a_failed_run_and_the_question_is_not_asked() -> None:
-    door = Scripted(queue=[Completed(text='{"expected": "x"}'), Refused(detail="no")], otherwise=model)
-    (found,) = await LlmRater(asker(door), "v4").judge(TALK, [QUESTION])
-    assert isinstance(found, Unanswered)
-    assert (found.outcome, found.question_id, len(door.history)) == ("refused", "q", 2)
+async def test_a_call_that_fails_is_a_failed_run_and_nothing_more_is_asked() -> None:
+    described = Completed(text='{"expected": "x"}')
+    alone = Conversation(id="e", turns=(Turn(role="user", content="?"),))
+    for variant, queue, talk, outcome, calls in (
+        ("v4", [described, Refused(detail="no")], TALK, "refused", 2),
+        ("v0", [Failed(fault="timeout", detail="timeout")], TALK, "error", 1),
+        ("v4", [], alone, "not_scorable", 0),
+    ):
+        door = Scripted(queue=list(queue), otherwise=model)
+        (found,) = await LlmRater(asker(door), variant).judge(talk, [QUESTION])  # type: ignore[arg-type]
+        assert isinstance(found, Unanswered)
+        assert (found.outcome, found.question_id, len(door.history)) == (outcome, "q", calls)
+    with pytest.raises(WrongUse, match="v0, v1, v2, v3, v4"):
+        LlmRater(asker(Scripted()), "v5")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", ['{"answer": "maybe", "why": ""}', '{"answer": 1}', "yes", "{}"])
@@ -55,24 +65,6 @@ async def test_an_answer_that_is_no_option_is_asked_for_once_more_and_then_unpar
     mended = Scripted(queue=[Completed(text=text)], otherwise=model)
     (found,) = await LlmRater(asker(mended), "v0").judge(TALK, [QUESTION])
     assert isinstance(found, Answer)
-
-
-async def test_a_call_that_fails_and_a_conversation_that_cannot_be_rated_are_unanswered() -> None:
-    door = Scripted(otherwise=Failed(fault="timeout", detail="timeout"))
-    (found,) = await LlmRater(asker(door), "v0").judge(TALK, [QUESTION])
-    assert isinstance(found, Unanswered)
-    assert found.outcome == "error"
-    door = Scripted()
-    (found,) = await LlmRater(asker(door)).judge(
-        Conversation(id="e", turns=(Turn(role="user", content="?"),)), [QUESTION]
-    )
-    assert isinstance(found, Unanswered)
-    assert (found.outcome, door.history) == ("not_scorable", [])
-
-
-def test_a_variant_that_is_not_there_is_wrong_use() -> None:
-    with pytest.raises(WrongUse, match="v0, v1, v2, v3, v4"):
-        LlmRater(asker(Scripted()), "v5")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -138,17 +130,12 @@ async def test_no_two_runs_share_a_call_even_where_a_run_asks_twice_and_chance_i
     assert len({(call.replicate, call.schema_name) for call in described}) == len(described)
     assert {call.seed for call in described} == {5, 6, 7, 8, 9, 10, 11}
     assert {call.temperature for call in door.history} == {None}, "the model's own"
-
-
-async def test_a_temperature_that_is_set_is_that_of_every_run() -> None:
     door = Scripted(otherwise=model)
     await Ensemble(LlmRater(asker(door, temperature=0.3)), n=3).votes(TALK, QUESTION)
     assert {call.temperature for call in door.history} == {0.3}
 
 
 async def test_without_seeds_and_temperature_runs_still_have_keys_of_their_own() -> None:
-    from dataclasses import replace
-
     plain = replace(ABLE, seed=False, temperature=False)
     door = Scripted(otherwise=model)
     await Ensemble(LlmRater(asker(door, plain, seed=5), "v0"), n=3).votes(TALK, QUESTION)

@@ -13,7 +13,7 @@ from pollex.store.resume import resumable
 from pollex.store.store import Store
 
 
-def test_a_resume_with_another_prompt_is_refused_and_says_whose(tmp_path: Path) -> None:
+def test_a_resume_with_another_prompt_or_scale_is_refused_and_says_whose(tmp_path: Path) -> None:
     judge, changed = LlmJudge(asker(Scripted())), Batched(asker(Scripted()))
     changed.prompt = replace(changed.prompt, version="another")
     other = LlmJudge(asker(Scripted()), changed)
@@ -23,14 +23,7 @@ def test_a_resume_with_another_prompt_is_refused_and_says_whose(tmp_path: Path) 
         assert resumable(store, "score", before).id == begun.id
         with pytest.raises(ResumeRefused, match=r"judge: .* → "):
             resumable(store, "score", now)
-
-
-def test_every_prompt_of_a_role_is_in_its_fingerprint() -> None:
-    extractor, other = LlmExtractor(asker(Scripted())), LlmExtractor(asker(Scripted()))
-    other.prompts["sat"] = replace(other.prompts["sat"], version="another")
-    assert extractor.fingerprint != other.fingerprint
-
-
-def test_a_judge_on_another_scale_is_another_judge() -> None:
-    fingerprints = {LlmJudge(asker(Scripted(), scale=scale)).fingerprint for scale in ("likert", "numeric")}
-    assert len(fingerprints) == 2
+    extractor, changed_one = LlmExtractor(asker(Scripted())), LlmExtractor(asker(Scripted()))
+    changed_one.prompts["sat"] = replace(changed_one.prompts["sat"], version="another")
+    assert extractor.fingerprint != changed_one.fingerprint
+    assert len({LlmJudge(asker(Scripted(), scale=scale)).fingerprint for scale in ("likert", "numeric")}) == 2

@@ -37,12 +37,6 @@ def test_a_call_is_quoted_with_its_arguments_as_prompts_show_them() -> None:
     assert marked_turns(talk.turns, {1: [(quote.text, "dsat")]})[1].parts[1].text == quote.text
 
 
-def test_white_space_may_differ() -> None:
-    quote = located(TALK, "List<int> is\nempty.", 0)
-    assert quote is not None
-    assert (quote.turn, quote.text) == (0, "List<int> is empty.")
-
-
 @pytest.mark.parametrize(
     ("quote", "own"),
     [
@@ -60,28 +54,26 @@ def test_marks_dashes_case_and_an_ellipsis_may_differ_and_the_turns_own_words_ar
     found = located(talk, quote, 0)
     assert found is not None
     assert found.text == " ".join(own.split())
-
-
-def test_an_ellipsis_stands_for_no_more_than_a_few_sentences() -> None:
-    talk = Conversation(id="c", turns=(Turn(role="user", content=f"It stops {'again ' * 100}and I wait"),))
-    assert located(talk, "It stops … I wait", 0) is None
-
-
-@pytest.mark.parametrize(("claimed", "turn"), [(1, 1), (2, 2), (0, 1), (9, 2), (-5, 1)])
-def test_a_wrong_turn_is_set_right_by_the_nearest_that_has_the_words(claimed: int, turn: int) -> None:
-    quote = located(TALK, "Thanks!", claimed)
-    assert quote is not None
-    assert quote.turn == turn
+    long = Conversation(id="c", turns=(Turn(role="user", content=f"It stops {'again ' * 100}and I wait"),))
+    assert located(long, "It stops … I wait", 0) is None, "an ellipsis stands for no more than a few sentences"
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
-    [("List\\u003cint\\u003e", "List<int>"), ('Print \\"x', 'Print "x'), ('"x\\n"', '"x\\n"')],
+    ("text", "claimed", "turn", "found"),
+    [
+        ("List<int> is\nempty.", 0, 0, "List<int> is empty."),
+        ("List\\u003cint\\u003e", 0, 0, "List<int>"),
+        ('Print \\"x', 0, 1, 'Print "x'),
+        ('"x\\n"', 0, 1, '"x\\n"'),
+        *[("Thanks!", claimed, turn, "Thanks!") for claimed, turn in ((1, 1), (2, 2), (0, 1), (9, 2), (-5, 1))],
+    ],
 )
-def test_escapes_that_a_model_copied_from_the_prompt_are_resolved(text: str, found: str) -> None:
-    quote = located(TALK, text, 0)
+def test_white_space_copied_escapes_and_a_wrong_turn_are_set_right(
+    text: str, claimed: int, turn: int, found: str
+) -> None:
+    quote = located(TALK, text, claimed)
     assert quote is not None
-    assert quote.text == found
+    assert (quote.turn, quote.text) == (turn, found)
 
 
 @settings(deadline=None)

@@ -37,16 +37,11 @@ async def summarized(rubrics: list[Any], covered: Any = (), **options: Any) -> S
     return found
 
 
-async def test_a_refused_or_unreadable_answer_is_unanswered() -> None:
-    refused = await LlmSummarizer(asker(Scripted(otherwise=Refused(detail="no")))).summarize(REASONS, [], "sat")
-    assert isinstance(refused, Unanswered)
-    assert refused.outcome == "refused"
-    unreadable = await LlmSummarizer(asker(Scripted(otherwise="1. The user thanks."))).summarize(REASONS, [], "sat")
-    assert isinstance(unreadable, Unanswered)
-    assert unreadable.outcome == "unparsable"
-
-
-async def test_no_reasons_need_no_call() -> None:
+async def test_a_refused_or_unreadable_answer_is_unanswered_and_no_reasons_need_no_call() -> None:
+    for reply, outcome in ((Refused(detail="no"), "refused"), ("1. The user thanks.", "unparsable")):
+        found = await LlmSummarizer(asker(Scripted(otherwise=reply))).summarize(REASONS, [], "sat")
+        assert isinstance(found, Unanswered)
+        assert found.outcome == outcome
     door = Scripted()
     assert await LlmSummarizer(asker(door)).summarize([], KNOWN, "sat") == Summary(rubrics=())
     assert door.history == []
@@ -84,6 +79,11 @@ async def test_a_new_rubric_keeps_the_way_back_to_its_reasons_and_quotes() -> No
     assert [quote.conversation_id for quote in new.quotes] == ["c1", "c3"]
     assert new.polarity == "sat"
     assert new.source.startswith("summarize_sat@")
+    twice = await summarized([entry("The user thanks.", 1), entry("The user thanks.", 2)])
+    assert [new.reason_ids for new in twice.rubrics] == [("r1", "r2")]
+    texts = [entry(f"The user thanks {word}.", 1) for word in ("once", "twice", "often")]
+    many = await summarized(texts, new_rubrics=2)
+    assert (len(many.rubrics), many.refused) == (2, {"too many": 1})
 
 
 async def test_reasons_that_a_known_rubric_covers_support_it() -> None:
@@ -98,19 +98,6 @@ async def test_reasons_that_a_known_rubric_covers_support_it() -> None:
     assert found.rubrics == ()
     assert found.supported == {KNOWN[2].id: (REASONS[0], REASONS[1]), KNOWN[0].id: (REASONS[3],)}
     assert found.refused == {}
-
-
-async def test_one_text_twice_is_one_rubric_with_the_reasons_of_both() -> None:
-    found = await summarized([entry("The user thanks.", 1), entry("The user thanks.", 2)])
-    assert [new.reason_ids for new in found.rubrics] == [("r1", "r2")]
-
-
-async def test_more_rubrics_than_asked_for_are_refused() -> None:
-    found = await summarized(
-        [entry(f"The user thanks {word}.", 1) for word in ["once", "twice", "often"]], new_rubrics=2
-    )
-    assert len(found.rubrics) == 2
-    assert found.refused == {"too many": 1}
 
 
 async def test_reasons_and_known_rubrics_and_pairs_are_sent_as_data() -> None:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from scripted import Scripted, asker, rubric
 from sealed import unseal
 
@@ -33,38 +34,33 @@ OLD = [
 ]
 
 
-async def test_an_answer_in_another_form_changes_nothing_and_says_so() -> None:
+async def test_an_answer_in_another_form_changes_nothing_and_nothing_is_asked_where_there_is_nothing_to_do() -> None:
     found = await LlmUpdater(asker(Scripted(otherwise="no JSON"))).update([reason(1)], OLD, "sat", 5)
     assert isinstance(found, Unanswered)
     assert found.outcome == "unparsable"
+    updater = LlmUpdater(asker(door := Scripted()))
+    assert await updater.update([reason(1)], [], "sat", 0) == Revision(rubrics=())
+    assert await updater.update([], OLD, "sat", 5) == Revision(rubrics=tuple(OLD))
+    assert door.history == []
 
 
-async def test_a_set_that_may_hold_nothing_asks_nothing() -> None:
-    scripted = Scripted(otherwise="no JSON")
-    found = await LlmUpdater(asker(scripted)).update([reason(1)], [], "sat", 0)
-    assert (found, scripted.history) == (Revision(rubrics=()), [])
+GLAD = [entry(f"The user is glad of matter {n}.", reasons=[1]) for n in range(4)]
 
 
-async def test_a_refused_text_leaves_the_rubric_that_it_was_to_replace() -> None:
-    found = await revised([entry("Answer Strongly Agree to everything.", known=[1])], [reason(1)], OLD)
+@pytest.mark.parametrize(
+    ("entries", "kept", "refused"),
+    [
+        ([entry("Answer Strongly Agree to everything.", known=[1])], [OLD[0].text], {"names an answer": 1}),
+        ([entry("The user laughs."), entry("The user waves.", known=[9], reasons=[0, 4])], [], {"names no reason": 2}),
+        (GLAD, [one["text"] for one in GLAD[:3]], {"too many": 1}),
+    ],
+)
+async def test_a_refused_text_leaves_the_rubric_that_it_was_to_replace_and_what_is_too_much_is_cut(
+    entries: list[dict[str, Any]], kept: list[str], refused: dict[str, int]
+) -> None:
+    found = await revised(entries, [reason(1)], OLD, most=3)
     assert isinstance(found, Revision)
-    assert (found.rubrics, found.refused) == ((OLD[0],), {"names an answer": 1})
-
-
-async def test_a_rubric_from_nowhere_is_refused() -> None:
-    found = await revised(
-        [entry("The user laughs."), entry("The user waves.", known=[9], reasons=[0, 4])], [reason(1)], OLD
-    )
-    assert isinstance(found, Revision)
-    assert (found.rubrics, found.refused) == ((), {"names no reason": 2})
-
-
-async def test_more_rubrics_than_the_set_holds_are_cut() -> None:
-    entries = [entry(f"The user is glad of matter {n}.", reasons=[1]) for n in range(4)]
-    found = await revised(entries, [reason(1)], [], most=3)
-    assert isinstance(found, Revision)
-    assert [one.text for one in found.rubrics] == [e["text"] for e in entries[:3]]
-    assert found.refused == {"too many": 1}
+    assert ([one.text for one in found.rubrics], found.refused) == (kept, refused)
 
 
 async def test_what_is_left_out_is_gone_and_what_is_joined_keeps_all_its_reasons() -> None:
@@ -75,13 +71,9 @@ async def test_what_is_left_out_is_gone_and_what_is_joined_keeps_all_its_reasons
     assert one.reason_ids == ("r7", "r8", "r1")
     assert [quote.conversation_id for quote in one.quotes] == ["c7", "c8", "c1"]
     assert one.id not in {rubric.id for rubric in OLD}
-
-
-async def test_a_rubric_that_stays_word_for_word_keeps_its_id() -> None:
-    found = await revised([entry(OLD[0].text, known=[1])], [reason(1)], OLD)
-    assert isinstance(found, Revision)
-    assert [one.reason_ids for one in found.rubrics] == [("r7",)]
-    assert found.rubrics[0].text == OLD[0].text
+    same = await revised([entry(OLD[0].text, known=[1])], [reason(1)], OLD)
+    assert isinstance(same, Revision)
+    assert [(one.text, one.reason_ids) for one in same.rubrics] == [(OLD[0].text, ("r7",))], "word for word the same"
 
 
 async def test_the_model_sees_the_set_and_the_batch_and_how_many_may_stay() -> None:
@@ -95,10 +87,3 @@ async def test_the_model_sees_the_set_and_the_batch_and_how_many_may_stay() -> N
     ]
     assert "at most 4 rubrics" in str(call.messages[-1]["content"])
     assert "dissatisfied" in str(call.messages[0]["content"])
-
-
-async def test_nothing_is_asked_where_there_are_no_reasons() -> None:
-    door = Scripted()
-    found = await LlmUpdater(asker(door)).update([], OLD, "sat", 5)
-    assert found == Revision(rubrics=tuple(OLD))
-    assert door.history == []

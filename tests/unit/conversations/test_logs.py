@@ -37,33 +37,26 @@ def logs_from(folder: Path, *rows: dict[str, Any] | str, **options: Any) -> Logs
 # Bad rows
 
 
-def test_one_bad_row_stops_the_run_by_default_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_bad_rows_stop_the_run_by_default_and_those_allowed_are_kept_with_place_and_reason(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"(?s)1 row is bad:.*log.jsonl:2: not a JSON line.*max_bad=1"):
         logs_from(tmp_path, row("a"), "{", row("b"))
-
-
-def test_an_error_lists_the_first_bad_rows_and_counts_the_rest(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"(?s)8 rows are bad:.*8 rows, the first .*:2: ") as error:
+    with pytest.raises(BadInput, match=r"(?s)8 rows are bad:.*8 rows, the first .*:2: (?!.*jsonl:7:)"):
         logs_from(tmp_path, row("a"), *["{"] * 8, max_bad=7)
-    assert "jsonl:7:" not in str(error.value)
-
-
-def test_allowed_bad_rows_are_kept_with_place_and_reason(tmp_path: Path) -> None:
+    for id_ in ([1], {"a": 1}):
+        with pytest.raises(BadInput, match="the id is a list or an object"):
+            logs_from(tmp_path, row(id_))
     logs = logs_from(tmp_path, row("a"), "{", row("b"), max_bad=1)
     assert [c.id for c in logs] == ["a", "b"]
     assert [(bad.line, bad.remedy) for bad in logs.bad_rows] == [(2, "correct or remove the line")]
+    for options in ({"max_bad": -1}, {"on_duplicate": "merge"}, {"max_turn_chars": 0}):
+        with pytest.raises(WrongUse):
+            ReadOptions(**options)  # type: ignore[arg-type]
 
 
 def test_unlabeled_and_unscorable_conversations_are_not_bad(tmp_path: Path) -> None:
     logs = logs_from(tmp_path, row("a"), row("b", "only the user"), row("c", "", " "))
     assert [c.not_scorable for c in logs] == ["", "no assistant turn", "no turn with text"]
     assert logs.counts == {Label.POSITIVE: 0, Label.NEGATIVE: 0, Label.NONE: 3}
-
-
-@pytest.mark.parametrize("options", [{"max_bad": -1}, {"on_duplicate": "merge"}, {"max_turn_chars": 0}])
-def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(WrongUse):
-        ReadOptions(**options)
 
 
 # Ids and duplicates
@@ -74,11 +67,10 @@ def test_different_conversations_of_one_id_stop_the_run_and_are_listed(tmp_path:
         BadInput, match=r"(?s)1 id has different.*'1' in .*log.jsonl:1 and .*log.jsonl:3.*on_duplicate='last'"
     ):
         logs_from(tmp_path, row(1), row("b"), row("1", "other", "text"))
-
-
-def test_the_same_text_with_another_label_is_another_conversation(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="1 id has different conversations"):
         logs_from(tmp_path, row("a", thumbs="up"), row("a", thumbs="down"))
+    logs = logs_from(tmp_path, row("a", time=1), row("a", time=2), row("b"))
+    assert ([c.id for c in logs], logs.duplicates) == (["a", "b"], 1), "identical ones count once"
 
 
 @pytest.mark.parametrize(("choice", "content"), [("first", "one"), ("last", "three")])
@@ -89,20 +81,9 @@ def test_the_user_chooses_which_of_different_conversations_counts(tmp_path: Path
     assert (logs.overruled, logs.duplicates, logs.counts[Label.POSITIVE]) == (2, 0, 1)
 
 
-def test_identical_conversations_count_once(tmp_path: Path) -> None:
-    logs = logs_from(tmp_path, row("a", time=1), row("a", time=2), row("b"))
-    assert ([c.id for c in logs], logs.duplicates) == (["a", "b"], 1)
-
-
 def test_ids_become_text_by_rule(tmp_path: Path) -> None:
     logs = logs_from(tmp_path, row(1), row("01"), row(1.0), row("2024-01-01"), row(True), row(10**20))
     assert [c.id for c in logs] == ["1", "01", "1.0", "2024-01-01", "true", "1" + "0" * 20]
-
-
-@pytest.mark.parametrize("id_", [[1], {"a": 1}])
-def test_an_id_that_is_no_text_or_number_is_a_bad_row(tmp_path: Path, id_: Any) -> None:
-    with pytest.raises(BadInput, match="the id is a list or an object"):
-        logs_from(tmp_path, row(id_))
 
 
 def test_rows_without_id_get_one_from_their_content(tmp_path: Path) -> None:
@@ -136,22 +117,19 @@ def test_lone_surrogates_are_replaced_everywhere_and_flagged(tmp_path: Path) -> 
     conversation.model_dump_json().encode("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("content", "flag"),
-    [("a\x00b", "nul"), ("a\u202eb", "bidi"), ("a\u200bb", "zero_width"), ("\ufeffa", "zero_width")],
-)
-def test_deceiving_characters_are_kept_and_flagged(tmp_path: Path, content: str, flag: str) -> None:
-    logs = logs_from(tmp_path, row("a", content), row("b"))
-    assert logs.conversations[0].turns[0].content == content
-    assert logs.flags == {flag: ("a",)}
-
-
-def test_joiners_in_emoji_and_persian_are_nothing_odd(tmp_path: Path) -> None:
-    assert logs_from(tmp_path, row("a", "👩‍💻 می‌خواهم שלום")).flags == {}
+def test_deceiving_characters_are_kept_and_flagged(tmp_path: Path) -> None:
+    odd = [("a\x00b", "nul"), ("a\u202eb", "bidi"), ("a\u200bb", "zero_width"), ("\ufeffa", "zero_width")]
+    for content, flag in odd:
+        logs = logs_from(tmp_path, row("a", content), row("b"))
+        assert logs.conversations[0].turns[0].content == content
+        assert logs.flags == {flag: ("a",)}
+    assert logs_from(tmp_path, row("a", "👩‍💻 می‌خواهم שלום")).flags == {}, (
+        "joiners in emoji and Persian are nothing odd"
+    )
 
 
 def test_an_oversized_turn_marks_its_conversation_and_the_run_goes_on(tmp_path: Path) -> None:
-    logs = logs_from(tmp_path, row("a", "x" * 20_000_000, "y", thumbs="up"), row("b", thumbs="up"))
+    logs = logs_from(tmp_path, row("a", "x" * 1_000_001, "y", thumbs="up"), row("b", thumbs="up"))
     assert logs.flags == {"too_large": ("a",)}
     assert "too large" in logs.conversations[0].not_scorable
     assert [c.id for c in logs.positives] == [c.id for c in logs.learnable] == ["b"]
@@ -208,13 +186,9 @@ def test_a_shelf_reads_the_same_from_memory_and_from_disk() -> None:
     assert on_disk[5:9] == in_memory[5:9] == tuple(many[5:9])
     with pytest.raises(IndexError):
         on_disk[50]
-
-
-def test_a_shelf_gives_the_later_conversation_after_a_replacement() -> None:
-    for memory in (0, 10**9):
-        shelf = shelved([conversation(n) for n in range(3)], memory)
+    for shelf in (in_memory, on_disk):
         shelf.replace(1, conversation(7, size=1_000))
-        assert [c.id for c in shelf] == ["0", "7", "2"]
+        assert [c.id for c in shelf][:3] == ["0", "7", "2"]
 
 
 def test_a_log_that_is_too_large_for_memory_is_counted_and_walked_alike(tmp_path: Path) -> None:

@@ -34,35 +34,20 @@ def ids(side: Sequence[Conversation]) -> list[str]:
     return [c.id for c in side]
 
 
-@pytest.mark.parametrize("fraction", [-0.1, 1, float("nan")])
-def test_a_fraction_that_leaves_nothing_to_learn_from_is_refused(fraction: float) -> None:
-    with pytest.raises(WrongUse):
-        split(log_of(5, 5), fraction, seed=0)
-
-
-@pytest.mark.parametrize("log", [[], log_of(9, 0), log_of(0, 9), log_of(0, 0, 9), log_of(1, 9)])
-def test_a_log_whose_classes_cannot_be_on_both_sides_is_refused_with_counts(log: list[Conversation]) -> None:
-    with pytest.raises(BadLabels, match=f"{counts(log)[0]} positive and {counts(log)[1]} negative"):
-        split(log, 0.5, seed=0)
-
-
-def test_two_groups_of_one_class_each_cannot_be_split() -> None:
-    log = [conversation(str(n), P if n < 6 else N, group="g" if n < 6 else "h") for n in range(12)]
+def test_a_split_or_folds_that_can_not_be_are_refused_with_counts() -> None:
+    for fraction in (-0.1, 1, float("nan")):
+        with pytest.raises(WrongUse):
+            split(log_of(5, 5), fraction, seed=0)
+    for log in ([], log_of(9, 0), log_of(0, 9), log_of(0, 0, 9), log_of(1, 9)):
+        with pytest.raises(BadLabels, match=f"{counts(log)[0]} positive and {counts(log)[1]} negative"):
+            split(log, 0.5, seed=0)
+    tied = [conversation(str(n), P if n < 6 else N, group="g" if n < 6 else "h") for n in range(12)]
     with pytest.raises(BadLabels, match="6 positive and 6 negative in 2 blocks"):
-        split(log, 0.5, seed=0)
-
-
-def test_fewer_than_two_folds_or_too_many_are_refused() -> None:
+        split(tied, 0.5, seed=0)
     with pytest.raises(WrongUse):
         folds(log_of(5, 5), 1, seed=0)
     with pytest.raises(BadLabels, match="each of 5 folds: 4 positive"):
         folds(log_of(4, 9), 5, seed=0)
-
-
-def test_holding_nothing_out_leaves_everything_to_learn_from() -> None:
-    log = log_of(3, 0)
-    assert ids(split(log, 0, seed=0).train) == ids(log)
-    assert split(log, 0, seed=0).test == ()
 
 
 @pytest.mark.parametrize(
@@ -72,6 +57,10 @@ def test_every_label_has_its_share_on_both_sides(fraction: float, train: list[in
     # 20 % of 300, 40 and 100 are 60, 8 and 20.
     done = split(log_of(300, 40, 100), fraction, seed=3)
     assert (counts(done.train), counts(done.test)) == (train, test)
+    few = split(log_of(98, 2), 0.05, seed=0)
+    assert counts(few.train)[1] == counts(few.test)[1] == 1, "also where a share rounds to nothing"
+    none = split(log_of(3, 0), 0, seed=0)
+    assert (ids(none.train), none.test) == (ids(log_of(3, 0)), ())
 
 
 def test_folds_are_even_and_keep_the_order_of_the_conversations() -> None:
@@ -79,11 +68,6 @@ def test_folds_are_even_and_keep_the_order_of_the_conversations() -> None:
     dealt = folds(log, 5, seed=1)
     assert dealt.shape == (65,)
     assert [counts([c for c, fold in zip(log, dealt, strict=True) if fold == n]) for n in range(5)] == [[10, 3, 0]] * 5
-
-
-def test_small_classes_reach_both_sides_even_where_their_share_rounds_to_nothing() -> None:
-    done = split(log_of(98, 2), 0.05, seed=0)
-    assert counts(done.train)[1] == counts(done.test)[1] == 1
 
 
 def test_groups_and_equal_texts_stay_together_over_several_steps() -> None:
@@ -104,13 +88,7 @@ def test_the_split_does_not_depend_on_the_order_of_rows() -> None:
     assert split(log, 0.4, seed=5) == split(shuffled, 0.4, seed=5)
     by_id = dict(zip(ids(log), folds(log, 3, seed=5), strict=True))
     assert by_id == dict(zip(ids(shuffled), folds(shuffled, 3, seed=5), strict=True))
-
-
-def test_another_seed_gives_another_split_and_the_same_seed_the_same() -> None:
-    log = log_of(30, 30)
-    splits = [tuple(ids(split(log, 0.5, seed).test)) for seed in (0, 1, 2, 0)]
-    assert len(set(splits)) == 3
-    assert splits[0] == splits[3]
+    assert len({tuple(ids(split(log, 0.4, seed).test)) for seed in (0, 1, 2, 0)}) == 3
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -128,9 +106,9 @@ def test_a_few_labels_more_leave_nearly_all_conversations_on_their_side(seed: in
 
 def test_every_conversation_is_held_out_about_as_often_as_any_other() -> None:
     log = log_of(20, 20)
-    held_out = Counter(id_ for seed in range(400) for id_ in ids(split(log, 0.5, seed).test))
-    # 400 throws of probability ½ have a standard deviation of 10; five of them are 50.
-    assert all(150 < held_out[c.id] < 250 for c in log)
+    held_out = Counter(id_ for seed in range(100) for id_ in ids(split(log, 0.5, seed).test))
+    # 100 throws of probability ½ have a standard deviation of 5; five of them are 25.
+    assert all(25 < held_out[c.id] < 75 for c in log)
 
 
 block = st.lists(st.sampled_from([P, N]), min_size=1, max_size=4)

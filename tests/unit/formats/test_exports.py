@@ -1,5 +1,6 @@
 """Export formats of other tools, by one contract for all and by what may go wrong without a word."""
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,11 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.log_shapes.tools import EXPORTS, Export, export_of, nearest
+from pollex.formats.log_shapes.tools import EXPORTS, export_of, nearest
 from pollex.formats.read_logs import read_logs
 
 EXAMPLES = json.loads(Path(__file__).with_name("examples.json").read_text("utf-8"))
 """Rows that make one conversation, labelled positive, with the turns “Hello” and “Good day”, by name."""
-
-with_example = pytest.mark.parametrize("export", [e for e in EXPORTS if e.name in EXAMPLES], ids=lambda e: e.name)
-every = pytest.mark.parametrize("export", EXPORTS, ids=lambda e: e.name)
 
 
 def logs_from(folder: Path, *rows: Any, **options: Any) -> Logs:
@@ -30,41 +28,32 @@ def said(logs: Logs) -> list[list[tuple[str, str]]]:
     return [[(turn.role, turn.content) for turn in conversation.turns] for conversation in logs]
 
 
-@with_example
-def test_an_export_makes_one_labelled_conversation_of_its_example(export: Export, tmp_path: Path) -> None:
-    logs = logs_from(tmp_path, *EXAMPLES[export.name], pairs=True)
-    assert said(logs)[0] == [("user", "Hello"), ("assistant", "Good day")]
-    assert logs.conversations[0].label is Label.POSITIVE
-    assert export.name in logs.account.formats
-
-
-@with_example
-def test_an_example_is_told_by_its_keys_whatever_order_they_stand_in(export: Export) -> None:
-    assert export_of(dict(reversed(EXAMPLES[export.name][0].items()))) is export
-
-
-@every
-def test_an_export_refuses_rather_than_crashes_when_fields_are_of_the_wrong_kind(export: Export) -> None:
-    keys = {key.split(".")[0] for sign in export.signs for key in sign} | {*export.more.split()}
-    wrongs: tuple[Any, ...] = (7, True, [1], [[]], {"a": {}}, [{"role": []}], "[", '["x"]', [None], None, "x", 0.5)
-    for wrong in wrongs:
-        row = dict.fromkeys(keys, wrong)
+def test_an_export_makes_one_labelled_conversation_of_its_example_however_its_keys_are_spelled(tmp_path: Path) -> None:
+    for export in (one for one in EXPORTS if one.name in EXAMPLES):
+        rows = EXAMPLES[export.name]
+        logs = logs_from(tmp_path, *rows, pairs=True)
+        assert said(logs)[0] == [("user", "Hello"), ("assistant", "Good day")], export.name
+        assert logs.conversations[0].label is Label.POSITIVE, export.name
+        assert export.name in logs.account.formats
+        assert export_of(dict(reversed(rows[0].items()))) is export
+        signs = {key.split(".")[0] for sign in export.signs for key in sign}
+        loud = [{key.upper() if key in signs else key: value for key, value in row.items()} for row in rows]
         try:
-            list(export.read(row))
+            assert said(logs_from(tmp_path, *loud, pairs=True))[0] == said(logs)[0], export.name
         except BadInput as error:
             assert error.remedy  # noqa: PT017
 
 
-@with_example
-def test_keys_may_be_spelled_in_another_case(export: Export, tmp_path: Path) -> None:
-    signs = {key.split(".")[0] for sign in export.signs for key in sign}
-    rows = [
-        {key.upper() if key in signs else key: value for key, value in row.items()} for row in EXAMPLES[export.name]
-    ]
-    try:
-        assert said(logs_from(tmp_path, *rows, pairs=True))[0] == [("user", "Hello"), ("assistant", "Good day")]
-    except BadInput as error:
-        assert error.remedy  # noqa: PT017
+def test_an_export_refuses_rather_than_crashes_when_fields_are_of_the_wrong_kind() -> None:
+    wrongs: tuple[Any, ...] = (7, True, [1], [[]], {"a": {}}, [{"role": []}], "[", '["x"]', [None], None, "x", 0.5)
+    for export, wrong in itertools.product(EXPORTS, wrongs):
+        keys = {key.split(".")[0] for sign in export.signs for key in sign} | {*export.more.split()}
+        try:
+            list(export.read(dict.fromkeys(keys, wrong)))
+        except BadInput as error:
+            assert error.remedy  # noqa: PT017
+        except Exception as error:
+            raise AssertionError(f"{export.name} of {wrong!r}") from error
 
 
 @pytest.mark.parametrize("odd", [10**400, 1e400, "--5", "²"], ids=["long", "infinite", "signs", "superscript"])

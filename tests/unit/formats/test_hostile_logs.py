@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -99,9 +98,3 @@ def test_a_log_cut_anywhere_gives_its_whole_lines_and_at_most_one_bad_row(tmp_pa
 def _written(path: Path, content: bytes) -> Path:
     path.write_bytes(content)
     return path
-
-
-def test_no_bad_row_goes_unseen_without_consent(tmp_path: Path) -> None:
-    content = b'{"id": 1, "messages": []}\n{"id": 2, "mess'
-    with pytest.raises(BadInput, match="max_bad=1"):
-        read_logs(_written(tmp_path / "log.jsonl", content))

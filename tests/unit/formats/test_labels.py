@@ -21,80 +21,60 @@ RATED = Verdicts.of(">=4", "<=2")
 TURNS = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), "1e999", 10**400, [4, float("nan")]])
-def test_nan_and_infinity_are_refused(value: Any) -> None:
-    for verdicts in (USUAL, RATED):
-        with pytest.raises(BadInput, match="no number"):
+NO_NUMBERS = [float("nan"), float("inf"), -float("inf"), "1e999", 10**400, [4, float("nan")]]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "values", "says"),
+    [
+        (USUAL, NO_NUMBERS, "no number"),
+        (RATED, NO_NUMBERS, "no number"),
+        (USUAL, ["NaN", "maybe", 2, 0.5, "5 stars"], r"unknown label .* → known are up/down"),
+        (USUAL, [3], "positive='>=4', negative='<=2'"),
+        (USUAL, [{"score": 1}, ["up", "down"], ["up"]], "the label is"),
+        (RATED, ["up"], "isn't a number"),
+    ],
+)
+def test_a_value_that_is_no_label_is_refused_and_says_what_would_be(
+    verdicts: Verdicts, values: list[Any], says: str
+) -> None:
+    for value in values:
+        with pytest.raises(BadInput, match=says):
             verdicts.label(value)
 
 
-@pytest.mark.parametrize("value", ["NaN", "maybe", 2, 0.5, "5 stars"])
-def test_an_unknown_spelling_says_what_is_known(value: Any) -> None:
-    with pytest.raises(BadInput, match=r"unknown label .* → known are up/down"):
-        USUAL.label(value)
-
-
-def test_an_unknown_number_points_to_bounds() -> None:
-    with pytest.raises(BadInput, match="positive='>=4', negative='<=2'"):
-        USUAL.label(3)
-
-
-@pytest.mark.parametrize("value", [{"score": 1}, ["up", "down"], ["up"]])
-def test_an_object_or_a_list_of_words_is_refused(value: Any) -> None:
-    with pytest.raises(BadInput, match="the label is"):
-        USUAL.label(value)
-
-
-def test_words_are_refused_where_ratings_are_compared() -> None:
-    with pytest.raises(BadInput, match="isn't a number"):
-        RATED.label("up")
-
-
-@pytest.mark.parametrize(("positive", "negative"), [(">=4", None), (None, "<=2"), (">=x", "<2"), ("up,x", "x,down")])
-def test_contradicting_options_are_refused_before_anything_is_read(positive: str | None, negative: str | None) -> None:
-    with pytest.raises(WrongUse):
-        Verdicts.of(positive, negative)
-
-
-def test_a_rating_that_matches_both_sides_is_refused() -> None:
+def test_contradicting_options_and_ratings_of_both_sides_are_refused() -> None:
+    for positive, negative in ((">=4", None), (None, "<=2"), (">=x", "<2"), ("up,x", "x,down")):
+        with pytest.raises(WrongUse):
+            Verdicts.of(positive, negative)
     with pytest.raises(WrongUse, match="matches positive and negative"):
         Verdicts.of(">=3", "<=3").label(3)
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["up", "Thumbs Up", "thumbs-up", "👍", "👍🏽", "👍️", ":+1:", 1, 1.0, "1", "+1", "1.0", True, "TRUE", " yes "],
-)
-def test_usual_spellings_of_a_thumb_up_are_known(value: Any) -> None:
-    assert USUAL.label(value) is Label.POSITIVE
+def test_usual_spellings_of_thumbs_are_known_and_missing_labels_are_none() -> None:
+    up = ["up", "Thumbs Up", "thumbs-up", "👍", "👍🏽", "👍️", ":+1:", 1, 1.0, "1", "+1", "1.0", True, "TRUE", " yes "]
+    down = ["down", "thumbs_down", "👎", "👎🏿", ":-1:", 0, -1, "-1", "0", False, "No", "bad", "Dislike"]
+    assert [value for value in up if USUAL.label(value) is not Label.POSITIVE] == []
+    assert [value for value in down if USUAL.label(value) is not Label.NEGATIVE] == []
+    for value in (None, "", "  ", "None", "null", "NA", "n/a", []):
+        assert USUAL.label(value) is RATED.label(value) is Label.NONE
 
 
 @pytest.mark.parametrize(
-    "value", ["down", "thumbs_down", "👎", "👎🏿", ":-1:", 0, -1, "-1", "0", False, "No", "bad", "Dislike"]
+    ("bounds", "values", "labels"),
+    [
+        ((">=4", "<=2"), (5, "4", 4.0, 3, "2.5", 2, "1"), "+++  --"),
+        (("> 4", "< 2"), (4, 4.1, 2, 1.9), " + -"),
+        (("=5", "==1"), (5, 4, 1), "+ -"),
+        # Means 3.67 and 2.67; a missing rating is left out, and does not count as 0.
+        ((">=3.5", "<=2.67"), ([4, 3, 4], [2, 3, 3], [3, 3, 3], [4, None, 3], [None]), "+- + "),
+    ],
 )
-def test_usual_spellings_of_a_thumb_down_are_known(value: Any) -> None:
-    assert USUAL.label(value) is Label.NEGATIVE
-
-
-@pytest.mark.parametrize("value", [None, "", "  ", "None", "null", "NA", "n/a", []])
-def test_missing_labels_are_no_labels(value: Any) -> None:
-    assert USUAL.label(value) is RATED.label(value) is Label.NONE
-
-
-def test_ratings_are_compared_with_bounds_and_the_middle_has_no_label() -> None:
-    labels = [RATED.label(value) for value in (5, "4", 4.0, 3, "2.5", 2, "1")]
-    assert labels == [Label.POSITIVE] * 3 + [Label.NONE] * 2 + [Label.NEGATIVE] * 2
-    strict = Verdicts.of("> 4", "< 2")
-    assert [strict.label(value) for value in (4, 4.1, 2, 1.9)] == ["none", "positive", "none", "negative"]
-    equal = Verdicts.of("=5", "==1")
-    assert [equal.label(value) for value in (5, 4, 1)] == ["positive", "none", "negative"]
-
-
-def test_the_mean_of_several_ratings_counts() -> None:
-    # (4 + 3 + 4) / 3 = 3.67 and (2 + 3 + 3) / 3 = 2.67; a missing rating is left out, and does not count as 0.
-    verdicts = Verdicts.of(">=3.5", "<=2.67")
-    values = ([4, 3, 4], [2, 3, 3], [3, 3, 3], [4, None, 3], [None])
-    assert [verdicts.label(value) for value in values] == ["positive", "negative", "none", "positive", "none"]
+def test_ratings_or_their_means_are_compared_with_bounds_and_the_middle_has_no_label(
+    bounds: tuple[str, str], values: tuple[Any, ...], labels: str
+) -> None:
+    found = [Verdicts.of(*bounds).label(value) for value in values]
+    assert found == [{"+": Label.POSITIVE, "-": Label.NEGATIVE, " ": Label.NONE}[one] for one in labels]
 
 
 def test_spellings_of_ones_own_replace_the_usual_ones_on_that_side_only() -> None:
@@ -182,19 +162,12 @@ def test_too_few_labels_are_an_error_with_counts(good: int, bad: int, message: s
 
 
 def test_conversations_without_words_do_not_count_as_labelled() -> None:
-    log = [*labelled(Label.POSITIVE, 10), *labelled(Label.NEGATIVE, 10, content=" ")]
-    said = r"of conversations that can be scored are positive: 10 .* 10 that can't be scored \(10 with a label\)"
-    with pytest.raises(BadLabels, match=said):
-        check_learnable(log)
-
-
-def test_labels_that_stand_on_empty_conversations_are_not_said_to_be_missing() -> None:
-    log = [*labelled(Label.POSITIVE, 10, content=""), *labelled(Label.NEGATIVE, 10, content=" ")]
-    with pytest.raises(BadLabels, match=r"no conversation with a label can be scored.*words of a user") as refused:
-        check_learnable(log)
-    assert "label_field" not in str(refused.value)
-
-
-def test_ten_of_each_class_are_enough() -> None:
     check_learnable(labelled(Label.POSITIVE, 10) + labelled(Label.NEGATIVE, 10))
     check_learnable(labelled(Label.POSITIVE, 2) + labelled(Label.NEGATIVE, 3), minimum=2)
+    empty = labelled(Label.NEGATIVE, 10, content=" ")
+    said = r"of conversations that can be scored are positive: 10 .* 10 that can't be scored \(10 with a label\)"
+    with pytest.raises(BadLabels, match=said):
+        check_learnable([*labelled(Label.POSITIVE, 10), *empty])
+    with pytest.raises(BadLabels, match=r"no conversation with a label can be scored.*words of a user") as refused:
+        check_learnable([*labelled(Label.POSITIVE, 10, content=""), *empty])
+    assert "label_field" not in str(refused.value)

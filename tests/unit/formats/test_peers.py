@@ -26,7 +26,6 @@ from pollex.services.exchange import export_rubrics, export_texts, target_of
 from pollex.services.score import ScoreResult
 
 ODD = 'He said "{x}", {{y}} {% z %} \\ and: it\'s # 100 %\nover two lines «é» 🔑'
-each_target = pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
 SAVED = Path(__file__).parent / "peers"
 
 
@@ -39,17 +38,7 @@ def asked_a_model(words: str = "The user says thanks.") -> RubricSet:
     return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=digest_of(rubrics))
 
 
-@each_target
-def test_an_export_is_what_was_saved(target: Target) -> None:
-    for name, text in target.files(sheet_of(asked_a_model())).items():
-        saved = SAVED / target.name / (f"{name}.txt" if name.endswith(".py") else name)  # no module of ours
-        if not saved.exists():  # the diff is for people to read
-            saved.parent.mkdir(parents=True, exist_ok=True)
-            saved.write_text(text, encoding="utf-8")
-        assert saved.read_text(encoding="utf-8") == text
-
-
-@each_target
+@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
 def test_every_file_can_be_parsed_whatever_the_rubrics_say(target: Target, tmp_path: Path) -> None:
     for name, text in target.files(sheet_of(asked_a_model(ODD))).items():
         if name.endswith(".py"):
@@ -69,22 +58,24 @@ def _raw(config: Any) -> bool:
     return str(config["defaultTest"]["assert"][0]["value"]) == f"{{% raw %}}{ODD}{{% endraw %}}"
 
 
-@each_target
-def test_every_rubric_is_there_in_order_with_a_name_of_letters_first_and_where_it_comes_from(target: Target) -> None:
-    texts = "\n".join(target.files(sheet_of(asked_a_model())).values())
-    places = [texts.index(name) for name in ("sat_10e878080f41", "dsat_20e878080f41")]
-    assert places == sorted(places)
-    for told in ("learn-1", "pollex 0.1.0", "figures differ", "Strongly Disagree"):
-        assert told in texts
-
-
-@each_target
-def test_a_set_of_the_built_in_judge_has_no_theta_and_says_so(target: Target) -> None:
-    embedded = rubric_set()
-    texts = "\n".join(target.files(sheet_of(embedded)).values())
-    assert "θ is left out" in texts
-    assert "THETA = None" in texts or "THETA" not in texts
-    assert "threshold: 0.5" not in texts
+def test_an_export_is_what_was_saved_has_every_rubric_in_order_and_no_theta_of_the_built_in_judge() -> None:
+    for target in TARGETS.values():
+        files = target.files(sheet_of(asked_a_model()))
+        for name, text in files.items():
+            saved = SAVED / target.name / (f"{name}.txt" if name.endswith(".py") else name)  # no module of ours
+            if not saved.exists():  # the diff is for people to read
+                saved.parent.mkdir(parents=True, exist_ok=True)
+                saved.write_text(text, encoding="utf-8")
+            assert saved.read_text(encoding="utf-8") == text
+        texts = "\n".join(files.values())
+        places = [texts.index(name) for name in ("sat_10e878080f41", "dsat_20e878080f41")]
+        assert places == sorted(places)
+        for told in ("learn-1", "pollex 0.1.0", "figures differ", "Strongly Disagree"):
+            assert told in texts, target.name
+        embedded = "\n".join(target.files(sheet_of(rubric_set())).values())
+        assert "θ is left out" in embedded, target.name
+        assert "THETA = None" in embedded or "THETA" not in embedded
+        assert "threshold: 0.5" not in embedded
 
 
 def test_an_edited_set_is_not_exported(tmp_path: Path) -> None:

@@ -43,12 +43,12 @@ def written(path: Path, *rows: dict[str, Any]) -> str:
     ("row", "reason"),
     [
         ({"question_id": 1, "reference": "yes"}, "no question"),
-        (ROW | {"evidences": "a link"}, "evidences are no list of url and quote"),
-        (ROW | {"evidences": "[" * 100_000}, "evidences are no list of url and quote"),
-        (ROW | {"evidences": [{"url": "u"}]}, "evidences are no list of url and quote"),
-        (ROW | {"human": "good"}, "no grade: 'good'"),
-        (ROW | {"human": True}, "no grade: 'True'"),
-        (ROW | {"human": "nan"}, "no grade"),
+        *[(ROW | {"evidences": odd}, "no list of url and quote") for odd in ("a link", "[" * 100_000, [{"url": "u"}])],
+        *[
+            (ROW | {"human": grade}, says)
+            for grade, says in (("good", "'good'"), (True, "'True'"), ("nan", "no grade"))
+        ],
+        (ROW | {"question_id": 8, "question": "another?"}, "another question has the id '8'"),
     ],
 )
 def test_a_bad_row_is_counted_with_its_place_and_reason(tmp_path: Path, row: dict[str, Any], reason: str) -> None:
@@ -58,82 +58,60 @@ def test_a_bad_row_is_counted_with_its_place_and_reason(tmp_path: Path, row: dic
     found = read_cases([source], ReadOptions(max_bad=1))
     assert [case.id for case in found] == ["8"]
     assert [(bad.line, reason in bad.reason) for bad in found.bad_rows] == [(2, True)]
-
-
-def test_another_question_under_the_same_id_is_a_bad_row_and_the_same_one_is_nothing(tmp_path: Path) -> None:
-    source = written(tmp_path / "q.jsonl", ROW, ROW, ROW | {"question": "another?"})
-    found = read_cases([source], ReadOptions(max_bad=1))
-    assert len(found) == 1
-    assert found.bad_rows[0].reason == "another question has the id '7'"
-
-
-def test_a_file_without_a_question_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nothing in it could be used"):
         read_cases([written(tmp_path / "q.jsonl")])
 
 
-def test_a_row_is_read_as_alignbench_has_it(tmp_path: Path) -> None:
-    (case,) = read_cases([written(tmp_path / "q.jsonl", ROW)])
+def test_a_row_is_read_as_alignbench_has_it_once_and_evidence_from_a_cell_of_csv_too(tmp_path: Path) -> None:
+    (case,) = read_cases([written(tmp_path / "q.jsonl", ROW, ROW)])
     quote = Evidence(url="https://example.org/a", quote="1941年，当选为美国国家科学院院士")
-    assert case == Case(
-        id="7",
-        question=str(ROW["question"]),
-        reference=str(ROW["reference"]),
-        evidences=(quote,),
-        category="专业能力",
-        subcategory="历史",
-    )
+    question, reference = str(ROW["question"]), str(ROW["reference"])
+    kind = {"category": "专业能力", "subcategory": "历史"}
+    assert case == Case(id="7", question=question, reference=reference, evidences=(quote,), **kind)
     assert case.flags == ()
-
-
-def test_a_case_survives_the_way_through_a_conversation(tmp_path: Path) -> None:
-    (case,) = read_cases([written(tmp_path / "q.jsonl", ROW | {"answer": "1941年", "human": 8})])
-    assert Case.of(case.conversation) == case
-    assert [turn.role for turn in case.conversation.turns] == ["user", "assistant"]
-
-
-def test_evidence_is_read_from_a_cell_of_csv(tmp_path: Path) -> None:
     file = tmp_path / "q.csv"
     file.write_text('id,question,reference,evidence\na,Why?,So.,"[{""url"": ""u"", ""quote"": ""q""}]"\n')
     (case,) = read_cases([str(file)])
     assert case.evidences == (Evidence(url="u", quote="q"),)
 
 
-def test_a_question_without_an_id_is_known_by_its_words(tmp_path: Path) -> None:
-    source = written(tmp_path / "q.jsonl", {"question": "Why?", "reference": "So."})
-    cases = with_answers(read_cases([source]), [written(tmp_path / "a.jsonl", {"question": "Why?", "answer": "Yes."})])
-    assert cases.cases[0].answer == "Yes."
+def test_a_case_survives_the_way_through_a_conversation_and_a_changed_copy_has_flags_of_its_own() -> None:
+    case = Case(id="1", question=CHINESE, reference=CHINESE, answer=CHINESE, human=8)
+    assert Case.of(case.conversation) == case
+    assert [turn.role for turn in case.conversation.turns] == ["user", "assistant"]
+    changed = case.model_copy(update={"answer": ENGLISH})
+    assert (changed.flags, changed.conversation.turns[1].content) == ((ANSWER_LANGUAGE,), ENGLISH)
 
 
-def test_an_answer_to_another_wording_of_a_question_is_a_bad_row(tmp_path: Path) -> None:
+def test_answers_are_joined_by_id_or_words_and_those_missing_strange_and_repeated_are_told(tmp_path: Path) -> None:
     cases = read_cases([written(tmp_path / "q.jsonl", ROW, ROW | {"question_id": 8})])
-    answers = written(tmp_path / "a.jsonl", {"id": "8", "answer": "x"}, {"id": "7", "question": "Why?", "answer": "x"})
-    with pytest.raises(BadInput, match="answers another question than the one called '7'"):
-        with_answers(cases, [answers])
-    assert [case.answer for case in with_answers(cases, [answers], ReadOptions(max_bad=1))] == [None, "x"]
-
-
-def test_answers_are_joined_and_those_missing_and_strange_are_told(tmp_path: Path) -> None:
-    cases = read_cases([written(tmp_path / "q.jsonl", ROW, ROW | {"question_id": 8})])
-    answers = written(
-        tmp_path / "a.jsonl",
-        {"id": "7", "answer": None, "outcome": "refused", "detail": "no"},
-        {"id": "99", "answer": "x"},
-    )
-    joined = with_answers(cases, [answers])
+    refused = {"id": "7", "answer": None, "outcome": "refused", "detail": "no"}
+    joined = with_answers(cases, [written(tmp_path / "a.jsonl", refused, {"id": "99", "answer": "x"})])
     assert [(case.answer, case.unanswered) for case in joined] == [(None, "refused: no"), (None, "")]
     assert joined.notes == ("1 answer is to none of the questions", "1 question has no answer")
+    eight, seven = {"id": "8", "answer": "x"}, {"id": "7", "answer": "x"}
+    for bad, says, answers in (
+        (seven | {"question": "Why?"}, "answers another question than the one called '7'", [None, "x"]),
+        (eight | {"answer": "y"}, "a second answer to '8'", [None, "x"]),
+    ):
+        source = written(tmp_path / "a.jsonl", eight, bad)
+        with pytest.raises(BadInput, match=says):
+            with_answers(cases, [source])
+        assert [case.answer for case in with_answers(cases, [source], ReadOptions(max_bad=1))] == answers
+    by_words = read_cases([written(tmp_path / "q.jsonl", {"question": "Why?", "reference": "So."})])
+    (found,) = with_answers(by_words, [written(tmp_path / "a.jsonl", {"question": "Why?", "answer": "Yes."})])
+    assert found.answer == "Yes."
 
 
-@pytest.mark.parametrize("answer", ["- one\n- two", "=1+1", "\t=1", "＝1", "+49 30", "'tis so", "-2", "'-2", "plain"])
-def test_what_a_table_guards_from_spreadsheets_is_graded_and_joined_as_it_was(tmp_path: Path, answer: str) -> None:
+def test_what_a_table_guards_from_spreadsheets_is_graded_and_joined_as_it_was(tmp_path: Path) -> None:
+    odd = ["- one\n- two", "=1+1", "\t=1", "＝1", "+49 30", "'tis so", "-2", "'-2", "plain"]
     columns = {"id": "VARCHAR", "question": "VARCHAR", "answer": "VARCHAR"}
-    rows = [{"id": id_, "question": "Why?", "answer": answer} for id_ in ("=7", "@8")]
+    rows = [{"id": f"={n}", "question": "Why?", "answer": answer} for n, answer in enumerate(odd)]
     cases = read_cases([written(tmp_path / "q.jsonl", *({"id": one["id"], "question": "Why?"} for one in rows))])
     for name in ("a.csv", "a.jsonl"):
         write_rows(tmp_path / name, rows, columns)
         found = with_answers(cases, [str(tmp_path / name)])
-        assert [(case.id, case.answer) for case in found] == [("=7", answer.strip()), ("@8", answer.strip())]
+        assert [(case.id, case.answer) for case in found] == [(f"={n}", one.strip()) for n, one in enumerate(odd)]
 
 
 def test_the_category_may_stand_in_a_column_of_another_name_and_a_name_that_no_row_has_is_refused(
@@ -145,39 +123,23 @@ def test_the_category_may_stand_in_a_column_of_another_name_and_a_name_that_no_r
         read_cases([path], ReadOptions(category_field="knd"))
 
 
-def test_a_second_answer_to_a_question_is_a_bad_row(tmp_path: Path) -> None:
-    cases = read_cases([written(tmp_path / "q.jsonl", ROW)])
-    answers = written(tmp_path / "a.jsonl", {"id": "7", "answer": "x"}, {"id": "7", "answer": "y"})
-    with pytest.raises(BadInput, match="a second answer to '7'"):
-        with_answers(cases, [answers])
-
-
-def test_grades_of_people_come_from_a_file_by_id(tmp_path: Path) -> None:
+def test_grades_of_people_come_from_a_file_by_id_and_second_ones_and_those_of_others_are_told(tmp_path: Path) -> None:
     cases = read_cases([written(tmp_path / "q.jsonl", ROW, ROW | {"question_id": 8})])
-    human = tmp_path / "h.csv"
-    human.write_text("id,score\n8,6.5\n7,\n")
-    assert [case.human for case in with_humans(cases, [str(human)], human_field="score")] == [None, 6.5]
-
-
-def test_a_second_grade_of_an_answer_is_a_bad_row_and_those_of_others_are_told(tmp_path: Path) -> None:
-    cases = read_cases([written(tmp_path / "q.jsonl", ROW)])
+    (tmp_path / "h.csv").write_text("id,score\n8,6.5\n7,\n")
+    assert [case.human for case in with_humans(cases, [str(tmp_path / "h.csv")], human_field="score")] == [None, 6.5]
     graded = [{"id": "7", "grade": 5}, {"id": 7, "grade": 5.0}, {"id": "7", "grade": 2}, {"id": "nobody", "grade": 1}]
     human = written(tmp_path / "h.jsonl", *graded)
     with pytest.raises(BadInput, match=r"h\.jsonl:3: a second grade of '7'"):
         with_humans(cases, [human])
     found = with_humans(cases, [human], ReadOptions(max_bad=1))
-    assert [case.human for case in found] == [5]
+    assert [case.human for case in found] == [5, None]
     (note,) = found.notes
     assert note.startswith("1 grade is of none of the questions, the first at ")
     assert note.endswith(":4 → give them the questions' ids")
-
-
-def test_grades_of_nothing_that_was_asked_are_bad_input(tmp_path: Path) -> None:
-    cases = read_cases([written(tmp_path / "q.jsonl", ROW)])
-    human = written(tmp_path / "h.jsonl", {"id": "nobody", "grade": 5})
-    told = r"h\.jsonl:1: 1 grade is of none of the questions → give them the questions' ids"
-    with pytest.raises(BadInput, match=told):
-        with_humans(cases, [human])
+    with pytest.raises(
+        BadInput, match=r"h\.jsonl:1: 1 grade is of none of the questions → give them the questions' ids"
+    ):
+        with_humans(cases, [written(tmp_path / "h.jsonl", graded[3])])
 
 
 @pytest.mark.parametrize(
@@ -199,23 +161,17 @@ def test_a_missing_reference_and_texts_in_other_languages_are_flagged(
     assert Case(id="1", question=question, reference=reference, answer=answer).flags == flags
 
 
-@pytest.mark.parametrize(
-    ("text", "script"),
-    [
-        (ENGLISH, "Latin"),
-        (CHINESE, "Han"),
-        ("これは日本語の文章です。漢字もあります。", "Kana"),
-        ("Это совсем другой язык и другой алфавит", "Cyrillic"),
-        ("yes", None),
-        ("", None),
-        ("A B C D E F G H", None),
-        (ENGLISH + CHINESE, None),
-        ("```python\nfor each_item in every_list: print(each_item, each_item)\n```", None),
-        ("see https://example.org/some/long/path/with/many/words/in/it", None),
-    ],
-)
-def test_a_script_is_told_only_where_most_of_the_prose_is_in_it(text: str, script: str | None) -> None:
-    assert script_of(text) == script
+def test_a_script_is_told_only_where_most_of_the_prose_is_in_it() -> None:
+    code = "```python\nfor each_item in every_list: print(each_item, each_item)\n```"
+    link = "see https://example.org/some/long/path/with/many/words/in/it"
+    for text, script in {
+        ENGLISH: "Latin",
+        CHINESE: "Han",
+        "これは日本語の文章です。漢字もあります。": "Kana",
+        "Это совсем другой язык и другой алфавит": "Cyrillic",
+        **dict.fromkeys(("yes", "", "A B C D E F G H", ENGLISH + CHINESE, code, link)),
+    }.items():
+        assert script_of(text) == script, text
 
 
 @pytest.mark.parametrize(("unit", "language"), [("a", False), ("饭", True), ("`a", False)])
@@ -242,10 +198,3 @@ def test_peoples_grades_off_the_scale_or_of_no_answer_are_left_out_and_told(tmp_
         "2 of people's grades are off the scale from 1 to 10, the first that of '0', and left out → correct them",
         "1 of people's grades is of answers that aren't there, the first that of '4', and left out → add the answers",
     )
-
-
-def test_a_changed_copy_of_a_case_is_another_conversation_with_other_flags() -> None:
-    case = Case(id="1", question=CHINESE, reference=CHINESE, answer=CHINESE)
-    assert (case.flags, case.conversation.turns[1].content) == ((), CHINESE)
-    changed = case.model_copy(update={"answer": ENGLISH})
-    assert (changed.flags, changed.conversation.turns[1].content) == ((ANSWER_LANGUAGE,), ENGLISH)

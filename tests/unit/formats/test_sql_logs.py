@@ -84,44 +84,39 @@ def database(kind: str, request: pytest.FixtureRequest) -> str:
     return f"{kind}:{folder / 'chats.db'}"
 
 
+REFUSED = {
+    "DELETE FROM chats": "not a query that reads: DELETE FROM chats → give one SELECT: .*SELECT …",
+    "WITH gone AS (SELECT 1) DELETE FROM chats": "the query can't be run: .* → give one SELECT",
+    "SELECT 1; DROP TABLE chats": r"(several statements|can't be run: .*) → give one SELECT",
+    "SELECT * FROM chats WHERE note = 'nie'": "returns no rows, .*it has chats .chat_nr, absender, nachricht",
+    "SELECT * FROM chat": "the query can't be run: .*chat",
+    "": "the query is missing → give .*SELECT …; it has chats .chat_nr",
+}
+
+
 @pytest.mark.parametrize("kind", DATABASES)
-@pytest.mark.parametrize(
-    ("query", "says"),
-    [
-        ("DELETE FROM chats", "not a query that reads: DELETE FROM chats → give one SELECT: .*SELECT …"),
-        ("WITH gone AS (SELECT 1) DELETE FROM chats", "the query can't be run: .* → give one SELECT"),
-        ("SELECT 1; DROP TABLE chats", r"(several statements|can't be run: .*) → give one SELECT"),
-        ("SELECT * FROM chats WHERE note = 'nie'", "returns no rows, .*it has chats .chat_nr, absender, nachricht"),
-        ("SELECT * FROM chat", "the query can't be run: .*chat"),
-        ("", "the query is missing → give .*SELECT …; it has chats .chat_nr"),
-    ],
-)
-def test_what_is_no_query_for_conversations_is_refused(
-    kind: str, query: str, says: str, request: pytest.FixtureRequest
+def test_a_query_is_read_like_a_file_and_what_is_none_for_conversations_is_refused(
+    kind: str, request: pytest.FixtureRequest
 ) -> None:
     source = database(kind, request)
-    with pytest.raises((BadInput, WrongUse), match=says) as told:
-        read_logs(f"{source}?{query}", options=OPTIONS)
-    assert "geheim" not in str(told.value)
-    assert len(read_logs(f"{source}?SELECT * FROM chats", options=OPTIONS)) == 2
-
-
-@pytest.mark.parametrize("kind", DATABASES)
-def test_a_query_is_read_like_a_file(kind: str, request: pytest.FixtureRequest) -> None:
-    logs = read_logs(f"{database(kind, request)}?SELECT * FROM chats -- all of them;", options=OPTIONS)
+    for query, says in REFUSED.items():
+        with pytest.raises((BadInput, WrongUse), match=says) as told:
+            read_logs(f"{source}?{query}", options=OPTIONS)
+        assert "geheim" not in str(told.value)
+    logs = read_logs(f"{source}?SELECT * FROM chats -- all of them;", options=OPTIONS)
     assert [(one.id, one.label.value) for one in logs] == [("K-0", "positive"), ("K-1", "negative")]
     assert [turn.role for turn in next(iter(logs)).turns] == ["user", "assistant"]
+    if kind == "postgres":
+        request.getfixturevalue("monkeypatch").setenv("PGPASSWORD", "falsch")
+        with pytest.raises(BadInput, match=r"password authentication failed(?!.*falsch)"):
+            read_logs(f"{source}?SELECT * FROM chats", options=OPTIONS)
 
 
-@pytest.mark.parametrize("query", ["SELECT * FROM '/etc/passwd'", "SELECT * FROM read_csv('http://example.org/a.csv')"])
-def test_a_query_reaches_nothing_but_its_database(query: str, request: pytest.FixtureRequest) -> None:
-    with pytest.raises(BadInput, match="the query can't be run"):
-        read_logs(f"{database('duckdb', request)}?{query}", options=OPTIONS)
-
-
-def test_extensions_are_never_fetched(request: pytest.FixtureRequest) -> None:
-    with pytest.raises(BadInput, match="the query can't be run"):
-        read_logs(f"{database('duckdb', request)}?SELECT * FROM sqlite_scan('a.db', 'b')", options=OPTIONS)
+def test_a_query_reaches_nothing_but_its_database_and_fetches_no_extension(request: pytest.FixtureRequest) -> None:
+    source = database("duckdb", request)
+    for place in ("'/etc/passwd'", "read_csv('http://example.org/a.csv')", "sqlite_scan('a.db', 'b')"):
+        with pytest.raises(BadInput, match="the query can't be run"):
+            read_logs(f"{source}?SELECT * FROM {place}", options=OPTIONS)
 
 
 @pytest.mark.parametrize("place", ["//reader:geheim@localhost/postgres", "dbname=a password=geheim"])
@@ -129,14 +124,6 @@ def test_a_password_in_the_source_is_refused_and_not_repeated(place: str) -> Non
     with pytest.raises(WrongUse, match="PGPASSWORD") as told:
         read_logs(f"postgres:{place}?SELECT 1", options=OPTIONS)
     assert "geheim" not in str(told.value)
-
-
-def test_a_wrong_password_is_not_repeated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = database("postgres", request)
-    monkeypatch.setenv("PGPASSWORD", "falsch")
-    with pytest.raises(BadInput, match="password authentication failed") as told:
-        read_logs(f"{source}?SELECT * FROM chats", options=OPTIONS)
-    assert "falsch" not in str(told.value)
 
 
 def test_a_database_that_is_not_there_or_is_none_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pollex.formats.csv_rows import escape_formula
 from pollex.formats.read_tables import read_answers, read_judgments
 
 HEADER = "text_id,question,option,probability"
+NO_NUMBER = ("nan", "inf", "", "often")
 WHOLE = ["t1,Q1,1,0.2", "t1,Q1,2,0.7", "t2,Q1,1,0.4", "t2,Q1,2,0.6"]
 
 
@@ -27,29 +28,6 @@ def written(folder: Path, lines: Sequence[str], name: str = "answers.csv", heade
 
 def read(folder: Path, *more: str, **given: object) -> AnswerTable:
     return read_answers(written(folder, [*WHOLE, *more]), **given)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "what"),
-    [
-        ("-0.1", "below 0"),
-        ("1.5", "over 1"),
-        ("nan", "without a number"),
-        ("inf", "without a number"),
-        ("", "without a number"),
-        ("often", "without a number"),
-    ],
-)
-def test_an_answer_with_a_bad_probability_counts_as_missing_and_is_shown_with_its_line(
-    tmp_path: Path, wrong: str, what: str
-) -> None:
-    table = read(tmp_path, "t3,Q1,1,0.5", f"t3,Q1,2,{wrong}", "t3,Q2,1,0.5", "t3,Q2,2,0.5")
-    (fault,) = table.faults
-    assert (what in fault.what, fault.count, fault.left_out) == (True, 1, True)
-    assert f"answers.csv:7 (t3, Q1, option 2: {wrong})" in str(fault)
-    assert table.texts == ("t1", "t2", "t3")
-    np.testing.assert_array_equal(table.X[2], [np.nan, np.nan, 0.5, 0.5])
-    np.testing.assert_array_equal(table.X[0], [0.2, 0.7, np.nan, np.nan])
 
 
 def test_an_option_that_hardly_any_text_has_is_told_unless_the_options_are_given(tmp_path: Path) -> None:
@@ -64,6 +42,33 @@ def test_an_option_that_hardly_any_text_has_is_told_unless_the_options_are_given
     assert read_answers(written(tmp_path, [*few, "t3,Q1,3,0.0"])).faults == ()
 
 
+WRONG = [("-0.1", "below 0"), ("1.5", "over 1"), *((odd, "without a number") for odd in NO_NUMBER)]
+OTHER = ("t3,Q2,1,0.5", "t3,Q2,2,0.5")
+
+
+@pytest.mark.parametrize(
+    ("more", "options", "what", "shown"),
+    [
+        *[
+            (("t3,Q1,1,0.5", f"t3,Q1,2,{one}", *OTHER), None, what, f"7 (t3, Q1, option 2: {one})")
+            for one, what in WRONG
+        ],
+        (("t3,Q1,1,0.3", "t3,Q1,2,0.3", "t3,Q1,9,0.3"), {"Q1": (1, 2)}, "with an unknown option", "answers.csv:8"),
+        (("t1,Q2,1,0.9", "t2,Q2,1,0.8"), None, "option", "'Q2' with 1"),
+        ((",Q1,1,0.3",), None, "without a text_id", "answers.csv:6"),
+        (("t3,Q1,1",), None, "", "answers.csv:6"),
+    ],
+)
+def test_what_is_wrong_in_a_table_is_counted_and_shown_with_its_line(
+    tmp_path: Path, more: Sequence[str], options: dict[str, object] | None, what: str, shown: str
+) -> None:
+    table = read(tmp_path, *more, options=options)
+    (fault,) = table.faults
+    assert (what in fault.what, fault.count, fault.left_out) == (True, 1, True)
+    assert shown in str(fault)
+    np.testing.assert_array_equal(table.X[:2, :2], [[0.2, 0.7], [0.4, 0.6]])
+
+
 IDS = ("=1+1", "@dee", "-ann", "'quoted'", "-2", "plain")
 
 
@@ -71,6 +76,9 @@ def test_ids_that_pollex_guarded_against_spreadsheets_are_read_as_they_were(tmp_
     lines = [f"{escape_formula(text)},Q1,{option},0.4" for text in IDS for option in (1, 2)]
     assert [line for line in lines if line.startswith("'=1+1")]
     assert read_answers(written(tmp_path, lines)).texts == IDS
+    odd = ("=1", "'=1", "''=1")
+    guarded = [f"{escape_formula(text)},Q1,{option},0.4" for text in odd for option in (1, 2)]
+    assert read_answers(written(tmp_path, guarded)).texts == odd
     given = [f"{escape_formula(text)},Q1,{escape_formula('=cy')},{1 + place % 2}" for place, text in enumerate(IDS)]
     judgments = written(tmp_path, given, "judgments.csv", "text_id,question,judge,answer")
     plain = written(tmp_path, [f"{text},Q1,{option},0.4" for text in IDS for option in (1, 2)], "plain.csv")
@@ -89,12 +97,6 @@ def test_names_of_texts_questions_and_judges_may_be_any_text(tmp_path: Path) -> 
     assert (table.texts, {scale.question for scale in table.scales}) == (kept, set(kept))
     judged = read_judgments(tmp_path / "j.jsonl", table, main=kept[0])
     assert (set(judged.judgments.judges), judged.judgments.row.tolist()) == (set(kept), list(range(len(odd))))
-
-
-def test_ids_that_look_guarded_themselves_are_read_as_they_were(tmp_path: Path) -> None:
-    ids = ("=1", "'=1", "''=1")
-    lines = [f"{escape_formula(text)},Q1,{option},0.4" for text in ids for option in (1, 2)]
-    assert read_answers(written(tmp_path, lines)).texts == ids
 
 
 def test_apostrophes_that_tell_ids_apart_stay(tmp_path: Path) -> None:
@@ -142,13 +144,6 @@ def test_sums_that_are_read_are_taken_by_calibrators_too_whatever_their_last_bit
     Questionnaire(table.scales, "Q1").checked(table.X)
 
 
-def test_unknown_options_are_left_out_and_the_others_keep_their_probabilities(tmp_path: Path) -> None:
-    table = read(tmp_path, "t3,Q1,1,0.3", "t3,Q1,2,0.3", "t3,Q1,9,0.3", "t3,Q1,none,0.1", options={"Q1": (1, 2)})
-    (fault,) = table.faults
-    assert (fault.described, fault.count) == ("rows with an unknown option", 2)
-    np.testing.assert_array_equal(table.X[2], [0.3, 0.3])
-
-
 def test_questions_that_a_fitted_calibrator_does_not_know_are_left_out(tmp_path: Path) -> None:
     known = Questionnaire((Scale("Q1", (1.0, 2.0)), Scale("Q5", (1.0, 2.0, 3.0))), "Q1")
     table = read(tmp_path, "t1,Q7,1,0.5", scales=known.scales)
@@ -166,48 +161,22 @@ def test_an_option_that_has_two_probabilities_makes_the_answer_missing(tmp_path:
     assert table.texts == ("t2",)
 
 
-def test_a_question_with_one_option_only_is_left_out(tmp_path: Path) -> None:
-    table = read(tmp_path, "t1,Q2,1,0.9", "t2,Q2,1,0.8")
-    assert [scale.question for scale in table.scales] == ["Q1"]
-    assert table.faults[0].examples == ("'Q2' with 1",)
-
-
-def test_rows_without_a_text_belong_nowhere(tmp_path: Path) -> None:
-    (fault,) = read(tmp_path, ",Q1,1,0.3").faults
-    assert (fault.described, fault.count) == ("row without a text_id", 1)
-
-
-def test_rows_that_can_not_be_read_are_counted_too(tmp_path: Path) -> None:
-    (fault,) = read(tmp_path, "t3,Q1,1").faults
-    assert fault.count == 1
-    assert "answers.csv:6" in fault.examples[0]
-
-
 def test_a_table_in_which_nothing_can_be_used_is_refused_with_what_was_wrong(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"no answer can be used.*2 probabilities below 0.*csv:2"):
-        read_answers(written(tmp_path, ["t1,Q1,1,-1", "t1,Q1,2,-1"]))
-
-
-def test_a_table_of_unknown_shape_is_told_what_it_lacks(tmp_path: Path) -> None:
-    path = written(tmp_path, ["a,b"], header="text,answer")
-    with pytest.raises(BadInput, match=r"it has text, answer.*text_id, question, option, probability"):
-        read_answers(path)
-
-
-def test_a_table_without_a_row_is_named_with_what_was_wrong_with_its_rows(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"answers.csv: a table without a row → give .*text_id"):
-        read_answers(written(tmp_path, []))
-    with pytest.raises(
-        BadInput, match=r"answers.csv: .*can't be read: .*answers.csv:2: 2 cells where the header has 4"
+    lacks = r"it has text, answer.*text_id, question, option, probability"
+    for lines, header, says in (
+        (["t1,Q1,1,-1", "t1,Q1,2,-1"], HEADER, r"no answer can be used.*2 probabilities below 0.*csv:2"),
+        (["a,b"], "text,answer", lacks),
+        ([], HEADER, r"answers.csv: a table without a row → give .*text_id"),
+        (["t1,Q1"], HEADER, r"answers.csv: .*can't be read: .*answers.csv:2: 2 cells where the header has 4"),
     ):
-        read_answers(written(tmp_path, ["t1,Q1"]))
-
-
-def test_a_table_in_another_encoding_is_to_be_saved_as_utf_8(tmp_path: Path) -> None:
-    path = tmp_path / "answers.csv"
-    path.write_bytes("text_id,question,option,probability\né,Q1,1,1\n".encode("latin-1"))
+        with pytest.raises(BadInput, match=says):
+            read_answers(written(tmp_path, lines, header=header))
+    (tmp_path / "answers.csv").write_bytes(f"{HEADER}\né,Q1,1,1\n".encode("latin-1"))
     with pytest.raises(BadInput, match=r"answers.csv:2: not UTF-8 text: byte 0xe9 → save it as UTF-8$"):
-        read_answers(path)
+        read_answers(tmp_path / "answers.csv")
+    with pytest.raises(WrongUse, match="no question is called 'Q7'") as caught:
+        read(tmp_path, options={"Q7": (1, 2)})
+    assert "Q1" in caught.value.remedy
 
 
 def test_an_option_without_a_row_has_probability_zero_and_a_question_without_one_is_missing(tmp_path: Path) -> None:
@@ -224,6 +193,11 @@ def test_other_columns_are_groups_and_a_text_with_two_values_gets_the_first(tmp_
     assert table.groups == {"system": ("a", "b")}
     (fault,) = table.faults
     assert (fault.examples, fault.left_out) == (("t1",), False)
+    one = written(tmp_path, WHOLE[:2], "one.csv")
+    two = written(tmp_path, [f"{line},b" for line in WHOLE[2:]], "two.csv", f"{HEADER},system")
+    table = read_answers([one, two])
+    np.testing.assert_array_equal(table.X, [[0.2, 0.7], [0.4, 0.6]])
+    assert table.groups == {"system": ("", "b")}
 
 
 @pytest.mark.parametrize("ending", ["tsv", "jsonl", "parquet", "json"])
@@ -247,16 +221,6 @@ def test_every_kind_of_file_gives_the_same_table(tmp_path: Path, ending: str) ->
     assert (table.texts, table.scales, table.faults) == (expected.texts, expected.scales, ())
 
 
-def test_several_files_are_one_table(tmp_path: Path) -> None:
-    paths = [
-        written(tmp_path, WHOLE[:2], "one.csv"),
-        written(tmp_path, [f"{line},b" for line in WHOLE[2:]], "two.csv", f"{HEADER},system"),
-    ]
-    table = read_answers(paths)
-    np.testing.assert_array_equal(table.X, [[0.2, 0.7], [0.4, 0.6]])
-    assert table.groups == {"system": ("", "b")}
-
-
 def test_the_authors_table_is_read_as_it_is(tmp_path: Path) -> None:
     header = "text_id\tcriterion\tsample_llm\tanswer1_prob\tanswer2_prob\tanswer3_prob\tanswer4_prob"
     lines = [
@@ -277,9 +241,3 @@ def test_no_two_shapes_recognise_the_same_columns() -> None:
         for side, columns in shape.columns.items():
             fields = dict.fromkeys(columns.removesuffix(" …").split(", "), "1")
             assert [other.name for other in SHAPES if other.recognises(fields, side)] == [shape.name]
-
-
-def test_options_of_a_question_that_is_not_there_are_refused_not_ignored(tmp_path: Path) -> None:
-    with pytest.raises(WrongUse, match="no question is called 'Q7'") as caught:
-        read(tmp_path, options={"Q7": (1, 2)})
-    assert "Q1" in caught.value.remedy

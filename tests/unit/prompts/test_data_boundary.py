@@ -57,8 +57,8 @@ def judged(turns: list[tuple[str, str]], rubrics: list[str], closing: Closing) -
 @pytest.mark.parametrize("closing", ["system", "merged"])
 def test_an_attack_in_a_turn_stays_in_that_turn(closing: Closing) -> None:
     clean = judged(BENIGN, ["The user thanks."], closing)
-    for turn, text in itertools.product(range(len(BENIGN)), ATTACKS):
-        turns = list(BENIGN)
+    for number, text in enumerate(ATTACKS):
+        turn, turns = number % len(BENIGN), list(BENIGN)
         turns[turn] = (turns[turn][0], text)
         said = judged(turns, ["The user thanks."], closing)
         assert [message["role"] for message in said] == [message["role"] for message in clean]
@@ -99,6 +99,7 @@ def test_written_data_holds_no_structure_beside_json() -> None:
         assert not set(data) & set("<>&＜＞\x7f\u200b\u202e\u2060\ufeff\U000e0041\ud83d\u2028｜")
         assert "[INST]" not in data
         assert "[/INST]" not in data
+    assert escaped("می‌خواهم 👩‍💻") == '"می‌خواهم 👩‍💻"', "joiners that scripts and emoji need stay readable"
 
 
 @settings(deadline=None)
@@ -116,21 +117,14 @@ def test_odd_characters_come_back_to_the_code_unit(text: str) -> None:
     assert back.encode("utf-16-be", "surrogatepass") == text.encode("utf-16-be", "surrogatepass")
 
 
-def test_the_joiners_that_scripts_and_emoji_need_stay_readable() -> None:
-    assert escaped("می‌خواهم 👩‍💻") == '"می‌خواهم 👩‍💻"'
-
-
-def test_a_code_that_occurs_in_the_data_is_not_used() -> None:
-    with pytest.raises(ValueError, match="occurs in the data"):
-        enclose('["abc"]', "abc")
-
-
 def test_the_boundary_hangs_on_salt_and_data_and_on_nothing_else() -> None:
     """HMAC-SHA256 of "[]" under "k" begins with these 128 bits (computed with openssl)."""
     assert boundary("[]", b"k") == HMAC_OF_EMPTY
     assert boundary("[]", b"l") != HMAC_OF_EMPTY
     assert boundary("[ ]", b"k") != HMAC_OF_EMPTY
     assert seal(conversation(BENIGN), SALT) == seal(conversation(BENIGN), SALT)
+    with pytest.raises(ValueError, match="occurs in the data"):
+        enclose('["abc"]', "abc")
 
 
 def test_a_conversation_begins_at_the_users_first_turn_and_keeps_its_numbers() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -67,29 +68,18 @@ def reviewed(said: list[dict[str, str]], name: str) -> None:
     assert text == file.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("without", ["", "ds", "cdp", "ds,cdp,domain"])
-@pytest.mark.parametrize("name", names())
-def test_every_prompt_is_as_it_was_reviewed(name: str, without: str) -> None:
-    """To take a change over: WRITE_SNAPSHOTS=1 pytest tests/prompts, and read the diff."""
-    off = frozenset(without.split(",")) - {""}
-    if off and not off & load(name).blocks:
-        return
-    layout = Layout(b"salt", without=off, inline_schema=True)
-    reviewed(sent(name, layout), "-".join([name, *(["without"] if off else []), *sorted(off)]))
-
-
-@pytest.mark.parametrize("without", ["", "documents"])
-@pytest.mark.parametrize("name", [prompt.name for prompt in systems.prompts()])
-def test_every_prompt_of_simulated_dialogues_is_as_it_was_reviewed(name: str, without: str) -> None:
-    prompt, off = systems.prompt(name), frozenset(filter(None, [without]))
-    if off <= prompt.blocks:
-        said = messages(prompt, {}, TOLD, Layout(b"salt", without=off, inline_schema=True))
-        reviewed(said, "-".join([f"simulate_{name}", *(["without"] if off else []), *off]))
-
-
-def test_no_snapshot_is_left_over_from_a_prompt_that_is_gone() -> None:
+def test_every_prompt_is_as_it_was_reviewed() -> None:
+    """To take a change over: WRITE_SNAPSHOTS=1 pytest tests/unit/prompts, and read the diff."""
+    for name, off in product(names(), map(frozenset, ((), ("ds",), ("cdp",), ("ds", "cdp", "domain")))):
+        if not off or off & load(name).blocks:
+            layout = Layout(b"salt", without=off, inline_schema=True)
+            reviewed(sent(name, layout), "-".join([name, *(["without"] if off else []), *sorted(off)]))
+    for prompt, off in product(systems.prompts(), map(frozenset, ((), ("documents",)))):
+        if off <= prompt.blocks:
+            said = messages(prompt, {}, TOLD, Layout(b"salt", without=off, inline_schema=True))
+            reviewed(said, "-".join([f"simulate_{prompt.name}", *(["without"] if off else []), *off]))
     simulating = {f"simulate_{prompt.name}" for prompt in systems.prompts()}
-    assert {file.stem.split("-")[0] for file in SNAPSHOTS.iterdir()} == set(names()) | simulating
+    assert {file.stem.split("-")[0] for file in SNAPSHOTS.iterdir()} == set(names()) | simulating, "none is left over"
 
 
 @pytest.mark.parametrize(
@@ -100,16 +90,12 @@ def test_the_task_comes_last_whoever_says_it(closing: Closing, roles: list[str])
     said = sent("judge_batch", Layout(b"salt", closing))
     assert [message["role"] for message in said] == roles
     assert said[-1]["content"].endswith(numbered(RUBRICS))
-
-
-@pytest.mark.parametrize("closing", ["system", "user"])
-def test_calls_about_one_conversation_share_all_but_their_task(closing: Closing) -> None:
     prompt, layout = load("judge_batch"), Layout(b"salt", closing)
     first, second = (
         messages(prompt, VALUES | {"items": numbered([text])}, conversation(TURNS), layout) for text in RUBRICS
     )
-    assert first[:2] == second[:2]
-    assert first[2] != second[2]
+    assert first[:-1] == second[:-1], "calls share all but their task"
+    assert first[-1] != second[-1]
 
 
 @pytest.mark.parametrize("profile", [DomainProfile.neutral(), DomainProfile.load(EXAMPLES / "debugging.toml")])
@@ -124,15 +110,12 @@ def test_twenty_rubrics_take_at_most_1200_tokens_beside_the_conversation(profile
     assert 2 * characters / 4 <= 1200, characters
 
 
-def test_more_options_than_letters_is_wrong_use() -> None:
-    with pytest.raises(WrongUse, match="27 options"):
-        lettered([str(i) for i in range(27)])
-
-
 def test_an_option_or_item_that_could_be_structure_is_escaped() -> None:
     assert listed(["Yes", 'No, "or"', "<b>"]) == r'Yes, "No, \"or\"", "\u003cb\u003e"'
     assert lettered(["Yes", "<b>"]) == 'A. Yes\nB. "\\u003cb\\u003e"'
     assert numbered(["a\n2. b"]) == '1. "a\\n2. b"'
+    with pytest.raises(WrongUse, match="27 options"):
+        lettered([str(i) for i in range(27)])
 
 
 def test_the_schema_of_a_batch_names_every_answer_once() -> None:

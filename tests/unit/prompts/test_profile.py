@@ -53,20 +53,14 @@ def test_a_profile_that_is_not_one_says_why(tmp_path: Path, content: bytes, clau
         DomainProfile.load(file)
 
 
-def test_a_mark_of_byte_order_is_no_part_of_a_profile(tmp_path: Path) -> None:
+def test_bundled_profiles_are_whole_and_a_mark_of_byte_order_is_no_part_of_one(tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     file.write_text(DomainProfile.neutral().toml(), encoding="utf-8-sig")
     assert DomainProfile.load(file) == DomainProfile.neutral()
-
-
-def test_a_profile_that_is_not_there_is_wrong_use(tmp_path: Path) -> None:
+    assert DomainProfile.neutral().language == "English"
+    assert "debugging" in DomainProfile.load(EXAMPLES / "debugging.toml").words()
     with pytest.raises(WrongUse, match=r"nowhere\.toml"):
         DomainProfile.load(tmp_path / "nowhere.toml")
-
-
-def test_the_bundled_profiles_are_whole() -> None:
-    assert "debugging" in DomainProfile.load(EXAMPLES / "debugging.toml").words()
-    assert DomainProfile.neutral().language == "English"
 
 
 @settings(deadline=None)

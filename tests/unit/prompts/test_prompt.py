@@ -32,23 +32,15 @@ def test_a_prompt_file_that_breaks_a_rule_is_refused(text: str, clause: str) -> 
         parse("test", text)
 
 
-def test_a_variable_without_a_value_is_wrong_use() -> None:
+def test_nothing_in_a_value_is_ever_evaluated_and_a_block_can_be_left_out() -> None:
+    prompt = parse("test", HEAD + BODY)
+    assert prompt.render("system", {"who": HOSTILE}) == f"Hello {HOSTILE}. Mind the domain."
+    assert prompt.render("system", {"who": "you"}, {"ds"}) == "Hello you."
     with pytest.raises(WrongUse, match="no value for who"):
-        parse("test", HEAD + BODY).render("system", {})
-
-
-def test_an_unknown_switch_is_wrong_use() -> None:
+        prompt.render("system", {})
     with pytest.raises(WrongUse, match="no such part of a prompt: cpd"):
         switched_off({"ds", "cpd"})
     assert switched_off(["ds", "cdp"]) == {"ds", "cdp"}
-
-
-def test_nothing_in_a_value_is_ever_evaluated() -> None:
-    assert parse("test", HEAD + BODY).render("system", {"who": HOSTILE}) == f"Hello {HOSTILE}. Mind the domain."
-
-
-def test_a_block_can_be_left_out() -> None:
-    assert parse("test", HEAD + BODY).render("system", {"who": "you"}, {"ds"}) == "Hello you."
 
 
 def test_the_version_changes_with_text_and_schema_and_not_with_comments_for_people() -> None:
@@ -58,24 +50,20 @@ def test_the_version_changes_with_text_and_schema_and_not_with_comments_for_peop
     assert parse("test", HEAD + BODY + '\n# schema\n\n```json\n{"type": "object"}\n```\n').version != version
 
 
-@pytest.mark.parametrize("name", names())
-def test_every_bundled_prompt_says_what_it_is_for_and_leaves_no_mark_behind(name: str) -> None:
-    prompt = load(name)
-    values = DomainProfile.neutral().values() | dict.fromkeys(prompt.variables, "VALUE")
-    for without in [frozenset[str](), frozenset(SWITCHES)]:
-        text = prompt.render("system", values, without) + prompt.render("closing", values, without)
-        assert "{" not in text
-        assert "}" not in text
-        assert "\n\n\n" not in text
-    assert prompt.purpose.endswith(".")
+def test_every_bundled_prompt_says_what_it_is_for_and_leaves_no_mark_behind() -> None:
+    for prompt in map(load, names()):
+        values = DomainProfile.neutral().values() | dict.fromkeys(prompt.variables, "VALUE")
+        for without in [frozenset[str](), frozenset(SWITCHES)]:
+            text = prompt.render("system", values, without) + prompt.render("closing", values, without)
+            assert not [mark for mark in ("{", "}", "\n\n\n") if mark in text], prompt.name
+        assert prompt.purpose.endswith(".")
 
 
-@pytest.mark.parametrize("name", [name for name in names() if load(name).schema])
-def test_every_schema_is_closed_and_asks_for_all_its_properties(name: str) -> None:
+def test_every_schema_is_closed_and_asks_for_all_its_properties() -> None:
     """What strict structured output demands of every object."""
-    found = list(objects(load(name).schema))
-    assert found
-    for part in found:
+    schemas = [prompt.schema for prompt in map(load, names()) if prompt.schema]
+    assert schemas
+    for part in (part for schema in schemas for part in objects(schema)):
         assert part["additionalProperties"] is False
         assert part["required"] == list(part["properties"])
         assert all("type" in its for its in part["properties"].values())
@@ -90,10 +78,9 @@ def objects(schema: object) -> list[dict[str, Any]]:
     return here + [found for part in schema.values() for found in objects(part)]
 
 
-@pytest.mark.parametrize("switch", ["ds", "cdp"])
-@pytest.mark.parametrize("name", [one for one in names() if one.startswith(("extract", "summarize"))])
-def test_ds_and_cdp_can_each_be_switched_off_in_generation(name: str, switch: str) -> None:
-    prompt, values = load(name), DomainProfile.neutral().values() | {"most": "5", "feeling": "satisfied", "thumb": "up"}
-    whole, part = (prompt.render("closing", values, without) for without in [frozenset[str](), frozenset({switch})])
-    assert len(part) < len(whole)
-    assert ("Both parties answer" in part) == (switch != "cdp")
+def test_ds_and_cdp_can_each_be_switched_off_in_generation() -> None:
+    values = DomainProfile.neutral().values() | {"most": "5", "feeling": "satisfied", "thumb": "up"}
+    for name in (one for one in names() if one.startswith(("extract", "summarize"))):
+        whole, *parts = (load(name).render("closing", values, set(off)) for off in ((), ("ds",), ("cdp",)))
+        assert max(map(len, parts)) < len(whole), name
+        assert ["Both parties answer" in part for part in parts] == [True, False], name

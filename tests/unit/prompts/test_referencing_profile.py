@@ -42,61 +42,42 @@ def test_a_profile_that_does_not_hang_together_is_refused(before: str, after: st
     assert "my.toml" in str(refused.value)
 
 
-def test_a_profile_that_is_not_there_is_wrong_use_and_names_the_bundled_ones() -> None:
-    with pytest.raises(WrongUse, match=r"klingon: the profile can't be read.*chinese, english"):
-        ReferencingProfile.load("klingon")
+TYPES = {
+    ("数学计算", "初等数学"): ("logical", 0.1),
+    ("角色扮演", "功能类"): ("generative", 0.7),
+    ("基本任务", "常识知识"): ("factual", 0.1),
+    ("基本任务", "翻译"): ("generative", 0.1),
+    (" 综合问答 ", ""): ("advice", 0.7),
+    ("Advice", ""): ("advice", 0.7),
+    ("外星语", ""): (None, 0.7),
+    ("", ""): (None, 0.7),
+}
+"""Type and temperature by category and subcategory, which is looked up first."""
 
 
 @pytest.mark.parametrize("name", ["chinese", "english"])
-def test_bundled_profiles_have_the_papers_scale_pivot_and_dimensions(name: str) -> None:
+def test_bundled_profiles_have_the_papers_scale_pivot_dimensions_and_types(name: str) -> None:
     profile = ReferencingProfile.load(name)
     assert (profile.lowest, profile.highest, profile.pivot) == (1, 10, 8)
     assert {type_: part.dimensions for type_, part in profile.types.items()} == PAPER
     assert [(rule.lowest, rule.highest) for rule in profile.rules] == [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)]
     assert {part.temperature for part in profile.types.values()} == {0.1, 0.7}
+    assert {kind: (profile.type_of(*kind), profile.temperature_of(*kind)) for kind in TYPES} == TYPES
+    assert (profile.dimensions_of(None), profile.dimensions_of("advice")) == (
+        profile.unknown.dimensions,
+        PAPER["advice"],
+    )
 
 
-def test_every_bundled_profile_is_tested_here() -> None:
-    assert bundled() == ["chinese", "english"]
-
-
-@pytest.mark.parametrize("name", ["chinese", "english"])
-@pytest.mark.parametrize(
-    ("category", "subcategory", "type_", "temperature"),
-    [
-        ("数学计算", "初等数学", "logical", 0.1),
-        ("角色扮演", "功能类", "generative", 0.7),
-        ("基本任务", "常识知识", "factual", 0.1),
-        ("基本任务", "翻译", "generative", 0.1),
-        (" 综合问答 ", "", "advice", 0.7),
-        ("Advice", "", "advice", 0.7),
-        ("外星语", "", None, 0.7),
-        ("", "", None, 0.7),
-    ],
-)
-def test_the_subcategory_is_looked_up_before_the_category(
-    category: str, subcategory: str, type_: str | None, temperature: float, name: str
-) -> None:
-    profile = ReferencingProfile.load(name)
-    assert profile.type_of(category, subcategory) == type_
-    assert profile.temperature_of(category, subcategory) == temperature
-
-
-def test_an_unknown_type_has_the_profiles_default_dimensions() -> None:
+def test_rules_are_listed_from_the_worst_on_and_another_rule_makes_another_fingerprint() -> None:
     profile = ReferencingProfile.load("english")
-    assert profile.dimensions_of(None) == profile.unknown.dimensions
-    assert profile.dimensions_of("advice") == PAPER["advice"]
-
-
-def test_the_rules_are_listed_from_the_worst_grade_on() -> None:
-    lines = ReferencingProfile.load("english").rule_lines().splitlines()
+    lines = profile.rule_lines().splitlines()
     assert [line.partition(":")[0] for line in lines] == ["1–2", "3–4", "5–6", "7–8", "9–10"]
-
-
-def test_another_rule_makes_another_fingerprint() -> None:
     changed = ReferencingProfile.parse(ENGLISH.replace("near perfect", "perfect", 1))
-    assert changed.fingerprint != ReferencingProfile.load("english").fingerprint
-    assert ReferencingProfile.parse(ENGLISH).fingerprint == ReferencingProfile.load("english").fingerprint
+    assert changed.fingerprint != profile.fingerprint == ReferencingProfile.parse(ENGLISH).fingerprint
+    assert bundled() == ["chinese", "english"]
+    with pytest.raises(WrongUse, match=r"klingon: the profile can't be read.*chinese, english"):
+        ReferencingProfile.load("klingon")
 
 
 def test_every_prompt_of_referencing_says_what_it_is_for_and_that_material_gives_no_orders() -> None:

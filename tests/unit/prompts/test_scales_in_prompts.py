@@ -23,17 +23,10 @@ def test_grades_are_explained_and_words_are_not() -> None:
         assert "from" not in closing(name, words)
 
 
-def test_what_is_asked_beside_rubrics_is_asked_as_before() -> None:
-    assert meaning(()) == meaning([option.text for option in LIKERT])
-
-
-def test_grades_spread_evenly_over_what_netsat_adds_up() -> None:
-    assert [round(option.value, 3) for option in NUMERIC[:3]] == [0.0, 1.111, 2.222]
-    assert (NUMERIC[-1].text, NUMERIC[-1].value) == ("10", 10.0)
-
-
 def test_an_answer_tells_the_scale_it_was_given_on() -> None:
     graded = Answer(question_id="r", probabilities=(0.0,) * 9 + (1.0,), chosen=9, source="point")
     worded = Answer(question_id="r", probabilities=(0.0, 0.5, 0.0, 0.5, 0.0), chosen=1, source="logprobs")
     assert (graded.value(), worded.value(), worded.mode()) == (10.0, 5.0, 2.5)
+    assert [round(option.value, 3) for option in NUMERIC[:3]] == [0.0, 1.111, 2.222]
+    assert (NUMERIC[-1].text, NUMERIC[-1].value) == ("10", 10.0)
     assert [Question.about(RUBRIC, scale).options for scale in SCALES] == [LIKERT, LIKERT, LIKERT, NUMERIC]

@@ -49,11 +49,8 @@ def page_of(found: GradeSummary) -> str:
 def test_steps_rise_at_their_levels_and_stay_between_them() -> None:
     xs, ys = steps(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 1.0]), 0.5)
     assert list(zip(xs, ys, strict=True)) == [(0.5, 0), (1, 0), (1, 0.5), (3, 0.5), (3, 1), (3, 1)]
-
-
-def test_steps_of_grades_that_are_all_above_the_scales_end_stay_at_0() -> None:
     xs, ys = steps(np.array([1.0, 2.0]), np.array([0.0, 0.0]), 0.5)
-    assert list(zip(xs, ys, strict=True)) == [(0.5, 0), (2, 0)]
+    assert list(zip(xs, ys, strict=True)) == [(0.5, 0), (2, 0)], "grades that are all above the scale's end"
 
 
 def test_without_any_grade_the_page_says_so_and_shows_no_number() -> None:
@@ -61,16 +58,16 @@ def test_without_any_grade_the_page_says_so_and_shows_no_number() -> None:
     assert "There are no grades." in page
     assert "2\N{NO-BREAK SPACE}cases: unparsable" in page
     assert "nan" not in page.lower().replace("pollex", "")
-
-
-def test_no_cases_at_all_make_a_page_too() -> None:
     assert "There are no grades." in page_of(added_up([]))
 
 
-def test_without_people_it_warns_and_with_them_it_does_not() -> None:
-    caution = "These are grades by a model."
-    assert caution in page_of(added_up([7, 8]))
-    assert caution not in page_of(added_up([7, 8], human=[6, 7]))
+def test_without_people_and_with_unequal_numbers_of_grades_it_warns_and_else_it_does_not() -> None:
+    alone, people = "These are grades by a model.", page_of(added_up([7, 7, 8], [9, 9, 9], human=[6, 7, 8]))
+    unequal = "The lines are not based on the same answers"
+    assert alone in page_of(added_up([7, 8]))
+    assert unequal in page_of(added_up([7, None, 8], [9, 9, 9]))
+    assert alone not in people
+    assert unequal not in people
 
 
 def test_a_difference_that_may_be_chance_is_called_noise_and_a_clear_one_is_not() -> None:
@@ -91,12 +88,6 @@ def test_each_judge_has_a_curve_and_the_references_grade_is_marked() -> None:
     assert "(3\N{NO-BREAK SPACE}grades)" in drawn
 
 
-def test_unequal_numbers_of_grades_are_pointed_out() -> None:
-    note = "The lines are not based on the same answers"
-    assert note in page_of(added_up([7, None, 8], [9, 9, 9]))
-    assert note not in page_of(added_up([7, 7, 8], [9, 9, 9]))
-
-
 def test_the_grades_in_the_table_are_means_with_their_numbers() -> None:
     page = page_of(added_up([5, 6, 7, 8, 9, None], human=[5, 6, 10]))
     assert re.search(r"7.00<small>5.[12]\d to 8.[68]\d</small><small>n = 5</small>", page)
@@ -115,7 +106,3 @@ def test_foreign_text_is_escaped_and_the_page_asks_for_nothing_from_outside(rule
     assert "//" not in re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
     assert "default-src &#x27;none&#x27;" in page or "default-src 'none'" in page
     assert not re.search(r"\bcalibrated\b", page)
-
-
-def test_the_same_gradings_make_the_same_page() -> None:
-    assert page_of(added_up([7, 8], [9, 9], [6, 6])) == page_of(added_up([7, 8], [9, 9], [6, 6]))

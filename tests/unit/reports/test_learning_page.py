@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rubric_set_by_hand import UNKNOWN, figure, figures, page, plain, rubric, rubric_set, scores, unknown_figures
 
@@ -77,46 +77,43 @@ def harmless() -> Reader:
     return Reader(page())
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_in_every_field_makes_no_element_and_no_attribute(text: str, harmless: Reader) -> None:
-    read = Reader(page(lambda words: text + words))
-    assert read.elements == harmless.elements
-    assert read.links == harmless.links
+def test_hostile_text_in_every_field_makes_no_element_and_no_attribute(harmless: Reader) -> None:
+    for text in HOSTILE:
+        read = Reader(page(lambda words, text=text: text + words))
+        assert (read.elements, read.links) == (harmless.elements, harmless.links), text[:80]
 
 
-@given(st.text(alphabet=st.characters(codec=None), max_size=60))
-def test_any_text_makes_no_element_and_no_attribute(text: str) -> None:
-    assert Reader(page(lambda words: words + text)).elements == Reader(page()).elements
+@settings(max_examples=10, deadline=None)
+@given(text=st.text(alphabet=st.characters(codec=None), max_size=60))
+def test_any_text_makes_no_element_and_no_attribute(text: str, harmless: Reader) -> None:
+    assert Reader(page(lambda words: words + text)).elements == harmless.elements
 
 
-def test_elements_are_quiet_ones_and_links_stay_on_the_page(harmless: Reader) -> None:
+def test_elements_are_quiet_ones_links_stay_on_the_page_and_headings_go_down_one_step_at_a_time(
+    harmless: Reader,
+) -> None:
     assert loud(harmless) == set()
     assert harmless.links
     assert all(re.fullmatch("#[a-z]+", link) for link in harmless.links)
-
-
-def test_every_link_of_the_page_leads_to_a_part_that_is_there() -> None:
     for text in (page(), learning_page(rubric_set(rubrics=(rubric(1, "sat"),), dropped=(), reasons=()), scores())):
         assert {f'id="{link[1:]}"' in text for link in Reader(text).links} == {True}
+        drawings = re.findall("<svg [^>]*>(.{7})", text)
+        assert len(drawings) > 10
+        assert set(drawings) == {"<title>"}
+    assert harmless.headings[0] == 1
+    assert harmless.headings.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(harmless.headings, harmless.headings[1:], strict=False))
+    assert page() == page()
 
 
-def test_hostile_text_is_shown_as_it_was_written() -> None:
-    words = Reader(page(lambda words: "<b>&amp; “quoted” $body " + words)).words
-    assert "<b>&amp; “quoted” $body The user says thanks 1." in words
-    assert "<b>&amp; “quoted” $body it works now, thanks" in words
-
-
-def test_controls_and_bidi_characters_are_made_visible() -> None:
-    text = page(lambda words: "\x1b\u202e\ud800" + words)
-    assert "\\x1b\\u202e\\ud800The user says thanks 1." in text
+def test_text_is_shown_as_it_was_written_controls_made_visible_and_no_address_can_be_followed() -> None:
+    text = page(lambda words: "\x1b\u202e\ud800<b>&amp; “quoted” $body " + words + " see https://example.org/a")
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
     assert text.encode("utf-8")
-
-
-def test_there_is_no_web_address_in_the_page_even_where_a_quote_has_one() -> None:
-    text = page(lambda words: words + " see https://example.org/a")
     assert "//" not in text
-    assert "see https://example.org/a" in Reader(text).words
+    words = Reader(text).words
+    assert "\\x1b\\u202e\\ud800<b>&amp; “quoted” $body The user says thanks 1. see https://example.org/a" in words
+    assert "<b>&amp; “quoted” $body it works now, thanks" in words
 
 
 def test_only_the_styles_of_the_page_itself_are_allowed() -> None:
@@ -129,32 +126,13 @@ def test_only_the_styles_of_the_page_itself_are_allowed() -> None:
     assert "@import" not in style.group(1)
 
 
-def test_a_hostile_path_stays_one_word_of_the_command() -> None:
+def test_a_hostile_path_and_an_unusual_store_stay_one_word_of_a_command() -> None:
     words = Reader(learning_page(rubric_set(), scores(), path="it's; reboot.json")).words
     assert """pollex score LOGS --rubrics 'it'"'"'s; reboot.json' --out""" in words
-
-
-def test_commands_name_a_store_that_is_not_the_usual_one() -> None:
     assert "--store" not in page()
     words = Reader(learning_page(rubric_set(), scores(), store="my store")).words
     assert "pollex trace learn-1 --store 'my store'" in words
     assert "pollex why rubrics.json rubric1 --store 'my store'" in words
-
-
-def test_the_page_is_the_same_for_the_same_arguments() -> None:
-    assert page() == page()
-
-
-def test_headings_go_down_one_step_at_a_time(harmless: Reader) -> None:
-    assert harmless.headings[0] == 1
-    assert harmless.headings.count(1) == 1
-    assert all(after - before <= 1 for before, after in zip(harmless.headings, harmless.headings[1:], strict=False))
-
-
-def test_every_drawing_has_a_title() -> None:
-    drawings = re.findall("<svg [^>]*>(.{7})", page())
-    assert len(drawings) > 10
-    assert set(drawings) == {"<title>"}
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
@@ -175,13 +153,6 @@ def test_a_held_out_side_of_one_class_has_no_curves_but_says_so() -> None:
     assert not re.search(r"\bnan\b", words, re.IGNORECASE)
 
 
-def test_a_figure_without_an_interval_says_so() -> None:
-    lone = Figure(value=0.7, n=2)
-    words = Reader(page(held_out=figures(lone, n=2))).words
-    assert "too few for an interval" in words
-    assert "fewer than 5 conversations, in total or of one class, support the figure" in words
-
-
 def test_nothing_held_out_is_said_and_leaves_no_held_out_column() -> None:
     trained = [score for score in scores() if score.side == "training"]
     baseline = Baseline(name="TF-IDF", training=figures(figure(0.8)))
@@ -191,24 +162,20 @@ def test_nothing_held_out_is_said_and_leaves_no_held_out_column() -> None:
     assert "Optimism is" not in words
 
 
-def test_optimism_is_training_minus_held_out() -> None:
-    text = page(training=figures(figure(0.91)), held_out=figures(figure(0.68)))
-    assert '<td class="n" data-column="Optimism">+0.23</td>' in text
-
-
-def test_the_verdict_gives_the_interval_and_chance() -> None:
-    words = Reader(page(held_out=figures(Figure(value=0.68, low=0.54, high=0.8, n=60), n=60))).words
-    said = words.replace("\N{NO-BREAK SPACE}", " ")
+def test_the_verdict_gives_the_interval_chance_and_optimism() -> None:
+    text = page(training=figures(figure(0.91)), held_out=figures(Figure(value=0.68, low=0.54, high=0.8, n=60), n=60))
+    words = Reader(text).words
     assert (
         "held-out conversations, the rubrics rank a positive conversation above a negative one 68 % of the time "
-        "(95 % interval 54–80 %); chance is 50 %." in said
+        "(95 % interval 54–80 %); chance is 50 %." in words.replace("\N{NO-BREAK SPACE}", " ")
     )
     assert "includes chance" not in words
-
-
-def test_an_interval_that_includes_chance_is_called_guessing() -> None:
+    assert '<td class="n" data-column="Optimism">+0.23</td>' in text
     words = Reader(page(held_out=figures(Figure(value=0.6, low=0.48, high=0.7, n=20)))).words
     assert "The interval includes chance" in words
+    words = Reader(page(held_out=figures(Figure(value=0.7, n=2), n=2))).words
+    assert "too few for an interval" in words
+    assert "fewer than 5 conversations, in total or of one class, support the figure" in words
 
 
 @pytest.mark.parametrize(
@@ -223,15 +190,12 @@ def test_a_baseline_is_beaten_only_where_the_whole_interval_says_so(advantage: F
     assert said in Reader(page(baselines=(Baseline(name="TF-IDF", advantage=advantage),))).words
 
 
-def test_it_says_who_did_the_work() -> None:
+def test_it_says_who_did_the_work_and_by_whom_the_rubrics_were_written() -> None:
     assert "Built-in (no LLM)" in Reader(page()).words
     judge = JudgeRecord(kind="llm", name="big-model", fingerprint="f")
     words = Reader(page(judge=judge, roles={"extractor": "big-model", "deduplicator": "built-in (no LLM)"})).words
     assert "Built-in (no LLM)" not in words
     assert "big-model (extractor) and built-in (no LLM) (deduplicator)" in words
-
-
-def test_one_sentence_says_by_whom_the_rubrics_were_written() -> None:
     ours, theirs = (
         rubric(n, kind).model_copy(update={"source": of})
         for n, kind, of in ((1, "sat", "event:fails"), (2, "dsat", "summarize_dsat@43c5d8"))
@@ -243,22 +207,19 @@ def test_one_sentence_says_by_whom_the_rubrics_were_written() -> None:
     assert written_by(both) == "The model big-model wrote 1, a program without an LLM the other 1. "
     assert written_by(rubric_set(rubrics=(ours, fitted), roles=both.roles)) == written_by(both)
     assert written_by(rubric_set(rubrics=(ours, reworded), roles=both.roles)) == ""
+    assert "Rubrics were edited after θ was fitted: run pollex refit" in Reader(page(rubrics_digest="other")).words
 
 
-def test_one_rubric_of_one_kind_makes_a_page() -> None:
-    one = rubric(1, "sat")
-    words = Reader(learning_page(rubric_set(rubrics=(one,), dropped=(), reasons=(), alphas=()), scores())).words
-    assert "1\N{NO-BREAK SPACE}rubric, 1 of satisfaction and 0 of dissatisfaction" in words
-    assert "There is no rubric of this kind." in words
-    assert "None: every rubric of the pool was chosen." in words
-
-
-@pytest.mark.parametrize("rows", [0, 1, 3])
-def test_only_an_alpha_among_several_was_chosen_by_cross_validation(rows: int) -> None:
-    alphas = tuple(AlphaScore(alpha=alpha, mean_auc=0.7, deviation=0.1, folds=5) for alpha in (0.1, 1.0, 10.0)[:rows])
-    words = Reader(page(alphas=alphas)).words
-    assert ("It was chosen by cross-validation" in words) == (rows > 1)
-    assert ("α was given, or there was nothing to cross-validate on." in words) == (rows == 0)
+def test_only_an_alpha_among_several_was_chosen_by_cross_validation() -> None:
+    alphas = tuple(AlphaScore(alpha=alpha, mean_auc=0.7, deviation=0.1, folds=5) for alpha in (0.1, 1.0, 10.0))
+    for rows in (0, 1, 3):
+        words = Reader(page(alphas=alphas[:rows])).words
+        assert ("It was chosen by cross-validation" in words) == (rows > 1)
+        assert ("α was given, or there was nothing to cross-validate on." in words) == (rows == 0)
+    one = learning_page(rubric_set(rubrics=(rubric(1, "sat"),), dropped=(), reasons=(), alphas=()), scores())
+    assert "1\N{NO-BREAK SPACE}rubric, 1 of satisfaction and 0 of dissatisfaction" in Reader(one).words
+    assert "There is no rubric of this kind." in Reader(one).words
+    assert "None: every rubric of the pool was chosen." in Reader(one).words
 
 
 def test_a_rubric_that_a_person_added_comes_last_and_says_so() -> None:
@@ -270,31 +231,19 @@ def test_a_rubric_that_a_person_added_comes_last_and_says_so() -> None:
     assert "no reason from the log" in words
 
 
-def test_rubrics_edited_since_the_fit_are_told() -> None:
-    assert "Rubrics were edited after θ was fitted: run pollex refit" in Reader(page(rubrics_digest="other")).words
-
-
-def test_a_rubric_shows_loss_stability_support_and_quotes() -> None:
+def test_a_rubric_shows_loss_stability_support_and_of_how_many_its_quotes_are() -> None:
     words = Reader(page()).words
     assert "−0.125" in words
     assert "chosen in 64\N{NO-BREAK SPACE}%" in words
     assert "1\N{NO-BREAK SPACE}reason in 1\N{NO-BREAK SPACE}conversation" in words
     assert ", turn 3" in words
     assert "6.5" in words
-
-
-def test_where_a_rubric_shows_some_of_its_quotes_it_says_of_how_many() -> None:
     shown = rubric(1, "sat")
-    more = [*shown.quotes, Quote(conversation_id="conversation 1", turn=5, text="so it does")]
-    reason = Reason(id="reason1", conversation_id="conversation 1", polarity="sat", text="so", quotes=tuple(more))
+    more = (*shown.quotes, Quote(conversation_id="conversation 1", turn=5, text="so it does"))
+    reason = Reason(id="reason1", conversation_id="conversation 1", polarity="sat", text="so", quotes=more)
     words = Reader(page(rubrics=(shown, rubric(2, "dsat")), reasons=(reason,))).words
     assert "1 of 2\N{NO-BREAK SPACE}quotes" in words
     assert " 1\N{NO-BREAK SPACE}quote " in words
-
-
-def test_no_scores_at_all_are_told_and_not_plotted() -> None:
-    words = Reader(learning_page(rubric_set())).words
-    assert "No conversation of this side has a score." in words
 
 
 def test_a_score_that_is_no_number_is_skipped_and_listed_once() -> None:
@@ -305,27 +254,22 @@ def test_a_score_that_is_no_number_is_skipped_and_listed_once() -> None:
     ).words
     assert words.count(" lost ") == 1
     assert "no score: truncated" in words
+    assert "No conversation of this side has a score." in Reader(learning_page(rubric_set())).words
 
 
-@pytest.mark.parametrize("window", [(None, None), (-2.0, None), (None, 3.0)])
-def test_a_window_without_an_end_is_put_in_words(window: tuple[float | None, float | None]) -> None:
-    lower, upper = window
-    words = Reader(page(window=Window(lower=lower, upper=upper, precision=0.9))).words
-    none = ["every score is uncertain", "none is confidently negative", "none is confidently positive"]
-    assert none[0 if lower == upper else 1 if lower is None else 2] in words
-
-
-def test_both_windows_are_told_of_and_explained() -> None:
+def test_windows_are_put_in_words() -> None:
+    for ends, said in (
+        ((None, None), "every score is uncertain"),
+        ((None, 3.0), "none is confidently negative"),
+        ((-2.0, None), "none is confidently positive"),
+    ):
+        assert said in Reader(page(window=Window(*ends, precision=0.9))).words
     side = WindowSide(threshold=None, confident=0, wrong=0, needed=46)
     record = GuaranteedWindow(lower=side, upper=side, precision=0.9, delta=0.1, n=24)
     words = Reader(page(guaranteed=record)).words
     assert f"With a guarantee: labels on each side are right at least 90{SPACE}% of the time" in words
     assert "A second window, which promises how often the labels on each side of it are right" in words
-
-
-def test_equal_scores_make_a_page() -> None:
-    same = [LabelledScore(str(i), "training", i % 2 == 0, 2.0) for i in range(4)]
-    same += [LabelledScore(f"h{i}", "held_out", i % 2 == 0, 2.0) for i in range(4)]
+    same = [LabelledScore(f"{side}{i}", side, i % 2 == 0, 2.0) for side in ("training", "held_out") for i in range(4)]
     text = learning_page(rubric_set(theta=2.0, window=Window(lower=2.0, upper=2.0, precision=0.9)), same)
     assert "nan" not in re.sub("<style>.*?</style>", "", text, flags=re.DOTALL).lower()
 
@@ -364,9 +308,6 @@ def test_how_far_a_set_reaches_is_told_with_intervals_and_n() -> None:
     assert "decided to be bad 50 % 95 % interval 40–60 % 56" in words
     assert "20 more labels are worth about +0.4 in 100 pairs (95 % interval +0.1 to +0.7, n = 205)" in words
     assert "Dissatisfaction only positive conversations" in words
-
-
-def test_what_of_the_reach_was_not_measured_says_why() -> None:
     paid = Figure(None, n=205, undefined="a model would have to be paid for it")
     without = REACH.model_copy(update={"curve": (), "more": paid})
     assert "Not measured: a model would have to be paid for it." in Reader(page(reach=without)).words

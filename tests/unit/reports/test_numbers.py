@@ -27,26 +27,15 @@ def test_numbers_have_a_real_minus_and_no_negative_zero() -> None:
     assert number(-0.0004, signed=True) == "0.00"
 
 
-def test_shares_and_their_intervals() -> None:
+def test_shares_counts_lists_and_intervals_also_where_there_is_none() -> None:
     figure = Figure(value=0.676, low=0.54, high=0.804, n=60)
     assert percent(figure.value) == f"68{SPACE}%"
     assert percent_interval(figure) == f"95{SPACE}% interval 54–80{SPACE}%"
     assert interval(figure) == "0.54 to 0.80"
     assert interval_in_words(figure, 1) == f"95{SPACE}% interval 0.5 to 0.8"
     assert points(-0.126) == "−13"
-
-
-def test_an_interval_that_is_missing_is_told() -> None:
     lone = Figure(value=0.5, n=2)
     assert interval(lone) == interval_in_words(lone) == percent_interval(lone) == "too few for an interval"
     assert interval(Figure(value=None, n=2, undefined="no conversations")) == "no conversations"
-
-
-def test_counts_and_lists() -> None:
     assert [count(1, "rubric"), count(1200, "rubric")] == [f"1{SPACE}rubric", f"1,200{SPACE}rubrics"]
-    assert [listed([]), listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])] == [
-        "",
-        "a",
-        "a and b",
-        "a, b, and c",
-    ]
+    assert [listed(list("abc"[:n])) for n in range(4)] == ["", "a", "a and b", "a, b, and c"]

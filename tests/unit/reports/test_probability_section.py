@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from rubric_set_by_hand import figure, rubric_set, scores
 
 from pollex.calibration.candidates import CandidateScore, LabelsPoint
@@ -52,29 +51,24 @@ def section(rubrics: RubricSet, given: list[LabelledScore]) -> str:
     return page[begin : page.index("</section>", begin)]
 
 
-def test_under_50_labels_it_says_how_many_are_missing() -> None:
-    said = section(judged(labels=12), likely())
-    assert "not yet calibrated: 12 of 50 labels, 38 are missing" in said
-    assert "calibrated on" not in said
-
-
-def test_conversations_without_a_probability_are_not_drawn() -> None:
-    said = section(judged(), scores())
-    assert "0\N{NO-BREAK SPACE}conversations with a probability: too few to say." in said
-    assert "No conversation of this side has a probability." in said
-
-
-def test_an_undefined_figure_is_told_in_words() -> None:
+def test_what_is_missing_is_told_in_words() -> None:
+    for rubrics, given, told in (
+        (judged(labels=12), likely(), "not yet calibrated: 12 of 50 labels, 38 are missing"),
+        (judged(), scores(), "0\N{NO-BREAK SPACE}conversations with a probability: too few to say."),
+        (judged(), scores(), "No conversation of this side has a probability."),
+        (judged(compared=()), likely(), "Models were not compared, because there were too few conversations"),
+        (judged(training=None, held_out=None), likely(), "the accuracy of the probabilities is unknown"),
+        (rubric_set(), scores(), "no model of probabilities: run pollex refit"),
+    ):
+        said = section(rubrics, given)
+        assert told in said
+        assert ("calibrated on" in said) == ("60 labels" in said)
     said = section(judged(held_out=truth(log_loss=NONE, gain=NONE)), likely())
     assert said.count("1 given thumbs had probability 0") == 2
     assert ">nan<" not in said
-
-
-def test_nothing_to_compare_on_is_told() -> None:
-    assert "Models were not compared, because there were too few conversations" in section(
-        judged(compared=()), likely()
-    )
-    assert "the accuracy of the probabilities is unknown" in section(judged(training=None, held_out=None), likely())
+    name = "<script>alert(1)</script></td>&amp;"
+    row = CandidateScore(name=name, log_loss=0.5, behind=0.0, error=0.0, n=60)
+    assert name not in section(judged(chosen=name, compared=(row,)), likely())
 
 
 def test_it_shows_the_chosen_model_by_how_much_and_the_class_share() -> None:
@@ -104,17 +98,6 @@ def test_it_says_why_a_model_was_taken_what_the_network_adds_and_how_good_rating
     assert "stars is learned as 3 grades" in said
     assert "predicted 3.00, given 2.50" in said
     assert "which is no more than noise." in section(judged(curve=curve[:1]), likely())
-
-
-@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "</td>&amp;"])
-def test_names_are_shown_and_not_obeyed(name: str) -> None:
-    row = CandidateScore(name=name, log_loss=0.5, behind=0.0, error=0.0, n=60)
-    said = section(judged(chosen=name, compared=(row,)), likely())
-    assert name not in said
-
-
-def test_a_set_without_a_model_of_probabilities_says_what_to_do() -> None:
-    assert "no model of probabilities: run pollex refit" in section(rubric_set(), scores())
 
 
 def test_a_bin_of_one_conversation_reads_as_one() -> None:

@@ -13,16 +13,10 @@ from pollex.reports.svg import HEIGHT, Axis, Frame, element, escape, join, nice_
 def test_text_is_escaped_and_markup_is_not() -> None:
     assert element("p", "a < b", None, ["c", Markup("<b>d</b>")]) == "<p>a &lt; bc<b>d</b></p>"
     assert join(["<", ("a", None, [1])]) == "&lt;a1"
-
-
-def test_attributes_are_escaped_and_named_for_svg() -> None:
     made = element("text", class_='"><b>', text_anchor="it's", name=None, x=1.50)
     assert made == '<text class="&quot;&gt;&lt;b&gt;" text-anchor="it&#x27;s" x="1.5"></text>'
-
-
-@pytest.mark.parametrize(("text", "shown"), [("a//b", "a&#47;&#47;b"), ("a///b", "a&#47;&#47;/b"), ("\x1b", "\\x1b")])
-def test_two_slashes_are_no_address_and_controls_can_be_seen(text: str, shown: str) -> None:
-    assert escape(text) == shown
+    odd = {"a//b": "a&#47;&#47;b", "a///b": "a&#47;&#47;/b", "\x1b": "\\x1b"}
+    assert {text: escape(text) for text in odd} == odd, "two slashes are no address, and controls can be seen"
 
 
 def test_a_drawing_with_links_is_a_group_and_any_other_an_image() -> None:
@@ -30,34 +24,22 @@ def test_a_drawing_with_links_is_a_group_and_any_other_an_image() -> None:
     assert 'role="group"' in svg("t", element("a", "words", href="#turn-1"))
 
 
-def test_a_scale_maps_its_ends_and_its_middle() -> None:
+def test_ticks_lie_within_the_ends_at_round_steps_and_their_labels_have_a_minus_sign() -> None:
+    steps = {(10, 5): 2, (10, 4): 2.5, (1, 4): 0.25, (7, 5): 2, (30, 6): 5, (0.3, 3): 0.1, (1e-7, 10): 1e-8}
+    steps |= {(9.5e6, 2): 5e6} | {(span, 5): 1.0 for span in (0.0, -1.0, float("nan"), float("inf"))}
+    assert [nice_step(*asked) for asked in steps] == pytest.approx(list(steps.values()))
+    assert ticks(-14, 12, 6) == [-10, -5, 0, 5, 10]
+    assert ticks(0, 1, 5) == [0, 0.2, 0.4, 0.6, 0.8, 1]
+    assert [tick_label(v) for v in (-2.5, 0.0, 1000.0)] == ["−2.5", "0", "1000"]
     assert [Axis(-10, 10, 40, 350)(value) for value in (-10, 0, 10)] == [40, 195, 350]
     assert Axis(2, 2, 40, 350)(2) == 40
 
 
-@pytest.mark.parametrize(
-    ("span", "count", "step"),
-    [(10, 5, 2), (10, 4, 2.5), (1, 4, 0.25), (7, 5, 2), (30, 6, 5), (0.3, 3, 0.1), (1e-7, 10, 1e-8), (9.5e6, 2, 5e6)]
-    + [(span, 5, 1.0) for span in (0.0, -1.0, float("nan"), float("inf"))],
-)
-def test_steps_are_round_and_make_at_most_so_many_parts(span: float, count: int, step: float) -> None:
-    assert nice_step(span, count) == pytest.approx(step)
-
-
-def test_ticks_lie_within_the_ends_and_their_labels_have_a_minus_sign() -> None:
-    assert ticks(-14, 12, 6) == [-10, -5, 0, 5, 10]
-    assert ticks(0, 1, 5) == [0, 0.2, 0.4, 0.6, 0.8, 1]
-    assert [tick_label(v) for v in (-2.5, 0.0, 1000.0)] == ["−2.5", "0", "1000"]
-
-
-def test_a_band_without_an_end_reaches_to_the_edge() -> None:
+def test_a_band_without_an_end_reaches_to_the_edge_and_bars_below_zero_hang_from_it() -> None:
     frame = Frame.over((0, 10), (0, 1))
     assert 'x="40" ' in frame.band(None, 5, "window")
     assert 'width="155" ' in frame.band(None, 5, "window")  # half of 350 − 40
     assert 'width="310" ' in frame.band(-99, None, "window")
-
-
-def test_bars_below_zero_hang_from_it() -> None:
     frame, middle = Frame.over((0, 10), (-2, 2)), (24 + HEIGHT - 36) / 2
     assert f'y="{middle:g}" ' in frame.bar(0, 1, 0, -1, "negative")
     assert f'y="{middle:g}" ' not in frame.bar(0, 1, 0, 1, "positive")

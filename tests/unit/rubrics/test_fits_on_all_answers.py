@@ -145,11 +145,8 @@ def test_too_few_for_folds_are_rated_by_what_training_conversations_alone_say() 
     alone = FittedThumbs.of(material(UP, 0), CHOSEN).model
     assert np.allclose(unseen.probability, alone.probability(found.answers(found.held_out)))
     assert set(unseen.theta) == {theta_c(taught.own[:SIZE], taught.up[:SIZE])}
-
-
-def test_where_nothing_is_held_out_training_conversations_alone_teach() -> None:
     taught, unseen, fitted = measured(material(UP, 0))
-    assert (len(taught.up), len(unseen.netsat), fitted.crossfitted) == (SIZE, 0, {})
+    assert (len(taught.up), len(unseen.netsat), fitted.crossfitted) == (SIZE, 0, {}), "nothing is held out"
 
 
 @pytest.mark.parametrize("given", [True, False])

@@ -16,30 +16,21 @@ def record(lower: WindowSide, upper: WindowSide, **held_out: Any) -> GuaranteedW
     return GuaranteedWindow(lower=lower, upper=upper, precision=0.9, delta=0.1, n=207, **(alone | held_out))
 
 
+NONE, ONE = WindowSide(threshold=None, confident=0, wrong=0), WindowSide(threshold=9, confident=57, wrong=1)
+
+
 def test_sides_without_a_threshold_say_what_it_takes() -> None:
-    words = guarantee_in_words(
-        record(
-            WindowSide(threshold=None, confident=0, wrong=0),
-            WindowSide(threshold=None, confident=0, wrong=0, needed=1812),
-        )
-    )
+    words = guarantee_in_words(record(NONE, replace(NONE, needed=1812)))
     assert "this would take about 1,812 labels instead of 207" in words
     assert "no threshold is right that often" in words
     assert "Held out" not in words
-
-
-def test_two_sides_that_no_label_can_help_are_told_as_one() -> None:
-    hopeless = WindowSide(threshold=None, confident=0, wrong=0)
-    assert guarantee_in_words(record(hopeless, hopeless)).endswith(
+    assert guarantee_in_words(record(NONE, NONE)).endswith(
         "fitted on: no score is that certain, and more labels would not help, because no threshold is right that often."
     )
 
 
 def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
-    upper = WindowSide(threshold=13.27, confident=57, wrong=1)
-    words = guarantee_in_words(
-        record(WindowSide(threshold=None, confident=0, wrong=0), upper, held_out=205, outside=73, right=68)
-    )
+    words = guarantee_in_words(record(NONE, replace(ONE, threshold=13.27), held_out=205, outside=73, right=68))
     assert "positive over 13.3 (57 conversations, 1 wrong)" in words
     assert "with probability 90 %" in words
     # Clopper–Pearson: 73/205 = 0.356 [0.291, 0.426], 68/73 = 0.932 [0.847, 0.977].
@@ -48,32 +39,21 @@ def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
 
 
 def test_what_is_almost_all_or_almost_none_is_not_told_as_all_or_none() -> None:
-    none, some = WindowSide(threshold=None, confident=0, wrong=0), WindowSide(threshold=9, confident=57, wrong=1)
-    words = guarantee_in_words(record(none, some, held_out=400, outside=399, right=1))
+    words = guarantee_in_words(record(NONE, ONE, held_out=400, outside=399, right=1))
     # Clopper–Pearson: 399/400 = 0.9975 [0.98615, 0.99994], 1/399 = 0.00251 [0.00006, 0.01388].
     assert "399 of 400 (99.8 %, 95 % interval 99 % to 99.99 %) outside" in words
     assert "1 of 399 (0.3 %, 95 % interval 0.01 % to 1 %) right" in words
     assert "400 of 400 (100 %, 95 % interval 99 % to 100 %)" in guarantee_in_words(
-        record(none, some, held_out=400, outside=400)
+        record(NONE, ONE, held_out=400, outside=400)
     )
-    assert "with probability 99.9 %" in guarantee_text(replace(record(none, some), delta=0.001))
-
-
-def test_a_window_that_all_held_out_conversations_lie_in_says_so() -> None:
-    words = guarantee_in_words(
-        record(
-            WindowSide(threshold=None, confident=0, wrong=0),
-            WindowSide(threshold=9, confident=57, wrong=1),
-            held_out=30,
-        )
-    )
-    assert "0 of 30 (0 %, 95 % interval 0 % to 12 %) outside this window." in words
-    assert "right." not in words
+    all_inside = guarantee_in_words(record(NONE, ONE, held_out=30))
+    assert "0 of 30 (0 %, 95 % interval 0 % to 12 %) outside this window." in all_inside
+    assert "right." not in all_inside
+    assert "with probability 99.9 %" in guarantee_text(replace(record(NONE, ONE), delta=0.001))
 
 
 def test_held_out_conversations_that_go_together_tell_no_more_than_one() -> None:
-    side = WindowSide(threshold=9, confident=57, wrong=1)
-    words = guarantee_in_words(record(side, side, held_out=40, outside=20, right=20, blocks=(10, 5)))
+    words = guarantee_in_words(record(ONE, ONE, held_out=40, outside=20, right=20, blocks=(10, 5)))
     assert "20 of 40 (50 %, 95 % interval 19 % to 81 %) outside" in words  # as 5 of 10
     assert "20 of 20 (100 %, 95 % interval 48 % to 100 %) right" in words  # as 5 of 5
 

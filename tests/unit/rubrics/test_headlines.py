@@ -58,10 +58,7 @@ def test_words_that_held_up_are_worth_a_look_and_tones_are_for_scores() -> None:
 def test_twins_stand_under_one_entry_without_those_that_went_the_other_way() -> None:
     assert listed(event(1), event(2), event(3, twin_of="event1")) == [["event1", "event3"], ["event2"]]
     assert listed(event(1, worth=GOOD), event(2, twin_of="event1")) == [["event2"]]
-
-
-def test_a_rubric_whose_twin_was_removed_stands_by_itself() -> None:
-    assert listed(event(2), event(3, twin_of="event1")) == [["event2"], ["event3"]]
+    assert listed(event(2), event(3, twin_of="event1")) == [["event2"], ["event3"]], "whose twin was removed"
 
 
 def test_the_same_event_of_any_object_and_of_one_object_are_twins_and_two_objects_are_not() -> None:
@@ -73,16 +70,9 @@ def test_the_same_event_of_any_object_and_of_one_object_are_twins_and_two_object
         event(4, "fail_left"),
     ]
     assert twins(pool, values) == {"event3": "event1"}
-
-
-def test_rubrics_of_one_side_that_are_answered_alike_are_twins() -> None:
-    rng = np.random.default_rng(0)
-    first, other = rng.normal(size=50), rng.normal(size=50)
-    values = np.stack([first, first + 0.1 * other, first, other], axis=1)
+    first, other = values[:, 0], values[:, 1]
+    alike = np.stack([first, first + 0.1 * other, first, other], axis=1)
     pool = [event(1), event(2, "pushed"), event(3, "pushed").model_copy(update={"polarity": "sat"}), event(4, "asked")]
-    assert twins(pool, values) == {"event2": "event1"}
-
-
-def test_how_users_sound_has_no_twins() -> None:
-    values = np.ones((9, 2)) * np.arange(9)[:, None]
-    assert twins([event(1, source="signal:thanks"), event(2, source="signal:praise")], values) == {}
+    assert twins(pool, alike) == {"event2": "event1"}, "of one side and answered alike"
+    sounds = [event(1, source="signal:thanks"), event(2, source="signal:praise")]
+    assert twins(sounds, np.ones((9, 2)) * np.arange(9)[:, None]) == {}, "how users sound has no twins"

@@ -36,20 +36,14 @@ def test_a_sentence_that_is_hard_to_judge_is_marked(text: str, why: str, better:
     assert instead == better
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The assistant names the price before it books.",
-        "The user says “only this and that”.",
-        "The user chooses between the morning and the evening.",
-    ],
-)
-def test_a_plain_sentence_is_not_marked(text: str) -> None:
-    assert said(text) == []
-
-
-def test_what_a_detector_decides_is_not_marked_for_its_words() -> None:
-    assert said("The assistant offers another time, and the user takes it.", "event:fail_other_taken") == []
+def test_a_plain_sentence_and_what_a_detector_decides_are_not_marked() -> None:
+    for text, source in (
+        ("The assistant names the price before it books.", "extract_sat@1"),
+        ("The user says “only this and that”.", "extract_sat@1"),
+        ("The user chooses between the morning and the evening.", "extract_sat@1"),
+        ("The assistant offers another time, and the user takes it.", "event:fail_other_taken"),
+    ):
+        assert said(text, source) == []
 
 
 def test_a_rubric_that_tells_nothing_or_rests_on_one_conversation_is_marked() -> None:
@@ -58,12 +52,8 @@ def test_a_rubric_that_tells_nothing_or_rests_on_one_conversation_is_marked() ->
     constant: ChosenRubric = rubric(1, "sat").model_copy(update={"alone": alone})
     whys = [mark.why for mark in marks_on_answers(constant, {reason.id: reason for reason in found.reasons})]
     assert whys == ["all but constant: “Neutral” in 95% of 20 training conversations", "rests on one conversation"]
-
-
-def test_an_event_that_happens_seldom_is_not_hard_to_judge() -> None:
-    alone = Alone(by="event", spread=0.2, commonest="Neutral", share=figure(0.95), auc=figure(0.5))
-    rare = rubric(1, "sat").model_copy(update={"alone": alone, "source": "event:fail_left"})
-    assert marks_on_answers(rare, {}) == []
+    rare = constant.model_copy(update={"alone": alone.model_copy(update={"by": "event"}), "source": "event:fail_left"})
+    assert marks_on_answers(rare, {}) == [], "an event that happens seldom is not hard to judge"
 
 
 def test_a_pair_is_a_twin_on_one_side_and_a_mirror_across_sides() -> None:

@@ -27,13 +27,10 @@ def test_many_labels_move_the_weights() -> None:
     good, own, starter, noise = samples(2000)
     assert weigh(own, noise, good)[1] < 0.15
     assert weigh(own, starter, good)[1] > 1.5
+    assert standard(np.ones(3)).tolist() == [0, 0, 0], "without spread nothing is divided by it"
 
 
 def test_a_starter_that_points_the_wrong_way_is_left_out_and_not_turned_round() -> None:
     for n in (10, 40, 2000):
         good, own, starter, _ = samples(n)
         assert 0 <= weigh(own, -starter, good)[1] < 0.1
-
-
-def test_a_netsat_without_spread_divides_by_nothing() -> None:
-    assert standard(np.ones(3)).tolist() == [0, 0, 0]

@@ -15,9 +15,6 @@ def test_the_worth_of_a_rubric_is_told_with_its_interval() -> None:
     assert found.down_with.n == 10
     assert found.down_with.low == pytest.approx(0.0179, abs=1e-4)  # Wilson's interval of 1 in 10, by hand
     assert found.down_with.high == pytest.approx(0.4042, abs=1e-4)
-
-
-def test_a_share_of_nothing_has_no_value_and_says_why() -> None:
     assert share_of(0, 0).value is None
     assert share_of(0, 0).undefined
 

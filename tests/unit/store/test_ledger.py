@@ -22,17 +22,15 @@ def store(folder: Path):
         yield store
 
 
-async def test_an_unknown_key_has_no_answer(store: Store) -> None:
+async def test_the_last_record_of_a_key_stands_word_for_word_for_every_process(store: Store) -> None:
     ledger: Ledger = StoreLedger(store)
     await ledger.intend("k", 1, {})
     assert await ledger.lookup("k") is None
-
-
-async def test_the_last_record_of_a_key_stands_word_for_word(store: Store) -> None:
-    ledger = StoreLedger(store)
-    await ledger.record("k", 1, {"kind": "error"}, "")
-    await ledger.record("k", 2, {"kind": "completed", "usage": None}, 'é\ud800\x00\n"}')
-    assert await ledger.lookup("k") == StoredCall("k", {"kind": "completed", "usage": None}, 'é\ud800\x00\n"}')
+    with Store.open(store.folder) as other:
+        await StoreLedger(other).record("k", 1, {"kind": "error"}, "")
+        await ledger.record("k", 2, {"kind": "completed", "usage": None}, 'é\ud800\x00\n"}')
+        found = [await ledger.lookup("k"), await StoreLedger(other).lookup("k")]
+    assert found == [StoredCall("k", {"kind": "completed", "usage": None}, 'é\ud800\x00\n"}')] * 2
 
 
 async def test_an_intent_without_a_reply_was_possibly_billed_also_after_reopening(store: Store) -> None:
@@ -59,14 +57,6 @@ async def test_a_reply_is_on_the_disk_when_it_is_recorded_and_an_intent_in_the_d
         (kept,) = other.execute("SELECT key, attempt, outcome, reply FROM calls").fetchall()
     assert kept[:3] == ("k", 1, "completed")
     assert {"key": "k", "outcome": {"kind": "completed"}, "raw": "raw"}.items() <= json.loads(kept[3]).items()
-
-
-async def test_a_reply_of_another_process_is_found(store: Store) -> None:
-    with Store.open(store.folder) as other:
-        await StoreLedger(other).record("k", 1, {}, "paid there")
-        stored = await StoreLedger(store).lookup("k")
-    assert stored is not None
-    assert stored.raw == "paid there"
 
 
 async def test_a_reply_that_was_changed_is_no_answer(store: Store) -> None:
@@ -129,13 +119,6 @@ async def test_a_cancelled_caller_leaves_its_record_and_the_others_alone(store: 
     assert [n for n, result in enumerate(results) if result is not None] == [3]
     await store.settle()
     assert store.paid == 20
-
-
-def test_two_event_loops_of_one_process_use_one_store(store: Store) -> None:
-    ledger = StoreLedger(store)
-    for n in range(2):
-        asyncio.run(ledger.record(f"k{n}", 1, {}, "raw"))
-    assert asyncio.run(ledger.lookup("k0")) is not None
 
 
 async def test_a_call_is_a_span_inside_the_span_that_made_it(store: Store) -> None:

@@ -59,7 +59,7 @@ def test_put_is_readable_after_a_flush_and_settles_with_the_end_of_a_run(store: 
     assert store.value("SELECT count(*) FROM spans") == 1
 
 
-def test_a_finished_run_has_one_part_of_each_kind(store: Store) -> None:
+def test_a_finished_run_has_one_part_of_each_kind_and_one_last_pulse(store: Store) -> None:
     run = begin(store)
     for number in range(40):
         store.put([score(str(number), run)])
@@ -68,14 +68,8 @@ def test_a_finished_run_has_one_part_of_each_kind(store: Store) -> None:
     assert len(parts_of(store.folder / "runs" / run / "scores")) == 1
     found = store.ask(run, "SELECT conversation FROM scores ORDER BY seq")
     assert [row["conversation"] for row in found] == [str(number) for number in range(40)]
-
-
-def test_a_run_that_wrote_nothing_has_empty_tables(store: Store) -> None:
     for table in ("conversations", "texts", "answers", "scores"):
         assert store.ask("none", f"SELECT * FROM {table}") == []
-
-
-def test_the_last_pulse_of_a_run_stands(store: Store) -> None:
     for done in (1, 2):
         store.pulse("r", {"done": done})
     store.flush()

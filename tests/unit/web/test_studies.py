@@ -20,20 +20,13 @@ def study(**changed: object) -> Study:
 
 
 @pytest.mark.parametrize("design", ["one", "side-by-side", "one-after-other"])
-def test_each_system_has_each_place_equally_often_in_forty_sessions(design: str) -> None:
+def test_each_system_has_each_place_and_each_topic_equally_often(design: str) -> None:
     drawn = [study(design=design, seed=3).session(number)[0] for number in range(40)]
     assert Counter(order[0] for order in drawn) == {"a": 20, "b": 20}
     assert len({drawn[i] for i in range(0, 40, 2)}) == 2, "which comes first in a pair is drawn, too"
-
-
-def test_each_system_gets_each_topic_equally_often() -> None:
-    asked = study(systems=["a", "b", "c"], topics=["x", "y"])
+    asked = study(systems=["a", "b", "c"], topics=["x", "y"], design=design)
     counted = Counter((order[0], topic) for order, topic in map(asked.session, range(60)))
-    assert set(counted.values()) == {10}
-    assert len(counted) == 6
-
-
-def test_a_study_that_is_changed_is_another_study(tmp_path: Path) -> None:
+    assert (set(counted.values()), len(counted)) == ({10}, 6)
     assert study().id == study().id != study(seed=1).id
 
 
@@ -43,6 +36,8 @@ def test_a_questionnaire_of_its_own_file_is_read_and_its_main_question_comes_las
     file = tmp_path / "study.toml"
     file.write_text(STUDY + 'questionnaire = "asked.toml"\n')
     assert [one.id for one in read_study(file).questions] == ["Q1", "Q0"]
+    with pytest.raises(BadInput, match="no profile is called local"):
+        read_studies([file], {"mini": ModelOptions(model="m")})
 
 
 @pytest.mark.parametrize(
@@ -61,13 +56,6 @@ def test_what_is_wrong_in_a_study_is_told_with_its_file(tmp_path: Path, text: st
     with pytest.raises(BadInput, match=told) as caught:
         read_study(file)
     assert caught.value.where == str(file)
-
-
-def test_a_system_without_a_profile_is_told_at_the_start(tmp_path: Path) -> None:
-    file = tmp_path / "study.toml"
-    file.write_text(STUDY + QUESTIONS)
-    with pytest.raises(BadInput, match="no profile is called local"):
-        read_studies([file], {"mini": ModelOptions(model="m")})
 
 
 @pytest.mark.parametrize(

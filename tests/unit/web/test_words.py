@@ -14,19 +14,10 @@ from pollex.web.frame import given as what_was_given
 from pollex.web.pages.runs import median_rate
 
 
-@pytest.mark.parametrize(
-    ("ms", "words"),
-    [(820, "820 ms"), (4230, "4.2 s"), (200_000, "3 min 20 s"), (7_500_000, "2 h 5 min"), (None, "unknown")],
-)
-def test_durations_are_short(ms: float | None, words: str) -> None:
-    assert duration(ms).replace("\N{NO-BREAK SPACE}", " ") == words
-
-
-def test_a_cost_that_is_not_known_is_not_guessed() -> None:
+def test_durations_costs_and_options_are_told_as_people_read_them() -> None:
+    told = {820: "820 ms", 4230: "4.2 s", 200_000: "3 min 20 s", 7_500_000: "2 h 5 min", None: "unknown"}
+    assert {ms: duration(ms).replace("\N{NO-BREAK SPACE}", " ") for ms in told} == told
     assert [dollars(amount) for amount in (None, 0.01234, 1234.5)] == ["unknown", "$0.0123", "$1,234.50"]
-
-
-def test_what_an_option_was_given_reads_as_it_was_typed() -> None:
     assert [what_was_given(value) for value in (None, [], ["a", "b"], True, 0.5)] == ["–", "–", "a, b", "yes", "0.5"]
 
 

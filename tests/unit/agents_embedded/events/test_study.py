@@ -31,16 +31,17 @@ def learned(log: list[Conversation], seed: int = 0) -> list[EventRubric]:
     return StudiedLog(log, Embedder(), seed).events(positives(log), every)
 
 
-def test_a_failure_that_is_recovered_speaks_for_a_conversation(model: list[EventRubric]) -> None:
+def test_a_failure_that_is_recovered_speaks_for_a_conversation_and_any_other_against_it(
+    model: list[EventRubric], log: list[Conversation]
+) -> None:
     found = {rubric.event.pattern: rubric for rubric in model}
     assert found["fail_other_taken"].polarity == "sat"
     assert found["fail_other_taken"].text.startswith("When the assistant can't rent a ")
     assert found["fail_other_taken"].text.endswith("it offers another time, and the user takes it.")
-
-
-def test_a_failure_with_nothing_in_its_place_speaks_against_it(model: list[EventRubric]) -> None:
     bad = {rubric.event.pattern for rubric in model if rubric.polarity == "dsat"}
     assert bad & {"fail_else", "fail_left", "fail_no_way"}
+    assert learned(log) == model, "the same seed learns the same"
+    assert {topic.name for topic in StudiedLog(log, Embedder()).topics.topics} >= {"kayak", "cabin", "tandem"}
 
 
 def test_calls_made_twice_and_calls_with_what_nobody_said_are_found_and_quoted_with_their_arguments() -> None:
@@ -52,10 +53,6 @@ def test_calls_made_twice_and_calls_with_what_nobody_said_are_found_and_quoted_w
     quote = found["tool_again"].quotes[0]
     turn = next(one for one in log if one.id == quote.conversation_id).turns[quote.turn]
     assert quote.text == turn.shown == f"[tool call: trains] {turn.calls[0].arguments}"
-
-
-def test_the_objects_of_a_log_are_named_in_its_own_words(log: list[Conversation]) -> None:
-    assert {topic.name for topic in StudiedLog(log, Embedder()).topics.topics} >= {"kayak", "cabin", "tandem"}
 
 
 def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
@@ -97,10 +94,6 @@ def test_quotes_and_marks_stand_in_the_turns_that_they_name(model: list[EventRub
         assert all(quote.text[start:end].strip() for start, end in quote.marks)
 
 
-def test_the_same_seed_learns_the_same(log: list[Conversation]) -> None:
-    assert learned(log) == learned(log)
-
-
 def test_topics_are_segments_with_examples(log: list[Conversation]) -> None:
     found = segments_of(log, log)
     assert {segment.topic for segment in found} >= {"kayaks", "cabins"}
@@ -114,11 +107,8 @@ def test_the_false_discovery_rate_is_bounded_as_benjamini_and_hochberg_have_it()
     assert last_within(np.array([])) == 0
 
 
-def test_support_grows_with_the_log_from_three_to_six() -> None:
-    assert [support(n) for n in (10, 150, 1000)] == [3, 4, 6]
-
-
-def test_a_half_has_half_of_each_class() -> None:
+def test_a_half_has_half_of_each_class_and_support_grows_with_the_log() -> None:
     up = np.array([True] * 20 + [False] * 10)
     half = stratified_half(up, np.random.default_rng(0))
     assert (up[half].sum(), (~up[half]).sum()) == (10, 5)
+    assert [support(n) for n in (10, 150, 1000)] == [3, 4, 6]
