@@ -25,72 +25,67 @@ def event(number: int) -> ChosenRubric:
 
 
 RUBRICS = [event(number) for number in range(12)]
+TURNS = tuple(Turn(role=role, content=f"{role} {k}") for k, role in enumerate(["user", "assistant"] * 3))
 TEXTS = {
-    quote.conversation_id: Conversation(
-        id=quote.conversation_id,
-        turns=tuple(Turn(role=role, content=f"{role} {k}") for k, role in enumerate(["user", "assistant"] * 3)),
-    )
+    quote.conversation_id: Conversation(id=quote.conversation_id, turns=TURNS)
     for one in RUBRICS
     for quote in one.quotes
 }
 
 
-def test_only_headline_rubrics_are_read_and_each_once() -> None:
+def test_every_eighth_pair_of_headline_rubrics_is_a_decoy_of_another_event_which_sheets_don_t_say(
+    tmp_path: Path,
+) -> None:
     chosen = rubric_set(rubrics=(event(1), event(2), rubric(3, "sat")))
     assert [one.text for one in headlined([chosen, chosen])] == ["It happens 1.", "It happens 2."]
-
-
-def test_every_eighth_pair_is_a_decoy_of_another_event() -> None:
     pairs = drawn(RUBRICS, 32, np.random.default_rng(0))
-    decoys = [pair for pair in pairs if pair.decoy]
-    assert (len(pairs), len(decoys)) == (32, 4)
+    assert (len(pairs), sum(pair.decoy for pair in pairs)) == (32, 4)
     for pair in pairs:
         owner = next(one for one in RUBRICS if pair.quote in one.quotes)
         assert pair.quote in owner.quotes[:QUOTES]
         assert (event_of(owner) != event_of(pair.rubric)) if pair.decoy else owner == pair.rubric
-
-
-def test_sheets_show_the_quote_in_its_place_and_say_nothing_of_decoys(tmp_path: Path) -> None:
-    write(tmp_path, drawn(RUBRICS, 16, np.random.default_rng(0)), RUBRICS, TEXTS)
+    write(tmp_path, pairs, RUBRICS, TEXTS)
     sheet = (tmp_path / "pairs.md").read_text(encoding="utf-8")
-    assert sheet.count("> assistant: assistant 3") == 16
+    assert sheet.count("> assistant: assistant 3") == 32  # the quote in its place
     assert "assistant 5" not in sheet
     assert "decoy" not in sheet
-    assert len(json.loads((tmp_path / "key.json").read_text())["decoys"]) == 2
+    assert len(json.loads((tmp_path / "key.json").read_text())["decoys"]) == 4
 
 
-def fill(folder: Path, sheet: str, reader: str, said: dict[str, list[str]]) -> None:
-    with (folder / f"{sheet}-{reader}.csv").open("w", newline="") as file:
-        form = csv.writer(file)
-        form.writerow(["number", *said])
-        form.writerows([n, *row] for n, row in enumerate(zip(*said.values(), strict=True), 1))
+def figures(folder: Path, decoys: list[int], filled: dict[str, dict[str, list[str]]], **key: object) -> list[str]:
+    """Of sheets that readers filled in."""
+    (folder / "key.json").write_text(json.dumps({"decoys": decoys, "rubrics": []} | key))
+    for name, said in filled.items():
+        with (folder / f"{name}.csv").open("w", newline="") as file:
+            form = csv.writer(file)
+            form.writerow(["number", *said])
+            form.writerows([n, *row] for n, row in enumerate(zip(*said.values(), strict=True), 1))
+    return [line.strip() for line in measure(folder)]
 
 
 def test_figures_of_filled_sheets_by_hand(tmp_path: Path) -> None:
-    (tmp_path / "key.json").write_text(json.dumps({"decoys": [5], "rubrics": []}))
-    fill(tmp_path, "pairs", "ann", {"proves": ["y", "y", "y", "n", "n"]})
-    fill(tmp_path, "pairs", "bo", {"proves": ["y", "Yes", "n", "n", "y"]})
-    fill(tmp_path, "rubrics", "ann", {"act_on": ["y", "n"], "domain": ["y", ""]})
-    lines = [line.strip() for line in measure(tmp_path)]
-    assert "decoys that passed, ann: 0.00 [0.00, 0.79] of 1" in lines
-    assert "ann: 0.75 [0.30, 0.95] of 4" in lines
-    assert "all readers: 0.50 [0.15, 0.85] of 4" in lines
-    assert "ann and bo agree: 0.60 [0.23, 0.88] of 5" in lines
-    assert "ann: 0.50 [0.09, 0.91] of 2" in lines
-    assert "ann: 1.00 [0.21, 1.00] of 1" in lines
+    filled = {
+        "pairs-ann": {"proves": ["y", "y", "y", "n", "n"]},
+        "pairs-bo": {"proves": ["y", "Yes", "n", "n", "y"]},
+        "rubrics-ann": {"act_on": ["y", "n"], "domain": ["y", ""]},
+    }
+    expected = {
+        "decoys that passed, ann: 0.00 [0.00, 0.79] of 1",
+        "ann: 0.75 [0.30, 0.95] of 4",
+        "all readers: 0.50 [0.15, 0.85] of 4",
+        "ann and bo agree: 0.60 [0.23, 0.88] of 5",
+        "ann: 0.50 [0.09, 0.91] of 2",
+        "ann: 1.00 [0.21, 1.00] of 1",
+    }
+    assert expected <= {*figures(tmp_path, [5], filled)}
 
 
 def test_rubrics_of_the_model_and_built_in_ones_have_figures_of_their_own(tmp_path: Path) -> None:
     kinds = {"pairs": ["model", "built-in", "model", "built-in"], "rubrics": []}
-    (tmp_path / "key.json").write_text(json.dumps({"decoys": [2], "rubrics": [], "kinds": kinds}))
-    fill(tmp_path, "pairs", "ann", {"proves": ["y", "y", "n", "y"]})
-    lines = [line.strip() for line in measure(tmp_path)]
-    assert "model, ann: 0.50 [0.09, 0.91] of 2" in lines
-    assert "built-in, ann: 1.00 [0.21, 1.00] of 1" in lines
+    lines = figures(tmp_path, [2], {"pairs-ann": {"proves": ["y", "y", "n", "y"]}}, kinds=kinds)
+    assert {"model, ann: 0.50 [0.09, 0.91] of 2", "built-in, ann: 1.00 [0.21, 1.00] of 1"} <= {*lines}
 
 
 def test_an_answer_that_is_neither_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "key.json").write_text(json.dumps({"decoys": [], "rubrics": []}))
-    fill(tmp_path, "pairs", "ann", {"proves": ["maybe"]})
     with pytest.raises(SystemExit, match="row 1"):
-        measure(tmp_path)
+        figures(tmp_path, [], {"pairs-ann": {"proves": ["maybe"]}})

@@ -1,5 +1,6 @@
 """What counts as learned again, and what of it is printed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,21 @@ from rubric_set_by_hand import rubric, rubric_set
 from small_log import small_log, write_log
 from stability import compared, in_words, same, summarized, without
 
-from pollex.agents.embedded.embedder import Embedder
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.records import ChosenRubric
 
-EMBEDDER = Embedder()
 TRAINS = 'event:answer_no {"topic":"train","topics":{"train":{"train":2.0},"hotel":{"hotel":%s}}}'
+
+
+class Letters:
+    """An embedder to which texts of the same letters are the same."""
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        counts = np.array([[text.lower().count(chr(97 + letter)) for letter in range(26)] for text in texts], float)
+        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+
+EMBEDDER = Letters()
 
 
 def one(source: str, text: str = "It happens.", side: str = "dsat") -> ChosenRubric:
@@ -30,12 +40,8 @@ def one(source: str, text: str = "It happens.", side: str = "dsat") -> ChosenRub
         (one("signal:thanks"), one("signal:praise"), False),
         (one("phrase:user:great"), one("phrase:user:great"), True),
         (one("phrase:user:great"), one("phrase:assistant:great"), False),
-        (
-            one("turns:user:0", "The user says “Thanks a lot.”."),
-            one("turns:user:3", "The user says “Thanks a lot!”."),
-            True,
-        ),
-        (one("turns:user:0", "The user says “Thanks.”."), one("turns:user:0", "The user says “Book a table.”."), False),
+        (one("turns:user:0", "“Thanks a lot.”"), one("turns:user:3", "“Thanks a lot!”"), True),
+        (one("turns:user:0", "“Thanks.”"), one("turns:user:0", "“Book a table.”"), False),
     ],
 )
 def test_the_same_event_topic_signal_phrase_or_cluster_counts_as_learned_again(

@@ -1,33 +1,45 @@
-"""Bounds of looks: published constants, what is spent, and when a look ends a proof."""
+"""Looking often raises no false alarms: bounds of looks that were planned, and intervals that hold at every look."""
+
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from pollex.measures import looks
 from pollex.measures.looks import (
     BETTER,
     GOING,
     NOTHING,
     WORSE,
+    ConfidenceSequence,
     alpha_of,
     bounds_at_equal_steps,
     bounds_to,
     conditional_power,
     crossing,
     decided,
+    difference_interval,
 )
 
 
-@pytest.mark.parametrize(("looks", "constant"), [(2, 1.977), (3, 2.004), (4, 2.024), (5, 2.040)])
-def test_the_last_bounds_are_the_published_constants(looks: int, constant: float) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def coarse_grid() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(looks, "_GRID", 201)
+        for cached in (bounds_at_equal_steps, bounds_to):
+            cached.cache_clear()
+        yield
+    for cached in (bounds_at_equal_steps, bounds_to):
+        cached.cache_clear()
+
+
+def test_the_last_bounds_are_the_published_constants_and_one_look_is_the_usual_test() -> None:
     """Jennison and Turnbull 2000, table 2.3."""
-    bounds = bounds_at_equal_steps(looks)
-    assert bounds[-1] == pytest.approx(constant, abs=6e-4)
-    assert bounds[0] == pytest.approx(bounds[-1] * np.sqrt(looks))
-
-
-def test_one_look_is_the_usual_test() -> None:
-    assert bounds_at_equal_steps(1)[0] == pytest.approx(1.96, abs=1e-3)
+    for number, constant in ((1, 1.96), (2, 1.977), (3, 2.004), (4, 2.024), (5, 2.040)):
+        bounds = bounds_at_equal_steps(number)
+        assert bounds[-1] == pytest.approx(constant, abs=6e-4), number
+        assert bounds[0] == pytest.approx(bounds[-1] * np.sqrt(number))
 
 
 def test_a_proof_that_a_cap_ends_spends_what_the_function_has_for_its_fraction() -> None:
@@ -54,3 +66,39 @@ def test_an_effect_ends_a_proof_early_only_where_guardrails_are_cleared_and_harm
 def test_levels_of_proofs_on_the_same_conversations_stay_under_one() -> None:
     assert [alpha_of(times) for times in (1, 2, 3)] == [0.05, 0.025, 0.0125]
     assert sum(alpha_of(times) for times in range(2, 40)) <= 0.05
+
+
+def test_the_first_bet_is_the_formula_worked_by_hand() -> None:
+    found = ConfidenceSequence(alpha=0.5)
+    found.add(np.array([1.0]))
+    stake = np.sqrt(2 * np.log(4) / (0.25 * np.log(2)))  # 4: capped at .5/m where that is less
+    assert found._above[500] == pytest.approx(np.log(1 + min(stake, 1.0) * 0.5))
+    assert found._below[500] == pytest.approx(np.log(1 - min(stake, 1.0) * 0.5))
+
+
+@pytest.mark.nightly
+def test_looking_at_every_value_misses_the_mean_in_at_most_one_of_twenty_series() -> None:
+    rng, missed = np.random.default_rng(0), 0
+    for _ in range(100):
+        sequence = ConfidenceSequence()
+        looked = (sequence.add((rng.random(20) < 0.7).astype(float)) for _ in range(15))
+        missed += any(not look.low <= 0.7 <= look.high for look in looked)
+    assert missed <= 5
+
+
+def test_the_interval_narrows_never_widens_and_is_empty_where_the_mean_moves() -> None:
+    rng = np.random.default_rng(1)
+    sequence, before = ConfidenceSequence(), 1.0
+    for _ in range(10):
+        sequence.add(rng.beta(6, 2, size=50))
+        assert sequence.high - sequence.low <= before + 1e-12
+        before = sequence.high - sequence.low
+    assert before < 0.12
+    assert sequence.low < 0.75 < sequence.high
+    assert sequence.add((rng.random(800) < 0.2).astype(float)).empty
+
+
+def test_a_difference_is_bounded_on_its_own_scale() -> None:
+    rng = np.random.default_rng(3)
+    low, high = difference_interval(rng.normal(0.1, 0.2, size=500).clip(-1, 1))
+    assert 0 < low < 0.1 < high < 0.2

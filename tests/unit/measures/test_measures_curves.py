@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pollex.calibration.crossfit import alone, assign_folds, crossfit, learning_curve
+from pollex.calibration.crossfit import Point, alone, assign_folds, crossfit, learning_curve
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments, predictions_beside
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -29,65 +29,51 @@ COUNTS: list[int] = []
 
 def data(n: int = 60) -> tuple[Floats, Judgments]:
     rng = np.random.default_rng(0)
-    answer = rng.integers(3, size=n)
-    return rng.dirichlet(np.ones(3), n), Judgments(
-        np.arange(n), np.zeros(n, np.int64), np.zeros(n, np.int64), answer, ("ann",)
-    )
+    answer, nobody = rng.integers(3, size=n), np.zeros(n, np.int64)
+    return rng.dirichlet(np.ones(3), n), Judgments(np.arange(n), nobody, nobody, answer, ("ann",))
 
 
-@pytest.mark.parametrize("share", [0.0, 1.1, -0.5])
-def test_a_share_that_is_none_is_refused(share: float) -> None:
-    X, y = data()
-    with pytest.raises(WrongUse, match="shares"):
-        learning_curve(Shares(), X, y, QUESTIONS, [np.arange(60)], np.random.default_rng(0), [share])
+def curve(y: Judgments, shares: list[float], groups: Ints | None = None, repeats: int = 1) -> list[Point]:
+    """Of five folds of the rows."""
+    folds = assign_folds(np.arange(60) if groups is None else groups, 5, np.random.default_rng(1))
+    rng = np.random.default_rng(0)
+    return learning_curve(Shares(), data()[0], y, QUESTIONS, folds, rng, shares, repeats=repeats, groups=groups)
 
 
-def test_a_share_too_small_to_fit_is_counted_as_failed() -> None:
-    X, y = data(20)
-    folds = assign_folds(np.arange(20), 4, np.random.default_rng(1))
-    (point,) = learning_curve(Shares(), X, y, QUESTIONS, folds, np.random.default_rng(0), [0.05], repeats=3)
+def test_a_share_that_is_none_is_refused_and_one_too_small_to_fit_is_counted_as_failed() -> None:
+    for share in (0.0, 1.1, -0.5):
+        with pytest.raises(WrongUse, match="shares"):
+            curve(data()[1], [share])
+    (point,) = curve(data()[1], [0.01], repeats=3)
     assert (point.failed, point.repeats, point.labels) == (3, (), 0)
-    assert point.mean("log_loss") is None
-    assert point.deviation("log_loss") is None
+    assert point.mean("log_loss") is point.deviation("log_loss") is None
 
 
 def test_all_of_the_training_texts_is_cross_fitting() -> None:
     X, y = data()
+    (point,) = curve(y, [1.0])
     folds = assign_folds(np.arange(60), 5, np.random.default_rng(1))
-    (point,) = learning_curve(Shares(), X, y, QUESTIONS, folds, np.random.default_rng(0), [1.0])
-    expected = assess(
-        predictions_beside(crossfit(Shares(), X, y, QUESTIONS, folds), y, QUESTIONS.scale()), smooth=False
-    )
-    assert point.repeats == (expected,)
+    held_out = crossfit(Shares(), X, y, QUESTIONS, folds)
+    expected = assess(predictions_beside(held_out, y, QUESTIONS.scale()), smooth=False)
+    assert (point.repeats, point.labels) == ((expected,), 48)
     assert expected.smece.undefined == "not asked for"
-    assert point.labels == 48
     assert point.mean("log_loss") == pytest.approx(expected.log_loss.value)
 
 
 def test_a_growing_share_sees_as_many_labels_as_it_says_in_whole_groups() -> None:
-    X, y = data()
-    groups = np.arange(60) // 3
-    folds = assign_folds(groups, 5, np.random.default_rng(1))
     COUNTS.clear()
-    points = learning_curve(
-        Shares(), X, y, QUESTIONS, folds, np.random.default_rng(0), [0.25, 0.5, 1.0], repeats=2, groups=groups
-    )
+    points = curve(data()[1], [0.25, 0.5, 1.0], np.arange(60) // 3, repeats=2)
     # 16 groups of 3 are left by each fold.
     assert [point.labels for point in points] == [12, 24, 48]
     assert COUNTS == [12] * 10 + [24] * 10 + [48] * 5
     assert [len(point.repeats) for point in points] == [2, 2, 1]
-    spread = points[0].deviation("log_loss")
     values = [repeat.log_loss.value for repeat in points[0].repeats]
-    assert spread == pytest.approx(np.std(values, ddof=1))  # type: ignore[arg-type]
+    assert points[0].deviation("log_loss") == pytest.approx(np.std(values, ddof=1))  # type: ignore[arg-type]
 
 
 def test_what_a_judge_says_of_a_text_again_is_no_further_label_of_the_curve() -> None:
-    X, y = data()
-    thrice = y.where(np.repeat(np.arange(60), 3))
-    folds = assign_folds(np.arange(60), 5, np.random.default_rng(1))
-    (point,) = learning_curve(Shares(), X, thrice, QUESTIONS, folds, np.random.default_rng(0), [1.0])
-    assert point.labels == 48
-    assert point.repeats[0].log_loss.n == 180
+    (point,) = curve(data()[1].where(np.repeat(np.arange(60), 3)), [1.0])
+    assert (point.labels, point.repeats[0].log_loss.n) == (48, 180)
 
 
 def test_a_model_that_is_fitted_without_rows_does_not_see_their_texts() -> None:

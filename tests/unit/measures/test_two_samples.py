@@ -1,34 +1,30 @@
-"""Differences between two samples hold what they promise."""
+"""Differences between two samples, and drift, hold what they promise."""
 
 import numpy as np
 import pytest
 
+from pollex.measures.drift import expected_log_loss, index, stability
 from pollex.measures.share import conversations_for_difference, mean_differences, moved
 
 
 def test_intervals_of_a_difference_cover_it_also_where_users_have_several_conversations() -> None:
-    rng, hits, runs = np.random.default_rng(0), 0, 150
-    for _ in range(runs):
+    rng, hits = np.random.default_rng(0), []
+    for _ in range(150):
         user = np.repeat(np.arange(60), 3)
-        second = user >= 30
-        values = rng.normal(size=60)[user] + 0.3 * rng.normal(size=180) + 0.5 * second
-        one = mean_differences({"x": values}, second, user, rng)["x"]
-        assert one.low is not None
-        assert one.high is not None
-        hits += one.low <= 0.5 <= one.high
-    assert 0.90 <= hits / runs <= 0.99
+        values = rng.normal(size=60)[user] + 0.3 * rng.normal(size=180) + 0.5 * (user >= 30)
+        one = mean_differences({"x": values}, user >= 30, user, rng)["x"]
+        hits.append(one.low <= 0.5 <= one.high)  # type: ignore[operator]
+    assert 0.90 <= np.mean(hits) <= 0.99
 
 
 def test_pairs_are_told_apart_better_than_strangers() -> None:
     rng = np.random.default_rng(1)
     base = rng.normal(size=100)
     values, second = np.append(base, base + 0.1 + 0.05 * rng.normal(size=100)), np.repeat([False, True], 100)
-    paired = mean_differences({"x": values}, second, np.tile(np.arange(100), 2), rng)["x"]
-    alone = mean_differences({"x": values}, second, np.arange(200), rng)["x"]
-    assert paired.low is not None
-    assert paired.low > 0
-    assert alone.low is not None
-    assert alone.low < 0
+    paired, alone = (
+        mean_differences({"x": values}, second, unit, rng)["x"] for unit in (np.tile(np.arange(100), 2), np.arange(200))
+    )
+    assert alone.low < 0 < paired.low  # type: ignore[operator]
 
 
 def test_of_many_values_without_a_difference_few_move() -> None:
@@ -43,8 +39,25 @@ def test_of_many_values_without_a_difference_few_move() -> None:
 def test_the_plan_for_a_difference_finds_it_four_times_of_five() -> None:
     n, rng = conversations_for_difference(0.5, 1.0), np.random.default_rng(3)
     assert n == pytest.approx(63, abs=1)
-    found = 0
-    for _ in range(400):
-        a, b = rng.normal(size=n), rng.normal(size=n) + 0.5
-        found += abs(b.mean() - a.mean()) > 1.96 * np.sqrt((a.var() + b.var()) / n)
-    assert 0.73 < found / 400 < 0.87
+    a, b = rng.normal(size=(400, n)), rng.normal(size=(400, n)) + 0.5
+    found = np.abs(b.mean(1) - a.mean(1)) > 1.96 * np.sqrt((a.var(1) + b.var(1)) / n)
+    assert 0.73 < found.mean() < 0.87
+
+
+def test_the_index_of_drift_is_the_formula_worked_by_hand() -> None:
+    p, q = np.array([50.5, 50.5]) / 101, np.array([75.5, 25.5]) / 101
+    assert index(np.array([50.0, 50.0]), np.array([75.0, 25.0])) == pytest.approx(((q - p) * np.log(q / p)).sum())
+
+
+def test_a_population_that_moved_is_marked_and_samples_of_one_seldom_or_of_one_value_never() -> None:
+    rng = np.random.default_rng(0)
+    assert sum(stability(rng.normal(size=400), rng.normal(size=200), rng, 200).marked for _ in range(100)) <= 8
+    found = stability(rng.normal(size=500), rng.normal(0.6, 1, size=500), rng)
+    assert found.marked
+    assert found.value > 0.2
+    assert not stability(np.ones(100), np.ones(50), rng).marked
+
+
+def test_sure_probabilities_foretell_no_loss() -> None:
+    assert expected_log_loss(np.array([0.0, 1.0])) == 0
+    assert expected_log_loss(np.array([0.5])) == pytest.approx(np.log(2))

@@ -20,6 +20,8 @@ N = 200
 UP = np.arange(N) % 2 == 0
 SAT = np.zeros(6, dtype=bool)
 IDS = list("abcdef")
+USERS = np.arange(N) // 4
+EVENTS = np.ones(6, dtype=bool)
 
 
 def values_of(held: np.ndarray) -> np.ndarray:
@@ -27,42 +29,39 @@ def values_of(held: np.ndarray) -> np.ndarray:
     return np.where(held, -10.0, 0.0)
 
 
-def pool(seed: int, told: bool = True) -> np.ndarray:
+def pool(seed: int) -> np.ndarray:
     """Six rubrics, of which the first goes along with thumbs down."""
     rng = np.random.default_rng(seed)
     held = rng.random((N, 6)) < 0.3
-    if told:
-        held[:, 0] = np.where(UP, rng.random(N) < 0.1, rng.random(N) < 0.6)
+    held[:, 0] = np.where(UP, rng.random(N) < 0.1, rng.random(N) < 0.6)
     return values_of(held)
 
 
 def test_one_sided_p_is_fishers_exact_test_in_the_direction_of_the_side() -> None:
     held = np.abs(pool(0)) > 5
     for sat in (False, True):
-        found = one_sided(held, UP, np.full(6, sat))
-        for column in range(6):
-            h = held[:, column]
-            table = [[(h & ~UP).sum(), (h & UP).sum()], [(~h & ~UP).sum(), (~h & UP).sum()]]
-            assert found[column] == pytest.approx(fisher_exact(table, alternative="less" if sat else "greater")[1])
+        tables = [[[(h & ~UP).sum(), (h & UP).sum()], [(~h & ~UP).sum(), (~h & UP).sum()]] for h in held.T]
+        expected = [fisher_exact(table, alternative="less" if sat else "greater")[1] for table in tables]
+        assert one_sided(held, UP, np.full(6, sat)) == pytest.approx(expected)
 
 
-def test_p_values_of_halvings_become_one_by_the_quantile_rule() -> None:
+def test_p_values_of_halvings_become_one_by_the_quantile_rule_and_holms_adjustment_by_hand() -> None:
     p = np.array([[0.01, 0.2], [0.02, 0.4], [0.04, 1.0], [0.5, 1.0]])
     by_hand = [min(0.01 / 0.25, 0.02 / 0.5, 0.04 / 0.75, 0.5), min(0.2 / 0.25, 0.4 / 0.5, 1 / 0.75, 1.0)]
     assert over_halvings(p).tolist() == pytest.approx([min(1, (1 - np.log(0.05)) * one) for one in by_hand])
-
-
-def test_holms_adjustment_by_hand() -> None:
     assert holm(np.array([0.04, 0.01, 0.03])).tolist() == pytest.approx([0.06, 0.03, 0.06])
     assert holm(np.zeros(0)).tolist() == []
 
 
-def test_halves_have_both_classes_evenly_and_keep_users_together() -> None:
-    users = np.arange(N) // 4
-    for mine in halvings(UP, users, np.random.default_rng(0)):
-        assert {tuple(np.unique(mine[users == user])) for user in np.unique(users)} == {(True,), (False,)}
+def test_halves_have_both_classes_evenly_and_keep_users_together_of_whom_one_conversation_is_tested() -> None:
+    found = halvings(UP, USERS, np.random.default_rng(0))
+    assert len(found) == SPLITS
+    for mine in found:
+        by_user = mine.reshape(-1, 4)
+        assert (by_user == by_user[:, :1]).all()
         assert abs(int(mine.sum()) - N // 2) <= 4
-    assert len(halvings(UP, users, np.random.default_rng(0))) == SPLITS
+    kept = one_each(np.arange(N) < 100, USERS, np.random.default_rng(0))
+    assert np.unique(USERS[kept]).tolist() == USERS[kept].tolist() == list(range(25))
 
 
 def test_what_goes_along_with_thumbs_is_proven_and_nothing_else_is() -> None:
@@ -74,19 +73,15 @@ def test_what_goes_along_with_thumbs_is_proven_and_nothing_else_is() -> None:
 
 def test_shuffled_labels_prove_nothing() -> None:
     rng = np.random.default_rng(7)
-    proven = 0
-    for _ in range(40):
-        found = multi_split(pool(2), rng.permutation(UP), SAT, IDS, np.arange(N), rng)
-        proven += bool((found.p <= 0.05).any())
-    assert proven <= 3, "at most .08 of runs"
+    found = [multi_split(pool(2), rng.permutation(UP), SAT, IDS, np.arange(N), rng) for _ in range(20)]
+    assert sum(bool((one.p <= 0.05).any()) for one in found) <= 2, "at most .08 of runs"
 
 
 def test_a_family_has_one_entry_an_event_before_a_signal() -> None:
     values = pool(3)
     values[:, 1] = values[:, 0]  # answered alike
     p = np.array([0.01, 0.02, 0.2, 0.9, 0.9, 0.9])
-    events = np.array([False, True, True, True, True, True])
-    found = narrowed(values, UP, SAT, p, events, IDS, likely=0.3)
+    found = narrowed(values, UP, SAT, p, np.arange(6) > 0, IDS, likely=0.3)
     assert found.base.tolist() == [1, 2], "surest first; the event leads for both"
     assert found.members[1].tolist() == [0, 1]
     assert not set(found.open.tolist()) & {0, 1, 2}
@@ -98,21 +93,15 @@ def test_a_narrower_form_has_an_entry_of_its_own_only_where_it_is_proven_beside_
     worse, alike = wide & ~UP & (rng.random(N) < 0.6), wide & (rng.random(N) < 0.4)
     values = values_of(np.stack([wide, worse, alike, *np.zeros((3, N), dtype=bool)], axis=1))
     p, names = np.array([0.01, 0.01, 0.2, 1, 1, 1]), ["failed"] * 3 + ["d", "e", "f"]
-    found = narrowed(values, UP, SAT, p, np.ones(6, dtype=bool), names, likely=0.3)
+    found = narrowed(values, UP, SAT, p, EVENTS, names, likely=0.3)
     assert found.base.tolist() == [0, 1]
     assert found.members[0].tolist() == [0, 2]
 
 
-def test_of_a_user_one_conversation_is_tested() -> None:
-    users = np.arange(N) // 4
-    kept = one_each(np.arange(N) < 100, users, np.random.default_rng(0))
-    assert np.unique(users[kept]).tolist() == users[kept].tolist() == list(range(25))
-
-
 def test_hints_are_added_up_to_the_maximum_behind_what_is_borne_out() -> None:
     values = pool(4)
-    found = narrowed(values, UP, SAT, np.array([0.01, *[1.0] * 5]), np.ones(6, dtype=bool), IDS, likely=0.3)
+    found = narrowed(values, UP, SAT, np.array([0.01, *[1.0] * 5]), EVENTS, IDS, likely=0.3)
     assert with_hints(values, UP, SAT, IDS, found, 1.0, 1).tolist() == [0]
-    longer = with_hints(values, UP, SAT, IDS, found, 1.0, 15).tolist()
-    assert longer[0] == 0
-    assert set(longer[1:]) <= set(found.open.tolist())
+    first, *hints = with_hints(values, UP, SAT, IDS, found, 1.0, 15).tolist()
+    assert first == 0
+    assert set(hints) <= set(found.open.tolist())

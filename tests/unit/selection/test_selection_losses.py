@@ -7,13 +7,17 @@ from hypothesis import strategies as st
 from plain_loops import plain_loss, plain_terms
 
 from pollex.errors import BadLabels
-from pollex.selection.losses import BLOCK, by_class, candidate_terms, precision_curves, theta_c
+from pollex.selection.losses import BLOCK, Curves, by_class, candidate_terms, precision_curves, theta_c
 
 UP, DOWN = True, False
 
 
+def curves_of(scores: np.ndarray, positive: np.ndarray, grid: int = 101) -> Curves:
+    return precision_curves(scores[None, positive], scores[None, ~positive], grid)
+
+
 def terms(scores: np.ndarray, positive: np.ndarray, grid: int = 101) -> tuple[float, float]:
-    curves = precision_curves(scores[None, positive], scores[None, ~positive], grid)
+    curves = curves_of(scores, positive, grid)
     return float(curves.correctness[0]), float(curves.sharpness[0])
 
 
@@ -25,11 +29,10 @@ def candidate_losses(
     return candidate_terms(sides, by_class(values, positive), every, grid).loss(alpha, size)
 
 
-@pytest.mark.parametrize("labels", [[], [UP], [UP, UP], [DOWN, DOWN]])
+@pytest.mark.parametrize("labels", [[], [UP, UP], [DOWN]])
 def test_labels_that_are_all_alike_are_refused(labels: list[bool]) -> None:
-    positive = np.array(labels, dtype=bool)
     with pytest.raises(BadLabels, match="conversations are positive"):
-        theta_c(np.zeros(len(labels)), positive)
+        theta_c(np.zeros(len(labels)), np.array(labels, dtype=bool))
 
 
 def test_losses_of_four_conversations_worked_by_hand() -> None:
@@ -38,7 +41,7 @@ def test_losses_of_four_conversations_worked_by_hand() -> None:
     # Prec+: over 0: 2 of 3; over 2: 1 of 1; over 4 none, carries 1.
     # Prec−: at or under 0: 1 of 1; at or under 2: 2 of 3; at or under 4: 2 of 4.
     scores, positive = np.array([4.0, 2, 0, 2]), np.array([UP, UP, DOWN, DOWN])
-    curves = precision_curves(scores[None, positive], scores[None, ~positive], grid=3)
+    curves = curves_of(scores, positive, grid=3)
     assert curves.thresholds[0].tolist() == [0, 2, 4]
     assert curves.correctness[0] == 2
     assert curves.theta[0] == theta_c(scores, positive) == 2
@@ -52,41 +55,34 @@ def test_losses_of_four_conversations_worked_by_hand() -> None:
     # LS = (0.1387631² + 0.25² + 0.0279036²)/3 + (0.0279036² + 0.0833333² + 0.0279036²)/3
     #    = (0.0192552 + 0.0625 + 0.0007786)/3 + (0.0007786 + 0.0069444 + 0.0007786)/3 = 0.0275112 + 0.0028339
     assert curves.sharpness[0] == pytest.approx(0.0303451, abs=1e-7)
-
-
-def test_the_loss_is_minus_lc_over_the_sets_range_plus_alpha_times_ls() -> None:
-    # A set that scores 1 everywhere and one candidate: the scores of the test above, moved by 1. |R| = 2, α = 3.
-    positive = np.array([UP, UP, DOWN, DOWN])
-    values = np.array([[4.0], [2], [0], [2]])
-    loss = candidate_losses(np.ones(4), values, positive, 3.0, 2, grid=3)
-    assert loss == pytest.approx([-2 / 20 + 3 * 0.0303451], abs=1e-6)
+    # Minus LC over the set's range, plus α times LS: one candidate for a set that scores 1 everywhere, |R| = 2, α = 3.
+    base, values = np.ones(4), scores[:, None].copy()
+    assert candidate_losses(base, values, positive, 3.0, 2, grid=3) == pytest.approx(
+        [-2 / 20 + 3 * 0.0303451], abs=1e-6
+    )
+    assert (base.tolist(), values[:, 0].tolist()) == ([1] * 4, scores.tolist())  # as they were
 
 
 def test_unequal_classes_start_their_targets_at_their_own_base_rates() -> None:
     # One positive of four; s is tiny beside the range, so that the targets reach both ends: b = ¼.
-    scores, positive = np.array([100.0, 0, 0.1, 0.2]), np.array([UP, DOWN, DOWN, DOWN])
-    curves = precision_curves(scores[None, positive], scores[None, ~positive])
+    curves = curves_of(np.array([100.0, 0, 0.1, 0.2]), np.array([UP, DOWN, DOWN, DOWN]))
     assert curves.target_plus[0, [0, -1]] == pytest.approx([0.25, 1], abs=1e-9)
     assert curves.target_minus[0, [0, -1]] == pytest.approx([1, 0.75], abs=1e-9)
 
 
 def test_constant_scores_keep_the_base_rate_and_have_no_slope() -> None:
     # b = ⅔: Prec+ carries ⅔, target ⅔ + ⅓·½; Prec− is ⅓, target ⅓ + ⅔·½. LS = (1/6)² + (1/3)².
-    positive = np.array([UP, UP, DOWN])
     for scores in (np.full(3, 5.0), np.array([0.3, 0.1 + 0.2, 0.3])):
-        lc, ls = terms(scores, positive)
-        assert lc == pytest.approx(0, abs=1e-12)
-        assert ls == pytest.approx(1 / 36 + 1 / 9, abs=1e-9)
+        assert terms(scores, np.array([UP, UP, DOWN])) == pytest.approx((0, 1 / 36 + 1 / 9), abs=1e-9)
 
 
 def test_two_scores_that_separate_the_classes_have_step_targets() -> None:
     # s = 0. Below θ_c = 5 the targets are b and 1, above 1 and b, at 5 (one of three thresholds) half way.
     # Prec+: ½ of all is over 0? No: only the tens are over 0, so Prec+ = 1 everywhere; Prec− = 1, 1, ½.
-    curves = precision_curves(np.full((1, 2), 10.0), np.zeros((1, 2)), grid=3)
+    curves = curves_of(np.array([10.0, 0.0]), np.array([UP, DOWN]), grid=3)
     assert curves.target_plus[0].tolist() == [0.5, 0.75, 1.0]
     assert curves.target_minus[0].tolist() == [1.0, 0.75, 0.5]
-    assert curves.plus[0].tolist() == [1, 1, 1]
-    assert curves.minus[0].tolist() == [1, 1, 0.5]
+    assert (curves.plus[0].tolist(), curves.minus[0].tolist()) == ([1, 1, 1], [1, 1, 0.5])
     assert curves.sharpness[0] == pytest.approx((0.25 + 0.0625) / 3 + 0.0625 / 3, abs=1e-12)
 
 
@@ -95,23 +91,22 @@ def test_a_score_on_a_threshold_is_at_or_under_it_whatever_rounding_made_of_it()
     exact, rounded = np.array([0.6, 0.3, 0.3, 0.0]), np.array([0.6, 0.1 + 0.2, 0.3, 0.0])
     positive = np.array([UP, UP, DOWN, DOWN])
     assert terms(rounded, positive, grid=3) == pytest.approx(terms(exact, positive, grid=3), abs=1e-12)
-    curves = precision_curves(rounded[None, positive], rounded[None, ~positive], grid=3)
-    assert curves.plus[0].tolist() == [2 / 3, 1, 1]
-    assert curves.minus[0].tolist() == [1, 2 / 3, 1 / 2]
+    curves = curves_of(rounded, positive, grid=3)
+    assert (curves.plus[0].tolist(), curves.minus[0].tolist()) == ([2 / 3, 1, 1], [1, 2 / 3, 1 / 2])
 
 
-@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
-@pytest.mark.parametrize("likert", [True, False])
+@pytest.mark.parametrize(("share", "likert"), [(0.05, True), (0.5, False), (0.9, True)])
 def test_all_candidates_agree_with_the_plain_loop(share: float, likert: bool) -> None:
     rng = np.random.default_rng(7)
-    positive = rng.random(120) < share
-    values = rng.integers(0, 5, (120, 12)) * 2.5 if likert else rng.uniform(0, 10, (120, 12))
-    base = rng.integers(-8, 9, 120) * 2.5 if likert else rng.normal(0, 20, 120)
-    losses = candidate_losses(base, values, positive, np.array([0.0, 0.5, 4.0]), 3)
-    for row, alpha in enumerate([0.0, 0.5, 4.0]):
-        expected = [plain_loss((base + column).tolist(), positive.tolist(), alpha, 3) for column in values.T]
-        assert losses[row] == pytest.approx(expected, abs=1e-9)
-        assert candidate_losses(base, values, positive, alpha, 3) == pytest.approx(expected, abs=1e-9)
+    positive = rng.random(60) < share
+    values = rng.integers(0, 5, (60, 8)) * 2.5 if likert else rng.uniform(0, 10, (60, 8))
+    base = rng.integers(-8, 9, 60) * 2.5 if likert else rng.normal(0, 20, 60)
+    alphas = np.array([0.0, 0.5, 4.0])
+    expected = [
+        [plain_loss((base + column).tolist(), positive.tolist(), alpha, 3) for column in values.T] for alpha in alphas
+    ]
+    assert candidate_losses(base, values, positive, alphas, 3) == pytest.approx(np.array(expected), abs=1e-9)
+    assert candidate_losses(base, values, positive, 4.0, 3) == pytest.approx(expected[2], abs=1e-9)
 
 
 likert_scores = st.integers(-80, 80).map(lambda x: x / 8)
@@ -128,24 +123,14 @@ any_scores = st.floats(-200, 200, allow_subnormal=False).map(lambda x: round(x, 
 def test_any_scores_agree_with_the_plain_loop(pairs: list[tuple[float, bool]], grid: int) -> None:
     scores, positive = np.array([s for s, _ in pairs]), np.array([up for _, up in pairs])
     assume(positive.any() and not positive.all())
-    assert terms(scores, positive, grid) == pytest.approx(
-        plain_terms(scores.tolist(), positive.tolist(), grid), abs=1e-9
-    )
+    expected = plain_terms(scores.tolist(), positive.tolist(), grid)
+    assert terms(scores, positive, grid) == pytest.approx(expected, abs=1e-9)
 
 
 def test_many_candidates_are_the_same_in_blocks_as_one_by_one() -> None:
-    rng = np.random.default_rng(3)
-    positive = np.arange(2000) % 3 == 0
-    values = rng.uniform(0, 10, (2000, 300))
+    positive, values = np.arange(2000) % 3 == 0, np.random.default_rng(3).uniform(0, 10, (2000, 300))
     assert values.size > 2 * BLOCK
     together = candidate_losses(np.zeros(2000), values, positive, 1.0, 1)
     for column in (0, 130, 131, 132, 262, 299):
         alone = candidate_losses(np.zeros(2000), values[:, [column]], positive, 1.0, 1)
         assert together[column] == pytest.approx(alone[0], abs=1e-12)
-
-
-def test_arguments_are_left_as_they_were() -> None:
-    base, values, positive = np.ones(4), np.arange(8.0).reshape(4, 2), np.array([UP, DOWN, UP, DOWN])
-    candidate_losses(base, values, positive, 1.0, 1)
-    assert base.tolist() == [1, 1, 1, 1]
-    assert values.tolist() == np.arange(8.0).reshape(4, 2).tolist()

@@ -1,60 +1,57 @@
+"""Uncertainty windows by the plain rule, and the curve of probability."""
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from pollex.errors import BadLabels
+from pollex.measures.distributions import platt_targets
 from pollex.selection.losses import theta_c
-from pollex.selection.threshold import Window, fit_window
+from pollex.selection.threshold import Calibration, Window, fit_calibration, fit_window, guaranteed_window
 
 
-def test_one_class_has_no_window() -> None:
+def test_one_class_has_no_window_no_guarantee_and_no_curve() -> None:
+    scores, positive = np.arange(3.0), np.ones(3, bool)
+    for fit in (lambda: fit_window(scores, positive, 1.0), lambda: guaranteed_window(scores, positive, 1.0)):
+        with pytest.raises(BadLabels):
+            fit()
     with pytest.raises(BadLabels):
-        fit_window(np.arange(3.0), np.ones(3, bool), 1.0)
+        fit_calibration(scores, positive)
 
 
-def test_constant_scores_leave_everything_uncertain() -> None:
-    window = fit_window(np.full(4, 5.0), np.array([True, True, False, False]), 5.0)
-    assert window == Window(None, None, 0.9)
-    assert not window.confident(np.array([-100, 5, 100])).any()
+@pytest.mark.parametrize(
+    ("scores", "labels", "theta", "precision", "ends"),
+    [
+        ([5.0] * 4, "++--", 5.0, 0.9, (None, None)),
+        # Scores    0  1  2  3 | 4  5  6  7      θ = 3.5
+        # labels    −  −  +  − | −  +  +  +
+        # Prec− at 0.5, 1.5, 2.5, 3.5: 1, 1, 2/3, 3/4.  Prec+ at 3.5, 4.5: 3/4, 1.
+        (range(8), "--+--+++", 3.5, 0.9, (1.5, 4.5)),
+        (range(8), "--+--+++", 3.5, 0.75, (3.5, 3.5)),
+        (range(8), "--+--+++", 3.5, 0.7, (3.5, 3.5)),
+        # A dip of the curve below the lower end does not matter: Prec− climbs 0, ½, …, 9/10 at 9.5.
+        (range(20), "+---------++++++++++", 9.5, 0.9, (9.5, 9.5)),
+        # A side that never reaches the precision is none: below θ positives and negatives alternate.
+        (range(8), "+-+-++++", 3.5, 0.9, (None, 3.5)),
+        ([0.0, 1, 8, 9], "--++", 4.5, 0.9, (4.5, 4.5)),
+        # Scores that differ by rounding are on one side.
+        ([0.3, 0.3 + 1e-12, 0.9, 1.0], "-+++", 0.55, 0.9, (None, 0.55)),
+    ],
+)
+def test_windows_worked_by_hand(
+    scores: list[float], labels: str, theta: float, precision: float, ends: tuple[float | None, float | None]
+) -> None:
+    positive = np.array([label == "+" for label in labels])
+    assert fit_window(np.array(scores, float), positive, theta, precision) == Window(*ends, precision)
 
 
-def test_the_window_of_eight_conversations_worked_by_hand() -> None:
-    # Scores    0  1  2  3 | 4  5  6  7      θ = 3.5
-    # labels    −  −  +  − | −  +  +  +
-    # Prec− at 0.5, 1.5, 2.5, 3.5: 1, 1, 2/3, 3/4.  Prec+ at 3.5, 4.5: 3/4, 1.
-    scores, positive = np.arange(8.0), np.array([0, 0, 1, 0, 0, 1, 1, 1], bool)
-    assert fit_window(scores, positive, 3.5) == Window(1.5, 4.5, 0.9)
-    assert fit_window(scores, positive, 3.5, precision=0.75) == Window(3.5, 3.5, 0.75)
-    assert fit_window(scores, positive, 3.5, precision=0.7) == Window(3.5, 3.5, 0.7)
-
-
-def test_a_dip_of_the_curve_below_the_lower_end_does_not_matter() -> None:
-    # The lowest score is a positive's: Prec− climbs 0, ½, …, 9/10 at 9.5, where θ is.
-    scores = np.arange(20.0)
-    positive = np.array([True] + [False] * 9 + [True] * 10)
-    window = fit_window(scores, positive, 9.5)
-    assert window == Window(9.5, 9.5, 0.9)
-    assert window.confident(scores).all()
-
-
-def test_a_side_that_never_reaches_the_precision_is_none_and_never_confident() -> None:
-    # Below θ = 3.5 positives and negatives alternate from a positive on; above, all are positive.
-    scores, positive = np.arange(8.0), np.array([1, 0, 1, 0, 1, 1, 1, 1], bool)
-    window = fit_window(scores, positive, 3.5)
-    assert window == Window(None, 3.5, 0.9)
-    assert window.confident(np.array([-50.0, 3.5, 3.6])).tolist() == [False, False, True]
-
-
-def test_classes_apart_have_an_empty_window_at_theta() -> None:
-    window = fit_window(np.array([0.0, 1, 8, 9]), np.array([False, False, True, True]), 4.5)
-    assert window == Window(4.5, 4.5, 0.9)
-
-
-def test_scores_that_differ_by_rounding_are_on_one_side() -> None:
-    scores = np.array([0.3, 0.3 + 1e-12, 0.9, 1.0])
-    window = fit_window(scores, np.array([False, True, True, True]), 0.55)
-    assert window.lower is None
+def test_confident_is_at_or_under_the_lower_end_and_over_the_upper_and_never_on_a_side_without() -> None:
+    scores = np.array([1.0, 1.5, 2.0, 2.1])
+    assert Window(1.0, 2.0).confident(scores).tolist() == [True, False, False, True]
+    assert Window(None, 2.0).confident(scores).tolist() == [False, False, False, True]
+    assert not Window(None, None).confident(scores).any()
 
 
 conversations = st.lists(st.tuples(st.integers(-20, 20).map(lambda x: x / 2), st.booleans()), min_size=2, max_size=40)
@@ -72,8 +69,7 @@ def test_outside_any_window_the_precision_holds_and_no_wider_window_would_do(
     upper = np.inf if window.upper is None else window.upper
     assert lower <= theta <= upper
     under, over = scores <= lower, scores > upper
-    assert under.any() == (window.lower is not None)
-    assert over.any() == (window.upper is not None)
+    assert (under.any(), over.any()) == (window.lower is not None, window.upper is not None)
     assert (~positive[under]).sum() >= precision * under.sum()
     assert positive[over].sum() >= precision * over.sum()
     for threshold in {*scores.tolist(), theta}:  # by the plain rule, no threshold nearer to θ keeps the promise
@@ -84,5 +80,39 @@ def test_outside_any_window_the_precision_holds_and_no_wider_window_would_do(
             assert positive[over].sum() < precision * over.sum()
 
 
-def test_confident_is_at_or_under_the_lower_end_and_over_the_upper() -> None:
-    assert Window(1.0, 2.0).confident(np.array([1.0, 1.5, 2.0, 2.1])).tolist() == [True, False, False, True]
+def test_curves_worked_by_hand() -> None:
+    # 3 positives, 1 negative at one score: targets 4/5 and 1/3, mean (12/5 + 1/3)/4 = 41/60.
+    flat = fit_calibration(np.full(4, 7.0), np.array([True, True, True, False]))
+    assert flat.slope == 0
+    assert flat.probability(np.array([-50.0, 7.0])) == pytest.approx([41 / 60, 41 / 60], abs=1e-12)
+    # Two scores, two parameters: the fit goes through the mean target of each.
+    # 2 positives at 1 (target ¾), 1 negative at 1 and 1 at −1 (target ¼): at 1 (¾+¾+¼)/3 = 7/12, at −1 ¼.
+    # logits ln(7/5) and ln(1/3): slope (ln 1.4 + ln 3)/2, intercept (ln 1.4 − ln 3)/2.
+    found = fit_calibration(np.array([1.0, 1, 1, -1]), np.array([True, True, False, False]))
+    assert (found.slope, found.intercept) == pytest.approx((np.log(4.2) / 2, np.log(1.4 / 3) / 2), abs=1e-7)
+    # Ten of each at ±1000: the fit goes through Platt's targets, 11/12 and 1/12.
+    apart = fit_calibration(np.repeat([1000.0, -1000.0], 10), np.arange(20) < 10)
+    assert apart.probability(np.array([1000.0, 0, -1000])) == pytest.approx([11 / 12, 0.5, 1 / 12], abs=1e-6)
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1e-3, 0.0), (1.0, 2.0), (1e4, 50.0), (1e-3, 50.0), (1e4, 0.0)])
+def test_the_fit_is_the_minimum_that_a_general_optimiser_finds(scale: float, shift: float) -> None:
+    rng = np.random.default_rng(0)
+    positive = rng.random(150) < 0.3
+    z = rng.normal(size=150) + shift * positive
+    targets = platt_targets(positive.astype(np.int64), 2)[:, 1]
+
+    def loss(weights: np.ndarray) -> float:
+        logits = weights[0] * z + weights[1]
+        return float(np.sum(np.logaddexp(0, logits) - targets * logits))
+
+    expected = minimize(loss, np.zeros(2), method="BFGS", options={"gtol": 1e-8}).x
+    calibration = fit_calibration(scale * z - 5, positive)
+    fitted = np.array([calibration.slope * scale, calibration.intercept - 5 * calibration.slope])
+    assert loss(fitted) <= loss(expected) + 1e-9
+    assert fitted == pytest.approx(expected, rel=1e-3, abs=1e-3)
+
+
+def test_probabilities_at_any_score_are_finite_and_without_warnings() -> None:
+    probabilities = Calibration(3.0, -1.0).probability(np.array([-1e6, 1 / 3, 1e6]))
+    assert probabilities.tolist() == pytest.approx([0.0, 0.5, 1.0])

@@ -1,4 +1,4 @@
-"""Untrusted text on a terminal."""
+"""Untrusted text on a terminal, and counts in sentences."""
 
 import unicodedata
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pollex.text import printable
+from pollex.text import count, printable
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,9 @@ def test_nothing_but_printable_characters_within_the_limit_comes_out(text: str, 
     assert len(shown) <= limit
     assert all(c.isprintable() or unicodedata.category(c) == "Zs" for c in shown)
     shown.encode("utf-8")
+
+
+@pytest.mark.parametrize(("n", "said"), [(0, "0 rows are bad"), (1, "1 row is bad"), (2, "2 rows are bad")])
+def test_one_is_one_and_all_others_are_many(n: int, said: str) -> None:
+    assert f"{count(n, 'row is', 'rows are')} bad" == said
+    assert count(n, "run") == f"{n} run" + "s" * (n != 1)
