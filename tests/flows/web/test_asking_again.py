@@ -4,18 +4,19 @@ import asyncio
 import re
 from pathlib import Path
 
-import httpx2
 import pytest
+from httpx2 import AsyncClient
 from protocol_server import ProtocolServer
 from web_site import client_of, made_app, made_store
 
 from pollex.errors import BadInput
+from pollex.store.store import Store
 from pollex.web.profiles import read_profiles
 
 ABOUT = {"run": "learn-1", "id": "conversation 1"}
 
 
-async def came(client: httpx2.AsyncClient, replay: str) -> str:
+async def came(client: AsyncClient, replay: str) -> str:
     """The page of an asking, once its answer has come."""
     for _ in range(300):
         live = await client.get("/replay/live", params=ABOUT | {"replay": replay})
@@ -25,24 +26,21 @@ async def came(client: httpx2.AsyncClient, replay: str) -> str:
     raise AssertionError("no answer came")
 
 
-async def test_other_words_are_answered_beside_the_old_and_kept(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=24) as store:
-        async with client_of(made_app(store)) as client:
-            page = (await client.get("/replay", params=ABOUT)).text
-            assert "The user says thanks 1." in page
-            same = await client.post(
-                "/api/replays", json=ABOUT | {"rubric": "rubric1", "text": " The user says thanks 1."}
-            )
-            assert same.status_code == 400
-            words = "The user asks where a <b>parcel</b> is."
-            begun = await client.post("/api/replays", json=ABOUT | {"rubric": "rubric1", "text": words})
-            shown = await came(client, begun.json()["replay"])
-            assert "<ins>asks where a &lt;b&gt;parcel" in shown
-            assert "The decision" in shown
-            again = (await client.get("/replay", params=ABOUT)).text
-            assert "Asked before" in again
-        assert store.value("SELECT count(*) FROM replays") == 1
-        assert store.value("SELECT count(*) FROM runs") == 2, "it is part of no run"
+@pytest.mark.parametrize("own", [24], indirect=True)
+async def test_other_words_are_answered_beside_the_old_and_kept(own: Store, web: AsyncClient) -> None:
+    page = (await web.get("/replay", params=ABOUT)).text
+    assert "The user says thanks 1." in page
+    same = await web.post("/api/replays", json=ABOUT | {"rubric": "rubric1", "text": " The user says thanks 1."})
+    assert same.status_code == 400
+    words = "The user asks where a <b>parcel</b> is."
+    begun = await web.post("/api/replays", json=ABOUT | {"rubric": "rubric1", "text": words})
+    shown = await came(web, begun.json()["replay"])
+    assert "<ins>asks where a &lt;b&gt;parcel" in shown
+    assert "The decision" in shown
+    again = (await web.get("/replay", params=ABOUT)).text
+    assert "Asked before" in again
+    assert own.value("SELECT count(*) FROM replays") == 1
+    assert own.value("SELECT count(*) FROM runs") == 2, "it is part of no run"
 
 
 async def test_another_judge_is_asked_once_and_known_the_second_time(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 import json
 import re
 
-import httpx2
 import pytest
+from httpx2 import AsyncClient
 from starlette.routing import Route
 
 from pollex.web.app import routes
@@ -15,7 +15,7 @@ VALUES = ("99999999999999999999", "9223372036854775807", "nan\x00")
 PLACES = {"run": "learn-1", "queue": "all", "set": "last"}
 
 
-async def test_no_parameter_of_a_page_ends_in_a_traceback(client: httpx2.AsyncClient) -> None:
+async def test_no_parameter_of_a_page_ends_in_a_traceback(client: AsyncClient) -> None:
     for route in routes():
         if not isinstance(route, Route) or "GET" not in (route.methods or ()) or "stream" in route.path:
             continue
@@ -28,7 +28,7 @@ async def test_no_parameter_of_a_page_ends_in_a_traceback(client: httpx2.AsyncCl
                     assert answer.status_code < 500, f"{path}?{one}={value}: {answer.text[:2000]}"
 
 
-async def test_no_value_of_a_body_ends_in_a_traceback(client: httpx2.AsyncClient) -> None:
+async def test_no_value_of_a_body_ends_in_a_traceback(client: AsyncClient) -> None:
     bad = (10**30, -(10**19), float("inf"), "\ud800", {"\ud800": 1}, [["\udfff"]], "[" * 100_000)
     for route in routes():
         if not isinstance(route, Route) or "POST" not in (route.methods or ()):

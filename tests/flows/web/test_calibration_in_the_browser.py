@@ -1,16 +1,15 @@
 """Calibration in the browser: bands and tails of labels that nothing was learned from, by hand."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from rubric_set_by_hand import rubric_set
-from web_site import client_of, conversation, made_app, made_store
+from web_site import client_of, conversation, made_app
 
 from pollex.measures.drift import is_unlike
 from pollex.rubrics.records import SpreadRecord
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows, fact
+from pollex.store.store import Store
 from pollex.web.calibrated import bands, reliability_of, score_bands, subgroups, tails, usable
 from pollex.web.lens import lens_of
 from pollex.web.likeness import drift_of
@@ -18,111 +17,94 @@ from pollex.web.pages.calibration import fields_of, moment_of, times_among, week
 from pollex.web.site import Site
 
 
-async def test_bands_hold_what_was_predicted_and_seen(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=120) as store:
-        learn, score = runs(store)
-        assert not usable(lens_of(store, learn)).any(), "labels that were learned from say nothing"
-        lens = lens_of(store, score)
-        found = bands(lens)
-        rows = usable(lens)
-        assert sum(band.seen.n for band in found) == rows.sum()
-        for band in found:
-            mine = rows & (lens.probability >= band.low) & (lens.probability < band.high)
-            assert band.predicted == pytest.approx(lens.probability[mine].mean())
-            assert band.seen.value == pytest.approx((lens.label[mine] == 1).mean())
-        scored = score_bands(lens)
-        assert sum(band.seen.n for band in scored) == rows.sum()
-        for band in scored:
-            mine = rows & (lens.netsat >= band.low) & (lens.netsat <= band.high)
-            assert band.seen.n == mine.sum()
-            assert band.seen.value == pytest.approx((lens.label[mine] == 1).mean())
-        diagram = reliability_of(lens)
-        assert diagram
-        assert sum(each.share.n for each in diagram.bins) == rows.sum()
-        for tail in tails(lens):
-            assert len(tail.worst) == min(10, round((tail.wrong.value or 0) * tail.wrong.n))
-        async with client_of(made_app(store)) as client:
-            page = (await client.get("/calibration")).text
-            assert "Bands of probability" in page
-            assert "Share of thumbs up against predicted probability" in page
-            assert "Not calibrated" in (await client.get("/calibration", params={"run": "learn-1"})).text
+@pytest.mark.parametrize("own", [120], indirect=True)
+async def test_bands_hold_what_was_predicted_and_seen(own: Store) -> None:
+    learn, score = runs(own)
+    assert not usable(lens_of(own, learn)).any(), "labels that were learned from say nothing"
+    lens = lens_of(own, score)
+    found = bands(lens)
+    rows = usable(lens)
+    known_elsewhere = frozenset(lens.hashes[place][:16] for place in np.flatnonzero(rows)[:7])
+    assert usable(lens_of(own, score, known_elsewhere)).sum() == rows.sum() - 7, "nor what another set learned from"
+    assert sum(band.seen.n for band in found) == rows.sum()
+    for band in found:
+        mine = rows & (lens.probability >= band.low) & (lens.probability < band.high)
+        assert band.predicted == pytest.approx(lens.probability[mine].mean())
+        assert band.seen.value == pytest.approx((lens.label[mine] == 1).mean())
+    scored = score_bands(lens)
+    assert sum(band.seen.n for band in scored) == rows.sum()
+    for band in scored:
+        mine = rows & (lens.netsat >= band.low) & (lens.netsat <= band.high)
+        assert band.seen.n == mine.sum()
+        assert band.seen.value == pytest.approx((lens.label[mine] == 1).mean())
+    diagram = reliability_of(lens)
+    assert diagram
+    assert sum(each.share.n for each in diagram.bins) == rows.sum()
+    for tail in tails(lens):
+        assert len(tail.worst) == min(10, round((tail.wrong.value or 0) * tail.wrong.n))
+    async with client_of(made_app(own)) as client:
+        page = (await client.get("/calibration")).text
+        assert "Bands of probability" in page
+        assert "Share of thumbs up against predicted probability" in page
+        assert "Not calibrated" in (await client.get("/calibration", params={"run": "learn-1"})).text
     assert np.isfinite([band.predicted for band in found]).all()
 
 
-def test_labels_of_another_run_that_its_set_was_learned_from_say_nothing_either(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=60) as store:
-        _, score = runs(store)
-        whole = lens_of(store, score)
-        told = [digest for digest, row in zip(whole.hashes, usable(whole), strict=True) if row]
-        fresh = lens_of(store, score, frozenset(digest[:16] for digest in told[:7]))
-        assert usable(fresh).sum() == usable(whole).sum() - 7
+@pytest.mark.parametrize("own", [120], indirect=True)
+async def test_conversations_unlike_those_of_the_set_are_marked(own: Store) -> None:
+    learn = runs(own)[0]
+    lens = lens_of(own, learn)
+    known = lens.netsat[~np.isnan(lens.netsat)]
+    for edges, marked in ((np.quantile(known, (0.25, 0.5, 0.75)), False), (np.array([8.0, 9.0, 10.0]), True)):
+        spread = SpreadRecord(edges=tuple(edges.tolist()), counts=(30, 30, 30, 30))
+        found = rubric_set(run=learn.id).model_copy(update={"spread": spread})
+        assert is_unlike(drift_of(known, found)) is marked
+        own.put([fact(learn.id, "rubric_set", "set", found)])
+        own.flush()
+        async with client_of(made_app(own)) as client:
+            page = (await client.get("/conversations", params={"run": learn.id})).text
+            assert ("not known to be calibrated here" in page) is marked
+            page = (await client.get(f"/runs/{learn.id}")).text
+            assert ("not known to be calibrated here" in page) is marked
 
 
-async def test_conversations_unlike_those_of_the_set_are_marked(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=120) as store:
-        learn = runs(store)[0]
-        lens = lens_of(store, learn)
-        known = lens.netsat[~np.isnan(lens.netsat)]
-        for edges, marked in ((np.quantile(known, (0.25, 0.5, 0.75)), False), (np.array([8.0, 9.0, 10.0]), True)):
-            spread = SpreadRecord(edges=tuple(edges.tolist()), counts=(30, 30, 30, 30))
-            found = rubric_set(run=learn.id).model_copy(update={"spread": spread})
-            assert is_unlike(drift_of(known, found)) is marked
-            store.put([fact(learn.id, "rubric_set", "set", found)])
-            store.flush()
-            async with client_of(made_app(store)) as client:
-                page = (await client.get("/conversations", params={"run": learn.id})).text
-                assert ("not known to be calibrated here" in page) is marked
-                page = (await client.get(f"/runs/{learn.id}")).text
-                assert ("not known to be calibrated here" in page) is marked
+def test_times_are_read_however_logs_write_them() -> None:
+    days = {"2026-10-01T10:00:00Z": 1, "2026-10-02": 2, "1790935200": 2, "1790935200000": 2}
+    for written, day in (days | dict.fromkeys(("u154", "17", "nan"))).items():
+        found = moment_of(written)
+        assert (found and found.day) == day
 
 
-@pytest.mark.parametrize(
-    ("written", "day"),
-    [
-        ("2026-10-01T10:00:00Z", 1),
-        ("2026-10-02", 2),
-        ("1790935200", 2),
-        ("1790935200000", 2),
-        ("u154", None),
-        ("17", None),
-        ("nan", None),
-    ],
-)
-def test_times_are_read_however_logs_write_them(written: str, day: int | None) -> None:
-    found = moment_of(written)
-    assert (found and found.day) == day
-
-
-async def test_weeks_and_groups_are_those_of_a_field_of_the_log(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=120) as store:
-        score = runs(store)[1]
-        days = {number: f"2026-09-{1 + number // 12:02}T10:00:00Z" for number in range(120)}
-        told = [
-            conversation(number).model_copy(
-                update={"metadata": {"about": {"at": days[number], "side": "ab"[number % 2]}, "tags": ["x"]}}
-            )
-            for number in range(120)
-        ]
-        store.put(conversation_rows(score.id, told))
-        store.flush()
-        lens = lens_of(store, score)
-        fields = fields_of(Site(store, {}), score, lens)
-        assert sorted(fields) == ["about.at", "about.side"]
-        assert [*times_among(fields)] == ["about.at"]
-        learned = np.quantile(lens.netsat[~np.isnan(lens.netsat)], (0.1, 0.9))
-        found = weeks(lens, fields["about.at"], None, learned)
-        assert [week.begins.isoformat() for week in found] == ["2026-08-31", "2026-09-07"]
-        first = np.array([int(id_.split()[-1]) < 72 for id_ in lens.ids])
-        known = first & ~np.isnan(lens.probability)
-        assert found[0].n == known.sum()
-        assert found[0].mean == pytest.approx(lens.probability[known].mean())
-        assert found[0].seen.n == (usable(lens) & first).sum()
-        own = lens.netsat[first & ~np.isnan(lens.netsat)]
-        assert found[0].outside is not None
-        assert found[0].outside.value == pytest.approx(((own < learned[0]) | (own > learned[1])).mean())
-        sides = subgroups(lens, fields["about.side"])
-        assert sorted(one.name for one in sides) == ["a", "b"]
-        asked = {"run": score.id, "by": "about.side", "time": "about.at"}
-        async with client_of(made_app(store)) as client:
-            page = (await client.get("/calibration", params=asked)).text
-        assert "2026-09-07" in page
+@pytest.mark.parametrize("own", [120], indirect=True)
+async def test_weeks_and_groups_are_those_of_a_field_of_the_log(own: Store) -> None:
+    score = runs(own)[1]
+    days = {number: f"2026-09-{1 + number // 12:02}T10:00:00Z" for number in range(120)}
+    told = [
+        conversation(number).model_copy(
+            update={"metadata": {"about": {"at": days[number], "side": "ab"[number % 2]}, "tags": ["x"]}}
+        )
+        for number in range(120)
+    ]
+    own.put(conversation_rows(score.id, told))
+    own.flush()
+    lens = lens_of(own, score)
+    fields = fields_of(Site(own, {}), score, lens)
+    assert sorted(fields) == ["about.at", "about.side"]
+    assert [*times_among(fields)] == ["about.at"]
+    learned = np.quantile(lens.netsat[~np.isnan(lens.netsat)], (0.1, 0.9))
+    found = weeks(lens, fields["about.at"], None, learned)
+    assert [week.begins.isoformat() for week in found] == ["2026-08-31", "2026-09-07"]
+    first = np.array([int(id_.split()[-1]) < 72 for id_ in lens.ids])
+    known = first & ~np.isnan(lens.probability)
+    assert found[0].n == known.sum()
+    assert found[0].mean == pytest.approx(lens.probability[known].mean())
+    assert found[0].seen.n == (usable(lens) & first).sum()
+    mine = lens.netsat[first & ~np.isnan(lens.netsat)]
+    assert found[0].outside is not None
+    assert found[0].outside.value == pytest.approx(((mine < learned[0]) | (mine > learned[1])).mean())
+    sides = subgroups(lens, fields["about.side"])
+    assert sorted(one.name for one in sides) == ["a", "b"]
+    asked = {"run": score.id, "by": "about.side", "time": "about.at"}
+    async with client_of(made_app(own)) as client:
+        page = (await client.get("/calibration", params=asked)).text
+    assert "2026-09-07" in page

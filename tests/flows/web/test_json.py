@@ -1,16 +1,14 @@
 """What pages show, as JSON: the same figures, counted by hand."""
 
-from pathlib import Path
-
-import httpx2
 import pytest
-from web_site import client_of, judged_run, made_app, made_store
+from httpx2 import AsyncClient
+from web_site import client_of, judged_run, made_app
 
 from pollex.store.resume import runs
 from pollex.store.store import Store
 
 
-async def test_a_runs_spans_are_added_up_listed_and_drawn(client: httpx2.AsyncClient, store: Store) -> None:
+async def test_a_runs_spans_are_added_up_listed_and_drawn(client: AsyncClient, store: Store) -> None:
     run = runs(store)[0].id
     rows = store.rows("SELECT name, ms, error FROM spans WHERE run = ?", [run])
     nodes = {node["name"]: node for node in (await client.get(f"/api/runs/{run}/tree")).json()["nodes"]}
@@ -20,16 +18,15 @@ async def test_a_runs_spans_are_added_up_listed_and_drawn(client: httpx2.AsyncCl
     strips = (await client.get(f"/api/runs/{run}/strips")).json()
     assert {len(one) for one in strips["active"].values()} == {400}
     assert strips["from"] < strips["to"]
-    told = (
-        await client.get(f"/api/runs/{run}/spans", params={"name": "judge", "sort": "ms", "down": 1, "n": 5})
-    ).json()
+    asked = {"name": "judge", "sort": "ms", "down": 1, "n": 5}
+    told = (await client.get(f"/api/runs/{run}/spans", params=asked)).json()
     assert told["total"] == 30
     assert [one["ms"] for one in told["spans"]] == sorted(r["ms"] for r in rows if r["name"] == "judge")[:-6:-1]
     errors = (await client.get(f"/api/runs/{run}/errors")).json()["errors"]
     assert [(one["error"], one["n"]) for one in errors] == [("the judge stumbled", 1)]
 
 
-async def test_a_run_says_what_it_was_started_with_and_how_far_it_is(client: httpx2.AsyncClient) -> None:
+async def test_a_run_says_what_it_was_started_with_and_how_far_it_is(client: AsyncClient) -> None:
     told = (await client.get("/api/runs/learn-1")).json()
     assert (told["command"], told["status"], told["counts"]["conversations"]) == ("learn", "done", 30)
     live = await client.get("/api/runs/learn-1/live")
@@ -40,7 +37,7 @@ async def test_a_run_says_what_it_was_started_with_and_how_far_it_is(client: htt
     assert (await client.get("/api/runs/learn-1/call?key=none")).status_code == 404
 
 
-async def test_a_histogram_counts_what_a_list_finds(client: httpx2.AsyncClient) -> None:
+async def test_a_histogram_counts_what_a_list_finds(client: AsyncClient) -> None:
     asked = {"run": "learn-1", "thumb": "up"}
     bins = (await client.get("/api/conversations/histogram", params=asked)).json()["bins"]
     rows = (await client.get("/api/conversations", params=asked)).json()["rows"]
@@ -48,15 +45,13 @@ async def test_a_histogram_counts_what_a_list_finds(client: httpx2.AsyncClient) 
     assert len(bins["edges"]) == len(bins["all"]) + 1
 
 
-async def test_sets_and_agreement_are_those_of_the_pages(client: httpx2.AsyncClient) -> None:
+async def test_sets_are_those_of_the_pages_with_where_a_rubric_came_from_and_how_two_sets_differ(
+    client: AsyncClient,
+) -> None:
     (one,) = (await client.get("/api/sets")).json()["sets"]
     whole = (await client.get(f"/api/sets/{one['id']}")).json()
     assert len(whole["set"]["rubrics"]) == one["rubrics"]
     assert (await client.get("/api/agreement")).json()["all"]["value"] is None
-
-
-async def test_where_a_rubric_came_from_and_how_two_sets_differ(client: httpx2.AsyncClient) -> None:
-    (one,) = (await client.get("/api/sets")).json()["sets"]
     told = (await client.get(f"/api/sets/{one['id']}/rubric", params={"id": "rubric1"})).json()
     assert {reason["id"] for reason in told["reasons"]} <= set(told["rubric"]["reason_ids"])
     assert told["rubric"]["id"] == "rubric1"
@@ -66,13 +61,12 @@ async def test_where_a_rubric_came_from_and_how_two_sets_differ(client: httpx2.A
     assert "reworded" not in str(same)
 
 
-async def test_the_cases_that_a_run_waits_for_are_listed_with_what_people_said(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=4) as store:
-        run = judged_run(store)
-        async with client_of(made_app(store)) as client:
-            told = (await client.get(f"/api/waiting/{run}")).json()
-            assert (told["options"], told["cases"]) == (["yes", "no"], ["conversation 0", "conversation 2"])
-            given = {"run": run, "conversation": "conversation 0", "who": "Ann", "option": "no"}
-            assert (await client.post("/api/given", json=given)).status_code == 200
-            assert (await client.get(f"/api/waiting/{run}")).json()["given"] == {"conversation 0": "no"}
-            assert (await client.get("/api/waiting/learn-1")).status_code == 404
+async def test_the_cases_that_a_run_waits_for_are_listed_with_what_people_said(own: Store) -> None:
+    run = judged_run(own)
+    async with client_of(made_app(own)) as client:
+        told = (await client.get(f"/api/waiting/{run}")).json()
+        assert (told["options"], told["cases"]) == (["yes", "no"], ["conversation 0", "conversation 2"])
+        given = {"run": run, "conversation": "conversation 0", "who": "Ann", "option": "no"}
+        assert (await client.post("/api/given", json=given)).status_code == 200
+        assert (await client.get(f"/api/waiting/{run}")).json()["given"] == {"conversation 0": "no"}
+        assert (await client.get("/api/waiting/learn-1")).status_code == 404

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import duckdb
-import httpx2
 import pytest
+from httpx2 import AsyncClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rubric_set_by_hand import rubric, rubric_set
@@ -100,35 +100,39 @@ def only_our_elements(text: str) -> None:
             assert attributes.keys() == {"type", "src"}
 
 
-@pytest.mark.parametrize("path", PAGES)
-async def test_no_inline_style_or_script_and_only_our_elements(client: httpx2.AsyncClient, path: str) -> None:
-    only_our_elements((await client.get(path)).text)
+async def test_no_inline_style_or_script_and_only_our_elements(client: AsyncClient) -> None:
+    for path in PAGES:
+        only_our_elements((await client.get(path)).text)
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
-async def test_hostile_texts_and_ids_make_only_our_elements(tmp_path: Path, hostile: str) -> None:
+async def test_hostile_texts_and_ids_make_only_our_elements(tmp_path: Path) -> None:
+    used = set()
+
     def words(text: str) -> str:
-        return f"{text} {hostile}"
+        used.add(one := HOSTILE[sum(map(ord, text)) % len(HOSTILE)])
+        return f"{text} {one}"
 
-    with made_store(tmp_path / ".pollex", n=4, words=words) as store:
+    with made_store(tmp_path / ".pollex", n=12, words=words) as store:
         async with client_of(made_app(store)) as client:
             listed = await client.get("/conversations?run=learn-1")
             only_our_elements((await client.get("/")).text)
             only_our_elements(listed.text)
-            (link, *_) = [
-                a["href"] for tag, a in Seen(listed.text).found if (a.get("href") or "").startswith("/conversation?")
+            links = [
+                a["href"] for _, a in Seen(listed.text).found if (a.get("href") or "").startswith("/conversation?")
             ]
-            assert link is not None
-            assert dict(parse_qsl(urlsplit(link).query))["id"] == words("conversation 0")
-            opened = await client.get(link)
-            assert opened.status_code == 200
-            only_our_elements(opened.text)
-            assert "\u202e" not in opened.text
-            assert "\x1b" not in opened.text
+            ids = {dict(parse_qsl(urlsplit(link or "").query))["id"] for link in links}
+            assert ids == {words(f"conversation {number}") for number in range(12)}
+            for link in links:
+                opened = await client.get(link)
+                assert opened.status_code == 200
+                only_our_elements(opened.text)
+                assert "\u202e" not in opened.text
+                assert "\x1b" not in opened.text
+    assert used == set(HOSTILE)
 
 
 @given(text=st.text(max_size=60))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_any_words_to_search_for_make_only_our_elements(store: Store, text: str) -> None:
     async with client_of(made_app(store)) as client:
         for query in ({"q": text}, {"q": text, "words": "all"}, {"group": text}):
@@ -137,56 +141,41 @@ async def test_any_words_to_search_for_make_only_our_elements(store: Store, text
             only_our_elements(answer.text)
 
 
-async def test_both_sums_give_netsat(client: httpx2.AsyncClient) -> None:
+async def test_a_conversation_shows_quotes_where_they_stand_and_sums_that_give_netsat_or_why_there_are_none(
+    client: AsyncClient,
+) -> None:
     told = (await client.get("/api/conversation", params={"run": "learn-1", "id": ID})).json()
     assert told["sums"]["sat"] - told["sums"]["dsat"] == pytest.approx(told["score"]["netsat"])
     assert sum(part["adds"] for part in told["parts"]) == pytest.approx(told["score"]["netsat"])
     page = (await client.get("/conversation", params={"run": "learn-1", "id": ID})).text
-    good, bad, whole = (
-        float(number.replace("−", "-")) for number in re.findall(r'<td class="n"[^>]*>([+−0-9.]+)</td>', page)[:3]
-    )
+    shown = re.findall(r'<td class="n"[^>]*>([+−0-9.]+)</td>', page)[:3]
+    good, bad, whole = (float(number.replace("−", "-")) for number in shown)
     assert good + bad == pytest.approx(whole, abs=0.11)
-
-
-async def test_a_score_without_an_answer_has_no_sum_and_says_so(client: httpx2.AsyncClient) -> None:
     page = (await client.get("/conversation", params={"run": "score-2", "id": "conversation 9"})).text
     assert "Without an answer: 1, so there is no sum" in page
     assert "No answer: refused, no" in page
     assert 'id="netsat"' not in page
-
-
-async def test_quotes_are_marked_where_they_stand(client: httpx2.AsyncClient) -> None:
     page = (await client.get("/conversation", params={"run": "learn-1", "id": "conversation 1"})).text
     assert '<mark class="sat">it works now, thanks</mark> 1' in page
 
 
-async def test_a_list_is_read_in_windows_that_join(client: httpx2.AsyncClient) -> None:
-    whole = (await client.get("/api/conversations", params={"run": "learn-1", "sort": "netsat"})).json()
-    parts = [
-        (await client.get("/api/conversations", params={"run": "learn-1", "sort": "netsat", "at": at, "n": 10})).json()
-        for at in (0, 10, 20)
-    ]
-    assert [row for part in parts for row in part["rows"]] == whole["rows"]
+async def test_a_list_is_read_in_windows_that_join_and_its_neighbors_are_known(client: AsyncClient) -> None:
+    about = {"run": "learn-1", "sort": "netsat"}
+    whole = (await client.get("/api/conversations", params=about)).json()
+    parts = [(await client.get("/api/conversations", params=about | {"at": at, "n": 10})).json() for at in (0, 10, 20)]
+    rows = whole["rows"]
+    assert [row for part in parts for row in part["rows"]] == rows
     assert whole["total"] == 30
-    scores = [row["netsat"] for row in whole["rows"]]
-    known = [score for score in scores if score is not None]
+    known = [row["netsat"] for row in rows if row["netsat"] is not None]
     assert known == sorted(known)
-    assert scores[len(known) :] == [None] * 3, "what has no score comes last"
-
-
-async def test_a_window_of_another_version_is_refused(client: httpx2.AsyncClient) -> None:
+    assert [row["netsat"] for row in rows[len(known) :]] == [None] * 3, "what has no score comes last"
     assert (await client.get("/api/conversations", params={"version": "older"})).status_code == 409
+    page = (await client.get("/conversation", params={"run": "learn-1", "id": rows[3]["id"], "of": "sort=netsat"})).text
+    links = [a["href"] or "" for _, a in Seen(page).found if a.get("data-key") in ("p", "n")]
+    assert [dict(parse_qsl(urlsplit(link).query))["id"] for link in links] == [rows[2]["id"], rows[4]["id"]]
 
 
-async def test_words_of_any_turn_are_found_where_asked_for(client: httpx2.AsyncClient) -> None:
-    found = [
-        (await client.get("/api/conversations", params={"run": "learn-1", "q": "TRACK(parcel)", "words": words})).json()
-        for words in ("first", "all")
-    ]
-    assert [one["total"] for one in found] == [0, 30]
-
-
-async def test_a_search_tells_hits_and_progress_and_its_list_has_the_same(client: httpx2.AsyncClient) -> None:
+async def test_a_search_tells_hits_and_progress_and_its_list_has_the_same(client: AsyncClient) -> None:
     asked = {"run": "learn-1", "q": "TRACK(parcel)", "words": "all", "thumb": "up"}
     answer = await client.get("/api/conversations/search", params=asked)
     lines = [json.loads(line) for line in answer.text.splitlines()]
@@ -195,6 +184,7 @@ async def test_a_search_tells_hits_and_progress_and_its_list_has_the_same(client
     assert lines[-2] == {"done": 30, "total": 30, "found": 10}
     listed = (await client.get("/api/conversations", params=asked)).json()
     assert [line["hit"]["id"] for line in lines[:-2]] == [row["id"] for row in listed["rows"]]
+    assert (await client.get("/api/conversations", params=asked | {"words": "first"})).json()["total"] == 0
     assert (await client.get("/api/conversations/search")).status_code == 400
 
 
@@ -232,7 +222,7 @@ async def test_a_search_ends_when_whoever_asked_has_gone(store: Store) -> None:
     assert not any(key[0] == "search" for key in site._made), "what was not read to the end is not kept"
 
 
-async def test_a_list_is_narrowed_by_answers_groups_and_ranges(client: httpx2.AsyncClient) -> None:
+async def test_a_list_is_narrowed_by_answers_groups_and_ranges(client: AsyncClient) -> None:
     every = (await client.get("/api/conversations", params={"run": "learn-1"})).json()["rows"]
     for asked, kept in (
         ({"answered": "no"}, [row for row in every if row["failed"]]),
@@ -247,21 +237,8 @@ async def test_a_list_is_narrowed_by_answers_groups_and_ranges(client: httpx2.As
     assert 'name="turns_from" value="4.0"' in page
 
 
-async def test_neighbors_are_those_of_the_list_that_one_came_from(client: httpx2.AsyncClient) -> None:
-    listed = (await client.get("/api/conversations", params={"run": "learn-1", "sort": "netsat"})).json()["rows"]
-    page = (
-        await client.get("/conversation", params={"run": "learn-1", "id": listed[3]["id"], "of": "sort=netsat"})
-    ).text
-    near = [
-        dict(parse_qsl(urlsplit(a["href"] or "").query))["id"]
-        for _, a in Seen(page).found
-        if a.get("data-key") in ("p", "n")
-    ]
-    assert near == [listed[2]["id"], listed[4]["id"]]
-
-
 async def test_each_page_of_a_store_without_runs_says_what_would_be_there_and_the_command(
-    nothing: httpx2.AsyncClient,
+    nothing: AsyncClient,
 ) -> None:
     empty = ("/check", "/share", "/compare", *(address for _, address, _ in BAR))
     shown = {address: await nothing.get(address) for address in empty}
@@ -272,7 +249,7 @@ async def test_each_page_of_a_store_without_runs_says_what_would_be_there_and_th
     assert (await nothing.get("/conversations", params={"run": "none"})).status_code == 404
 
 
-async def test_static_files_are_kept_for_good_under_a_name_that_changes_with_them(client: httpx2.AsyncClient) -> None:
+async def test_static_files_are_kept_for_good_under_a_name_that_changes_with_them(client: AsyncClient) -> None:
     page = (await client.get("/")).text
     for address in re.findall(r'"(/static/[^"]+)"', page):
         answer = await client.get(address)
@@ -289,9 +266,7 @@ def test_all_static_files_are_light() -> None:
             assert not re.search(rb"innerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", body), name
 
 
-async def test_a_set_leads_to_the_turns_that_its_rubrics_came_from_and_to_what_changed(
-    client: httpx2.AsyncClient,
-) -> None:
+async def test_a_set_leads_to_the_turns_that_its_rubrics_came_from_and_to_what_changed(client: AsyncClient) -> None:
     listed = (await client.get("/sets")).text
     (address,) = {a["href"] for _, a in Seen(listed).found if (a.get("href") or "").startswith("/sets/")}
     assert address is not None
@@ -305,9 +280,6 @@ async def test_a_set_leads_to_the_turns_that_its_rubrics_came_from_and_to_what_c
     same = (await client.get("/sets/diff", params={"a": address[6:], "b": address[6:]})).text
     only_our_elements(same)
     assert same.count("The same words") == 2
-
-
-def test_words_that_differ_are_marked_and_the_others_are_not() -> None:
     found = [(part.text, part.kind) for part in differing("The user says thanks", "The user shouts thanks loudly")]
     assert found == [("The user", ""), ("says", "del"), ("shouts", "ins"), ("thanks", ""), ("loudly", "ins")]
 
@@ -329,29 +301,24 @@ async def test_home_leads_with_what_rubrics_are_worth_in_words(tmp_path: Path) -
     assert places == sorted(places), "most thumbs explained first, as in the report and the terminal"
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-async def test_all_that_a_list_has_comes_as_a_file(client: httpx2.AsyncClient, kind: str) -> None:
-    query = {"run": "learn-1", "thumb": "down", "sort": "netsat"}
-    listed = (await client.get("/api/conversations", params=query | {"n": 2})).json()
-    answer = await client.get("/api/conversations/file", params=query | {"kind": kind})
-    assert "attachment" in answer.headers["content-disposition"]
-    lines = answer.text.splitlines()
-    assert len(lines) == listed["total"] + (kind == "csv")
-    assert listed["rows"][0]["id"] in lines[kind == "csv"]
-
-
-async def test_a_parquet_file_has_the_rows_and_their_types(client: httpx2.AsyncClient, tmp_path: Path) -> None:
+async def test_all_that_a_list_has_comes_as_a_file(client: AsyncClient, tmp_path: Path) -> None:
     query = {"run": "learn-1", "thumb": "down", "sort": "netsat"}
     listed = (await client.get("/api/conversations", params=query)).json()
-    answer = await client.get("/api/conversations/file", params=query | {"kind": "parquet"})
-    (tmp_path / "c.parquet").write_bytes(answer.content)
+    files = {
+        kind: await client.get("/api/conversations/file", params=query | {"kind": kind})
+        for kind in ("csv", "jsonl", "parquet")
+    }
+    assert all("attachment" in one.headers["content-disposition"] for one in files.values())
+    for kind, head in (("csv", 1), ("jsonl", 0)):
+        lines = files[kind].text.splitlines()[head:]
+        assert len(lines) == listed["total"]
+        assert listed["rows"][0]["id"] in lines[0]
+    (tmp_path / "c.parquet").write_bytes(files["parquet"].content)
     rows = duckdb.read_parquet(str(tmp_path / "c.parquet")).select("id, netsat, thumb").fetchall()
     assert rows == [(row["id"], row["netsat"], row["thumb"]) for row in listed["rows"]]
 
 
-async def test_a_sets_page_says_how_its_rubrics_were_answered_by_class(
-    client: httpx2.AsyncClient, store: Store
-) -> None:
+async def test_a_sets_page_says_how_its_rubrics_were_answered_by_class(client: AsyncClient, store: Store) -> None:
     run = runs(store)[0].id
     rows = store.ask(run, "SELECT DISTINCT a.*, c.label FROM answers a JOIN conversations c ON c.id = a.conversation")
     mine = [row for row in rows if row["question"] == "rubric1" and row["chosen"] is not None]

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
+from httpx2 import AsyncClient
 from remedy_log import REACTION, TARGET, read_table_log, table_rubrics
 from web_site import client_of, made_app, made_store
 
@@ -44,14 +44,8 @@ FROZEN = {"proof": "ab12", "contexts": [["c", 1]], "waves": [0], "replies": 2, "
 
 def pair(n: int, change: float, fell: float | None, reader: float | None, old: str = "Sorry.") -> dict[str, Any]:
     about = {"context": f"talk {n}:1", "conversation": f"talk {n}", "said": [f"user: table {n}?"], "edit": "new"}
-    return about | {
-        "change": change,
-        "guardrail": "It is short",
-        "fell": fell,
-        "reader": reader,
-        "old": old,
-        "new": f"Booked {n}.",
-    }
+    judged = {"change": change, "guardrail": "It is short", "fell": fell, "reader": reader}
+    return about | judged | {"old": old, "new": f"Booked {n}."}
 
 
 PAIRS = [pair(0, -0.5, 0.0, 1.0), pair(1, -0.1, -0.3, 0.0), pair(2, 0.0, None, None), pair(3, 0.4, 0.1, 1.0, HOSTILE)]
@@ -63,11 +57,8 @@ def proved(tmp_path: Path) -> Iterator[Store]:
         run = store.begin("remedy", arguments={}, fingerprint={}, versions={}).id
         complete(store.write_step(run, "remedy", KEPT))
         complete(store.write_step(run, "registered", FROZEN))
-        complete(
-            store.write_step(
-                run, "pairs", [{"key": "0" * 16, "conversation": "talk 3", "said": [], "1": "a", "2": "b"}]
-            )
-        )
+        to_choose = {"key": "0" * 16, "conversation": "talk 3", "said": [], "1": "a", "2": "b"}
+        complete(store.write_step(run, "pairs", [to_choose]))
         store.put(FactRow(run, "pair", str(n), packed({one["conversation"]: one})) for n, one in enumerate(PAIRS))
         store.put([FactRow(run, "pair", "4", packed({}))])  # its conversation was forgotten
         store.finish(run, "done")
@@ -75,39 +66,44 @@ def proved(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-async def remedies(proved: Store) -> AsyncIterator[httpx2.AsyncClient]:
+async def remedies(proved: Store) -> AsyncIterator[AsyncClient]:
     async with client_of(made_app(proved)) as opened:
         yield opened
 
 
-async def test_a_run_that_proved_nothing_has_no_such_page(remedies: httpx2.AsyncClient) -> None:
+async def test_a_run_that_proved_nothing_has_no_such_page(remedies: AsyncClient) -> None:
     answer = await remedies.get("/remedies/score-2")
     assert (answer.status_code, "proved nothing" in answer.text) == (404, True)
-    assert (await remedies.get("/remedies/remedy-3?only=best")).status_code == 400
-    assert (await remedies.get("/remedies/remedy-3?at=-1")).status_code == 400
+    for query in ("only=best", "at=-1"):
+        assert (await remedies.get(f"/remedies/remedy-3?{query}")).status_code == 400
 
 
-async def test_what_replies_diffs_and_notes_say_stays_text(remedies: httpx2.AsyncClient) -> None:
-    for tab in ("pairs", "refused", "registered", "people"):
-        page = (await remedies.get("/remedies/remedy-3", params={"tab": tab})).text
+async def test_what_replies_diffs_and_notes_say_stays_text_and_what_people_choose_is_counted(
+    remedies: AsyncClient,
+) -> None:
+    told = {"key": "0" * 16, "who": "Ann", "choice": "1"}
+    assert (await remedies.post("/api/remedies/remedy-3", json=told)).status_code == 200
+    tabs = {"pairs": "", "refused": "two: a link", "registered": "margin 0.10, seed 7", "people": "Ann: 1 pair"}
+    for tab, words in tabs.items():
+        page = (await remedies.get("/remedies/remedy-3", params={"tab": tab})).text.replace("\N{NO-BREAK SPACE}", " ")
         assert "<script>alert" not in page
         assert not re.search(r"href=.?javascript|\u202e", page), tab
         assert "&lt;script&gt;alert(1)" in page
         assert EDIT["verdict"] in page
+        assert words in page
+    assert "60 % prefer the new reply" in page
+    assert 'href="/remedies/remedy-3-' in (await remedies.get("/remedies")).text
 
 
-@pytest.mark.parametrize(
-    ("only", "talks"), [("", [0, 1, 2, 3]), ("fell", [0, 1]), ("gained", [3]), ("differ", [0]), ("telling", [0, 1, 3])]
-)
-async def test_pairs_are_filtered_and_those_forgotten_are_gone(
-    remedies: httpx2.AsyncClient, only: str, talks: list[int]
-) -> None:
-    told = (await remedies.get("/api/remedies/remedy-3", params={"only": only})).json()
-    assert [one["conversation"] for one in told["shown"]] == [f"talk {n}" for n in talks]
-    assert (told["n"], told["of"]) == (len(talks), 4)
+async def test_pairs_are_filtered_and_those_forgotten_are_gone(remedies: AsyncClient) -> None:
+    filters = {"": [0, 1, 2, 3], "fell": [0, 1], "gained": [3], "differ": [0], "telling": [0, 1, 3]}
+    for only, talks in filters.items():
+        told = (await remedies.get("/api/remedies/remedy-3", params={"only": only})).json()
+        assert [one["conversation"] for one in told["shown"]] == [f"talk {n}" for n in talks]
+        assert (told["n"], told["of"]) == (len(talks), 4)
 
 
-async def test_arms_stay_hidden_until_they_are_revealed(remedies: httpx2.AsyncClient) -> None:
+async def test_arms_stay_hidden_until_they_are_revealed(remedies: AsyncClient) -> None:
     page = (await remedies.get("/remedies/remedy-3", params={"only": "fell"})).text
     shown = re.sub(r"<details>.*?</details>", "", page[page.index('aria-label="Pair 1"') :], flags=re.DOTALL)
     assert "Booked 0." in shown
@@ -115,28 +111,12 @@ async def test_arms_stay_hidden_until_they_are_revealed(remedies: httpx2.AsyncCl
     assert re.search(r"<summary>Reveal</summary><p>[12] is the new reply", page)
 
 
-async def test_telling_pairs_are_for_reading_and_nobody_can_choose_there(
-    remedies: httpx2.AsyncClient, proved: Store
-) -> None:
+async def test_telling_pairs_are_for_reading_and_nobody_can_choose_there(remedies: AsyncClient, proved: Store) -> None:
     page = (await remedies.get("/remedies/remedy-3", params={"only": "telling"})).text
     assert "<form" not in page[page.index('aria-label="Pair 1"') :]
     told = {"key": "talk 0:1", "who": "Ann", "choice": "1"}
     assert (await remedies.post("/api/remedies/remedy-3", json=told)).status_code == 404
     assert proved.value("SELECT count(*) FROM labels") == 0
-
-
-async def test_tabs_tell_what_was_refused_registered_and_chosen(remedies: httpx2.AsyncClient) -> None:
-    told = {"key": "0" * 16, "who": "Ann", "choice": "1"}
-    assert (await remedies.post("/api/remedies/remedy-3", json=told)).status_code == 200
-    for tab, words in {
-        "refused": "two: a link",
-        "registered": "margin 0.10, seed 7",
-        "people": "Ann: 1 pair",
-    }.items():
-        page = (await remedies.get("/remedies/remedy-3", params={"tab": tab})).text.replace("\N{NO-BREAK SPACE}", " ")
-        assert words in page
-    assert "60 % prefer the new reply" in page
-    assert 'href="/remedies/remedy-3-' in (await remedies.get("/remedies")).text
 
 
 @pytest.fixture
@@ -185,7 +165,7 @@ async def test_where_too_few_failed_the_page_says_how_many_more_are_needed(
     assert "users are needed" in page
 
 
-async def settled(client: httpx2.AsyncClient, path: str) -> str:
+async def settled(client: AsyncClient, path: str) -> str:
     """Wait until a page's plan is there."""
     for _ in range(200):
         if "Being worked out" not in (page := (await client.get(path)).text):

@@ -5,9 +5,9 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
-import httpx2
 import numpy as np
 import pytest
+from httpx2 import AsyncClient
 from web_site import client_of, made_app
 
 from pollex.graphs.context import NullProgress
@@ -34,14 +34,10 @@ CHOICE = {
 CAME = json.dumps({"choices": [CHOICE], "usage": USED})
 
 
-async def test_the_list_has_every_run_with_what_it_did(client: httpx2.AsyncClient) -> None:
+async def test_the_list_has_every_run_and_a_run_its_graph_with_what_was_not_reached(client: AsyncClient) -> None:
     page = (await client.get("/runs")).text
     assert page.index("score-2") < page.index("learn-1")
-    only = (await client.get("/runs", params={"command": "learn"})).text
-    assert "score-2" not in only
-
-
-async def test_a_run_shows_its_graph_and_what_was_not_reached(client: httpx2.AsyncClient) -> None:
+    assert "score-2" not in (await client.get("/runs", params={"command": "learn"})).text
     page = (await client.get("/runs/learn-1")).text
     assert 'role="group"' in page
     assert "not reached" in page
@@ -72,62 +68,58 @@ def test_activity_is_how_many_spans_touch_each_stretch(tmp_path: Path) -> None:
     assert node.together == pytest.approx(lasting.sum())
 
 
-async def test_a_call_is_shown_with_prompt_answer_and_tokens(tmp_path: Path) -> None:
-    with Store.open(tmp_path / ".pollex") as store:
-        run = store.begin("score", arguments={}, fingerprint={}, versions={})
-        ledger = StoreLedger(store, Tracer(store, run.id))
-        await ledger.intend("k" * 64, 0, {"stage": "judge", "item": "c1", "request": ASKED})
-        await ledger.record("k" * 64, 0, {"status": 200, "attempt": 0, "seconds": 0.2}, CAME)
-        await ledger.intend("q" * 64, 0, {"stage": "judge", "item": "c2"})
-        store.pulse(run.id, {"stages": {}, "used": {"price": [1.0, 4.0, 0.5]}})
-        asking = {"name": "ask", "kind": "call", "item": "c1", "inputs": ("k" * 64,), "outputs": (), "error": ""}
-        store.put([SpanRow(run.id, "s1", None, started=run.started, ms=1.0, **asking)])
-        store.finish(run.id, "done")
-        async with client_of(made_app(store)) as client:
-            listed = (await client.get(f"/runs/{run.id}/calls")).text
-            assert "1,200" in listed
-            assert "no reply came" in listed
-            page = (await client.get(f"/runs/{run.id}/call", params={"key": "k" * 64})).text
-            assert "&lt;b&gt;Judge&lt;/b&gt;" in page
-            assert "Agree" in page
-            assert "temperature" in page
-            for words in ("1,000 of them cached", "$0.0028", "ended with “stop”", "Asked by", "Agree 82"):
-                assert words in page, words
-            folded = page.partition("Data between its boundary lines")[2].partition("</details>")[0]
-            assert "secret words" in folded
-            assert "Answer." not in folded
-            by_cost = (await client.get(f"/api/runs/{run.id}/calls", params={"sort": "cost", "down": "1"})).json()
-            assert [one["cost"] for one in by_cost["calls"]] == [0.0028, None]
-            other = (await client.get(f"/runs/{run.id}/call", params={"key": "q" * 64})).text
-            assert "The prompt was not kept" in other
-            assert (await client.get(f"/runs/{run.id}/call", params={"key": "none"})).status_code == 404
+async def test_a_call_is_shown_with_prompt_answer_and_tokens(own: Store, web: AsyncClient) -> None:
+    run = own.begin("score", arguments={}, fingerprint={}, versions={})
+    ledger = StoreLedger(own, Tracer(own, run.id))
+    await ledger.intend("k" * 64, 0, {"stage": "judge", "item": "c1", "request": ASKED})
+    await ledger.record("k" * 64, 0, {"status": 200, "attempt": 0, "seconds": 0.2}, CAME)
+    await ledger.intend("q" * 64, 0, {"stage": "judge", "item": "c2"})
+    own.pulse(run.id, {"stages": {}, "used": {"price": [1.0, 4.0, 0.5]}})
+    asking = {"name": "ask", "kind": "call", "item": "c1", "inputs": ("k" * 64,), "outputs": (), "error": ""}
+    own.put([SpanRow(run.id, "s1", None, started=run.started, ms=1.0, **asking)])
+    own.finish(run.id, "done")
+    listed = (await web.get(f"/runs/{run.id}/calls")).text
+    assert "1,200" in listed
+    assert "no reply came" in listed
+    page = (await web.get(f"/runs/{run.id}/call", params={"key": "k" * 64})).text
+    said = ("&lt;b&gt;Judge&lt;/b&gt;", "temperature", "1,000 of them cached", "$0.0028", "ended with “stop”")
+    for words in (*said, "Asked by", "Agree 82"):
+        assert words in page, words
+    folded = page.partition("Data between its boundary lines")[2].partition("</details>")[0]
+    assert "secret words" in folded
+    assert "Answer." not in folded
+    by_cost = (await web.get(f"/api/runs/{run.id}/calls", params={"sort": "cost", "down": "1"})).json()
+    assert [one["cost"] for one in by_cost["calls"]] == [0.0028, None]
+    other = (await web.get(f"/runs/{run.id}/call", params={"key": "q" * 64})).text
+    assert "The prompt was not kept" in other
+    assert (await web.get(f"/runs/{run.id}/call", params={"key": "none"})).status_code == 404
 
 
-async def test_how_far_a_run_is_changes_with_it_and_costs_nothing_while_it_does_not(tmp_path: Path) -> None:
-    with Store.open(tmp_path / ".pollex") as store:
-        run = store.begin("score", arguments={}, fingerprint={}, versions={})
-        store.pulse(run.id, {"stages": {"score": {"done": 0, "total": 10}}, "used": {}})
-        await store.settle()
-        async with client_of(made_app(store)) as client:
-            first = await client.get(f"/runs/{run.id}/live")
-            assert "score: 0 of 10" in first.text
-            assert "running" in first.text
-            same = await client.get(f"/runs/{run.id}/live", headers={"If-None-Match": first.headers["etag"]})
-            assert same.status_code == 304
-            used = {"sent": 7, "known": 1, "prompt_tokens": 5, "completion_tokens": 6, "cost": 0.5, "max_cost": 2.0}
-            failed = [{"node": "judge", "item": "c1", "text": "<b>refused</b>"}]
-            nodes = {"judge": {"n": 9, "active": 1, "ms": 4.0, "errors": 1}}
-            pulse = {"stages": {"score": {"done": 10, "total": 10}}, "used": used, "nodes": nodes, "errors": failed}
-            store.pulse(run.id, pulse)
-            await store.settle()
-            told = (await client.get(f"/runs/{run.id}/live")).text
-            assert "score: 10 of 10" in told
-            assert "$0.5000 of at most $2.00" in told
-            assert "9 done, 1 at work, 1 failed" in told
-            assert "&lt;b&gt;refused" in told
-            await asyncio.to_thread(store.finish, run.id, "done")
-            ended = await client.get(f"/runs/{run.id}/live")
-            assert ended.headers["x-pollex-ended"] == "1"
+async def test_how_far_a_run_is_changes_with_it_and_costs_nothing_while_it_does_not(
+    own: Store, web: AsyncClient
+) -> None:
+    run = own.begin("score", arguments={}, fingerprint={}, versions={})
+    own.pulse(run.id, {"stages": {"score": {"done": 0, "total": 10}}, "used": {}})
+    await own.settle()
+    first = await web.get(f"/runs/{run.id}/live")
+    assert "score: 0 of 10" in first.text
+    assert "running" in first.text
+    same = await web.get(f"/runs/{run.id}/live", headers={"If-None-Match": first.headers["etag"]})
+    assert same.status_code == 304
+    used = {"sent": 7, "known": 1, "prompt_tokens": 5, "completion_tokens": 6, "cost": 0.5, "max_cost": 2.0}
+    failed = [{"node": "judge", "item": "c1", "text": "<b>refused</b>"}]
+    nodes = {"judge": {"n": 9, "active": 1, "ms": 4.0, "errors": 1}}
+    pulse = {"stages": {"score": {"done": 10, "total": 10}}, "used": used, "nodes": nodes, "errors": failed}
+    own.pulse(run.id, pulse)
+    await own.settle()
+    told = (await web.get(f"/runs/{run.id}/live")).text
+    assert "score: 10 of 10" in told
+    assert "$0.5000 of at most $2.00" in told
+    assert "9 done, 1 at work, 1 failed" in told
+    assert "&lt;b&gt;refused" in told
+    await asyncio.to_thread(own.finish, run.id, "done")
+    ended = await web.get(f"/runs/{run.id}/live")
+    assert ended.headers["x-pollex-ended"] == "1"
 
 
 async def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
@@ -141,19 +133,16 @@ async def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
             assert "--resume" in page
 
 
-async def test_a_cost_is_that_of_all_starts_of_a_run_and_unknown_where_one_is(tmp_path: Path) -> None:
-    with Store.open(tmp_path / ".pollex") as store:
-        run = store.begin("score", arguments={"command": "pollex score a.jsonl"}, fingerprint={}, versions={})
-        for cost, shown in ((0.5, "$0.5000"), (2.0, "$2.50"), (None, "–")):
-            used = {"sent": 1, "known": 0, "prompt_tokens": 5, "completion_tokens": 6, "cost": cost}
-            progress = KeptProgress(NullProgress(), store, lambda used=used: used)
-            async with progress.of_run(run.id):
-                pass
-            await store.settle()
-            async with client_of(made_app(store)) as client:
-                page = (await client.get("/runs")).text
-            assert f'<td class="n">{shown}</td></tr>' in page
-        store.finish(run.id, "interrupted")
-        async with client_of(made_app(store)) as client:
-            page = (await client.get("/runs")).text
-        assert f"pollex score a.jsonl --resume --store {tmp_path / '.pollex'}</pre>" in page
+async def test_a_cost_is_that_of_all_starts_of_a_run_and_unknown_where_one_is(own: Store, web: AsyncClient) -> None:
+    run = own.begin("score", arguments={"command": "pollex score a.jsonl"}, fingerprint={}, versions={})
+    for cost, shown in ((0.5, "$0.5000"), (2.0, "$2.50"), (None, "–")):
+        used = {"sent": 1, "known": 0, "prompt_tokens": 5, "completion_tokens": 6, "cost": cost}
+        progress = KeptProgress(NullProgress(), own, lambda used=used: used)
+        async with progress.of_run(run.id):
+            pass
+        await own.settle()
+        page = (await web.get("/runs")).text
+        assert f'<td class="n">{shown}</td></tr>' in page
+    own.finish(run.id, "interrupted")
+    page = (await web.get("/runs")).text
+    assert f"pollex score a.jsonl --resume --store {own.folder}</pre>" in page

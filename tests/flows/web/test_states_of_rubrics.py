@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from test_check_page import scored
-from web_site import answers_to, client_of, conversation, made_app, made_store, scorer
+from web_site import answers_to, client_of, conversation, made_app, scorer
 
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.fields import ReadOptions
@@ -35,103 +34,85 @@ def kept_rubrics(store: Store, run: str, found: RubricSet) -> None:
     store.flush()
 
 
-@pytest.mark.parametrize(
-    ("state", "more", "says"),
-    [
+def test_what_is_no_state_and_no_rubric_is_refused_with_what_to_give(own: Store) -> None:
+    name, run = the_set(own).rubrics[0].id, RunOptions(own.folder)
+    refused: list[tuple[str | None, dict[str, str], str]] = [
         ("mended", {}, "mended in which release"),
         ("open", {"release": "2"}, "only what is mended has a release"),
         ("gone", {}, "no state is called 'gone' → give one of open, mending, mended, accepted"),
         (None, {"note": "x"}, "there is no state"),
-    ],
-)
-def test_what_is_no_state_is_refused_with_what_to_give(
-    tmp_path: Path, state: str, more: dict[str, str], says: str
-) -> None:
-    with made_store(tmp_path / ".pollex", n=10) as store:
-        name = the_set(store).rubrics[0].id
-    with pytest.raises(WrongUse, match=says):
-        rubric_state(RunOptions(tmp_path / ".pollex"), name, state, **more)  # type: ignore[arg-type]
-
-
-def test_a_rubric_that_is_not_there_is_refused_and_its_name_is_no_pattern(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=10):
-        pass
-    for name in ("zzz", "%"):
+    ]
+    for state, more, says in refused:
+        with pytest.raises(WrongUse, match=says):
+            rubric_state(run, name, state, **more)  # type: ignore[arg-type]
+    for other in ("zzz", "%"):  # a name is no pattern
         with pytest.raises(BadRubrics, match="begin"):
-            rubric_state(RunOptions(tmp_path / ".pollex"), name)
+            rubric_state(run, other)
 
 
-def test_a_conversation_that_two_runs_scored_counts_once_as_the_last_has_it(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=20) as store:
-        found = the_set(store)
-        for _ in range(2):
-            kept_rubrics(store, scored(store, found, range(20)), found)
-        run = runs(store)[-1].id
-        answers = answers_of(store, run)
-        for rubric in found.rubrics:
-            said = [each[rubric.id] for each in answers.values() if isinstance(each.get(rubric.id), Answer)]
-            held = sum(one.expected() > NEUTRAL for one in said if isinstance(one, Answer))
-            (life,) = lives(store, [rubric])
-            (share,) = life.weeks.values()
-            assert (share.n, round((share.value or 0) * len(said))) == (len(said), held)
-            assert life.events[0].what == "found"
+def test_a_conversation_that_two_runs_scored_counts_once_as_the_last_has_it(own: Store) -> None:
+    found = the_set(own)
+    for _ in range(2):
+        kept_rubrics(own, scored(own, found, range(12)), found)
+    run = runs(own)[-1].id
+    answers = answers_of(own, run)
+    for rubric in found.rubrics:
+        said = [each[rubric.id] for each in answers.values() if isinstance(each.get(rubric.id), Answer)]
+        held = sum(one.expected() > NEUTRAL for one in said if isinstance(one, Answer))
+        (life,) = lives(own, [rubric])
+        (share,) = life.weeks.values()
+        assert (share.n, round((share.value or 0) * len(said))) == (len(said), held)
+        assert life.events[0].what == "found"
 
 
-async def test_a_state_that_is_set_in_the_browser_is_on_the_page_and_decides_what_home_begins_with(
-    tmp_path: Path,
-) -> None:
-    with made_store(tmp_path / ".pollex", n=40) as store:
-        found = the_set(store)
-        kept_rubrics(store, scored(store, found, range(40)), found)
-        wrong = [one for one in found.rubrics if one.polarity == "dsat"]
-        given = {"set": set_digest(found), "id": wrong[0].id, "state": "mended", "release": "2.14", "who": "Mia"}
-        async with client_of(made_app(store)) as client:
-            before = (await client.get("/")).text
-            assert (
-                await client.post("/api/states", json=given | {"state": "mending", "release": ""})
-            ).status_code == 200
-            mending = (await client.get("/")).text
-            refused = await client.post("/api/states", json=given | {"release": ""})
-            assert (refused.status_code, refused.json()["error"]) == (400, "mended in which release?")
-            assert (await client.post("/api/states", json=given | {"note": "<b>asks once</b>"})).status_code == 200
-            page = (await client.get(links.rubric(set_digest(found), wrong[0].id))).text
-            after = (await client.get("/")).text
-            assert "State: mended in 2.14" in page
-            assert "&lt;b&gt;asks once" in page
-            assert "How often it holds" in page
-            opened = re.compile(r'<h2 id="open">Open</h2>.*?</section>', re.DOTALL)
-            assert not opened.search(before), "how people sound leads nothing, unless somebody speaks of it"
-            assert wrong[0].id in opened.findall(mending)[0]
-            assert not opened.search(after) or wrong[0].id not in opened.findall(after)[0]
-            mark_back(store.folder, mended_in(store.folder, found).values(), "new against old")
-            again = opened.findall((await client.get("/")).text)[0]
-            assert again.index("back again") < again.index(wrong[0].id)
-        async with client_of(made_app(store, read_only=True)) as client:
-            assert (await client.post("/api/states", json=given)).status_code == 403
+async def test_a_state_that_is_set_in_the_browser_is_on_the_page_and_decides_what_home_begins_with(own: Store) -> None:
+    found = the_set(own)
+    kept_rubrics(own, scored(own, found, range(12)), found)
+    wrong = [one for one in found.rubrics if one.polarity == "dsat"]
+    given = {"set": set_digest(found), "id": wrong[0].id, "state": "mended", "release": "2.14", "who": "Mia"}
+    async with client_of(made_app(own)) as client:
+        before = (await client.get("/")).text
+        assert (await client.post("/api/states", json=given | {"state": "mending", "release": ""})).status_code == 200
+        mending = (await client.get("/")).text
+        refused = await client.post("/api/states", json=given | {"release": ""})
+        assert (refused.status_code, refused.json()["error"]) == (400, "mended in which release?")
+        assert (await client.post("/api/states", json=given | {"note": "<b>asks once</b>"})).status_code == 200
+        page = (await client.get(links.rubric(set_digest(found), wrong[0].id))).text
+        after = (await client.get("/")).text
+        assert "State: mended in 2.14" in page
+        assert "&lt;b&gt;asks once" in page
+        assert "How often it holds" in page
+        opened = re.compile(r'<h2 id="open">Open</h2>.*?</section>', re.DOTALL)
+        assert not opened.search(before), "how people sound leads nothing, unless somebody speaks of it"
+        assert wrong[0].id in opened.findall(mending)[0]
+        assert not opened.search(after) or wrong[0].id not in opened.findall(after)[0]
+        mark_back(own.folder, mended_in(own.folder, found).values(), "new against old")
+        again = opened.findall((await client.get("/")).text)[0]
+        assert again.index("back again") < again.index(wrong[0].id)
+    async with client_of(made_app(own, read_only=True)) as client:
+        assert (await client.post("/api/states", json=given)).status_code == 403
 
 
-def test_the_state_of_one_is_not_that_of_another_of_its_family_beside_it(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=10) as store:
-        found = the_set(store)
-        one = found.rubrics[0].model_copy(update={"source": "signal:complaint"})
-        two = one.model_copy(update={"id": "another", "text": "Another of its family."})
-        both = found.model_copy(update={"rubrics": (one, two)})
-        alone = found.model_copy(update={"rubrics": (two,)})
-        assert family(one) == family(two) != one.id
-        kept_rubrics(store, runs(store)[0].id, both)
-        rubric_state(RunOptions(store.folder), one.id, "mended", release="3")
-        assert list(mended_in(store.folder, both)) == [one.id]
-        assert list(mended_in(store.folder, alone)) == [two.id]
+def test_the_state_of_one_is_not_that_of_another_of_its_family_beside_it(own: Store) -> None:
+    found = the_set(own)
+    one = found.rubrics[0].model_copy(update={"source": "signal:complaint"})
+    two = one.model_copy(update={"id": "another", "text": "Another of its family."})
+    both = found.model_copy(update={"rubrics": (one, two)})
+    alone = found.model_copy(update={"rubrics": (two,)})
+    assert family(one) == family(two) != one.id
+    kept_rubrics(own, runs(own)[0].id, both)
+    rubric_state(RunOptions(own.folder), one.id, "mended", release="3")
+    assert list(mended_in(own.folder, both)) == [one.id]
+    assert list(mended_in(own.folder, alone)) == [two.id]
 
 
-def test_a_note_that_quotes_what_is_forgotten_goes_too(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=10) as store:
-        name = the_set(store).rubrics[0].id
-        said = "it works now, thanks 4"
-        rubric_state(RunOptions(store.folder), name, "mending", note=f"see: {said}")
-        forget(store, conversations_to_forget(store, ["conversation 4"], []))
-        (kept,) = next(iter(states(store).values()))
-        assert (kept.state, said in kept.note) == ("mending", False)
+def test_a_note_that_quotes_what_is_forgotten_goes_too(own: Store) -> None:
+    name = the_set(own).rubrics[0].id
+    said = "it works now, thanks 4"
+    rubric_state(RunOptions(own.folder), name, "mending", note=f"see: {said}")
+    forget(own, conversations_to_forget(own, ["conversation 4"], []))
+    (kept,) = next(iter(states(own).values()))
+    assert (kept.state, said in kept.note) == ("mending", False)
 
 
 def held_or_not(found: RubricSet, id_: str) -> tuple[list[int], list[int]]:
@@ -159,22 +140,21 @@ def scored_users(store: Store, found: RubricSet, numbers: Sequence[int]) -> str:
     return run
 
 
-@pytest.mark.parametrize(("more", "code"), [(True, "failed"), (False, "passed")])
-def test_check_fails_where_a_mended_rubric_holds_more_often_and_marks_it(tmp_path: Path, more: bool, code: str) -> None:
-    with made_store(tmp_path / ".pollex", n=20) as store:
-        found = the_set(store)
-        wrong = next(one for one in found.rubrics if one.polarity == "dsat")
-        held, others = held_or_not(found, wrong.id)
-        old = scored_users(store, found, others[:80])
-        new = scored_users(store, found, [*held[:60], *others[80:100]] if more else others[80:160])
-        setting = RunOptions(store.folder)
-        asked: dict[str, Any] = {"fail_if": [], "reading": ReadOptions(), "run": setting, "model": ModelOptions()}
-        with pytest.raises(WrongUse, match="there is no condition"):
-            check(new, old, found, progress=NullProgress(), **asked)
-        rubric_state(setting, wrong.id, "mended", release="2.14")
-        result = check(new, old, found, progress=NullProgress(), **asked)
-        assert (result.mended, result.failed) == (1, code == "failed")
-        said = states(store)[family(wrong)][-1]
-        assert (said.state, said.who) == (("back", "check") if more else ("mended", said.who))
-        if more:
-            assert f"{wrong.id}, mended in 2.14, is back again" in result.verdicts[0].condition
+def test_check_fails_where_a_mended_rubric_holds_more_often_and_marks_it(own: Store) -> None:
+    found = the_set(own)
+    wrong = next(one for one in found.rubrics if one.polarity == "dsat")
+    held, others = held_or_not(found, wrong.id)
+    old, same, worse = (
+        scored_users(own, found, numbers) for numbers in (others[:80], others[80:160], [*held[:60], *others[80:100]])
+    )
+    setting, progress = RunOptions(own.folder), NullProgress()
+    asked: dict[str, Any] = {"fail_if": [], "reading": ReadOptions(), "run": setting, "model": ModelOptions()}
+    with pytest.raises(WrongUse, match="there is no condition"):
+        check(same, old, found, progress=progress, **asked)
+    rubric_state(setting, wrong.id, "mended", release="2.14")
+    for new, state in ((same, "mended"), (worse, "back")):
+        result = check(new, old, found, progress=progress, **asked)
+        assert (result.mended, result.failed) == (1, state == "back")
+        said = states(own)[family(wrong)][-1]
+        assert (said.state, said.who == "check") == (state, state == "back")
+    assert f"{wrong.id}, mended in 2.14, is back again" in result.verdicts[0].condition

@@ -4,6 +4,7 @@ import asyncio
 import csv
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -11,9 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 from click.testing import CliRunner
+from httpx2 import AsyncClient
 from markupsafe import escape
 from protocol_server import ProtocolServer
-from web_site import client_of, made_app, made_store
+from web_site import client_of, made_app
 
 from pollex.cli.main import pollex as command
 from pollex.store.store import Store
@@ -47,7 +49,7 @@ class Field:
 
     store: Store
     study: Study
-    owner: httpx2.AsyncClient
+    owner: AsyncClient
     server: ProtocolServer
     app: object
 
@@ -62,70 +64,70 @@ class Field:
         assert made.status_code == 200
         return parse_qs(urlsplit(made.json()["links"][0]["link"]).query)["token"][0]
 
-    async def participant(self) -> httpx2.AsyncClient:
+    async def participant(self) -> AsyncClient:
         return client_of(self.app, token=await self.link())  # type: ignore[arg-type]
 
-    async def send(self, who: httpx2.AsyncClient, what: str, **values: object) -> httpx2.Response:
+    async def send(self, who: AsyncClient, what: str, **values: object) -> httpx2.Response:
         return await who.post(f"/api/talks/{self.study.id}/{what}", json=values)
 
-    async def seen(self, who: httpx2.AsyncClient) -> str:
+    async def seen(self, who: AsyncClient) -> str:
         """The participant's page, once the replies have come."""
-        for _ in range(300):
+        for _ in range(1500):
             if (await who.get(f"{self.page}/live")).headers["x-pollex-ended"]:
                 return (await who.get(self.page)).text
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.02)
         raise AssertionError("no reply came")
 
 
-@pytest.fixture
-async def field(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Field]:
-    design = getattr(request, "param", "one-after-other")
-    (tmp_path / "study.toml").write_text(STUDY.format(design=design))
-    profiles = tmp_path / "profiles.toml"
-    with ProtocolServer() as server, Store.open(tmp_path / ".pollex") as store:
-        table = '[{}]\nmodel = "secret-{}"\nbase_url = "{}"\nkey_env = "NO_KEY"\n'
-        profiles.write_text("".join(table.format(name, name, server.url) for name in ("mini", "local")))
-        known = read_profiles(profiles)
-        await store.write(read_studies([tmp_path / "study.toml"], known))
+SYSTEM = '[{0}]\nmodel = "secret-{0}"\nbase_url = "{1}"\nkey_env = "NO_KEY"\n{2}\n'
+
+
+@asynccontextmanager
+async def served(folder: Path, server: ProtocolServer, study: str, systems: str) -> AsyncIterator[Field]:
+    for name, text in (("study.toml", study), ("profiles.toml", systems)):
+        (folder / name).write_text(text)
+    known = read_profiles(folder / "profiles.toml")
+    with Store.open(folder / ".pollex") as store:
+        await store.write(read_studies([folder / "study.toml"], known))
         (payload,) = [row["payload"] for row in store.rows("SELECT payload FROM studies")]
         app = made_app(store, profiles=known)
         async with client_of(app) as owner:
             yield Field(store, Study.model_validate_json(payload), owner, server, app)
 
 
+@pytest.fixture
+async def field(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Field]:
+    study = STUDY.format(design=getattr(request, "param", "one-after-other"))
+    with ProtocolServer() as server:
+        systems = "".join(SYSTEM.format(name, server.url, "") for name in ("mini", "local"))
+        async with served(tmp_path, server, study, systems) as made:
+            yield made
+
+
 QUOTE = "faulty <b>kettle</b> within thirty days"
 SAID = {"text": "Thirty days.", "sources": [{"document": 1, "quote": QUOTE}, {"document": 1, "quote": "forty"}]}
-SYSTEM = '[{0}]\nmodel = "secret"\nbase_url = "{1}"\nkey_env = "NO_KEY"\nsystem = "{2}"\n'
 
 
 async def test_who_talked_to_a_system_with_documents_sees_its_sources_beside_the_questions(tmp_path: Path) -> None:
     (tmp_path / "help").mkdir()
     (tmp_path / "help" / "ret<i>urns.md").write_text(f"Return a {QUOTE}.")
     (tmp_path / "help" / "lamps.md").write_text("A lamp has a warranty.")
-    study, profiles = tmp_path / "study.toml", tmp_path / "profiles.toml"
-    study.write_text(STUDY.format(design="one-after-other").replace("Find a parcel.", "Return a kettle."))
-    rule = {"do": "message", "match": "DATA ", "content": json.dumps(SAID | {"ends": True})}
-    with ProtocolServer(script=[rule]) as server, Store.open(tmp_path / ".pollex") as store:
-        finds = SYSTEM.format("mini", server.url, "DS3") + 'documents = "help"\n'
-        profiles.write_text(finds + SYSTEM.format("local", server.url, "DS1"))
-        known = read_profiles(profiles)
-        await store.write(read_studies([study], known))
-        (payload,) = [row["payload"] for row in store.rows("SELECT payload FROM studies")]
-        app = made_app(store, profiles=known)
-        async with client_of(app) as owner:
-            served = Field(store, Study.model_validate_json(payload), owner, server, app)
-            async with await served.participant() as who:
-                await served.send(who, "begin")
-                pages = {}
-                for position in range(2):
-                    await served.send(who, "turns", text="How <b>long</b>?")
-                    assert "Thirty days." in (page := await served.seen(who)), "the system said something"
-                    assert "within thirty days" not in page, "people talk blind"
-                    await served.send(who, "end", why="talked")
-                    pages[position] = (await who.get(served.page)).text
-                    kept = await served.send(who, "sheet", **{"position": position, "q-Q0": "2", "q-Q1": "0"})
-                    assert kept.status_code == 200
-            rows = [json.loads(line) for line in (await export(served, "conversations")).splitlines()]
+    study = STUDY.format(design="one-after-other").replace("Find a parcel.", "Return a kettle.")
+    rule, pages = {"do": "message", "match": "DATA ", "content": json.dumps(SAID | {"ends": True})}, {}
+    with ProtocolServer(script=[rule]) as server:
+        finds = SYSTEM.format("mini", server.url, 'system = "DS3"\ndocuments = "help"')
+        systems = finds + SYSTEM.format("local", server.url, 'system = "DS1"')
+        async with served(tmp_path, server, study, systems) as field, await field.participant() as who:
+            await field.send(who, "begin")
+            for position in range(2):
+                await field.send(who, "turns", text="How <b>long</b>?")
+                assert "Thirty days." in (page := await field.seen(who)), "the system said something"
+                assert "within thirty days" not in page, "people talk blind"
+                await field.send(who, "end", why="talked")
+                pages[position] = (await who.get(field.page)).text
+                kept = await field.send(who, "sheet", **{"position": position, "q-Q0": "2", "q-Q1": "0"})
+                assert kept.status_code == 200
+            rows = [json.loads(line) for line in (await export(field, "conversations")).splitlines()]
     found = {row["system"]: row for row in rows}
     assert found["mini"]["sources"] == [{"turn": 1, "document": "ret<i>urns.md", "quote": QUOTE}]
     assert found["local"]["sources"] == []
@@ -134,12 +136,6 @@ async def test_who_talked_to_a_system_with_documents_sees_its_sources_beside_the
     assert "ret&lt;i&gt;urns.md" in with_sources
     assert "forty" not in with_sources
     assert "Sources" not in pages[found["local"]["position"] - 1]
-
-
-async def sheets(field: Field, who: httpx2.AsyncClient, *answers: tuple[str, str]) -> None:
-    for position, (main, other) in enumerate(answers):
-        kept = await field.send(who, "sheet", **{"position": position, "q-Q0": main, "q-Q1": other})
-        assert kept.status_code == 200, kept.text
 
 
 async def test_a_participant_talks_to_each_system_and_sees_no_name_of_either(field: Field) -> None:
@@ -168,7 +164,7 @@ async def test_a_participant_talks_to_each_system_and_sees_no_name_of_either(fie
 async def test_a_reply_is_read_while_it_is_written_and_a_page_in_between_has_what_there_is(field: Field) -> None:
     async with await field.participant() as who:
         await field.send(who, "begin")
-        field.server.script([{"do": "message", "content": "At <b>shelf 3, sir.", "seconds": 0.25}])
+        field.server.script([{"do": "message", "content": "At <b>shelf 3, sir.", "seconds": 0.15}])
         await field.send(who, "turns", text="Tell me of it.")
         begun, page = '<li class="turn assistant" data-says="0">', ""
         while begun not in page:
@@ -193,7 +189,7 @@ async def test_a_study_that_wants_whole_replies_shows_none_before_all_are_there(
     field.study = whole
     async with await field.participant() as who:
         await field.send(who, "begin")
-        field.server.script([{"do": "honest", "latency": 0.3}])
+        field.server.script([{"do": "honest", "latency": 0.15}])
         await field.send(who, "turns", text="Tell me of it.")
         page = (await who.get(field.page)).text
         assert f'data-live="{field.page}/live"' in page
@@ -213,12 +209,13 @@ async def test_two_systems_beside_each_other_get_the_same_message_and_a_sheet_ea
         await field.send(who, "turns", text="hello")
         page = await field.seen(who)
         assert page.count('<li class="turn user">') == 2
-        early = await field.send(who, "sheet", **{"position": 0, "q-Q0": "2", "q-Q1": "0"})
-        assert early.status_code == 409
+        early = {"position": 0, "q-Q0": "2", "q-Q1": "0"}
+        assert (await field.send(who, "sheet", **early)).status_code == 409
         await field.send(who, "end", why="talked")
-        await sheets(field, who, ("0", "1"), ("2", "0"))
-        late = await field.send(who, "turns", text="one more")
-        assert late.status_code == 409
+        for position, main, other in ((0, "0", "1"), (1, "2", "0")):
+            kept = await field.send(who, "sheet", **{"position": position, "q-Q0": main, "q-Q1": other})
+            assert kept.status_code == 200, kept.text
+        assert (await field.send(who, "turns", text="one more")).status_code == 409
     rows = list(csv.DictReader((await export(field, "judgments")).splitlines()))
     assert [(row["position"], row["question"], row["answer"]) for row in rows] == [
         ("1", "Q1", "1.0"), ("1", "Q0", "1.0"), ("2", "Q1", "0.0"), ("2", "Q0", "3.0"),
@@ -289,27 +286,27 @@ async def test_judgments_of_talks_are_read_by_calibrate_fit_and_conversations_by
     assert checked.exit_code == 0, checked.output
 
 
-async def test_an_annotators_link_opens_one_queue_and_labels_under_their_name_alone(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=6) as store:
-        app = made_app(store)
-        async with client_of(app) as owner:
-            queue = (await owner.post("/api/queues", json={"name": "q", "run": "score-2"})).json()["queue"]
-            made = await owner.post("/api/guests", json={"room": "label", "place": queue, "names": "ann\nbob"})
-            ann, _ = [parse_qs(urlsplit(one["link"]).query)["token"][0] for one in made.json()["links"]]
-        async with client_of(app, token=ann) as who:
-            assert "ann" in (await who.get(f"/label/{queue}")).text
-            assert (await who.get("/label")).status_code == 403
-            other = await who.post(f"/api/queues/{queue}/next", json={"who": "bob"})
-            assert other.status_code == 403
-            lease = (await who.post(f"/api/queues/{queue}/next", json={"who": "ann"})).json()["lease"]
-            kept = await who.post("/api/labels", json={"lease": lease, "who": "ann", "value": "up"})
-            assert kept.status_code == 200
-        assert store.value("SELECT annotator FROM labels") == "ann"
-        async with client_of(app) as owner:
-            other = (await owner.post("/api/queues", json={"name": "r", "run": "score-2"})).json()["queue"]
-            made = await owner.post("/api/guests", json={"room": "label", "place": other, "names": "ann"})
-            namesake = parse_qs(urlsplit(made.json()["links"][0]["link"]).query)["token"][0]
-        async with client_of(app, token=namesake) as who:
-            kept = await who.post("/api/labels", json={"lease": lease, "who": "ann", "value": "down"})
-            assert kept.status_code == 403, "it is the lease of another queue's ann"
-        assert store.value("SELECT count(*) FROM labels") == 1
+@pytest.mark.parametrize("own", [6], indirect=True)
+async def test_an_annotators_link_opens_one_queue_and_labels_under_their_name_alone(own: Store) -> None:
+    app = made_app(own)
+    async with client_of(app) as owner:
+        queue = (await owner.post("/api/queues", json={"name": "q", "run": "score-2"})).json()["queue"]
+        made = await owner.post("/api/guests", json={"room": "label", "place": queue, "names": "ann\nbob"})
+        ann, _ = [parse_qs(urlsplit(one["link"]).query)["token"][0] for one in made.json()["links"]]
+    async with client_of(app, token=ann) as who:
+        assert "ann" in (await who.get(f"/label/{queue}")).text
+        assert (await who.get("/label")).status_code == 403
+        other = await who.post(f"/api/queues/{queue}/next", json={"who": "bob"})
+        assert other.status_code == 403
+        lease = (await who.post(f"/api/queues/{queue}/next", json={"who": "ann"})).json()["lease"]
+        kept = await who.post("/api/labels", json={"lease": lease, "who": "ann", "value": "up"})
+        assert kept.status_code == 200
+    assert own.value("SELECT annotator FROM labels") == "ann"
+    async with client_of(app) as owner:
+        other = (await owner.post("/api/queues", json={"name": "r", "run": "score-2"})).json()["queue"]
+        made = await owner.post("/api/guests", json={"room": "label", "place": other, "names": "ann"})
+        namesake = parse_qs(urlsplit(made.json()["links"][0]["link"]).query)["token"][0]
+    async with client_of(app, token=namesake) as who:
+        kept = await who.post("/api/labels", json={"lease": lease, "who": "ann", "value": "down"})
+        assert kept.status_code == 403, "it is the lease of another queue's ann"
+    assert own.value("SELECT count(*) FROM labels") == 1

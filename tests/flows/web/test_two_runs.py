@@ -1,31 +1,31 @@
 """Two runs side by side: texts are paired, differences have intervals, and what flips comes first."""
 
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import httpx2
 import numpy as np
 import pytest
-from web_site import client_of, conversation, made_app, made_store
+from httpx2 import AsyncClient
+from web_site import client_of, conversation, made_app
 
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows
+from pollex.store.store import Store
 from pollex.store.tables import ScoreRow
 from pollex.web.lens import lens_of
 from pollex.web.pages.compare import differences, labeled_unseen, pairs_of
 
 
-async def test_texts_are_paired_and_flips_come_first(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=24) as store:
-        ids = {run.command: run.id for run in runs(store)}
-        store.put(conversation_rows(ids["learn"], map(conversation, range(24)), side="test"))
-        moved = {"conversation 1": (9.0, "positive"), "conversation 2": (-30.0, "negative")}
-        store.put(ScoreRow(ids["score"], id_, netsat, label, True, 0.5) for id_, (netsat, label) in moved.items())
-        store.flush()
-        async with client_of(made_app(store)) as client:
-            told = (await client.get("/api/compare", params={"a": "learn-1", "b": "score-2"})).json()
-            page = (await client.get("/compare", params={"a": "learn-1", "b": "score-2"})).text
-            rows = store.ask(ids["learn"], "SELECT conversation AS id, label, probability FROM scores")
+@pytest.mark.parametrize("own", [24], indirect=True)
+async def test_texts_are_paired_and_flips_come_first(own: Store) -> None:
+    ids = {run.command: run.id for run in runs(own)}
+    own.put(conversation_rows(ids["learn"], map(conversation, range(24)), side="test"))
+    moved = {"conversation 1": (9.0, "positive"), "conversation 2": (-30.0, "negative")}
+    own.put(ScoreRow(ids["score"], id_, netsat, label, True, 0.5) for id_, (netsat, label) in moved.items())
+    own.flush()
+    async with client_of(made_app(own)) as client:
+        told = (await client.get("/api/compare", params={"a": "learn-1", "b": "score-2"})).json()
+        page = (await client.get("/compare", params={"a": "learn-1", "b": "score-2"})).text
+        rows = own.ask(ids["learn"], "SELECT conversation AS id, label, probability FROM scores")
     before = {row["id"]: row for row in rows}
     assert (told["n"], told["only"]) == (24, [0, 0])
     flipped = {one["a"] for one in told["flips"]}
@@ -39,31 +39,23 @@ async def test_texts_are_paired_and_flips_come_first(tmp_path: Path) -> None:
     assert "Labels that changed" in page
 
 
-def test_a_run_beside_itself_differs_in_nothing(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=12) as store:
-        (_, run) = [lens_of(store, run) for run in runs(store)]
-        pairs = pairs_of(run, run)
-        assert len(pairs.flips) == 0
-        found = differences(pairs, run, run)
-        of_two_sets = differences(pairs, run, run, one_scale=False)
+def test_a_run_beside_itself_differs_in_nothing(own: Store) -> None:
+    (_, run) = [lens_of(own, run) for run in runs(own)]
+    pairs = pairs_of(run, run)
+    assert len(pairs.flips) == 0
+    found = differences(pairs, run, run)
+    of_two_sets = differences(pairs, run, run, one_scale=False)
     assert {name: figure.value for name, figure in found.items()} == {"NetSAT": 0.0, "P(up)": 0.0, "AUC": 0.0}
     assert "NetSAT" not in of_two_sets, "it is on two scales"
     assert np.isnan(pairs.netsat[0]).sum() == 12 - pairs.scored
-
-
-def test_what_a_set_was_learned_from_has_no_part_in_the_auc(tmp_path: Path) -> None:
-    with made_store(tmp_path / ".pollex", n=24) as store:
-        (_, scored) = runs(store)
-        run = lens_of(store, scored)
-        pairs = pairs_of(run, run)
-        every = labeled_unseen(pairs, run, run)
-        seen = frozenset(run.hashes[pairs.rows[0][i]][:16] for i in every[:3])
-        left = labeled_unseen(pairs, run, lens_of(store, scored, seen))
+    every = labeled_unseen(pairs, run, run)
     assert len(every) > 3
-    assert set(left.tolist()) == set(every[3:].tolist())
+    seen = frozenset(run.hashes[pairs.rows[0][i]][:16] for i in every[:3])
+    left = labeled_unseen(pairs, run, lens_of(own, runs(own)[1], seen))
+    assert set(left.tolist()) == set(every[3:].tolist()), "the AUC has nothing that a set was learned from"
 
 
-async def test_two_runs_that_are_ticked_are_compared_the_earlier_one_first(client: httpx2.AsyncClient) -> None:
+async def test_two_runs_that_are_ticked_are_compared_the_earlier_one_first(client: AsyncClient) -> None:
     answer = await client.get("/compare?run=score-2&run=learn-1")
     assert answer.status_code == 303
     found = parse_qs(urlsplit(answer.headers["location"]).query)

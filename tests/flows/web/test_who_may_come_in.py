@@ -1,6 +1,6 @@
 """Every route: without a token, under another name, from another site, with a parameter that doesn't exist."""
 
-import httpx2
+from httpx2 import AsyncClient
 from starlette.routing import Route
 from web_site import TOKEN, made_app
 
@@ -26,14 +26,14 @@ PAGES = [path.format(**NAMES) for path in sorted(ROUTES) if not path.startswith(
 READ = [path for path in PAGES if path in ROUTES and "GET" in (ROUTES[path].methods or ())]
 
 
-async def test_without_the_token_no_route_answers(stranger: httpx2.AsyncClient) -> None:
+async def test_without_the_token_no_route_answers(stranger: AsyncClient) -> None:
     for path in PAGES:
         answer = await stranger.get(path)
         assert answer.status_code == 401, path
         assert "conversation 1" not in answer.text
 
 
-async def test_under_another_name_no_route_answers(client: httpx2.AsyncClient) -> None:
+async def test_under_another_name_no_route_answers(client: AsyncClient) -> None:
     for path in PAGES:
         for host in ("evil.example:8765", "127.0.0.1:1", "127.0.0.1", ""):
             assert (await client.get(path, headers={"Host": host})).status_code == 400, host
@@ -49,13 +49,13 @@ FOREIGN = (
 )
 
 
-async def test_no_other_site_writes(client: httpx2.AsyncClient) -> None:
+async def test_no_other_site_writes(client: AsyncClient) -> None:
     for path in PAGES:
         for headers in FOREIGN:
             assert (await client.post(path, headers=headers)).status_code == 403, headers
 
 
-async def test_another_site_may_link_to_a_page_and_not_read_it(client: httpx2.AsyncClient) -> None:
+async def test_another_site_may_link_to_a_page_and_not_read_it(client: AsyncClient) -> None:
     opened = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert (await client.get("/", headers=opened)).status_code == 200
     assert (await client.get("/", headers=opened | {"Sec-Fetch-Dest": "iframe"})).status_code == 403
@@ -64,7 +64,7 @@ async def test_another_site_may_link_to_a_page_and_not_read_it(client: httpx2.As
     ).status_code == 403
 
 
-async def test_an_address_that_is_not_there_leads_to_what_is(client: httpx2.AsyncClient) -> None:
+async def test_an_address_that_is_not_there_leads_to_what_is(client: AsyncClient) -> None:
     assert "what there is: /runs" in (await client.get("/run")).text
     told = (await client.get("/api/conversation/search?run=learn-1&q=x")).json()
     assert (told["status"], "/api/conversations/search" in told["remedy"]) == (404, True)
@@ -73,14 +73,14 @@ async def test_an_address_that_is_not_there_leads_to_what_is(client: httpx2.Asyn
     assert (told["status"], told["remedy"]) == (405, "it takes POST")
 
 
-async def test_an_unknown_parameter_is_refused_and_those_there_are_are_named(client: httpx2.AsyncClient) -> None:
+async def test_an_unknown_parameter_is_refused_and_those_there_are_are_named(client: AsyncClient) -> None:
     for path in READ:
         answer = await client.get(path, params={"nonsense": "1"})
         assert answer.status_code == 400, path
         assert "parameters here" in answer.text
 
 
-async def test_every_answer_has_the_policy(client: httpx2.AsyncClient, stranger: httpx2.AsyncClient) -> None:
+async def test_every_answer_has_the_policy(client: AsyncClient, stranger: AsyncClient) -> None:
     for path in [*PAGES, links.ENTER, links.HEALTH, f"{links.STATIC}/x/app.css"]:
         for who in (client, stranger):
             answer = await who.get(path)
@@ -90,7 +90,7 @@ async def test_every_answer_has_the_policy(client: httpx2.AsyncClient, stranger:
             assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_the_token_becomes_a_cookie_and_leaves_the_address(stranger: httpx2.AsyncClient) -> None:
+async def test_the_token_becomes_a_cookie_and_leaves_the_address(stranger: AsyncClient) -> None:
     entered = await stranger.get(links.ENTER, params={"token": TOKEN})
     assert (entered.status_code, entered.headers["location"]) == (303, "/")
     cookie = entered.headers["set-cookie"].lower()
@@ -99,19 +99,17 @@ async def test_the_token_becomes_a_cookie_and_leaves_the_address(stranger: httpx
     assert (await stranger.get("/")).status_code == 200
 
 
-async def test_ten_wrong_tokens_a_minute_are_enough(stranger: httpx2.AsyncClient) -> None:
+async def test_ten_wrong_tokens_a_minute_are_enough(stranger: AsyncClient) -> None:
     tried = [(await stranger.get(links.ENTER, params={"token": f"{n}"})).status_code for n in range(12)]
     assert tried == [401] * 10 + [429] * 2
 
 
-async def test_a_stranger_learns_nothing_but_that_the_server_lives(
-    stranger: httpx2.AsyncClient, client: httpx2.AsyncClient
-) -> None:
+async def test_a_stranger_learns_nothing_but_that_the_server_lives(stranger: AsyncClient, client: AsyncClient) -> None:
     assert (await stranger.get(links.HEALTH)).json() == {"ok": True}
     assert {"site", "pollex", "schema", "uptime"} <= (await client.get(links.HEALTH)).json().keys()
 
 
-async def test_a_body_over_a_megabyte_is_refused_whatever_it_says_of_its_length(client: httpx2.AsyncClient) -> None:
+async def test_a_body_over_a_megabyte_is_refused_whatever_it_says_of_its_length(client: AsyncClient) -> None:
     assert (await client.post("/", content=b"x" * ((1 << 20) + 1))).status_code == 413
 
 
@@ -130,6 +128,6 @@ async def test_two_host_headers_are_refused(store: Store) -> None:
     assert sent[0]["status"] == 400
 
 
-async def test_a_form_of_our_own_page_that_tells_no_referrer_is_ours(client: httpx2.AsyncClient) -> None:
+async def test_a_form_of_our_own_page_that_tells_no_referrer_is_ours(client: AsyncClient) -> None:
     ours = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
     assert (await client.post("/api/queues", data={"name": ""}, headers=ours)).status_code == 400
