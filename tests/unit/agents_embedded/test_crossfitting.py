@@ -9,20 +9,13 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import family_of
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs, positives
+from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
 from pollex.measures.classification import auc
 from pollex.rubrics.learning.crossfit import Candidates, CrossFit, cross_fit
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.services.roles import embedded_record
-
-
-class Silent:
-    def start(self, stage: str, total: int, done: int = 0) -> None:
-        pass
-
-    def advance(self, stage: str, by: int = 1) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +35,7 @@ def fitted(study: StudiedLog, up: Bools, seed: int = 0) -> CrossFit:
         settings=LearnSettings(seed=seed),
         judge_record=embedded_record(Embedder()),
         table=GivenAnswers("expected"),
-        progress=Silent(),
+        progress=NullProgress(),
         family_of=family_of,
         make=lambda _, rows: study.made(up, rows),
     )

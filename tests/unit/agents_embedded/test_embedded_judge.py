@@ -11,10 +11,8 @@ from small_logs import bad, conversation, good
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import (
-    FOLDS,
     GAIN,
     EmbeddedJudge,
-    binomial,
     deal,
     learn_scale,
     separation,
@@ -127,15 +125,6 @@ def test_a_studied_conversation_is_answered_on_a_scale_learnt_without_it(
     assert values(learnt, one) != values(whole, one)
 
 
-def test_folds_are_even_within_classes_and_keep_one_text_together() -> None:
-    hashes = [f"{number:02}" for number in range(20)] * 2
-    positive = np.array([number < 8 for number in range(20)] * 2)
-    folds = deal(hashes, positive)
-    assert (folds[:20] == folds[20:]).all()
-    assert set(np.bincount(folds[:20][positive[:20]], minlength=FOLDS)) <= {1, 2}
-    assert set(np.bincount(folds[:20][~positive[:20]], minlength=FOLDS)) <= {2, 3}
-
-
 def test_the_turns_named_are_those_that_carry_the_evidence(embedder: Embedder) -> None:
     one = conversation(("u", "help"), ("a", "here"), ("u", "thanks"), ("a", "bye"), ("u", "thanks again"))
     (answer,) = answers(EmbeddedJudge(embedder), one, [Question.about(THANKS)])
@@ -168,10 +157,3 @@ def test_what_a_judge_learned_is_checked_when_it_is_built(embedder: Embedder) ->
     for odd in (None, {"middle": [1.0]}, {"middle": [1, 2], "spread": [1, 2], "weight": ["a", 2]}):
         with pytest.raises(BadRubrics, match=r"judge\.learned\.r1: middle, spread and weight are not 4 numbers"):
             EmbeddedJudge(embedder, {"r1": odd})
-
-
-def test_the_binomial_has_the_expected_likert_value() -> None:
-    assert binomial(0.5, 5) == pytest.approx([1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16])
-    for p in (0.0, 0.1, 0.77, 1.0):
-        answer = Answer(question_id="q", probabilities=binomial(p, 5), chosen=0, source="built-in")
-        assert answer.expected() == pytest.approx(10 * p)

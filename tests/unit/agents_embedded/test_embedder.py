@@ -1,12 +1,24 @@
-"""The embedder: its cache on disk, which models it takes, and what it says of those it can't."""
+"""The embedder: its cache on disk, which models it takes, and the bundled one against sentence-transformers."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pollex.agents.embedded.embedder import CacheFile, Embedder, check_weights, key_of, model_folder, packed, unpacked
+from pollex.agents.embedded.embedder import (
+    CacheFile,
+    Embedder,
+    MiniLM,
+    SentenceTransformersEncoder,
+    check_weights,
+    key_of,
+    model_folder,
+    packed,
+    unpacked,
+)
 from pollex.errors import ModelUnavailable, PollexError
 
 VECTORS = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]], dtype=np.float32)
@@ -144,3 +156,56 @@ def test_no_more_vectors_are_kept_than_wanted_and_forgotten_ones_come_out_the_sa
     assert encoder.asked == texts
     assert (embedder.embed(texts[:2]) == expected[:2]).all()
     assert encoder.asked == texts + texts[:2]
+
+
+SAMPLES = [
+    "",
+    " ",
+    ".",
+    "ok",
+    "Thanks, that did it!",
+    "I'm sorry, I could not find a table for 4 at 7 pm.",
+    "```csharp\nvar x = await client.GetAsync(url).ConfigureAwait(false);\n```",
+    "😀😀 👍🏽 🇩🇪",
+    "你好，请帮我查找这个错误。谢谢！",
+    "こんにちは。エラーが出ます。",
+    "Ünïcödé ﬁ ligature ½ ① \u200b zero width",
+    "a" * 5_000,
+    "word " * 600,
+    "the stack trace at line 12 says null reference exception " * 60,
+    "<script>alert(1)</script> [MASK] [SEP] [CLS] ##ing",
+]
+
+
+@pytest.fixture
+def model(embedder: Embedder) -> MiniLM:
+    assert isinstance(embedder.encoder, MiniLM)
+    return embedder.encoder
+
+
+def test_cosines_agree_with_sentence_transformers_and_torch_keeps_its_threads(model: MiniLM) -> None:
+    import torch
+
+    theirs = SentenceTransformersEncoder(str(model_folder())).encode(SAMPLES)
+    before = torch.get_num_threads()
+    ours = model.encode(SAMPLES)
+    assert torch.get_num_threads() == before
+    assert ((ours * theirs).sum(axis=1) >= 1 - 1e-5).all()
+    assert abs(ours @ ours.T - theirs @ theirs.T).max() <= 1e-5
+    assert model.encode([]).shape == (0, 384)
+
+
+def test_a_text_has_the_same_bits_alone_and_in_any_batch(model: MiniLM) -> None:
+    rng = np.random.default_rng(0)
+    vocabulary = ["hotel", "train", "exception", "please", "null", "danke", "😀", "谢谢"]
+    texts = SAMPLES[:11] + [" ".join(rng.choice(vocabulary, size=n)) for n in rng.integers(1, 60, size=3)]
+    together = model.encode(texts)
+    order = rng.permutation(len(texts))
+    assert (model.encode([texts[i] for i in order]) == together[order]).all()
+    assert all((model.encode([text])[0] == row).all() for text, row in zip(texts, together, strict=True))
+
+
+@pytest.mark.nightly
+def test_a_program_that_ends_right_after_embedding_ends_well() -> None:
+    program = "from pollex.agents.embedded.embedder import Embedder; Embedder().embed(['a', 'b c d'] * 20)"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -6,7 +6,7 @@ from small_logs import conversation
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.rater import EmbeddedRater, fit_weights
+from pollex.agents.embedded.rater import EmbeddedRater
 from pollex.agents.embedded.view import RESAMPLED, chance, resample_turns
 from pollex.agents.votes import Ensemble, Rule, verdict
 from pollex.conversations.conversation import Conversation, Label
@@ -115,16 +115,3 @@ def test_drawn_turns_are_a_bootstrap_in_the_order_of_the_conversation() -> None:
     share_without = np.mean([3 not in draw for draw in draws])
     assert share_without == pytest.approx((3 / 4) ** 4, abs=0.08)
     assert len(resample_turns(np.array([], dtype=np.intp), chance(MIXED, 0))) == 0
-
-
-def test_without_enough_labels_weights_are_the_leans_and_a_measure_that_never_changes_adds_nothing() -> None:
-    measures = np.zeros((6, 2, 4))
-    measures[:3, 0] = 1.0
-    leans = np.array([[1.0] * 4, [-1.0] * 4])
-    labelled = np.array([True, True, False, False, False, False])
-    weights = fit_weights(measures, labelled, labelled, leans)
-    assert weights.intercept == 0
-    odds = weights.odds(measures)
-    assert (odds[:3] > 0).all()
-    assert (odds[3:] < 0).all()
-    np.testing.assert_allclose(weights.parts(measures)[:, 1], 0)

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 
-import numpy as np
-
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import negated, understood
-from pollex.agents.embedded.roles import EmbeddedDeduplicator, EmbeddedSummarizer, components
+from pollex.agents.embedded.roles import EmbeddedDeduplicator, EmbeddedSummarizer
 from pollex.agents.embedded.signals import SIGNALS
 from pollex.agents.roles import Deduplication, Summary
+from pollex.reports.learning import cost_of
 from pollex.rubrics.rubric import MAX_QUOTES, Quote, Reason, Rubric
 
 
@@ -82,14 +81,6 @@ def test_different_signals_and_sides_are_never_merged_whatever_words_they_share(
     assert deduplicated(embedder).kept == ()
 
 
-def test_neighbours_of_neighbours_are_one_component() -> None:
-    angles = np.radians([0, 25, 50, 180])
-    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    assert components(vectors, ["sat"] * 4, 0.9) == [[0, 1, 2], [3]]
-    assert components(vectors, ["sat", "dsat", "sat", "sat"], 0.9) == [[0], [1], [2], [3]]
-    assert components(vectors, ["sat"] * 4, 0.9, ["signal:a", "signal:b", "x", "x"]) == [[0], [1, 2], [3]]
-
-
 LONG = rubric("The assistant answers at length.", "l", source="signal:long_answers", support=3)
 
 
@@ -108,3 +99,13 @@ def test_evidence_is_sought_for_a_persons_words_only(embedder: Embedder) -> None
         assert understood(kept, embedder) == kept, "a detector stays, whatever its words are"
     denials = [negated(text) for text in ("It works.", "It doesn't work.", "It is not never so.", "Nota")]
     assert denials == [False, True, False, False]
+
+
+def of_source(source: str, text: str = "The user is happy.") -> Rubric:
+    return Rubric(id=source, text=text, polarity="sat", source=source)
+
+
+def test_a_set_without_vectors_says_so_and_one_by_likeness_costs_its_embedding() -> None:
+    plain = [of_source("signal:thanks"), of_source("phrase:user:thank you")]
+    assert cost_of(plain) == "about 1 ms of CPU a conversation of 25 turns, no embedding"
+    assert cost_of([*plain, of_source("person")]).endswith("a conversation of 25 turns, its turns embedded")

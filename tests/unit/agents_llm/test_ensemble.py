@@ -15,7 +15,7 @@ from scripted import TALK
 
 from pollex.agents.llm.sampling import point
 from pollex.agents.roles import Judge
-from pollex.agents.votes import Ensemble, Rule, Verdict, diversity_entropy, mode, next_runs, settled, soonest, verdict
+from pollex.agents.votes import Ensemble, Rule, Verdict, diversity_entropy, mode, verdict
 from pollex.conversations.conversation import Conversation
 from pollex.errors import ModelRefused, WrongUse
 from pollex.rubrics.answers import Answer, Option, Outcome, Question, Unanswered
@@ -238,20 +238,6 @@ def unchangeable(counts: tuple[int, ...], left: int, rule: Rule) -> bool:
         more = [course.count(option) for option in range(len(counts))]
         ends.add(rule.chosen([a + b for a, b in zip(counts, more, strict=True)]))
     return len(ends) == 1
-
-
-def test_seven_runs_of_two_options_stop_where_two_by_hand() -> None:
-    rule = Rule.of(7)
-    assert soonest((0, 0), 7, rule) == 3  # one each and a failure: five to one would be too little
-    assert settled((1, 1), 4, rule)
-    assert settled((2, 2), 3, rule)
-    assert settled((6, 0), 1, rule)
-    assert not settled((5, 0), 2, rule)  # two more against it would be too many
-    assert not settled((5, 1), 1, rule)
-    assert next_runs((5, 1), 1, rule) == 1
-    assert soonest((3, 0), 4, rule) == 2  # two against it
-    assert soonest((3, 0), 4, Rule.of(7, minimum=7)) == 1  # one that fails leaves too few
-    assert next_runs((0,) * 8, 30, Rule.of(30)) == 30  # too many courses to look at
 
 
 def test_a_verdict_that_was_certain_early_says_so_and_not_that_runs_were_too_few() -> None:

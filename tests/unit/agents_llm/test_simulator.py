@@ -1,4 +1,4 @@
-"""Simulated dialogues: when they end, which sources they keep, and what the assistant is shown."""
+"""Simulated dialogues: when they end, what each side is shown, and how passages of documents are found and quoted."""
 
 import json
 
@@ -6,7 +6,17 @@ import pytest
 from scripted import ABLE, SALT, Scripted
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.simulator import Dialogue, Passages, Persona, Scene, Simulator, Topic, passages_of
+from pollex.agents.llm.simulator import (
+    LONGEST,
+    Dialogue,
+    Passage,
+    Passages,
+    Persona,
+    Scene,
+    Simulator,
+    Topic,
+    passages_of,
+)
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.simulate.systems import systems
 from pollex.rubrics.answers import Unanswered
@@ -14,7 +24,7 @@ from pollex.rubrics.judge_settings import JudgeSettings
 
 TOPIC = Topic("kettle", "You want to return a kettle.", ("returns.md",))
 PERSONA = Persona("hurried", "Short of time.")
-DOCUMENTS = {"returns.md": "Return a faulty kettle within thirty days.", "lamps.md": "A lamp has a warranty."}
+DOCUMENTS = {"returns.md": "Return a faulty kettle\nwithin thirty days.", "lamps.md": "A lamp has a warranty."}
 TURNS = 2
 
 
@@ -94,3 +104,25 @@ async def test_a_dialogue_of_one_side_is_none() -> None:
     found, _ = await held("DS1", json.dumps({"turns": [{"role": "user", "text": "Hello?", "sources": []}]}))
     assert isinstance(found, Unanswered)
     assert found.outcome == "unparsable"
+
+
+def test_no_word_of_a_long_document_is_lost() -> None:
+    paragraphs = [f"{number} " * 200 for number in range(30)]
+    found = passages_of({"long.md": "\n\n".join(paragraphs)})
+    assert len(found) > 1
+    assert max(len(passage.text) for passage in found) <= LONGEST
+    assert " ".join(passage.text for passage in found).split() == " ".join(paragraphs).split()
+
+
+def test_the_passage_that_shares_words_is_found_and_no_other() -> None:
+    index = Passages(passages_of(DOCUMENTS))
+    assert [passage.document for passage in index.best("which WARRANTY?", 5)] == ["lamps.md"]
+    assert [passage.document for passage in index.named(["returns.md"], 5)] == ["returns.md"]
+    assert index.best("xyzzy", 5) == index.best("", 5) == []
+
+
+def test_a_quote_is_proven_by_its_words_alone() -> None:
+    passage = Passage("returns.md", DOCUMENTS["returns.md"])
+    assert passage.has("faulty kettle within  thirty")
+    assert not passage.has("within forty days")
+    assert not passage.has("  ")

@@ -249,13 +249,6 @@ def test_a_parquet_path_is_never_a_pattern_and_its_folders_no_columns(tmp_path: 
     assert [row.fields for row in parquet_rows("log", path) if isinstance(row, LogRow)] == [{"id": "a"}]
 
 
-def test_leaving_a_parquet_file_half_read_ends_its_reader(tmp_path: Path) -> None:
-    found = parquet_rows("log", parquet(tmp_path, "SELECT range AS id FROM range(200000)"))
-    assert isinstance(next(found), LogRow)
-    found.close()  # type: ignore[attr-defined]
-    assert next(found, None) is None
-
-
 def test_json_lines_csv_and_parquet_of_the_same_log_are_the_same_conversations(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": 'a "b", c\n'}, {"role": "assistant", "content": "Ünï 👍"}]
     line = json.dumps({"id": "1", "messages": messages, "thumbs": "up"})

@@ -62,22 +62,14 @@ def test_every_line_is_a_conversation_a_duplicate_or_a_bad_row(tmp_path: Path, r
         json.dumps([c.model_dump(exclude={"metadata"}) for c in logs], ensure_ascii=False).encode("utf-8")
 
 
-@many
-@given(st.lists(row, max_size=6), st.sampled_from(["jsonl", "json", "csv"]))
-def test_rows_of_any_fields_and_values_end_in_one_of_our_states(tmp_path: Path, rows: list[Any], ending: str) -> None:
-    read(tmp_path / f"log.{ending}", "\n".join(json.dumps(fields) for fields in rows).encode())
+rows = st.lists(row, max_size=6).map(lambda found: "\n".join(json.dumps(fields) for fields in found).encode())
+table = st.text(alphabet='ab1",;\n\r\t', max_size=60).map(lambda text: f"conversation_id,role,text\n{text}".encode())
 
 
 @many
-@given(st.binary(max_size=200), st.sampled_from(["jsonl", "json", "csv", "tsv", "log"]))
-def test_any_bytes_end_in_one_of_our_states(tmp_path: Path, content: bytes, ending: str) -> None:
+@given(rows | table | st.binary(max_size=200), st.sampled_from(["jsonl", "json", "csv", "tsv", "log"]))
+def test_any_rows_tables_and_bytes_end_in_one_of_our_states(tmp_path: Path, content: bytes, ending: str) -> None:
     read(tmp_path / f"log.{ending}", content)
-
-
-@many
-@given(st.text(alphabet='ab1",;\n\r\t', max_size=60))
-def test_any_table_ends_in_one_of_our_states(tmp_path: Path, content: str) -> None:
-    read(tmp_path / "log.csv", f"conversation_id,role,text\n{content}".encode())
 
 
 @many

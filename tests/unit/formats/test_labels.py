@@ -146,21 +146,6 @@ def labelled(label: Label, count: int, content: str = "x") -> list[Conversation]
     return [Conversation(id=f"{label}{n}", turns=turns, label=label) for n in range(count)]
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "message"),
-    [
-        (0, 0, "no conversation has a label: 0 positive, 0 negative, 3 without a label → say where"),
-        (12, 0, "all labels are positive: 12 positive, 0 negative"),
-        (0, 1, "all labels are negative: 0 positive, 1 negative"),
-        (12, 9, "fewer than 10 conversations of a class: 12 positive, 9 negative"),
-    ],
-)
-def test_too_few_labels_are_an_error_with_counts(good: int, bad: int, message: str) -> None:
-    log = [*labelled(Label.POSITIVE, good), *labelled(Label.NEGATIVE, bad), *labelled(Label.NONE, 3)]
-    with pytest.raises(BadLabels, match=message):
-        check_learnable(log)
-
-
 def test_conversations_without_words_do_not_count_as_labelled() -> None:
     check_learnable(labelled(Label.POSITIVE, 10) + labelled(Label.NEGATIVE, 10))
     check_learnable(labelled(Label.POSITIVE, 2) + labelled(Label.NEGATIVE, 3), minimum=2)

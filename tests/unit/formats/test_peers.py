@@ -16,8 +16,9 @@ from pollex.formats.peer_scores import FORMS, NEEDS_TRACE, Aim, lines_of, reques
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.formats.peers.targets import TARGETS, Target, sheet_of
 from pollex.formats.read_logs import read_logs
+from pollex.formats.scores import answer_row
 from pollex.graphs.context import NullProgress
-from pollex.rubrics.answers import Answer
+from pollex.rubrics.answers import NEVER_CAME_UP, Answer
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of
@@ -231,3 +232,12 @@ def test_python_exports_what_the_command_line_does() -> None:
     assert result.export(as_="phoenix") == pollex.export_scores(scores, rubrics, as_="phoenix")
     with pytest.raises(WrongUse, match="no form of scores is called"):
         pollex.export_scores([], rubrics, as_="excel")
+
+
+def test_an_occasion_that_never_came_up_has_its_word_and_counts_as_the_set_says() -> None:
+    found = rubric_set()
+    rubric = found.rubrics[0]
+    never = Answer(question_id=rubric.id, probabilities=(0.0,) * 5, chosen=5, source="point", judge="m")
+    row = answer_row(never, rubric.polarity, found.model_copy(update={"never": {rubric.id: 3.25}}))
+    assert (row["option"], row["value"], row["outcome"]) == (NEVER_CAME_UP, 3.25, "answered")
+    assert answer_row(never, rubric.polarity, found)["value"] == 5.0

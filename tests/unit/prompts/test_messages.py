@@ -13,11 +13,12 @@ from pollex.prompts.domain import Closing, DomainProfile
 from pollex.prompts.judging import batch_schema, coded, glossed, lettered, listed, meaning, numbered
 from pollex.prompts.prompt import Layout, load, messages, names
 from pollex.prompts.simulate import systems
-from pollex.rubrics.answers import NEVER_CAME_UP
+from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP, NUMERIC, SCALES, Answer, Question
+from pollex.rubrics.rubric import Rubric
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 EXAMPLES = Path(__file__).parents[3] / "examples"
-LIKERT = ["Strongly Disagree", "Disagree", "Neutral", "Agree", "Strongly Agree"]
+OPTIONS = ["Strongly Disagree", "Disagree", "Neutral", "Agree", "Strongly Agree"]
 TURNS = [("user", "My build fails: error CS0103."), ("assistant", "List<T> needs `using`."), ("user", "Works!")]
 RUBRICS = ["The assistant names the cause.", 'The user writes "thanks".']
 VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
@@ -26,8 +27,8 @@ VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
     "thumb": "down",
     "items": numbered(RUBRICS),
     "item": RUBRICS[0],
-    "options": listed(LIKERT),
-    **meaning(LIKERT),
+    "options": listed(OPTIONS),
+    **meaning(OPTIONS),
     "question": '"Was the task completed?"',
     "instructions": "Answer yes where the user got what was asked for.",
 }
@@ -52,10 +53,10 @@ TOLD: list[Item] = [
 def sent(name: str, layout: Layout) -> list[dict[str, str]]:
     prompt = load(name)
     items = ITEMS.get(name.partition("_")[0], conversation(TURNS))
-    options = LIKERT if name == "judge_batch_paper" else [*LIKERT, NEVER_CAME_UP]
+    options = OPTIONS if name == "judge_batch_paper" else [*OPTIONS, NEVER_CAME_UP]
     schema = batch_schema(prompt.schema, len(RUBRICS), options) if name.startswith("judge_batch") else None
-    listing = {"judge_question": lettered(LIKERT), "judge_batch": glossed([*LIKERT, NEVER_CAME_UP])}
-    values = VALUES | {"options": listing.get(name, listed(LIKERT))}
+    listing = {"judge_question": lettered(OPTIONS), "judge_batch": glossed([*OPTIONS, NEVER_CAME_UP])}
+    values = VALUES | {"options": listing.get(name, listed(OPTIONS))}
     values |= {"most": "three"} if name.startswith("extract") else {}
     return messages(prompt, values, items, layout, schema=schema)
 
@@ -102,7 +103,7 @@ def test_the_task_comes_last_whoever_says_it(closing: Closing, roles: list[str])
 def test_twenty_rubrics_take_at_most_1200_tokens_beside_the_conversation(profile: DomainProfile) -> None:
     """Two calls of ten rubrics and a canary, 70 characters a rubric, a token for every four characters."""
     prompt, rubrics = load("judge_batch"), ["x" * 70] * 10 + ["x" * 55]
-    options = coded([*LIKERT, NEVER_CAME_UP])
+    options = coded([*OPTIONS, NEVER_CAME_UP])
     schema = batch_schema(prompt.schema, len(rubrics), options)
     values = profile.values() | {"items": numbered(rubrics), "options": glossed(options)}
     said = messages(prompt, values, [], Layout(b"salt"), schema=schema)
@@ -124,3 +125,29 @@ def test_the_schema_of_a_batch_names_every_answer_once() -> None:
     assert schema["required"] == list(schema["properties"]) == ["1", "2"]
     assert schema["$defs"]["a"]["properties"]["answer"] == {"type": "string", "enum": ["Yes", "No"]}
     assert base["$defs"]["a"]["properties"]["answer"]["enum"] == []
+
+
+RUBRIC = Rubric(id="r", text="The user thanks.", polarity="sat")
+
+
+def closing(name: str, options: list[str]) -> str:
+    gaps = {"items": "1. x", "item": "x", "options": "…", **meaning(options)}
+    return load(name).render("closing", DomainProfile.neutral().values() | gaps)
+
+
+def test_grades_are_explained_and_words_are_not() -> None:
+    grades, words = ([option.text for option in scale] for scale in (NUMERIC, LIKERT))
+    for name in ("judge_batch_paper", "judge_question"):
+        assert "from 1, not at all, to 10, wholly" in closing(name, grades)
+        assert "5 if not applicable" in closing(name, grades)
+        assert "Neutral if not applicable" in closing(name, words)
+        assert "from" not in closing(name, words)
+
+
+def test_an_answer_tells_the_scale_it_was_given_on() -> None:
+    graded = Answer(question_id="r", probabilities=(0.0,) * 9 + (1.0,), chosen=9, source="point")
+    worded = Answer(question_id="r", probabilities=(0.0, 0.5, 0.0, 0.5, 0.0), chosen=1, source="logprobs")
+    assert (graded.value(), worded.value(), worded.mode()) == (10.0, 5.0, 2.5)
+    assert [round(option.value, 3) for option in NUMERIC[:3]] == [0.0, 1.111, 2.222]
+    assert (NUMERIC[-1].text, NUMERIC[-1].value) == ("10", 10.0)
+    assert [Question.about(RUBRIC, scale).options for scale in SCALES] == [LIKERT, LIKERT, LIKERT, NUMERIC]

@@ -1,6 +1,7 @@
 """θ, window and probability are fitted on all answers; fits that did not see it measure what was held out."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
@@ -15,10 +16,10 @@ from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
 from pollex.rubrics.learning.crossfit import held_out_folds
 from pollex.rubrics.learning.material import GivenAnswers, Material
-from pollex.rubrics.learning.measured import Teaching, Unseen, data_record, guarantee
+from pollex.rubrics.learning.measured import Teaching, Unseen, data_record, guarantee, merged_families
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import FittedThumbs
-from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.rubric import Polarity, Quote, Reason, Rubric
 from pollex.selection.losses import theta_c
 from pollex.selection.threshold import fit_window
 from pollex.services.roles import embedded_record
@@ -158,3 +159,53 @@ def test_a_set_knows_all_conversations_that_it_was_fitted_to(given: bool) -> Non
     of = [{c.text_hash[:16] for c in one} for one in (found.training, found.held_out)]
     assert set(record.training_hashes) == (set() if given else of[0])
     assert set(record.fitted_hashes) == (of[0] | of[1] if given else of[1])
+
+
+LOG = [
+    Conversation(id=id_, turns=(Turn(role="user", content=f"Hello from {id_}."),), label=Label.NEGATIVE)
+    for id_ in ("a", "b", "c", "d")
+]
+REASONS = [Reason(id=f"r-{c.id}", conversation_id=c.id, polarity="dsat", text="It fails.", quotes=()) for c in LOG]
+
+
+def rubric(id_: str, of: Sequence[str], side: Polarity = "dsat") -> Rubric:
+    quotes = tuple(Quote(conversation_id=one, turn=0, text=f"Hello from {one}.") for one in of)
+    return Rubric(id=id_, text=f"{id_}.", polarity=side, reason_ids=tuple(f"r-{one}" for one in of), quotes=quotes)
+
+
+def families(merged: dict[str, str], holds: dict[str, float]) -> dict[str, list[tuple[str, int]]]:
+    """Families of the rubric `fails`, into which others were merged: by its id, each form with its count."""
+    narrow, rare, good = rubric("no room", "ab"), rubric("no taxi", "c"), rubric("finds it", "d", "sat")
+    chosen = rubric("fails", "abcd")
+    found = merged_families(
+        Material(
+            logs=Logs(LOG),
+            training=tuple(LOG),
+            held_out=(),
+            settings=LearnSettings(),
+            judge_record=embedded_record(Embedder()),
+            table=GivenAnswers("expected", values={id_: {"fails": value} for id_, value in holds.items()}),
+            progress=NullProgress(),
+            family_of=family_of,
+            pool={"sat": (good,), "dsat": (chosen, narrow, rare)},
+            chosen=(chosen,),
+            merged=merged,
+        ),
+        LOG,
+        REASONS,
+    )
+    return {id_: [(one["text"], one["among"]) for one in told["members"]] for id_, told in found.items()}
+
+
+EVERYWHERE = dict.fromkeys("abcd", 10.0)
+
+
+def test_what_is_merged_into_nothing_that_was_chosen_and_the_reverse_of_a_rubric_are_no_members() -> None:
+    assert families({}, EVERYWHERE) == {}
+    assert families({"no room": "elsewhere", "finds it": "fails"}, EVERYWHERE) == {}
+
+
+def test_merged_forms_are_counted_in_the_conversations_of_their_reasons_where_the_rubric_holds() -> None:
+    merged = {"no taxi": "fails", "no room": "fails"}
+    assert families(merged, EVERYWHERE) == {"fails": [("no room.", 2), ("no taxi.", 1)]}
+    assert families(merged, EVERYWHERE | {"b": 0.0, "c": 0.0}) == {"fails": [("no room.", 1)]}

@@ -1,13 +1,15 @@
-"""Headline lists: twins under one entry, what went the other way in a list of its own."""
+"""What leads: headline lists with twins under one entry, the sentence of an entry, its worth and its quotes."""
 
 from typing import Any
 
 import numpy as np
+import pytest
 from rubric_set_by_hand import rubric
 
 from pollex.rubrics.headlines import headlines, hints_of, sounds_of, sounds_worth, turned, twins
-from pollex.rubrics.records import ChosenRubric, StandingRecord
-from pollex.rubrics.worth import worth_of
+from pollex.rubrics.records import ChosenRubric, Family, Member, StandingRecord, Worth
+from pollex.rubrics.rubric import Quote, surest_first
+from pollex.rubrics.worth import difference, doubt, share_of, worth_of
 
 UP = np.arange(40) >= 20
 BAD = worth_of(np.arange(40) < 15, UP)
@@ -76,3 +78,77 @@ def test_the_same_event_of_any_object_and_of_one_object_are_twins_and_two_object
     assert twins(pool, alike) == {"event2": "event1"}, "of one side and answered alike"
     sounds = [event(1, source="signal:thanks"), event(2, source="signal:praise")]
     assert twins(sounds, np.ones((9, 2)) * np.arange(9)[:, None]) == {}, "how users sound has no twins"
+
+
+FAILS = ChosenRubric(text="The assistant can't do what is asked.", polarity="dsat")
+
+
+def of(*members: tuple[str, int], n: int = 51) -> tuple[str, str]:
+    found = tuple(Member(id=text, text=text, among=among) for text, among in members)
+    return FAILS.model_copy(update={"family": Family(n=n, members=found)}).entry
+
+
+@pytest.mark.parametrize("family", [None, Family(n=51, members=())])
+def test_a_rubric_without_narrower_forms_is_its_own_sentence(family: Family | None) -> None:
+    assert FAILS.model_copy(update={"family": family}).entry == (FAILS.text, "")
+
+
+def test_what_it_mostly_consists_of_stands_in_the_same_sentence_with_counts() -> None:
+    found = of(("It offers nothing in its place.", 32), ("The user gives up.", 20))
+    assert " ".join(found) == (
+        "The assistant can't do what is asked: mostly “It offers nothing in its place” (32 of 51), "
+        "“The user gives up” (20)."
+    )
+
+
+def test_less_than_half_is_not_called_most_and_three_forms_are_enough() -> None:
+    assert of(("A.", 10), ("B.", 9), ("C.", 8), ("D.", 7))[1] == "among others “A” (10 of 51), “B” (9), “C” (8)."
+
+
+def test_the_worth_of_a_rubric_is_told_with_its_interval() -> None:
+    held = np.array([True] * 10 + [False] * 10)
+    up = np.array([True] * 9 + [False] + [True] * 5 + [False] * 5)
+    found = worth_of(held, up)
+    assert (found.holds.value, found.down_with.value, found.down_without.value) == (0.5, 0.1, 0.5)
+    assert found.down_with.n == 10
+    assert found.down_with.low == pytest.approx(0.0179, abs=1e-4)  # Wilson's interval of 1 in 10, by hand
+    assert found.down_with.high == pytest.approx(0.4042, abs=1e-4)
+    assert share_of(0, 0).value is None
+    assert share_of(0, 0).undefined
+
+
+def test_the_interval_of_a_difference_agrees_with_newcombe() -> None:
+    there, elsewhere = share_of(56, 70), share_of(48, 80)  # his table II, example a
+    found = difference(Worth(holds=share_of(70, 150), down_with=there, down_without=elsewhere))
+    assert found == pytest.approx((0.0524, 0.3339), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("with_", "without", "said"),
+    [
+        ((12, 15), (20, 100), ""),
+        ((6, 12), (44, 100), "too few to tell: it holds in 12 of 112"),
+        ((41, 100), (38, 100), "no clear difference: it may be chance"),
+        ((2, 60), (38, 100), "not confirmed: it went the other way in the 60 where it holds"),
+        ((1, 3), (38, 100), "not confirmed: it went the other way in the 3 where it holds, which are too few to tell"),
+        ((0, 0), (38, 100), ""),
+    ],
+)
+def test_what_stands_against_a_worth_is_said_in_plain_words(
+    with_: tuple[int, int], without: tuple[int, int], said: str
+) -> None:
+    worth = Worth(
+        holds=share_of(with_[1], with_[1] + without[1]), down_with=share_of(*with_), down_without=share_of(*without)
+    )
+    assert doubt(worth, "dsat").startswith(said)
+    assert bool(doubt(worth, "dsat")) == bool(said)
+
+
+def test_deeds_stand_before_their_occasions_and_surer_detectors_first() -> None:
+    asked, done, left, taken = (
+        Quote(conversation_id="c", turn=turn, text=part, part=part)
+        for turn, part in enumerate(("occasion", "act", "omission", "effect"))
+    )
+    assert sorted((asked, taken, done, left), key=surest_first) == [done, left, taken, asked]
+    sure, unsure = (Quote(conversation_id="c", turn=0, text="words", sure=sure) for sure in (0.9, 0.4))
+    assert sorted((unsure, sure), key=surest_first) == [sure, unsure]

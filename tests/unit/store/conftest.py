@@ -1,5 +1,6 @@
 """The domain objects that the tests of this room share."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.rubrics.answers import Answer, Question
 from pollex.rubrics.rubric import Quote, Reason, Rubric
+from pollex.store.store import Store
 
 
 @pytest.fixture
@@ -70,3 +72,10 @@ def answer(rubric: Rubric) -> Answer:
 def question(rubric: Rubric) -> Question:
     """The rubric as a question."""
     return Question.about(rubric)
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[Store]:
+    """Open."""
+    with Store.open(folder) as store:
+        yield store

@@ -4,7 +4,6 @@ import asyncio
 import json
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -13,13 +12,6 @@ from pollex.gateway.calls import Ledger, StoredCall
 from pollex.store.ledger import StoreLedger
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
-
-
-@pytest.fixture
-def store(folder: Path):
-    """An open store."""
-    with Store.open(folder) as store:
-        yield store
 
 
 async def test_the_last_record_of_a_key_stands_word_for_word_for_every_process(store: Store) -> None:

@@ -1,11 +1,11 @@
-"""The secret that paid answers are found by."""
+"""The store's folder: the secret that paid answers are found by, and how commands that are told to people find it."""
 
 from pathlib import Path
 
 import pytest
 
 from pollex.errors import StoreDamaged, WrongUse
-from pollex.store.folder import SECRET, SIZE, kept_secret
+from pollex.store.folder import SECRET, SIZE, VARIABLE, kept_secret, store_option
 from pollex.store.store import Store
 
 
@@ -42,3 +42,20 @@ def test_a_secret_is_made_once_and_for_its_owner_alone_or_handed_in_and_another_
         _ = two.secret
     with Store.open(tmp_path / "three", secret=b"short") as three, pytest.raises(WrongUse, match="32 bytes"):
         _ = three.secret
+
+
+@pytest.mark.parametrize(
+    ("environment", "folder", "words"),
+    [
+        ("", ".pollex", ""),
+        ("", "elsewhere", " --store elsewhere"),
+        ("", "two words", " --store 'two words'"),
+        ("elsewhere", "elsewhere", ""),
+        ("elsewhere", ".pollex", " --store .pollex"),
+    ],
+)
+def test_the_store_is_named_where_a_command_would_look_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, environment: str, folder: str, words: str
+) -> None:
+    monkeypatch.setenv(VARIABLE, environment)
+    assert store_option(folder) == words

@@ -15,13 +15,6 @@ from pollex.store.store import Store
 from pollex.store.tables import FactRow, LabelRow, ScoreRow, SpanRow
 
 
-@pytest.fixture
-def store(folder: Path):
-    """An open store."""
-    with Store.open(folder) as store:
-        yield store
-
-
 def score(conversation: str, run: str = "r") -> ScoreRow:
     return ScoreRow(run, conversation, 1.0, "positive", True, None)
 

@@ -1,7 +1,6 @@
 """Spans, and looking back at what a run did."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -15,13 +14,6 @@ from pollex.store.spans import LONGEST_ERROR, Tracer
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, SpanRow
 from pollex.store.traces import Branch, conversation_trace, provenance, run_tree
-
-
-@pytest.fixture
-def store(folder: Path):
-    """An open store."""
-    with Store.open(folder) as store:
-        yield store
 
 
 def spans(store: Store) -> list[dict]:

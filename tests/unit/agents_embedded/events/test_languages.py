@@ -13,7 +13,6 @@ from pollex.agents.embedded.events.language import (
     ENGLISH,
     acts_for,
     language_of,
-    languages,
     needs_english,
     stopwords_of,
 )
@@ -67,13 +66,6 @@ def test_what_is_denied_is_not_done() -> None:
     talk = chat(ASKED["German"], "Wir haben um acht Uhr noch einen Tisch für Sie frei.", "Das ist gar nicht schlecht.")
     assert "complains" not in marked(talk)[2].acts
     assert "complains" in marked(chat(*[turn.content for turn in talk.turns[:2]], "Das ist schlecht."))[2].acts
-
-
-def test_tables_name_acts_that_exist_and_phrases_that_can_be_found() -> None:
-    for language in languages():
-        assert {"fails", "apologizes", "done"} <= language.acts.by_name.keys()
-        for act in language.acts.by_name.values():
-            assert all(rule.cues and isinstance(rule.pattern, re.Pattern) for rule in act.rules), (language.name, act)
 
 
 def test_english_and_short_texts_are_read_by_the_rules_of_english() -> None:
