@@ -15,6 +15,7 @@ case "$1 $2" in "-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;; esac
 case "$*" in *"{failing}"*) exit 1 ;; esac
 """
 VENV, LOCK, EDITABLE, TESTS = "-m venv .venv", "--requirement requirements.lock", "--editable .", "-m pytest"
+FILES = ("Makefile", "requirements.lock", "pyproject.toml")
 
 
 class Checkout:
@@ -24,7 +25,7 @@ class Checkout:
         self.folder = folder
         self.calls = folder.parent / "calls"
         folder.mkdir()
-        for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        for name in FILES:
             shutil.copy(ROOT / name, folder)
         self.interpreter(failing="nothing at all")
 
@@ -49,11 +50,11 @@ class Checkout:
         return subprocess.run(command, cwd=self.folder, env=clean, capture_output=True, text=True, check=False)
 
     def done(self) -> list[str]:
-        """What the interpreter was asked since the last time, the checks of its version left out."""
-        asked = self.calls.read_text("utf-8").splitlines() if self.calls.exists() else []
+        """Runs make; what the interpreter was asked, the checks of its version left out."""
         self.calls.unlink(missing_ok=True)
+        self.make()
         steps = (VENV, LOCK, EDITABLE, TESTS)
-        return [step for line in asked for step in steps if step in line]
+        return [step for line in self.calls.read_text("utf-8").splitlines() for step in steps if step in line]
 
 
 @pytest.fixture
@@ -72,63 +73,29 @@ def test_an_interpreter_that_is_too_old_or_missing_is_named_and_nothing_is_made(
     assert not (checkout.folder / ".venv").exists()
 
 
-@pytest.mark.parametrize(
-    ("step", "tried_again"), [(LOCK, [VENV, LOCK, EDITABLE, TESTS]), (EDITABLE, [EDITABLE, TESTS])]
-)
-def test_a_failed_installation_ends_make_and_is_tried_again(
-    step: str, tried_again: list[str], checkout: Checkout
-) -> None:
-    checkout.interpreter(failing=step)
-    assert checkout.make().returncode != 0
-    assert checkout.done()[-1] == step
-    checkout.interpreter(failing="nothing at all")
-    assert checkout.make().returncode == 0
-    assert checkout.done() == tried_again
+def test_an_installation_or_tests_that_fail_end_make_and_are_tried_again(checkout: Checkout) -> None:
+    for failing, done in (
+        (LOCK, [VENV, LOCK]),
+        (EDITABLE, [VENV, LOCK, EDITABLE]),
+        (TESTS, [EDITABLE, TESTS]),
+        ("nothing at all", [TESTS]),
+    ):
+        checkout.interpreter(failing)
+        assert checkout.done() == done
+        assert (checkout.make().returncode == 0) == (done == [TESTS])
 
 
-def test_failing_tests_fail_make(checkout: Checkout) -> None:
-    checkout.interpreter(failing=TESTS)
-    assert checkout.make().returncode != 0
-
-
-def test_the_first_time_everything_is_installed_and_the_second_time_nothing(checkout: Checkout) -> None:
-    checkout.make()
+def test_everything_is_installed_the_first_time_and_later_what_changed_whatever_its_time(checkout: Checkout) -> None:
     assert checkout.done() == [VENV, LOCK, EDITABLE, TESTS]
-    checkout.make()
-    assert checkout.done() == [TESTS]
-
-
-def test_a_changed_lock_is_installed_whatever_its_time(checkout: Checkout) -> None:
-    checkout.make()
-    checkout.done()
-    checkout.append("requirements.lock", "one-more==1.0\n")
-    checkout.make()
-    assert checkout.done() == [VENV, LOCK, EDITABLE, TESTS]
-
-
-def test_changed_packages_are_mapped_again_without_the_lock(checkout: Checkout) -> None:
-    checkout.make()
-    checkout.done()
-    checkout.append("pyproject.toml", "# one more\n")
-    checkout.make()
-    assert checkout.done() == [EDITABLE, TESTS]
-
-
-def test_a_touched_file_installs_nothing(checkout: Checkout) -> None:
-    checkout.make()
-    checkout.done()
-    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+    for name in FILES:
         (checkout.folder / name).touch()
-    checkout.make()
     assert checkout.done() == [TESTS]
-
-
-def test_a_moved_folder_is_installed_again_for_its_commands_would_run_the_old_place(checkout: Checkout) -> None:
-    checkout.make()
-    checkout.done()
-    checkout.folder = checkout.folder.rename(checkout.folder.with_name("moved"))
-    checkout.make()
+    checkout.append("pyproject.toml", "# one more\n")
+    assert checkout.done() == [EDITABLE, TESTS]
+    checkout.append("requirements.lock", "one-more==1.0\n")
     assert checkout.done() == [VENV, LOCK, EDITABLE, TESTS]
+    checkout.folder = checkout.folder.rename(checkout.folder.with_name("moved"))
+    assert checkout.done() == [VENV, LOCK, EDITABLE, TESTS], "its commands would run the old place"
 
 
 def test_make_alone_says_what_can_be_made(checkout: Checkout) -> None:

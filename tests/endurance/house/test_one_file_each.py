@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from rooms import ROOT
 
 VERB = '''
@@ -109,28 +108,10 @@ Is the text polite?
 
 Answer with yes or no.
 """
-LOAD = "import sys; sys.argv[1:] = {arguments!r}; from pollex.cli.main import main; main()"
-SERVED = """
-from pollex.web.views import every_route
-print([one.path for one in every_route()])
-"""
-DETECTED = """
-from pollex.agents.embedded.signals import SIGNALS
-print(SIGNALS["shouts"].statement)
-"""
 TOOL = """
 [chat_pages."Acme thumbs"]
 keys = ["acme_session acme_thumb"]
 thumb = { conversation = "acme_session", value = "acme_thumb" }
-"""
-TOLD = """
-import json, pathlib
-pathlib.Path("rows.jsonl").write_text("".join(json.dumps({"acme_session": f"c{n}", "acme_thumb": 1}) + "\\n"
-                                              for n in range(3)))
-import sys
-sys.argv[1:] = ["inspect", "rows.jsonl"]
-from pollex.cli.main import main
-main()
 """
 SIGNAL = """
 [user.shouts]
@@ -154,64 +135,86 @@ conversation = "__CONVERSATION__"
 statement = "__STATEMENT__"
 context = "__CONTEXT__"
 """
-EXPORTED = """
-from pollex.formats.peers.targets import TARGETS
-print(TARGETS["acme"].netsat)
-"""
-HELP, LENGTH = "pollex/usecases/length.py", LOAD.format(arguments=["length", "two.txt", "--half", "--json"])
-IN_PYTHON = """
-import inspect, pollex
-print(pollex.length("two.txt"), inspect.signature(pollex.length))
-"""
-FITTED = """
-from pollex.calibration.models import model_named
-print(model_named("uniform")().fit([[.2, .8], [.7, .3]], [0, 1]).predict_proba([[.9, .1]]))
-"""
-NAMED = "from pollex.selection.policies import policy_named; print(policy_named('last_first').__doc__)"
-LOADED = "from pollex.prompts.prompt import load; print(load('polite').purpose)"
-LISTED = "from pollex.prompts.simulate.systems import systems; print(*systems())"
 ADDED = {
-    "a verb": (HELP, VERB, LENGTH, '{"lines": 1}'),
-    "a verb in the help": (HELP, VERB, LOAD.format(arguments=["--help"]), "Tell how many lines a file has"),
-    "a verb as a function": (HELP, VERB, IN_PYTHON, "Length(lines=2) (source: 'Path', *, half: 'bool' = False)"),
-    "a policy": ("selection/policies/last_first.py", POLICY, NAMED, "Choose by place."),
-    "a calibrator": ("calibration/models/uniform.py", CALIBRATOR, FITTED, "[[0.5 0.5]]"),
-    "a prompt": ("prompts/polite.md", PROMPT, LOADED, "Whether a text is polite."),
-    "a page": ("pollex/web/pages/greeting.py", PAGE, SERVED, "/greeting"),
-    "a tool's export": ("pollex/formats/log_shapes/tools.toml", TOOL, TOLD, "the files have scores and no words"),
-    "a detector": ("pollex/agents/embedded/signals.toml", SIGNAL, DETECTED, "The user shouts."),
-    "a dialogue system": ("prompts/simulate/systems.toml", SYSTEM, LISTED, "DS9"),
-    "a target of exports": ("pollex/formats/peers/targets.toml", TARGET, EXPORTED, "exact: Acme adds up"),
+    "pollex/usecases/length.py": VERB,
+    "selection/policies/last_first.py": POLICY,
+    "calibration/models/uniform.py": CALIBRATOR,
+    "prompts/polite.md": PROMPT,
+    "pollex/web/pages/greeting.py": PAGE,
+    "pollex/formats/log_shapes/tools.toml": TOOL,
+    "pollex/agents/embedded/signals.toml": SIGNAL,
+    "prompts/simulate/systems.toml": SYSTEM,
+    "pollex/formats/peers/targets.toml": TARGET,
 }
-"""By what is added: its file (appended to where it is there), what stands in it, a program, and what that prints."""
+"""What is added, by its file; it is appended to one that is there."""
 
+LOOKS = """
+import inspect, json
+from pathlib import Path
 
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy the project's source."""
-    copy = tmp_path_factory.mktemp("copy")
-    for room in ("pollex", "graphs", "prompts", "selection", "calibration", "examples"):
-        shutil.copytree(ROOT / room, copy / room, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "two.txt").write_text("one\ntwo\n")
-    return copy
+import pollex
+from click.testing import CliRunner
+from pollex.agents.embedded.signals import SIGNALS
+from pollex.calibration.models import model_named
+from pollex.cli.main import pollex as command
+from pollex.formats.peers.targets import TARGETS
+from pollex.prompts.prompt import load
+from pollex.prompts.simulate.systems import systems
+from pollex.selection.policies import policy_named
+from pollex.web.views import every_route
 
-
-def printed(checkout: Path, program: str) -> str:
-    """Run a program on the copy."""
-    env = os.environ | {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("what", ADDED)
-def test_adding_is_one_file(checkout: Path, what: str) -> None:
-    name, text, program, expected = ADDED[what]
-    file = checkout / name
-    before = file.read_text() if file.exists() else ""
-    assert expected not in printed(checkout, program)
-    file.write_text((before + text).lstrip())
+rows = [json.dumps({"acme_session": f"c{n}", "acme_thumb": 1}) for n in range(3)]
+Path("rows.jsonl").write_text("\\n".join(rows))
+Path("two.txt").write_text("one\\ntwo\\n")
+told = lambda *words: (ended := CliRunner().invoke(command, words)).output + str(ended.exception)
+for look in (
+    lambda: told("length", "two.txt", "--half", "--json"),
+    lambda: told("--help"),
+    lambda: f"{pollex.length('two.txt')} {inspect.signature(pollex.length)}",
+    lambda: policy_named("last_first").__doc__,
+    lambda: model_named("uniform")().fit([[.2, .8], [.7, .3]], [0, 1]).predict_proba([[.9, .1]]),
+    lambda: load("polite").purpose,
+    lambda: [one.path for one in every_route()],
+    lambda: told("inspect", "rows.jsonl"),
+    lambda: SIGNALS["shouts"].statement,
+    lambda: systems(),
+    lambda: TARGETS["acme"].netsat,
+):
     try:
-        assert expected in printed(checkout, program)
-    finally:
-        file.write_text(before) if before else file.unlink()
+        print(look())
+    except Exception as error:
+        print(repr(error))
+"""
+SEEN = (
+    '{"lines": 1}',
+    "Tell how many lines a file has",
+    "Length(lines=2) (source: 'Path', *, half: 'bool' = False)",
+    "Choose by place.",
+    "[[0.5 0.5]]",
+    "Whether a text is polite.",
+    "/greeting",
+    "the files have scores and no words",
+    "The user shouts.",
+    "DS9",
+    "exact: Acme adds up",
+)
+
+
+def test_a_verb_a_policy_a_calibrator_a_prompt_a_page_or_a_row_of_a_table_is_one_file(tmp_path: Path) -> None:
+    for room in ("pollex", "graphs", "prompts", "selection", "calibration", "examples"):
+        shutil.copytree(ROOT / room, tmp_path / room, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def printed() -> str:
+        env = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", LOOKS], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+        return done.stdout + done.stderr
+
+    before = printed()
+    assert [words for words in SEEN if words in before] == []
+    for name, text in ADDED.items():
+        file = tmp_path / name
+        file.write_text(((file.read_text() if file.exists() else "") + text).lstrip())
+    after = printed()
+    assert [words for words in SEEN if words not in after] == [], after
