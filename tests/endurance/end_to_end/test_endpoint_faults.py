@@ -15,52 +15,67 @@ def faulty(match: str, **rule: Any) -> list[dict[str, Any]]:
     return [{"match": match, **rule}, ATTENTIVE]
 
 
-def test_a_persistent_server_error_costs_four_calls_and_one_conversation(bench: Bench) -> None:
+OUTCOMES = (
+    ("refused", {"do": "message", "content": None, "refusal": "I can't."}),
+    ("unparsable", {"do": "message", "content": "I would rather not say."}),
+    ("truncated", {"do": "message", "finish_reason": "length", "keep": 0.5}),
+    ("context_exceeded", {"do": "window", "tokens": 10}),
+    ("unparsable", {"do": "body", "text": "<html>busy</html>", "type": "text/html"}),
+    ("silently_truncated", {"do": "window", "tokens": 20, "silent": True}),
+    ("error", {"do": "status", "code": 500}),
+    ("error", {"do": "hang"}),
+    ("error", {"do": "trickle", "seconds": 0.5}),
+)
+"""What comes of a conversation that is answered so."""
+
+
+def test_every_outcome_is_told_by_its_name_all_sum_up_and_refusals_are_asked_again_where_that_is_told(
+    bench: Bench,
+) -> None:
     bench.log(20)
-    bench.server.script(faulty(ONE, do="status", code=500))
-    ended = bench.run(bench.scoring())
-    assert ended.code == 3
-    assert ended.json["outcomes"] == {"error": 1, "scored": 19}
-    assert bench.judged == 38 + 2 * 4
-    (failed,) = [row for row in bench.scores() if row["netsat"] is None]
-    assert (failed["id"], failed["outcome"], failed["label"], failed["probability"]) == ("c00007", "error", None, None)
-    assert sums(ended.json["usage"])
-
-
-HALF = pytest.param({"do": "hang", "part": "half"}, marks=pytest.mark.nightly)  # between the two others
-
-
-@pytest.mark.parametrize("rule", [{"do": "hang"}, HALF, {"do": "trickle", "seconds": 0.5}])
-def test_a_call_that_never_ends_ends_at_the_deadline(bench: Bench, rule: dict[str, Any]) -> None:
-    bench.log(10)
-    bench.server.script(faulty(ONE, **rule))
+    failing = [rule | {"match": f"Problem {number}:"} for number, (_, rule) in enumerate(OUTCOMES)]
+    bench.server.script([*failing, ATTENTIVE])
     began = time.monotonic()
     ended = bench.run(bench.scoring("--set", "deadline=2"))
     assert time.monotonic() - began < 40
     assert ended.code == 3
-    assert ended.json["outcomes"] == {"error": 1, "scored": 9}
-    assert bench.judged == 20  # it may be being worked on, so it is not sent again
-    assert "timeout" in bench.scores()[7]["answers"][0]["detail"]
+    counted = {name: [outcome for outcome, _ in OUTCOMES].count(name) for name, _ in OUTCOMES}
+    assert ended.json["outcomes"] == counted | {"scored": 20 - len(OUTCOMES)}
+    assert sums(ended.json["usage"])
+    assert ended.json["usage"]["judge"]["sent"] == bench.judged
+    rows = bench.scores()
+    assert [row["outcome"] for row in rows[: len(OUTCOMES)]] == [outcome for outcome, _ in OUTCOMES]
+    assert {(row["netsat"], row["label"], row["probability"]) for row in rows[: len(OUTCOMES)]} == {(None, None, None)}
+    assert "timeout" in rows[7]["answers"][0]["detail"]
+    bench.server.script([ATTENTIVE])
+    mended = bench.run(bench.scoring("--resume")).json["outcomes"]
+    assert mended["refused"] == 1
+    before = bench.judged
+    told = bench.run(bench.scoring("--resume", "--set", "retry_refused=true")).json["outcomes"]
+    assert "refused" not in told
+    assert bench.judged > before
+
+
+def test_a_persistent_server_error_costs_four_calls_and_a_call_that_never_ends_one(bench: Bench) -> None:
+    bench.log(10)
+    hangs = {"do": "hang", "match": "Problem 3:"}
+    bench.server.script([hangs, *faulty(ONE, do="status", code=500)])
+    ended = bench.run(bench.scoring("--set", "deadline=2"))
+    assert ended.json["outcomes"] == {"error": 2, "scored": 8}
+    assert bench.judged == 18 + 2 * 4  # what hangs may be being worked on, so it is not sent again
 
 
 @pytest.mark.parametrize(
     ("rule", "said", "remedy"),
     [
         ({"do": "status", "code": 401}, "HTTP 401", "check the API key"),
-        (
-            {"do": "status", "code": 429, "body": {"error": {"message": "You exceeded your current quota",
-             "code": "insufficient_quota"}}},
-            "exceeded your current quota",
-            "credit",
-        ),
-        ({"do": "status", "code": 404}, "HTTP 404", "check the model's name"),
         ({"do": "status", "code": 307, "headers": {"Location": "http://192.0.2.1/v1"}}, "HTTP 307", "base URL"),
     ],
-)  # fmt: skip
+)
 def test_what_no_retry_mends_stops_the_run_within_the_calls_out(
     bench: Bench, rule: dict[str, Any], said: str, remedy: str
 ) -> None:
-    bench.log(60)
+    bench.log(40)
     bench.server.script(faulty("Problem", **rule))
     ended = bench.run(bench.scoring("--concurrency", 8))
     assert ended.code == 1
@@ -71,15 +86,15 @@ def test_what_no_retry_mends_stops_the_run_within_the_calls_out(
     assert 1 <= bench.judged <= 8
     bench.server.script([ATTENTIVE])
     resumed = bench.run(bench.scoring("--resume"))
-    assert (resumed.code, resumed.json["outcomes"]) == (0, {"scored": 60})
+    assert (resumed.code, resumed.json["outcomes"]) == (0, {"scored": 40})
 
 
 def test_a_storm_of_429_loses_nothing_and_wastes_little(bench: Bench) -> None:
-    bench.log(100)
+    bench.log(40)
     bench.server.script([{"do": "rate", "per_second": 20, "match": "Problem"}, ATTENTIVE])
-    ended = bench.run(bench.scoring("--concurrency", 200))
-    assert (ended.code, ended.json["outcomes"]) == (0, {"scored": 100})
-    assert bench.judged <= 300
+    ended = bench.run(bench.scoring("--concurrency", 100))
+    assert (ended.code, ended.json["outcomes"]) == (0, {"scored": 40})
+    assert bench.judged <= 160
     assert ended.json["usage"]["judge"]["sent"] == bench.judged
 
 
@@ -92,49 +107,13 @@ def test_an_endpoint_that_is_down_is_said_before_any_work(bench: Bench) -> None:
     assert not (bench.folder / "scores.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    ("rule", "outcome"),
-    [
-        ({"do": "message", "content": None, "refusal": "I can't."}, "refused"),
-        ({"do": "message", "content": "I would rather not say."}, "unparsable"),
-        ({"do": "message", "finish_reason": "length", "keep": 0.5}, "truncated"),
-        ({"do": "window", "tokens": 10}, "context_exceeded"),
-        ({"do": "body", "text": "<html>busy</html>", "type": "text/html"}, "unparsable"),
-        ({"do": "window", "tokens": 20, "silent": True}, "silently_truncated"),
-    ],
-)
-def test_every_outcome_is_told_by_its_name_and_all_sum_up(bench: Bench, rule: dict[str, Any], outcome: str) -> None:
-    bench.log(10)
-    bench.server.script(faulty(ONE, **rule))
-    ended = bench.run(bench.scoring())
-    assert ended.code == 3
-    assert ended.json["outcomes"] == {outcome: 1, "scored": 9}
-    assert sums(ended.json["usage"])
-    assert ended.json["usage"]["judge"]["sent"] == bench.judged
-
-
-def test_what_was_refused_is_asked_again_by_a_resume_that_is_told_to_and_by_no_other(bench: Bench) -> None:
-    bench.log(10)
-    bench.server.script(faulty(ONE, do="message", content=None, refusal="I can't."))
-    assert bench.run(bench.scoring()).json["outcomes"] == {"refused": 1, "scored": 9}
-    bench.server.script([ATTENTIVE])
-    before = bench.judged
-    assert bench.run(bench.scoring("--resume")).json["outcomes"] == {"refused": 1, "scored": 9}
-    assert bench.judged == before
-    assert bench.run(bench.scoring("--resume", "--set", "retry_refused=true")).json["outcomes"] == {"scored": 10}
-    assert bench.judged > before
-
-
-def test_a_judge_that_fails_its_canaries_is_suspect_and_scores_nothing(bench: Bench) -> None:
+def test_a_judge_that_fails_its_canaries_or_answers_all_alike_is_suspect_and_scores_nothing(bench: Bench) -> None:
     bench.log(20)
     bench.server.script([])  # answers by chance
     outcomes = bench.run(bench.scoring()).json["outcomes"]
     assert sum(outcomes.values()) == 20
     assert outcomes.keys() <= {"suspect", "incomplete", "scored"}
     assert outcomes.get("scored", 0) < 15
-
-
-def test_straight_lining_is_suspect(bench: Bench) -> None:
     bench.rubrics(sat=6, dsat=6, canary=False)
     entry = '{"why": "It is so.", "turns": [], "answer": "E. Strongly Agree"}'
     same = "{" + ", ".join(f'"{number}": {entry}' for number in range(1, 7)) + "}"
@@ -145,38 +124,38 @@ def test_straight_lining_is_suspect(bench: Bench) -> None:
     assert "for the same reason" in bench.scores()[7]["answers"][0]["detail"]
 
 
+LESS_ABLE = {"error": {"message": "1 validation error: Input should be 'text' or 'json_object'", "code": None}}
+
+
 @pytest.mark.parametrize(
     ("rule", "said", "source"),
     [
-        ({"do": "ignore", "what": ["logprobs"]}, "no log-probabilities of the answer's token", "point"),
-        ({"do": "refuse", "what": ["logprobs"]}, "no log-probabilities of the answer's token", "point"),
-        ({"do": "ignore", "what": ["response_format"]}, "no JSON schema: answers are asked for by tool", "logprobs"),
-        ({"do": "refuse", "what": ["temperature"]}, "no temperature: the model's own is used", "logprobs"),
-        ({"do": "refuse", "what": ["seed"]}, "no seed: samples can't be repeated", "logprobs"),
-        ({"do": "refuse", "what": ["max_completion_tokens"]}, "", "logprobs"),
+        ({"do": "ignore", "what": ["logprobs"]}, ["no log-probabilities of the answer's token"], "point"),
+        ({"do": "ignore", "what": ["response_format"]}, ["no JSON schema: answers are asked for by tool"], "logprobs"),
+        (
+            {"do": "refuse", "what": ["temperature", "seed", "max_completion_tokens"]},
+            ["no temperature: the model's own is used", "no seed: samples can't be repeated"],
+            "logprobs",
+        ),
+        (
+            {"do": "status", "code": 500, "body": LESS_ABLE, "match": "json_schema"},
+            ["no JSON schema: answers are asked for by tool"],
+            "logprobs",
+        ),
     ],
 )
 def test_what_an_endpoint_cant_do_is_said_once_and_left_out(
-    bench: Bench, rule: dict[str, Any], said: str, source: str
+    bench: Bench, rule: dict[str, Any], said: list[str], source: str
 ) -> None:
     bench.log(6)
     bench.server.script([rule] if rule["do"] == "ignore" else [rule, ATTENTIVE])
     ended = bench.run(bench.scoring())
-    assert ended.err.count(f"Note: {said}") == 1 if said else "Note: no " not in ended.err
+    assert [ended.err.count(f"Note: {one}") for one in said] == [1] * len(said)
     usage = ended.json["usage"]["judge"]
     assert usage["outcomes"] == {"completed": 12}  # nothing is refused during the run
     answers = [answer for row in bench.scores() for answer in row["answers"] if answer["outcome"] == "answered"]
     assert {answer["source"] for answer in answers} == {source}
     assert ended.json["probe_calls"] == bench.judged + PROBE - 12
-
-
-def test_a_server_that_calls_what_it_cant_read_its_own_error_is_only_less_able(bench: Bench) -> None:
-    bench.log(6)
-    error = {"error": {"message": "1 validation error: Input should be 'text' or 'json_object'", "code": None}}
-    bench.server.script([{"do": "status", "code": 500, "body": error, "match": "json_schema"}, ATTENTIVE])
-    ended = bench.run(bench.scoring())
-    assert (ended.code, ended.json["outcomes"]) == (0, {"scored": 6}), ended.err
-    assert "no JSON schema: answers are asked for by tool" in ended.err
 
 
 def test_required_log_probabilities_fail_in_one_line(bench: Bench) -> None:

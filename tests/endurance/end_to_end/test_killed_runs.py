@@ -6,12 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from benches import ATTENTIVE, Bench, until
-from protocol_server import SubprocessServer
+from benches import ATTENTIVE, Bench
 
-CALLS = 500
+CALLS = 240
 KILLS = 2
-"""Of one run; with two concurrencies that makes ten moments."""
+"""Of one run."""
 
 
 def unbroken(bench: Bench, folder: Path) -> str:
@@ -57,42 +56,3 @@ def test_what_a_failed_test_leaves_running_sends_nothing_to_the_next_ones_server
     bench.server.reset()
     time.sleep(0.5)
     assert bench.server.counts()["received"] == 0
-
-
-@pytest.mark.nightly
-def test_killed_before_the_first_answer_all_is_asked_and_nothing_else(bench: Bench) -> None:
-    bench.log(20)
-    bench.server.script([ATTENTIVE | {"match": "Problem", "latency": 5.0}, ATTENTIVE])
-    process = bench.start(bench.scoring("--concurrency", 16))
-    bench.wait_for_calls(16)
-    process.kill()
-    assert bench.recorded() == 0
-    bench.server.script([ATTENTIVE])
-    assert bench.run(bench.scoring("--resume")).code == 0
-    assert bench.judged == 16 + 40
-
-
-@pytest.mark.nightly  # as store/test_gateway_kills.py, by the command
-def test_killed_after_the_last_answer_nothing_is_asked_again(bench: Bench, server: SubprocessServer) -> None:
-    bench.log(150)
-    process = bench.start(bench.scoring("--concurrency", 64))
-    until(lambda: bench.recorded() >= 300)
-    process.kill()
-    resumed = bench.run(bench.scoring("--resume"))
-    assert resumed.code == 0
-    assert bench.judged == 300
-    assert resumed.json["outcomes"] == {"scored": 150}
-    assert len(bench.scores()) == 150
-
-
-@pytest.mark.nightly  # as the end of a run that was stopped, in test_interrupted_runs.py
-def test_a_resumed_run_says_what_the_ledger_knew(bench: Bench) -> None:
-    bench.log(30)
-    bench.server.script([ATTENTIVE | {"latency": 0.1}])
-    process = bench.start(bench.scoring("--concurrency", 4))
-    until(lambda: bench.recorded() >= 20)
-    process.kill()
-    known = bench.recorded()
-    usage = bench.run(bench.scoring("--resume")).json["usage"]["judge"]
-    assert 0 < usage["known"] <= known
-    assert usage["sent"] == 60 - known

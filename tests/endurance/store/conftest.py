@@ -1,12 +1,11 @@
-"""Children that die on purpose, and a server that counts."""
+"""Children that die on purpose."""
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from protocol_server import SubprocessServer
 
 Child = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -44,17 +43,3 @@ def child(tmp_path: Path) -> Child:
 def folder(tmp_path: Path) -> Path:
     """Where the store of a test is, also for its children."""
     return tmp_path / "kept"
-
-
-@pytest.fixture(scope="module")
-def counting() -> Iterator[SubprocessServer]:
-    with SubprocessServer(latency=0.01) as server:
-        yield server
-
-
-@pytest.fixture
-def server(counting: SubprocessServer) -> SubprocessServer:
-    """Counts from nothing."""
-    counting.script([])
-    counting.reset()
-    return counting

@@ -16,7 +16,7 @@ from pollex.gateway.calls import Completed
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 
-CALLS = 500
+CALLS = 250
 
 # Forks of one process that has everything imported start in milliseconds and share nothing with the test's own.
 _PROCESSES = multiprocessing.get_context("forkserver")

@@ -20,7 +20,7 @@ from pollex.store.store import Store
 from pollex.store.tables import LabelRow, ScoreRow
 from pollex.store.traces import run_tree
 
-CALLS = 150
+CALLS = 60
 RUBRIC = Rubric(id="r1", text="The user greets.", polarity="sat")
 
 
@@ -59,7 +59,7 @@ async def looked_at(folder: Path) -> list[Any]:
         return [run, step(store, run.id, "select"), answers_of(store, run.id), replies]
 
 
-@pytest.mark.parametrize("places", [25, pytest.param(100, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("places", [12, pytest.param(100, marks=pytest.mark.nightly)])
 async def test_damage_anywhere_ends_in_words_and_nothing_is_paid_again(
     whole: Path, tmp_path: Path, places: int
 ) -> None:
