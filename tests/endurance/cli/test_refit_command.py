@@ -34,14 +34,23 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
     return Learnt(log, rubrics, store, run_here("learn", log, "--out", rubrics, "--store", store, "--json", *half))
 
 
+@pytest.fixture(scope="module")
+def elsewhere(learnt: Learnt, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Other conversations, and the set fitted to them."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    others = write_log(folder / "others.jsonl", other_log())
+    given = ("--rubrics", learnt.rubrics, "--out", folder / "fitted.json", "--store", folder / "store")
+    assert run_here("refit", others, *given).code == 0
+    return others, folder / "fitted.json"
+
+
 def test_a_set_that_all_labels_taught_has_no_figures_on_them_after_a_refit_and_half_of_others(
-    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+    pollex: Pollex, elsewhere: tuple[Path, Path], learnt: Learnt, store: Path
 ) -> None:
     assert pollex("learn", learnt.log, "--out", "all.json", "--store", store).code == 0
     assert pollex("refit", learnt.log, "--rubrics", "all.json", "--out", "same.json", "--store", store).code == 0
     assert RubricSet.load("same.json").held_out is None
-    others = write_log(tmp_path / "others.jsonl", other_log())
-    assert pollex("refit", others, "--rubrics", "all.json", "--out", "others.json", "--store", store).code == 0
+    assert pollex("refit", elsewhere[0], "--rubrics", "all.json", "--out", "others.json", "--store", store).code == 0
     measured = RubricSet.load("others.json")
     assert measured.held_out
     assert measured.held_out.n == measured.data.training
@@ -55,28 +64,20 @@ def edited(learnt: Learnt, path: Path, edit: Edit) -> Path:
     return path
 
 
-def reword(rubrics: dict[str, Any]) -> None:
-    rubrics["rubrics"][0]["text"] = "The user says that the matter is settled."
-
-
-def add(rubrics: dict[str, Any]) -> None:
+def change(rubrics: dict[str, Any]) -> None:
+    """Rewords one, removes one, turns one round, and adds one."""
+    first, _, third, *_ = rubrics["rubrics"]
+    first["text"] = "The user says that the matter is settled."
+    third["polarity"] = {"sat": "dsat", "dsat": "sat"}[third["polarity"]]
+    del rubrics["rubrics"][1]
     rubrics["rubrics"].append({"text": "The user sounds relieved.", "polarity": "sat"})
-
-
-def remove(rubrics: dict[str, Any]) -> None:
-    del rubrics["rubrics"][0]
 
 
 def remove_one_kind(rubrics: dict[str, Any]) -> None:
     rubrics["rubrics"] = [one for one in rubrics["rubrics"] if one["polarity"] == "sat"]
 
 
-def turn_round(rubrics: dict[str, Any]) -> None:
-    one = rubrics["rubrics"][0]
-    one["polarity"] = {"sat": "dsat", "dsat": "sat"}[one["polarity"]]
-
-
-@pytest.mark.parametrize("edit", [reword, add, remove, remove_one_kind, turn_round])
+@pytest.mark.parametrize("edit", [change, remove_one_kind])
 def test_an_edited_set_scores_only_after_a_refit(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path, edit: Edit
 ) -> None:
@@ -112,7 +113,7 @@ def test_a_refit_of_what_nobody_edited_changes_no_figure(
 
 
 def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_learnt_from(
-    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path, elsewhere: tuple[Path, Path]
 ) -> None:
     chosen = RubricSet.load(learnt.rubrics)
     assert chosen.calibrator is not None
@@ -128,9 +129,7 @@ def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_
     assert (flattered.calibrator.training, flattered.calibrator.compared) == (None, ())
     assert flattered.calibrator.chosen == "decorrelated NetSAT"  # as the set had it: no fair comparison can be had here
     assert flattered.calibrator.held_out is not None
-    others = write_log(tmp_path / "others.jsonl", other_log())
-    pollex("refit", "-v", others, "--rubrics", learnt.rubrics, "--out", "others.json", "--store", store)
-    fitted = RubricSet.load("others.json")
+    fitted = RubricSet.load(elsewhere[1])
     assert fitted.guaranteed is not None
     assert fitted.guaranteed.n == 48
     assert fitted.calibrator is not None
@@ -138,16 +137,16 @@ def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_
     assert fitted.calibrator.training.n == 24
 
 
-@pytest.mark.parametrize(("place", "end"), [("lower", 1.0), ("upper", -1.0)])
 def test_a_window_that_was_moved_across_theta_is_refused_until_it_is_fitted_again(
-    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path, place: str, end: float
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     kept, rubrics = RubricSet.load(learnt.rubrics), tmp_path / "rubrics.json"
-    moved = replace(kept.window, **{place: kept.theta + end})
-    kept.model_copy(update={"window": moved}).save(rubrics)
-    refused = pollex("score", learnt.log, "--rubrics", rubrics, "--store", store)
-    assert (refused.code, f"window.{place} is" in refused.err) == (1, True)
-    assert "on the other side of θ" in refused.err
+    for place, end in (("lower", 1.0), ("upper", -1.0)):
+        moved = replace(kept.window, **{place: kept.theta + end})
+        kept.model_copy(update={"window": moved}).save(rubrics)
+        refused = pollex("score", learnt.log, "--rubrics", rubrics, "--store", store)
+        assert (refused.code, f"window.{place} is" in refused.err) == (1, True)
+        assert "on the other side of θ" in refused.err
     assert pollex("refit", "-v", learnt.log, "--rubrics", rubrics, "--store", store).code == 0
     assert pollex("score", learnt.log, "--rubrics", rubrics, "--store", store, "--out", "s.jsonl").code == 0
 
@@ -161,16 +160,6 @@ def test_a_set_that_an_editor_saved_with_a_mark_of_byte_order_is_read_and_one_in
     copied.write_text(text, encoding="utf-16")
     with pytest.raises(BadRubrics, match=r"can't be read: .* → check the path; the file is to be UTF-8"):
         RubricSet.load(copied)
-
-
-@pytest.mark.parametrize("plan", [(), ("--dry-run",)], ids=["run", "plan"])
-def test_a_log_that_no_threshold_can_be_fitted_to_is_refused_before_anybody_is_asked(
-    pollex: Pollex, tmp_path: Path, learnt: Learnt, plan: tuple[str, ...]
-) -> None:
-    few = write_log(tmp_path / "few.jsonl", small_log()[:6])
-    model = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
-    refused = pollex("refit", "-v", few, "--rubrics", learnt.rubrics, "--out", tmp_path / "r.json", *model, *plan)
-    assert (refused.code, "fewer than 10 conversations of a class" in refused.err) == (1, True)
 
 
 def test_a_rubric_without_words_is_not_fitted(pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path) -> None:
@@ -205,12 +194,11 @@ def test_a_refit_keeps_the_split_of_learn_and_warns_when_told_to_take_another(
 
 
 def test_a_window_is_guaranteed_again_by_conversations_that_the_rubrics_were_only_fitted_to(
-    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+    pollex: Pollex, elsewhere: tuple[Path, Path], learnt: Learnt, store: Path
 ) -> None:
-    others = write_log(tmp_path / "others.jsonl", other_log())
-    pollex("refit", "-v", others, "--rubrics", learnt.rubrics, "--out", "once.json", "--store", store)
-    pollex("refit", "-v", others, "--rubrics", "once.json", "--out", "twice.json", "--store", store)
-    once, twice = RubricSet.load("once.json"), RubricSet.load("twice.json")
+    others, fitted = elsewhere
+    pollex("refit", "-v", others, "--rubrics", fitted, "--out", "twice.json", "--store", store)
+    once, twice = RubricSet.load(fitted), RubricSet.load("twice.json")
     assert twice.guaranteed is not None
     assert twice.guaranteed == once.guaranteed
     assert twice.data == once.data
@@ -222,29 +210,28 @@ def test_a_window_is_guaranteed_again_by_conversations_that_the_rubrics_were_onl
 
 
 def test_figures_on_conversations_that_only_theta_was_fitted_to_are_said_to_be_too_good(
-    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+    pollex: Pollex, elsewhere: tuple[Path, Path], learnt: Learnt, store: Path
 ) -> None:
-    others = write_log(tmp_path / "others.jsonl", other_log())
-    pollex("refit", "-v", others, "--rubrics", learnt.rubrics, "--out", "fitted.json", "--store", store)
-    seen = pollex("evaluate", others, "--rubrics", "fitted.json", "--store", store, "--json")
+    others, fitted = elsewhere
+    seen = pollex("evaluate", others, "--rubrics", fitted, "--store", store, "--json")
     assert (seen.last["learned_from"], seen.last["fitted_to"]) == (0, 48)
     assert "θ was fitted to 48 of these conversations: figures are too good" in seen.err
     assert "learnt from" not in seen.err
-    first = pollex("evaluate", learnt.log, "--rubrics", "fitted.json", "--store", store, "--json")
+    first = pollex("evaluate", learnt.log, "--rubrics", fitted, "--store", store, "--json")
     assert first.last["learned_from"] == 24
     assert "learned from 24 of these conversations" in first.err
 
 
-def test_a_refit_on_too_few_conversations_leaves_the_set_alone(
+def test_a_refit_on_too_few_conversations_asks_nobody_and_leaves_the_set_alone(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
-    rubrics = edited(learnt, tmp_path / "rubrics.json", add)
+    rubrics = edited(learnt, tmp_path / "rubrics.json", change)
     before = rubrics.read_bytes()
-    ended = pollex(
-        "refit", "-v", write_log(tmp_path / "few.jsonl", small_log(4)), "--rubrics", rubrics, "--store", store
-    )
-    assert ended.code == 1
-    assert "fewer than 10" in ended.err
+    few = write_log(tmp_path / "few.jsonl", small_log(4))
+    nobody = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+    for more in ((), nobody, (*nobody, "--dry-run")):
+        ended = pollex("refit", "-v", few, "--rubrics", rubrics, "--store", store, *more)
+        assert (ended.code, "fewer than 10 conversations of a class" in ended.err) == (1, True)
     assert rubrics.read_bytes() == before
 
 
@@ -316,9 +303,9 @@ def test_the_report_of_another_set_in_the_folder_stays(pollex: Pollex, learnt: L
         given = ("--rubrics-from", "generic", "--test-fraction", 0, "--store", store)
         return str(pollex("learn", learnt.log, *given, "--out", name, "--json").last["report"])
 
-    assert learns("a.json") == learns("a.json") == "report.html"
+    assert learns("a.json") == "report.html"
     written = Path("report.html").read_bytes()
-    assert learns("b.json") == learns("b.json") == "b-report.html"
+    assert learns("b.json") == "b-report.html"
     assert Path("report.html").read_bytes() == written
     refitted = pollex("refit", learnt.log, "--rubrics", "b.json", "--store", store, "--json")
     assert refitted.last["report"] == "b-report.html"

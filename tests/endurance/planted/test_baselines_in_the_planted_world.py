@@ -33,22 +33,21 @@ def asking(server: SubprocessServer) -> list[str]:
     return ["--domain", str(DEBUGGING), "--model", "planted", "--base-url", server.url, "--set", "alpha=1", "--json"]
 
 
-def test_spur_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:
-    ended = pollex("learn", log, "--method", "spur")
-    assert ended.code == 2
-    assert "--model" in ended.err
-
-
-def test_rubrics_that_are_given_are_not_learnt_by_spur_too(pollex: Pollex, log: Path) -> None:
-    ended = pollex("learn", log, "--method", "spur", "--rubrics-from", "generic", "--model", "m")
-    assert ended.code == 2
-    assert "--rubrics-from" in ended.err
-
-
-def test_a_set_of_rubrics_that_does_not_exist_names_those_that_do(pollex: Pollex, log: Path) -> None:
-    ended = pollex("learn", log, "--rubrics-from", "bing")
-    assert ended.code == 1
-    assert "generic, generic_debugging" in ended.err
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        ("--method spur", 2, "--model"),
+        ("--method spur --rubrics-from generic --model m", 2, "--rubrics-from"),
+        ("--rubrics-from bing", 1, "generic, generic_debugging"),
+        ("--set scale=numeric", 2, "numeric takes a model"),
+        ("--set without=ds,cdp", 2, "--model"),
+    ],
+)
+def test_what_takes_a_model_or_is_not_there_is_refused(
+    pollex: Pollex, log: Path, options: str, code: int, told: str
+) -> None:
+    ended = pollex("learn", log, *options.split())
+    assert (ended.code, told in ended.err) == (code, True), ended.err
 
 
 def test_spur_learns_a_set_no_larger_than_the_budget_with_all_its_provenance(
@@ -103,19 +102,7 @@ def test_rubrics_of_a_file_are_all_fitted_and_none_is_learnt(
         assert store.rows("SELECT count(*) AS n FROM facts WHERE kind = 'extraction'")[0]["n"] == 0
 
 
-def test_another_scale_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:
-    ended = pollex("learn", log, "--set", "scale=numeric")
-    assert ended.code == 2
-    assert "numeric takes a model" in ended.err
-
-
-def test_an_ablation_without_a_model_is_wrong_use(pollex: Pollex, log: Path) -> None:
-    ended = pollex("learn", log, "--set", "without=ds,cdp")
-    assert ended.code == 2
-    assert "--model" in ended.err
-
-
-def test_grades_from_1_to_10_are_kept_and_asked_again_when_scoring(
+def test_grades_from_1_to_10_are_kept_and_asked_again_by_score_and_refit(
     pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
 ) -> None:
     arguments = ["learn", log, "--rubrics-from", "generic", "--set", "scale=numeric", *asking(server)]
@@ -134,17 +121,9 @@ def test_grades_from_1_to_10_are_kept_and_asked_again_when_scoring(
     signed = [sum(a["value"] * (1 if a["polarity"] == "sat" else -1) for a in row["answers"]) for row in rows]
     assert [row["netsat"] for row in rows] == pytest.approx(signed)
     assert all(0 < row["probability"] < 1 for row in rows)
-
-
-@pytest.mark.parametrize("named", [True, pytest.param(False, marks=pytest.mark.nightly)])
-def test_a_refit_asks_on_the_scale_of_the_set_also_where_the_model_is_named(
-    pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path, named: bool
-) -> None:
-    pollex("learn", log, "--rubrics-from", "generic", "--set", "scale=numeric", *asking(server))
-    again = ["refit", log, "--rubrics", "rubrics.json", "--base-url", server.url, "--json"]
-    again += ["--model", "planted"] if named else []
-    planned = pollex(*again, "--dry-run", "--store", tmp_path / "none").last["plan"]
-    ended = pollex(*again)
+    refitting = ["refit", log, "--rubrics", "rubrics.json", "--base-url", server.url, "--model", "planted", "--json"]
+    planned = pollex(*refitting, "--dry-run", "--store", tmp_path / "none").last["plan"]
+    ended = pollex(*refitting)
     assert ended.code == 0, ended.err
     refitted = RubricSet.load(tmp_path / "rubrics.json")
     assert refitted.judge.scale == "numeric"
@@ -163,7 +142,7 @@ def test_only_with_the_domain_the_judge_is_told_of_it(tmp_path: Path, scale: str
 
 @pytest.mark.parametrize(
     ("without", "ds", "cdp"),
-    [((), True, True), (("ds",), False, True), (("cdp",), True, False), (("ds", "cdp"), False, False)],
+    [(("ds",), False, True), (("cdp",), True, False)],
 )
 def test_an_ablation_reaches_extraction_and_summary_and_is_recorded(
     tmp_path: Path, without: tuple[str, ...], ds: bool, cdp: bool
