@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from linear_stand_in import fitted as fitted_by_hand
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from pollex.calibration.estimator import ConstantLabelsWarning, JudgedEstimator
 from pollex.calibration.models import NAMES, model_named, name_of
+from pollex.calibration.models.baselines import Constant
 from pollex.calibration.models.best import Calibrator
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.storage import packed, unpacked
@@ -238,11 +238,16 @@ def test_answers_that_are_alike_in_one_fold_only_are_not_warned_of() -> None:
     assert model.choice_.trials[0].n == 4
 
 
+class Stateless(Constant):
+    _state = JudgedEstimator._state
+
+
 def test_an_estimator_without_its_own_learning_can_not_be_made_and_one_without_a_state_can_not_be_kept() -> None:
     with pytest.raises(TypeError, match=r"_distribution.*_learn"):
         JudgedEstimator()  # type: ignore[abstract]
-    with pytest.raises(WrongUse, match="Linear can't be kept"):
-        packed(fitted_by_hand({"main": [0.5] + [0.0] * 6}))
+    X, y, judges = world()
+    with pytest.raises(WrongUse, match="Stateless can't be kept"):
+        packed(Stateless().fit(X, y, judges, QUESTIONS))
 
 
 def test_one_that_was_kept_is_found_under_its_file_has_a_title_and_predicts_the_same(fitted: JudgedEstimator) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pollex.calibration.judgments import AnswerMatrix, Judgments, answer_matrix_of
+from pollex.calibration.judgments import AnswerMatrix
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.network.training import (
     TrainingConfig,
@@ -190,26 +190,3 @@ def test_the_same_seed_gives_the_same_network_and_leaves_torch_as_it_was():
     assert not np.allclose(first, other)
     assert torch.equal(torch.rand(3), expected)
     assert (torch.get_num_threads(), torch.get_default_dtype()) == before
-
-
-def test_a_second_answer_by_nobody_known_is_a_second_sheet():
-    y = Judgments(
-        np.array([3, 3, 1, 3]), np.array([0, 0, 2, 2]), np.array([-1, -1, 0, -1]), np.array([1, 0, 1, 1]), ("a",)
-    )
-    sheets = answer_matrix_of(y, np.array([0, 2]))
-    assert (sheets.row.tolist(), sheets.judge.tolist()) == ([3, 3, 1], [-1, -1, 0])
-    assert sheets.answer.tolist() == [[1, 1], [0, -1], [-1, 1]]
-
-
-def test_a_busy_judge_has_several_slots():
-    slots = slots_of(np.array([0] * 40 + [1] * 3 + [-1]), 2)
-    assert slots.judge.tolist() == [0, 0, 1, 2]
-    assert slots.filled.sum(dim=1).tolist() == [32, 8, 3, 1]
-    assert sorted(slots.sheet[slots.filled].tolist()) == list(range(44))
-
-
-def test_heads_begin_at_the_shares_of_the_answers():
-    sheets = AnswerMatrix(np.arange(6), np.zeros(6, int), np.array([[0], [1], [1], [1], [-1], [0]]))
-    heads = heads_of(sheets, np.array([2]), np.array([False]))
-    assert heads.shares == pytest.approx(np.array([[3 / 7, 4 / 7]]))
-    assert begun((2, 3, 3), (1, 1), heads, 1, 0).V[0, -1] == pytest.approx(np.log([3 / 7, 4 / 7]))

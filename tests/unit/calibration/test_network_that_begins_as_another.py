@@ -79,6 +79,7 @@ def test_raters_and_several_questions_are_learned_and_kept() -> None:
         unpacked(pack.facts | {"questionnaire": {"main": "stars", "scales": wider}}, pack.arrays)
 
 
+@pytest.mark.filterwarnings("ignore::pollex.calibration.estimator.ConstantLabelsWarning")
 def test_odd_labels_and_answers_give_probabilities() -> None:
     """Constant answers, one class, a grade that occurs once, and a rater with two labels."""
     X, given = rated(30)
@@ -90,7 +91,7 @@ def test_odd_labels_and_answers_give_probabilities() -> None:
         (X, [(row, question, "rare" if row < 2 else who, value) for row, question, who, value in stars]),
     )
     for answers, labels in cases:
-        model = made().fit(answers, labels, questions=STARS)
+        model = made(strengths=(5.0, 20.0)).fit(answers, labels, questions=STARS)
         proba = model.predict_proba(answers, ["rare"] * 30)
         assert proba.sum(axis=1) == pytest.approx(1), labels
 

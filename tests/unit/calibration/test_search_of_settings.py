@@ -21,7 +21,7 @@ ROWS = 40
 
 @pytest.fixture(autouse=True)
 def small_search(monkeypatch):
-    for name, value in {"GRID": TINY, "FOLDS": 3, "NETWORKS": 2}.items():
+    for name, value in {"GRID": TINY, "FOLDS": 2, "NETWORKS": 2}.items():
         monkeypatch.setattr(search, name, value)
 
 

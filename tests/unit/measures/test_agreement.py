@@ -37,12 +37,6 @@ def test_answers_that_are_all_alike_leave_it_undefined_and_full_agreement_on_a_f
     assert alpha(agreed, rng=np.random.default_rng(0)) == Figure(1.0, n=16, units=8)
 
 
-def test_nominal_agreement_worked_by_hand() -> None:
-    # Texts aa, ab, bb: pairable values 3 a and 3 b. Of 6 coincidences 2 (ab, ba) disagree; by chance 2·3·3/5 = 3.6.
-    found = alpha([(0, 0, 0), (0, 1, 0), (1, 0, 0), (1, 1, 1), (2, 0, 1), (2, 1, 1)], "nominal")
-    assert (found.value, found.n, found.units) == (pytest.approx(1 - 2 / 3.6), 6, 3)
-
-
 @pytest.mark.parametrize("level", LEVELS)
 def test_value_and_resamples_are_those_of_the_package_and_the_interval_holds_the_value(level: Level) -> None:
     rng = np.random.default_rng(0)

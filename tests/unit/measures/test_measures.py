@@ -87,30 +87,6 @@ def test_figures_that_need_an_order_are_undefined_without_one() -> None:
     assert found.log_loss == assess(ordered).log_loss
 
 
-def test_figures_of_three_judgments_worked_by_hand() -> None:
-    # Expected answers 1.5, 2, 3; given 1, 3, 3. Squared errors ¼, 1, 0. Pearson: deviations −⅔ −⅙ ⅚ and −4/3 ⅔ ⅔:
-    # (8/9 − 1/9 + 5/9) / √((4/9 + 1/36 + 25/36)·(16/9 + 4/9 + 4/9)) = (4/3) / √(7/6 · 8/3).
-    # Ranks 1 2 3 and 1 2.5 2.5: Spearman 1.5/√(2·1.5). Pairs: two agree, one tied in the answers: 2/√(3·2).
-    # Nearest options 1 (2 is as near), 2, 3 beside 1, 3, 3: E(x−y)² = ⅓; by chance Σ over 9 pairs: 4·4 of (1,3)…:
-    # (0+4+4 + 1+1+1 + 4+0+0)/9 = 15/9. Kappa = 1 − ⅓/(15/9) = 0.8.
-    proba = np.array([[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.0, 0.0, 1.0]])
-    found = assess(Predictions(proba, np.array([0, 2, 2]), np.arange(3), (1.0, 2.0, 3.0)))
-    values = {name: figure.value for name, figure in figures(found).items() if name != "smece"}
-    assert values == pytest.approx(
-        {
-            "rmse": np.sqrt(1.25 / 3),
-            "pearson": (4 / 3) / np.sqrt(7 / 6 * 8 / 3),
-            "spearman": 1.5 / np.sqrt(3),
-            "kendall": 2 / np.sqrt(6),
-            "log_loss": (np.log(2) + np.log(4)) / 3,
-            "brier": (0.5 + (1 / 16 + 1 / 4 + 9 / 16)) / 3,
-            "kappa": 0.8,
-        },
-        abs=1e-12,
-    )
-    assert (found.n, found.texts) == (3, 3)
-
-
 @given(st.integers(5, 40), st.integers(0, 1000), st.sampled_from([(0.0, 1.0), FOUR, (-1.0, 0.5, 7.0)]))
 def test_any_predictions_agree_with_scipy_and_scikit_learn(n: int, seed: int, values: tuple[float, ...]) -> None:
     made = predictions(n, seed, values)
@@ -160,14 +136,6 @@ def test_rounding_and_a_large_offset_cost_a_correlation_nothing_and_no_variation
     assert far == pytest.approx(pearsonr(x, y)[0], abs=1e-7)
 
 
-def test_resamples_draw_texts_with_all_their_judgments() -> None:
-    codes = np.array([0, 0, 1, 2, 2, 2, 3, 4])
-    weights = np.concatenate(list(resampled(codes, 500, rng())))
-    assert (weights == weights[:, [0, 2, 3, 6, 7]][:, codes]).all()
-    assert (weights[:, [0, 2, 3, 6, 7]].sum(axis=1) == 5).all()
-    assert weights.mean(axis=0) == pytest.approx(np.ones(8), abs=0.12)
-
-
 def mean(values: np.ndarray, texts: np.ndarray, draw: np.random.Generator, count: int = 2000) -> Figure:
     return measured({"mean": Measure(mean_of(values))}, texts, draw, count)["mean"]
 
@@ -179,12 +147,6 @@ def test_the_interval_is_that_of_all_possible_resamples_and_of_fewer_than_five_t
     found = mean(np.array([0.0, 0.0, 0.0, 1.0, 1.0]), np.array([7, 3, 4, 5, 6]), rng())
     assert found == Figure(0.4, pytest.approx(low), pytest.approx(high), 5, units=5)
     assert mean(np.arange(40.0), np.repeat(np.arange(4), 10), rng()) == Figure(19.5, None, None, 40, units=4)
-
-
-def test_the_interval_of_a_mean_has_the_textbook_width() -> None:
-    values = rng(3).normal(2, 5, 400)
-    found = mean(values, np.arange(400), rng(), 4000)
-    assert found.high - found.low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.05)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("texts", [7, 20])

@@ -63,27 +63,10 @@ def test_losses_of_four_conversations_worked_by_hand() -> None:
     assert (base.tolist(), values[:, 0].tolist()) == ([1] * 4, scores.tolist())  # as they were
 
 
-def test_unequal_classes_start_their_targets_at_their_own_base_rates() -> None:
-    # One positive of four; s is tiny beside the range, so that the targets reach both ends: b = ¼.
-    curves = curves_of(np.array([100.0, 0, 0.1, 0.2]), np.array([UP, DOWN, DOWN, DOWN]))
-    assert curves.target_plus[0, [0, -1]] == pytest.approx([0.25, 1], abs=1e-9)
-    assert curves.target_minus[0, [0, -1]] == pytest.approx([1, 0.75], abs=1e-9)
-
-
 def test_constant_scores_keep_the_base_rate_and_have_no_slope() -> None:
     # b = ⅔: Prec+ carries ⅔, target ⅔ + ⅓·½; Prec− is ⅓, target ⅓ + ⅔·½. LS = (1/6)² + (1/3)².
     for scores in (np.full(3, 5.0), np.array([0.3, 0.1 + 0.2, 0.3])):
         assert terms(scores, np.array([UP, UP, DOWN])) == pytest.approx((0, 1 / 36 + 1 / 9), abs=1e-9)
-
-
-def test_two_scores_that_separate_the_classes_have_step_targets() -> None:
-    # s = 0. Below θ_c = 5 the targets are b and 1, above 1 and b, at 5 (one of three thresholds) half way.
-    # Prec+: ½ of all is over 0? No: only the tens are over 0, so Prec+ = 1 everywhere; Prec− = 1, 1, ½.
-    curves = curves_of(np.array([10.0, 0.0]), np.array([UP, DOWN]), grid=3)
-    assert curves.target_plus[0].tolist() == [0.5, 0.75, 1.0]
-    assert curves.target_minus[0].tolist() == [1.0, 0.75, 0.5]
-    assert (curves.plus[0].tolist(), curves.minus[0].tolist()) == ([1, 1, 1], [1, 1, 0.5])
-    assert curves.sharpness[0] == pytest.approx((0.25 + 0.0625) / 3 + 0.0625 / 3, abs=1e-12)
 
 
 def test_a_score_on_a_threshold_is_at_or_under_it_whatever_rounding_made_of_it() -> None:

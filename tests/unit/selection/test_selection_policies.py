@@ -115,15 +115,6 @@ def test_greedy_agrees_with_the_plain_loop(alpha: float) -> None:
         assert chosen((values, positive, sat, ids), (3, 2), "greedy", alpha).chosen.tolist() == expected
 
 
-def test_sharpness_can_overrule_correctness() -> None:
-    # LC of "a" is 6 − 2.5 = 3.5, but the highest score of all is a negative's: no threshold gives a clean top.
-    # LC of "b" is 17.5/3 − 10/3 = 2.5, and its precision rises as tanh does.
-    given = satisfying([[6, 5], [6, 2.5], [6, 10], [7.5, 5], [0, 2.5], [0, 2.5]], [1, 1, 1, 0, 0, 0])
-    steps = [chosen(given, (1, 0), "greedy", alpha).steps[0] for alpha in (0.0, 10.0)]
-    assert [step.index for step in steps] == [0, 1]
-    assert [step.correctness for step in steps] == pytest.approx([3.5, 2.5])
-
-
 def test_brute_force_ranks_by_the_summed_score_whatever_the_labels() -> None:
     # Sums: 20, 30, 25. LC: 10, −5, 2.5.
     given = satisfying([[10.0, 5, 7.5], [10, 5, 5], [0, 10, 5], [0, 10, 7.5]], [1, 1, 0, 0])
@@ -139,12 +130,6 @@ def test_the_bandit_looks_again_at_what_looks_good_and_finds_the_better_arms() -
     pool = Pool.of(values, np.arange(400) % 2 == 0, np.ones(30, bool), [f"{i:02}" for i in range(30)], (3, 0))
     found = [np.argsort(-play(pool, np.random.default_rng(seed)))[:3].tolist() for seed in range(20)]
     assert sum(arm in (4, 17, 23) for arms in found for arm in arms) >= 54  # of 60; one batch alone finds about half
-
-
-def test_a_batch_as_large_as_the_log_pays_the_mean() -> None:
-    # 16 conversations make one batch, whatever is drawn: the mean reward is each rubric's mean.
-    given = problem(n=16)
-    assert play(Pool.of(*given, (2, 2)), np.random.default_rng(0)) == pytest.approx(given[0].mean(0))
 
 
 def test_separation_is_there_for_the_recorded_run_which_was_chosen_by_it() -> None:
