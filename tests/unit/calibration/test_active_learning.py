@@ -44,13 +44,6 @@ def test_a_ranking_begins_with_the_picks_goes_on_as_if_these_had_labels_and_leav
     assert alone == sorted(alone, reverse=True)
 
 
-def test_the_fall_of_the_variance_by_hand() -> None:
-    # One text at 0 with w = 1/4: only the intercept counts. Its variance 1/c falls to 1/(c + w), and the variance of
-    # the predicted probability is w² times that.
-    found = select_queries(np.zeros((1, 1)), np.full((1, 1), 0.25), unknown(1), 1)
-    assert found.fall == pytest.approx([0.25**2 * (1 / INTERCEPT - 1 / (INTERCEPT + 0.25))])
-
-
 @pytest.mark.parametrize("judges", [1, 3])
 def test_every_pick_is_the_one_that_brute_force_finds(judges: int) -> None:
     rng = np.random.default_rng(4)
@@ -93,14 +86,6 @@ def test_the_least_certain_comes_first_and_what_is_like_the_known_last() -> None
     judges = select_queries(np.zeros((30, 1)), np.full((30, 2), 0.25), known, 3)
     assert judges.judge.tolist() == [1, 1, 1]  # of whom nothing is known
     assert len(set(judges.row.tolist())) == 3
-
-
-def test_a_list_spreads_over_clusters_and_begins_with_the_largest() -> None:
-    cluster = np.repeat([0, 1, 2], [60, 30, 20])
-    vectors = 3 * np.eye(3)[cluster] + np.random.default_rng(0).normal(scale=0.05, size=(110, 3))
-    found = select_queries(vectors, np.full((110, 1), 0.2), unknown(110), 3)
-    assert sorted(cluster[found.row].tolist()) == [0, 1, 2]
-    assert cluster[found.row[0]] == 0
 
 
 def test_vectors_are_standardized_cut_off_and_know_missing_and_constant_columns() -> None:

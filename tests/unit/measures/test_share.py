@@ -1,4 +1,4 @@
-"""Shares of good conversations: worked by hand, and held by simulation."""
+"""Shares of good conversations: by hand, held by simulation, and no probability by a model that saw its label."""
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from pollex.measures.share import (
     share_at_random,
     wilson_share,
 )
+from pollex.services.share import crossfitted
 
 
 def world(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -122,3 +123,44 @@ def test_the_estimate_is_that_of_the_authors_package() -> None:
         assert ours.value == pytest.approx(float(ppi.ppi_mean_pointestimate(*arrays)[0]), abs=5e-5)
         low, high = ppi.ppi_mean_ci(*arrays, alpha=0.05)
         assert ours.high - ours.low == pytest.approx(float(high[0] - low[0]), rel=0.05)
+
+
+def test_features_that_tell_nothing_predict_nothing_of_known_labels() -> None:
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x, y = rng.normal(size=(120, 60)), rng.random(120) < 0.7
+        p = crossfitted(x, np.ones(120, dtype=bool), y, rng)
+        found.append(np.corrcoef(p, y)[0, 1])
+    assert np.mean(found) < 0.05  # a model of the same labels has over .5
+
+
+def test_what_belongs_to_one_user_is_never_predicted_from_that_user() -> None:
+    rng = np.random.default_rng(0)
+    user = np.repeat(np.arange(30), 4)
+    y = np.repeat(rng.random(30) < 0.5, 4)
+    x = np.eye(30)[user]
+    p = crossfitted(x, np.ones(120, dtype=bool), y, rng, user)
+    assert np.corrcoef(p, y)[0, 1] < 0.1
+    alone = crossfitted(x, np.ones(120, dtype=bool), y, rng)
+    assert np.corrcoef(alone, y)[0, 1] > 0.9
+
+
+def test_labels_that_are_all_alike_give_one_probability() -> None:
+    rng = np.random.default_rng(0)
+    p = crossfitted(rng.normal(size=(40, 5)), np.arange(40) < 20, np.ones(40, dtype=bool), rng)
+    assert np.ptp(p) < 0.05
+    assert p.min() > 0.8
+
+
+@pytest.mark.nightly
+def test_intervals_of_crossfitted_probabilities_cover_what_they_should() -> None:
+    rng, hits = np.random.default_rng(1), []
+    for _ in range(60):
+        x = rng.normal(size=(300, 4))
+        y = rng.random(300) < 1 / (1 + np.exp(-(x[:, 0] + np.log(1.5))))
+        known = rng.permutation(300) < 60
+        p = crossfitted(x, known, y, rng)
+        found = share_at_random(Labeled(y[known], p[known], p[~known]))
+        hits.append(found.low <= 0.583 <= found.high)  # the mean of that logistic over x
+    assert np.mean(hits) >= 0.88  # models that had seen the labels would cover some 70 %
