@@ -41,7 +41,7 @@ RECORDED: dict[str, Any] = {
     "candidates": 3,
     "replies": 1,
     "tried": 20,
-    "others": 20,
+    "others": 50,
 }
 """Of the recorded remedy: as few calls as tell anything."""
 
