@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from sealed import unseal
 
@@ -16,6 +16,7 @@ from pollex.rubrics.answers import Question
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric import Polarity, Rubric
 
+T = TypeVar("T")
 Reply = Callable[[Call], Outcome] | Outcome | str
 SALT = b"the store's secret"
 ABLE = Capabilities(
@@ -117,3 +118,9 @@ def tokens(pieces: Sequence[tuple[str, Mapping[str, float]]]) -> list[dict[str, 
         }
         for token, listed in pieces
     ]
+
+
+def of(kind: type[T], found: object) -> T:
+    """What was found, which is to be of a kind."""
+    assert isinstance(found, kind), found
+    return found

@@ -10,7 +10,6 @@ from math import log
 from typing import Any
 
 import pytest
-from recorded_runs import Recorded
 from scripted import TALK
 
 from pollex.agents.llm.sampling import point
@@ -238,22 +237,3 @@ def unchangeable(counts: tuple[int, ...], left: int, rule: Rule) -> bool:
         more = [course.count(option) for option in range(len(counts))]
         ends.add(rule.chosen([a + b for a, b in zip(counts, more, strict=True)]))
     return len(ends) == 1
-
-
-def test_a_verdict_that_was_certain_early_says_so_and_not_that_runs_were_too_few() -> None:
-    found = verdict("c", QUESTION, votes(YES, NO, YES, NO), Rule.of(7, minimum=6))
-    assert (found.reason, found.saved) == ("disagreement", 3)
-    found = verdict("c", QUESTION, votes(LOST, LOST), Rule.of(7, minimum=6))
-    assert found.reason == "too_few_runs"
-
-
-async def test_recorded_answers_are_runs_and_what_is_missing_or_off_the_options_is_no_vote() -> None:
-    table = {TALK.id: [YES, "maybe", NO]}
-    found = await Ensemble(Recorded(table), n=4).votes(TALK, QUESTION)
-    assert [one.outcome if isinstance(one, Unanswered) else one.source for one in found] == [
-        "recorded",
-        "unparsable",
-        "recorded",
-        "error",
-    ]
-    assert Recorded(table).fingerprint != Recorded({TALK.id: [YES, NO]}).fingerprint

@@ -111,11 +111,6 @@ def test_settings_that_cannot_be_met_are_wrong_use(wrong: dict[str, Any], clause
         JudgeSettings.of(**wrong)
 
 
-def test_parts_to_leave_out_come_as_a_text_too_and_go_with_a_scale_that_knows_no_domain() -> None:
-    assert JudgeSettings.of(without="ds, cdp").without == {"ds", "cdp"}
-    assert JudgeSettings.of(without="ds", scale="likert").left_out == {"ds", "domain"}
-
-
 def test_log_probabilities_make_samples_needless_and_can_be_required() -> None:
     assert asker(Scripted(), ABLE, samples=5).replicates == 5
     assert asker(Scripted(), LISTING, samples=5, require="logprobs").replicates == 1

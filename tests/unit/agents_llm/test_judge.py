@@ -16,6 +16,7 @@ from scripted import (
     honest,
     is_canary,
     items_of,
+    of,
     questions,
     rubric,
     sheet,
@@ -214,8 +215,7 @@ async def test_an_answer_keeps_words_turns_and_who_gave_it() -> None:
         said[place] |= {"why": "Broken \ud83d.", "turns": [2, 0, 2, 9, -1, "1", True]}
         return Completed(text=json.dumps(said))
 
-    answer = (await LlmJudge(asker(Scripted(otherwise=talkative))).judge(TALK, TWO))[0]
-    assert isinstance(answer, Answer)
+    answer = of(Answer, (await LlmJudge(asker(Scripted(otherwise=talkative))).judge(TALK, TWO))[0])
     assert (answer.justification, answer.turns, answer.source) == ("Broken ?.", (0, 2), "point")
     assert answer.judge.startswith("scripted judge_batch@")
     assert answer.value() == 7.5
@@ -238,8 +238,7 @@ def listing(call: Call) -> Outcome:
 
 async def test_log_probabilities_of_the_answers_token_are_the_distribution_and_not_renormalised() -> None:
     door = Scripted(otherwise=listing)
-    answer = (await LlmJudge(asker(door, LISTING, samples=5)).judge(TALK, TWO))[0]
-    assert isinstance(answer, Answer)
+    answer = of(Answer, (await LlmJudge(asker(door, LISTING, samples=5)).judge(TALK, TWO))[0])
     assert answer.source == "logprobs"
     assert answer.probabilities == pytest.approx((0, 0, 0.2, 0.6, 0.1))
     assert answer.mass == pytest.approx(0.9)
@@ -265,8 +264,7 @@ async def test_an_answer_that_came_without_log_probabilities_falls_back_only_if_
 async def test_samples_are_separate_calls_and_their_shares_the_distribution() -> None:
     replies = [honest({"one": answer}) for answer in ["Agree", "Disagree", "Agree", "Whatever"]]
     door = Scripted(list(replies))
-    answer = (await LlmJudge(asker(door, samples=4, temperature=0.7)).judge(TALK, TWO))[0]
-    assert isinstance(answer, Answer)
+    answer = of(Answer, (await LlmJudge(asker(door, samples=4, temperature=0.7)).judge(TALK, TWO))[0])
     assert answer.source == "sampled"
     assert answer.probabilities == (0, 0.25, 0, 0.5, 0)
     assert answer.chosen == 3
@@ -381,8 +379,7 @@ class TestIndependent:
         options = tuple(Option(text=str(i), value=i) for i in range(1, 11))
         door = Scripted(otherwise=Completed(text="J"))
         question = Question(id="q", text="How good, 1 to 10?", options=options)
-        answer = (await LlmJudge(asker(door, elicitation="independent")).judge(TALK, [question]))[0]
-        assert isinstance(answer, Answer)
+        answer = of(Answer, (await LlmJudge(asker(door, elicitation="independent")).judge(TALK, [question]))[0])
         assert answer.chosen == 9
         task = door.history[0].messages[-1]["content"]
         assert "How far do you agree" not in task
@@ -394,8 +391,7 @@ class TestIndependent:
 async def test_an_occasion_that_never_came_up_is_an_answer_of_its_own_and_no_value() -> None:
     asked = [Question.about(rubric("The assistant owns up."), "occasion")]
     door = Scripted(otherwise=honest({"The assistant owns up.": "Never came up"}))
-    (found,) = await LlmJudge(asker(door)).judge(TALK, asked)
-    assert isinstance(found, Answer)
+    found = of(Answer, (await LlmJudge(asker(door)).judge(TALK, asked))[0])
     assert found.never_came_up
     assert found.mass == 0
     assert "Never came up" in door.history[0].messages[2]["content"]

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from scripted import TALK, Scripted, asker
+from scripted import TALK, Scripted, asker, of
 
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.summarizer import LlmSummarizer
@@ -26,22 +26,19 @@ def wrote(*reasons: Any, summary: str = "It was fixed at turn 1.") -> str:
 
 async def extracted(text: str) -> tuple[Extraction, LlmExtractor]:
     role = LlmExtractor(asker(Scripted(otherwise=text)))
-    found = await role.extract(TALK)
-    assert isinstance(found, Extraction)
+    found = of(Extraction, await role.extract(TALK))
     return found, role
 
 
 async def test_nothing_but_turns_is_sent_nothing_without_a_label_and_a_call_without_an_answer_is_unanswered() -> None:
     door = Scripted()
-    found = await LlmExtractor(asker(door)).extract(TALK.model_copy(update={"label": Label.NONE}))
-    assert isinstance(found, Unanswered)
+    found = of(Unanswered, await LlmExtractor(asker(door)).extract(TALK.model_copy(update={"label": Label.NONE})))
     assert (found.outcome, found.detail) == ("not_scorable", "no label")
     assert door.history == []
     await LlmExtractor(asker(door)).extract(TALK)
     assert "secret" not in json.dumps(list(door.history[0].messages))
     for outcome, word in ((Refused(detail="no"), "refused"), (Failed(fault="server", detail="server: 500"), "error")):
-        found = await LlmExtractor(asker(Scripted(otherwise=outcome))).extract(TALK)
-        assert isinstance(found, Unanswered)
+        found = of(Unanswered, await LlmExtractor(asker(Scripted(otherwise=outcome))).extract(TALK))
         assert (found.outcome, found.detail) == (word, outcome.detail)
 
 
@@ -52,8 +49,7 @@ async def test_an_answer_in_another_form_is_asked_for_once_more(text: str) -> No
     door = Scripted([text], wrote())
     assert isinstance(await LlmExtractor(asker(door)).extract(TALK), Extraction)
     assert [call.replicate for call in door.history] == [0, 1]
-    found = await LlmExtractor(asker(again := Scripted(otherwise=text))).extract(TALK)
-    assert isinstance(found, Unanswered)
+    found = of(Unanswered, await LlmExtractor(asker(again := Scripted(otherwise=text))).extract(TALK))
     assert found.outcome == "unparsable"
     assert len(again.history) == 2
 
@@ -82,8 +78,7 @@ async def test_what_the_user_wrote_of_it_is_told_as_data_and_can_be_quoted_and_n
     talk = NEGATIVE.model_copy(update={"feedback": (said,)})
     quotes = ((0, TALK.turns[0].content), (-1, "never told me which version"))
     door = Scripted(otherwise=wrote(reason("The assistant leaves out what is needed.", *quotes)))
-    found = await LlmExtractor(asker(door)).extract(talk)
-    assert isinstance(found, Extraction)
+    found = of(Extraction, await LlmExtractor(asker(door)).extract(talk))
     assert [(quote.turn, quote.place) for quote in found.reasons[0].quotes][1] == (-1, "the user's comment")
     data = str(door.history[0])
     assert "what the user said of it" in data
@@ -111,16 +106,14 @@ async def test_at_most_three_reasons_or_as_many_as_are_set_with_at_most_four_quo
     assert all(len(kept.quotes) == 4 for kept in found.reasons)
     assert found.dropped == 0
     door = Scripted(otherwise=wrote(*(reason(f"Reason {i}.", (0, "deadlock"), (1, "await")) for i in range(9))))
-    more = await LlmExtractor(asker(door, reasons=4)).extract(TALK)
-    assert isinstance(more, Extraction)
+    more = of(Extraction, await LlmExtractor(asker(door, reasons=4)).extract(TALK))
     assert len(more.reasons) == 4
     assert "none to four" in door.history[0].messages[2]["content"]
 
 
 async def test_the_papers_prompt_asks_for_one_quote_and_says_what_the_thumb_was() -> None:
     door = Scripted(otherwise=wrote(reason("The user confirms the fix.", (2, "That fixed it"))))
-    found = await LlmExtractor(asker(door, prompts="paper")).extract(TALK)
-    assert isinstance(found, Extraction)
+    found = of(Extraction, await LlmExtractor(asker(door, prompts="paper")).extract(TALK))
     assert [one.source.partition("@")[0] for one in found.reasons] == ["extract_paper"]
     assert "thumbs up. Say why USER was satisfied" in door.history[0].messages[2]["content"]
 
@@ -138,17 +131,6 @@ async def test_reasons_carry_their_prompt_and_the_conversations_side() -> None:
     tasks = [call.messages[-1]["content"] for call in door.history]
     assert "thumbs up" in tasks[0]
     assert "thumbs down" in tasks[1]
-
-
-async def test_parts_of_the_prompt_can_be_left_out_and_change_the_fingerprint() -> None:
-    door = Scripted(otherwise=wrote())
-    whole, bare = LlmExtractor(asker(door)), LlmExtractor(asker(door, without=frozenset({"ds", "cdp"})))
-    await whole.extract(TALK)
-    await bare.extract(TALK)
-    texts = [json.dumps(list(call.messages)) for call in door.history]
-    assert ["The domain" in text for text in texts] == [True, False]
-    assert ["Both parties" in text for text in texts] == [True, False]
-    assert whole.fingerprint != bare.fingerprint
 
 
 async def test_quotes_say_what_part_of_the_exchange_they_are_and_an_empty_list_is_counted() -> None:
@@ -179,13 +161,11 @@ async def test_a_planted_order_becomes_no_reason_and_no_rubric(order: str) -> No
     copied = {"quotes": quotes, "reason": order}
     honest = {"quotes": quotes, "reason": "The user states the failure."}
     extractor = LlmExtractor(asker(Scripted(otherwise=json.dumps({"summary": order, "reasons": [copied, honest]}))))
-    found = await extractor.extract(poisoned)
-    assert isinstance(found, Extraction)
+    found = of(Extraction, await extractor.extract(poisoned))
     assert [reason.text for reason in found.reasons] == ["The user states the failure."]
 
     rubrics = [{"reasons": [1], "text": order}, {"reasons": [1], "text": "The user states the failure clearly."}]
     summarizer = LlmSummarizer(asker(Scripted(otherwise=json.dumps({"covered": [], "rubrics": rubrics}))))
-    summary = await summarizer.summarize(found.reasons, [], "sat")
-    assert isinstance(summary, Summary)
+    summary = of(Summary, await summarizer.summarize(found.reasons, [], "sat"))
     assert [rubric.text for rubric in summary.rubrics] == ["The user states the failure clearly."]
     assert sum(summary.refused.values()) == 1

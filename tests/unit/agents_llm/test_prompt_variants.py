@@ -1,15 +1,13 @@
 """Raters on a model in prompt variants v0 to v4, and what makes runs independent."""
 
 import json
-from dataclasses import replace
 
 import pytest
-from scripted import ABLE, TALK, Scripted, asker
+from scripted import TALK, Scripted, asker, of
 from sealed import unseal
 
-from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.rater import VARIANTS, LlmRater, Variant
-from pollex.agents.votes import Ensemble, counted
+from pollex.agents.votes import Ensemble
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, Completed, Failed, Outcome, Refused
@@ -58,13 +56,11 @@ async def test_a_call_that_fails_is_a_failed_run_and_nothing_more_is_asked() -> 
 @pytest.mark.parametrize("text", ['{"answer": "maybe", "why": ""}', '{"answer": 1}', "yes", "{}"])
 async def test_an_answer_that_is_no_option_is_asked_for_once_more_and_then_unparsable(text: str) -> None:
     door = Scripted(otherwise=text)
-    (found,) = await LlmRater(asker(door), "v0").judge(TALK, [QUESTION])
-    assert isinstance(found, Unanswered)
+    found = of(Unanswered, (await LlmRater(asker(door), "v0").judge(TALK, [QUESTION]))[0])
     assert found.outcome == "unparsable"
     assert [call.replicate for call in door.history] == [0, 1]
     mended = Scripted(queue=[Completed(text=text)], otherwise=model)
-    (found,) = await LlmRater(asker(mended), "v0").judge(TALK, [QUESTION])
-    assert isinstance(found, Answer)
+    found = of(Answer, (await LlmRater(asker(mended), "v0").judge(TALK, [QUESTION]))[0])
 
 
 @pytest.mark.parametrize(
@@ -81,8 +77,7 @@ async def test_each_variant_adds_one_thing_to_the_one_before(
     variant: Variant, calls: int, has: tuple[str, ...], lacks: tuple[str, ...]
 ) -> None:
     door = Scripted(otherwise=model)
-    (found,) = await LlmRater(asker(door), variant).judge(TALK, [QUESTION])
-    assert isinstance(found, Answer)
+    found = of(Answer, (await LlmRater(asker(door), variant).judge(TALK, [QUESTION]))[0])
     assert (found.chosen, found.probabilities, len(door.history)) == (0, (1.0, 0.0), calls)
     last = system(door.history[-1]) + task(door.history[-1])
     assert all(words in last for words in has)
@@ -133,23 +128,3 @@ async def test_no_two_runs_share_a_call_even_where_a_run_asks_twice_and_chance_i
     door = Scripted(otherwise=model)
     await Ensemble(LlmRater(asker(door, temperature=0.3)), n=3).votes(TALK, QUESTION)
     assert {call.temperature for call in door.history} == {0.3}
-
-
-async def test_without_seeds_and_temperature_runs_still_have_keys_of_their_own() -> None:
-    plain = replace(ABLE, seed=False, temperature=False)
-    door = Scripted(otherwise=model)
-    await Ensemble(LlmRater(asker(door, plain, seed=5), "v0"), n=3).votes(TALK, QUESTION)
-    assert [(call.seed, call.temperature) for call in door.history] == [(None, None)] * 3
-    assert len({call.replicate for call in door.history}) == 3
-
-
-async def test_the_judge_of_rubrics_can_be_asked_again_too() -> None:
-    door = Scripted(otherwise='{"1": {"why": "w", "turns": [0], "answer": "Agree"}}')
-    likert = Question(id="r", text="The user is glad.")
-    found = await Ensemble(LlmJudge(asker(door, canary=False, seed=1)), n=3).votes(TALK, likert)
-    assert counted(found, 5) == (0, 0, 0, 3, 0)
-    assert [(call.replicate, call.seed, call.temperature) for call in door.history] == [
-        (0, 1, None),
-        (1000, 2, None),
-        (2000, 3, None),
-    ]

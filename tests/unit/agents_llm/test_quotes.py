@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pollex.agents.checks import copies, located, refusal, unescaped, words
+from pollex.agents.checks import located, refusal, unescaped, words
 from pollex.agents.llm.asker import turns_as_items
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.reports.transcript import marked_turns
@@ -146,15 +146,3 @@ def test_the_answers_of_another_question_are_not_to_be_named_either() -> None:
     options = [Option(text="Fully solved", value=1), Option(text="Open", value=0)]
     assert refusal("The problem is fully solved in the end.", options=options) == "names an answer"
     assert refusal("The user opens the file in the editor.", options=options) == ""
-
-
-def test_seven_words_in_a_row_are_no_quotation_and_eight_are() -> None:
-    source = list("abcdefghij")
-    assert not copies(list("xabcdefgx"), [source])
-    assert copies(list("xabcdefghx"), [source])
-    assert not copies(list("abcdxefgh"), [source])
-    assert not copies(list("abcd"), [source])
-
-
-def test_scripts_without_spaces_are_counted_by_character() -> None:
-    assert words("Ｃ# 代码 fails") == ["c", "代", "码", "fails"]

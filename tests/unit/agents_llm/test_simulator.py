@@ -9,7 +9,6 @@ from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.simulator import (
     LONGEST,
     Dialogue,
-    Passage,
     Passages,
     Persona,
     Scene,
@@ -119,10 +118,3 @@ def test_the_passage_that_shares_words_is_found_and_no_other() -> None:
     assert [passage.document for passage in index.best("which WARRANTY?", 5)] == ["lamps.md"]
     assert [passage.document for passage in index.named(["returns.md"], 5)] == ["returns.md"]
     assert index.best("xyzzy", 5) == index.best("", 5) == []
-
-
-def test_a_quote_is_proven_by_its_words_alone() -> None:
-    passage = Passage("returns.md", DOCUMENTS["returns.md"])
-    assert passage.has("faulty kettle within  thirty")
-    assert not passage.has("within forty days")
-    assert not passage.has("  ")

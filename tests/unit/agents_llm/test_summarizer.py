@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from scripted import Scripted, asker, rubric
+from scripted import Scripted, asker, of, rubric
 from sealed import unseal
 
 from pollex.agents.llm.summarizer import LlmSummarizer, LlmUpdater
@@ -33,15 +33,12 @@ def entry(text: Any, *reasons: Any) -> dict[str, Any]:
 
 async def summarized(rubrics: list[Any], covered: Any = (), **options: Any) -> Summary:
     door = Scripted(otherwise=json.dumps({"covered": covered, "rubrics": rubrics}))
-    found = await LlmSummarizer(asker(door, **options)).summarize(REASONS, KNOWN, "sat")
-    assert isinstance(found, Summary)
-    return found
+    return of(Summary, await LlmSummarizer(asker(door, **options)).summarize(REASONS, KNOWN, "sat"))
 
 
 async def test_a_refused_or_unreadable_answer_is_unanswered_and_no_reasons_need_no_call() -> None:
     for reply, outcome in ((Refused(detail="no"), "refused"), ("1. The user thanks.", "unparsable")):
-        found = await LlmSummarizer(asker(Scripted(otherwise=reply))).summarize(REASONS, [], "sat")
-        assert isinstance(found, Unanswered)
+        found = of(Unanswered, await LlmSummarizer(asker(Scripted(otherwise=reply))).summarize(REASONS, [], "sat"))
         assert found.outcome == outcome
     door = Scripted()
     assert await LlmSummarizer(asker(door)).summarize([], KNOWN, "sat") == Summary(rubrics=())
@@ -181,21 +178,18 @@ GLAD = [revision(f"The user is glad of matter {n}.", reasons=[1]) for n in range
 async def test_a_refused_text_leaves_the_rubric_that_it_was_to_replace_and_what_is_too_much_is_cut(
     entries: list[dict[str, Any]], kept: list[str], refused: dict[str, int]
 ) -> None:
-    found = await revised(entries, [new_reason(1)], OLD, most=3)
-    assert isinstance(found, Revision)
+    found = of(Revision, await revised(entries, [new_reason(1)], OLD, most=3))
     assert ([one.text for one in found.rubrics], found.refused) == (kept, refused)
 
 
 async def test_what_is_left_out_is_gone_and_what_is_joined_keeps_all_its_reasons() -> None:
     entries = [revision("The user thanks for a fix that works.", known=[1, 2], reasons=[1])]
-    found = await revised(entries, [new_reason(1), new_reason(2)], OLD)
-    assert isinstance(found, Revision)
+    found = of(Revision, await revised(entries, [new_reason(1), new_reason(2)], OLD))
     (one,) = found.rubrics
     assert one.reason_ids == ("r7", "r8", "r1")
     assert [quote.conversation_id for quote in one.quotes] == ["c7", "c8", "c1"]
     assert one.id not in {rubric.id for rubric in OLD}
-    same = await revised([revision(OLD[0].text, known=[1])], [new_reason(1)], OLD)
-    assert isinstance(same, Revision)
+    same = of(Revision, await revised([revision(OLD[0].text, known=[1])], [new_reason(1)], OLD))
     assert [(one.text, one.reason_ids) for one in same.rubrics] == [(OLD[0].text, ("r7",))], "word for word the same"
 
 

@@ -283,15 +283,3 @@ def test_a_long_parquet_file_is_written_in_the_memory_of_a_short_one(tmp_path: P
     assert used[-1] - used[3] < 12  # MB
     ids = duckdb.connect().execute("SELECT id FROM read_parquet(?)", [str(tmp_path / "a.parquet")]).fetchall()
     assert ids == [(f"{batch}-{row}",) for batch in range(36) for row in range(1100)]
-
-
-def test_a_plain_message_is_read_as_one_with_more_fields(tmp_path: Path) -> None:
-    plain = [
-        {"role": " Human ", "content": "a"},
-        {"role": "gpt", "content": ""},
-        {"role": "tool", "content": "data:x/y;base64,QUJD"},
-    ]
-    rich = [message | {"id": "1"} for message in plain]
-    lines = "\n".join(json.dumps({"id": str(n), "messages": each}) for n, each in enumerate((plain, rich)))
-    first, second = logs_from(tmp_path, "log.jsonl", lines)
-    assert first.turns == second.turns

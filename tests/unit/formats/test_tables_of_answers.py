@@ -99,14 +99,6 @@ def test_names_of_texts_questions_and_judges_may_be_any_text(tmp_path: Path) -> 
     assert (set(judged.judgments.judges), judged.judgments.row.tolist()) == (set(kept), list(range(len(odd))))
 
 
-def test_apostrophes_that_tell_ids_apart_stay(tmp_path: Path) -> None:
-    lines = [f"{text},Q1,{option},0.4" for text in ("'=1", "=1", "'=2") for option in (1, 2)]
-    assert read_answers(written(tmp_path, lines)).texts == ("'=1", "=1", "'=2")
-    rows = [{"text_id": "'=1", "question": "Q1", "option": option, "probability": 0.4} for option in (1, 2)]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    assert read_answers(tmp_path / "a.jsonl").texts == ("'=1",)
-
-
 def test_judgments_are_joined_by_the_ids_that_the_answers_have(tmp_path: Path) -> None:
     # In the answers apostrophes tell ids apart, and stay; so do those of judgments that by themselves don't show it.
     lines = [f"{text},'=q,{option},0.4" for text in ("'=1", "=1", "'=2") for option in (1, 2)]
@@ -115,14 +107,6 @@ def test_judgments_are_joined_by_the_ids_that_the_answers_have(tmp_path: Path) -
     given = ["'=2,'=q,'=cy,1", "'=1,'=q,'=cy,2"]
     judged = read_judgments(written(tmp_path, given, "j.csv", "text_id,question,judge,answer"), table)
     assert (judged.judgments.row.tolist(), judged.judgments.judges, judged.faults) == ([2, 0], ("=cy",), ())
-
-
-def test_names_of_columns_are_read_as_they_were(tmp_path: Path) -> None:
-    lines = [f"{text},Q1,{option},0.4,{text}" for text in ("s", "t") for option in (1, 2)]
-    assert read_answers(written(tmp_path, lines, header=f"{HEADER},'@system")).groups == {"@system": ("s", "t")}
-    both = [f"{line},x" for line in lines]
-    table = read_answers(written(tmp_path, both, header=f"{HEADER},'@system,@system"))
-    assert table.groups == {"'@system": ("s", "t"), "@system": ("x", "x")}
 
 
 def test_probabilities_that_sum_to_more_than_one_leave_their_answer_out(tmp_path: Path) -> None:

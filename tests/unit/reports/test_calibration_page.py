@@ -9,9 +9,8 @@ import pytest
 from calibration_data_by_hand import ASSESSED, UNDEFINED, material, measured
 from test_learning_page import HOSTILE, Reader, loud
 
-from pollex.calibration.model_choice import CandidateFigures
 from pollex.measures.intervals import Figure
-from pollex.reports.calibration import ComparedModel, LearningPoint, calibration_page
+from pollex.reports.calibration import ComparedModel, calibration_page
 
 
 @pytest.fixture(scope="module")
@@ -66,28 +65,6 @@ def test_models_choice_gains_and_the_curve_are_told(harmless: Reader) -> None:
     assert "standard deviation over draws" not in words
 
 
-def test_a_long_table_of_subgroups_has_to_be_opened() -> None:
-    groups = {f"judge {number}": UNDEFINED for number in range(9)}
-    few = calibration_page(replace(material(), subgroups={"judge": dict(list(groups.items())[:8])}))
-    many = calibration_page(replace(material(), subgroups={"judge": groups}))
-    assert "<summary>9 rows</summary>" in many
-    assert "8 rows</summary>" not in few
-    assert "judge 8" in Reader(many).words
-
-
-def test_candidates_that_were_refused_for_the_same_reason_share_a_line() -> None:
-    made = material()
-    assert made.choice is not None
-    refused = tuple(
-        CandidateFigures("ordinal", {"shared": float(n)}, 80, refused="it needs an order") for n in range(16)
-    )
-    choice = replace(made.choice, trials=(*made.choice.trials, *refused))
-    words = Reader(calibration_page(replace(made, choice=choice))).words
-    assert words.count("it needs an order") == 1
-    assert "16 of ordinal" in words
-    assert words.count("no answer to take") == 1
-
-
 def test_all_undefined_figures_are_words() -> None:
     made = material()
     nothing = replace(
@@ -123,14 +100,6 @@ def test_of_too_few_texts_figures_have_no_interval_and_no_word_promises_one() ->
     assert not re.search(r"95\s%\sinterval\s+no interval", words)
 
 
-def test_a_point_of_the_learning_curve_says_over_how_many_draws() -> None:
-    lone, several = (LearningPoint(share, 80 * share, 1.2, None, draws) for share, draws in ((1.0, 1), (0.5, 5)))
-    words = Reader(calibration_page(replace(material(), learning=(several, lone)))).words
-    assert "80 labels: log-loss 1.200 over 1\N{NO-BREAK SPACE}draw" in words
-    assert "over 5\N{NO-BREAK SPACE}draws" in words
-    assert "1\N{NO-BREAK SPACE}draws" not in words
-
-
 def test_what_the_kept_one_learnt_from_is_said_and_that_it_is_not_known() -> None:
     def words(learned_from: int | None) -> str:
         return Reader(calibration_page(replace(material(), learned_from=learned_from))).words
@@ -158,9 +127,3 @@ def test_every_figure_of_every_model_has_its_interval_and_the_name_of_its_column
     models = [ComparedModel("calibrator", assessed), ComparedModel("constant", spared, measured(0.05))]
     words = Reader(calibration_page(replace(material(), compared=tuple(models)))).words
     assert "the intervals of the others' smECE would take minutes, and are left out" in words
-
-
-def test_a_long_name_of_a_question_is_no_axis_s_name() -> None:
-    long = "how far would you agree " * 8
-    page = calibration_page(replace(material(), main=long.strip()))
-    assert not [name for name in re.findall(r'class="axis-name"[^>]*>([^<]*)', page) if "agree" in name]

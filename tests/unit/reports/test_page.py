@@ -4,12 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from jinja2 import TemplateNotFound, UndefinedError
 from rubric_set_by_hand import rubric_set
 
 from pollex.conversations.conversation import Turn
 from pollex.reports.learning import learning_page
-from pollex.reports.page import STYLES, environment, file_of, render, style_of
+from pollex.reports.page import STYLES, environment, file_of, style_of
 from pollex.reports.transcript import MarkedText, MarkedTurn, marked, marked_turns
 
 
@@ -23,13 +22,6 @@ def test_every_text_in_a_template_is_escaped_and_printable() -> None:
     )
     assert filled("{{ 'see ' ~ it }}", it="http://a") == "see http:&#47;&#47;a"
     assert filled("{{ it|short(3) }}", it="<<<<") == "&lt;&lt;…"
-
-
-def test_a_name_that_is_missing_is_an_error_and_no_gap() -> None:
-    with pytest.raises(UndefinedError):
-        filled("<p>{{ nothing }}</p>")
-    with pytest.raises(TemplateNotFound):
-        render("nothing.html")
 
 
 @pytest.mark.parametrize("name", ["b.json", 'a"><b>&amp; $x.json', "Ü.json"])

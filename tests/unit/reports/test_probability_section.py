@@ -7,9 +7,7 @@ import numpy as np
 from rubric_set_by_hand import figure, rubric_set, scores
 
 from pollex.calibration.candidates import CandidateScore, LabelsPoint
-from pollex.measures.distributions import bin_predictions
 from pollex.measures.intervals import Figure
-from pollex.reports.charts import reliability
 from pollex.reports.learning import learning_page
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import CalibratorRecord, GradeRow, ProbabilityFigures, RatingRecord
@@ -98,9 +96,3 @@ def test_it_says_why_a_model_was_taken_what_the_network_adds_and_how_good_rating
     assert "stars is learned as 3 grades" in said
     assert "predicted 3.00, given 2.50" in said
     assert "which is no more than noise." in section(judged(curve=curve[:1]), likely())
-
-
-def test_a_bin_of_one_conversation_reads_as_one() -> None:
-    drawn = reliability(bin_predictions(np.array([0.2] * 25 + [0.9]), np.array([True, False] * 13), np.arange(26)), 26)
-    assert "<title>25\N{NO-BREAK SPACE}conversations: predicted" in drawn
-    assert "<title>1\N{NO-BREAK SPACE}conversation: predicted" in drawn

@@ -6,6 +6,7 @@ import pytest
 
 from pollex.errors import StoreDamaged, WrongUse
 from pollex.store.folder import SECRET, SIZE, VARIABLE, kept_secret, store_option
+from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 
 
@@ -44,18 +45,21 @@ def test_a_secret_is_made_once_and_for_its_owner_alone_or_handed_in_and_another_
         _ = three.secret
 
 
-@pytest.mark.parametrize(
-    ("environment", "folder", "words"),
-    [
+async def test_a_secret_that_is_gone_is_missed_where_answers_were_paid(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "kept") as store:
+        await StoreLedger(store).record("k", 1, {}, "paid")
+        assert store.paid == 1
+        with pytest.raises(StoreDamaged, match="its 1 paid answers"):
+            _ = store.secret
+
+
+def test_the_store_is_named_where_a_command_would_look_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    for environment, folder, words in (
         ("", ".pollex", ""),
         ("", "elsewhere", " --store elsewhere"),
         ("", "two words", " --store 'two words'"),
         ("elsewhere", "elsewhere", ""),
         ("elsewhere", ".pollex", " --store .pollex"),
-    ],
-)
-def test_the_store_is_named_where_a_command_would_look_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, environment: str, folder: str, words: str
-) -> None:
-    monkeypatch.setenv(VARIABLE, environment)
-    assert store_option(folder) == words
+    ):
+        monkeypatch.setenv(VARIABLE, environment)
+        assert store_option(folder) == words

@@ -236,17 +236,6 @@ class TestRuns:
             with pytest.raises(WrongUse, match="there is no run"):
                 find_run(store, "score-1")
 
-    def test_the_last_status_stands(self, folder: Path) -> None:
-        with Store.open(folder) as store:
-            run = begin(store)
-            assert (run.status, run.finished) == ("unfinished", None)
-            store.finish(run.id, "interrupted")
-            assert find_run(store, run.id).status == "interrupted"
-            store.finish(run.id, "done", roles=["built-in (no LLM)"], result={"auc": None})
-            done = find_run(store, run.id)
-            assert (done.status, done.roles, done.result) == ("done", ("built-in (no LLM)",), {"auc": None})
-            assert done.finished is not None
-
     def test_a_resume_finds_the_last_run_that_did_not_end(self, folder: Path) -> None:
         with Store.open(folder) as store:
             first, second, third = (begin(store, data="d") for _ in range(3))

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from pollex.conversations.conversation import Conversation
-from pollex.errors import PollexError, WrongUse
+from pollex.errors import PollexError
 from pollex.store.columns import parts_of
-from pollex.store.ledger import StoreLedger
 from pollex.store.resume import conversations_of, facts_of, runs
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
@@ -39,17 +38,6 @@ async def test_what_write_returns_from_is_read_by_other_processes_in_the_order_o
         assert list(reader.each("SELECT item FROM spans ORDER BY rowid")) == [("c1",), ("c2",)]
         assert reader.value("SELECT count(*) FROM spans") == 2
         assert reader.value("SELECT item FROM spans WHERE item = ?", ["none"]) is None
-
-
-def test_put_is_readable_after_a_flush_and_settles_with_the_end_of_a_run(store: Store) -> None:
-    run = begin(store)
-    store.put([score("c1", run)])
-    store.flush()
-    assert len(store.ask(run, "SELECT * FROM scores")) == 1
-    store.put([score("c2", run), span("c2")])
-    store.finish(run, "done")
-    assert len(store.ask(run, "SELECT * FROM scores")) == 2
-    assert store.value("SELECT count(*) FROM spans") == 1
 
 
 def test_a_finished_run_has_one_part_of_each_kind_and_one_last_pulse(store: Store) -> None:
@@ -121,12 +109,3 @@ def test_a_closed_store_takes_nothing_and_lets_go_of_its_runs(folder: Path) -> N
     with Store.open(folder) as other:
         other.take_up(run)
         assert [one.id for one in runs(other)] == [run]
-
-
-async def test_the_secret_of_a_store_with_replies_is_not_made_anew(store: Store) -> None:
-    await StoreLedger(store).record("k", 1, {}, "paid")
-    assert store.paid == 1
-    with pytest.raises(PollexError, match="secret is gone"):
-        _ = store.secret
-    with pytest.raises(WrongUse, match="32 bytes"), Store.open(store.folder / "other", secret=b"short") as other:
-        _ = other.secret
