@@ -129,25 +129,30 @@ def scored(rubrics: RubricSet, id_: str = "shop-001") -> Score:
     )
 
 
+AIMS = {"shop-001": Aim("shop-001", "t2", "s2", "t1")}
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_scores_are_requests_with_ids_that_make_a_repeat_an_update(form: str) -> None:
-    rubrics = asked_a_model()
-    aims = {"shop-001": Aim("shop-001", "t2", "s2", "t1")}
-    made = requests_of(form, [scored(rubrics)], rubrics, aims)
+def test_scores_are_requests_with_ids_that_make_a_repeat_an_update_and_nothing_is_written_without_figures(
+    form: str,
+) -> None:
+    rubrics, score = asked_a_model(), scored(asked_a_model())
+    made = requests_of(form, [score], rubrics, AIMS)
     assert len(made.requests) == 4
-    assert made.requests == requests_of(form, [scored(rubrics)], rubrics, aims).requests
+    assert made.requests == requests_of(form, [score], rubrics, AIMS).requests
     text = "".join(lines_of(form, made.requests))
     assert "pollex" in text
     assert "NetSAT 2.50" in text
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_rubric_whose_occasion_never_came_up_has_no_request(form: str) -> None:
-    rubrics, score = asked_a_model(), scored(asked_a_model())
+    made = requests_of(form, [Score(conversation_id="x", outcome="refused")], rubrics)
+    assert (made.requests, made.left_out) == ([], [("x", "refused")])
+    if form in NEEDS_TRACE:
+        assert requests_of(form, [score], rubrics).left_out == [("shop-001", "no trace of it is known")]
     never = score.answers[0].model_copy(update={"chosen": 5})
-    aims = {"shop-001": Aim("shop-001", "t2", "s2", "t1")}
-    made = requests_of(form, [score.model_copy(update={"answers": (never, score.answers[1])})], rubrics, aims)
-    assert len(made.requests) == 3
+    unasked = score.model_copy(update={"answers": (never, score.answers[1])})
+    assert len(requests_of(form, [unasked], rubrics, AIMS).requests) == 3, "an occasion that never came up has none"
+    row = answer_row(never, "sat", rubrics.model_copy(update={"never": {never.question_id: 3.25}}))
+    assert (row["option"], row["value"], row["outcome"]) == (NEVER_CAME_UP, 3.25, "answered")
+    assert answer_row(never, "sat", rubrics)["value"] == 5.0
 
 
 def test_an_event_has_its_time_and_how_sure_the_score_is() -> None:
@@ -158,17 +163,6 @@ def test_an_event_has_its_time_and_how_sure_the_score_is() -> None:
     told = {one["key"]: one["value"] for one in event["attributes"]}
     assert (told["pollex.probability"], told["pollex.confident"]) == ({"stringValue": "0.59"}, {"stringValue": "true"})
     assert int(event["observedTimeUnixNano"]) > 0
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_nothing_is_written_for_a_conversation_without_figures(form: str) -> None:
-    rubrics = asked_a_model()
-    unscored = Score(conversation_id="x", outcome="refused")
-    made = requests_of(form, [unscored], rubrics)
-    assert (made.requests, made.left_out) == ([], [("x", "refused")])
-    if form in NEEDS_TRACE:
-        made = requests_of(form, [scored(rubrics)], rubrics)
-        assert made.left_out == [("shop-001", "no trace of it is known")]
 
 
 def test_what_pollex_wrote_back_is_never_read_as_a_thumb(tmp_path: Path) -> None:
@@ -197,28 +191,35 @@ def test_what_was_exported_is_read_back(tool: str, name: str, words: str, tmp_pa
     assert [(one.text, one.polarity) for one in found] == [(one.text, one.polarity) for one in rubrics.rubrics]
 
 
-def test_criteria_in_sections_and_assertions_in_sets_are_read(tmp_path: Path) -> None:
+def read_from(path: Path, content: Any) -> list[tuple[str, str]]:
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return [(one.text, one.polarity) for one in rubrics_of(path)]
+
+
+def test_criteria_in_sections_assertions_in_sets_and_questions_by_their_names_are_read(tmp_path: Path) -> None:
     criterion = {"name": "tone", "weight": -2, "requirement": "The assistant is rude."}
-    (tmp_path / "a.yaml").write_text(yaml.safe_dump({"rubric": {"sections": [{"criteria": [criterion]}]}}))
-    assert [(one.text, one.polarity) for one in rubrics_of(tmp_path / "a.yaml")] == [("The assistant is rude.", "dsat")]
     both = {"type": "assert-set", "assert": [{"type": "llm-rubric", "value": "Is polite"}, {"type": "contains"}]}
     negated = {"type": "not-llm-rubric", "value": ["Is curt", "Is long"]}
-    (tmp_path / "p.yaml").write_text(yaml.safe_dump({"scenarios": [{"tests": [{"assert": [both, negated]}]}]}))
-    found = [(one.text, one.polarity) for one in rubrics_of(tmp_path / "p.yaml")]
-    assert found == [("Is polite", "sat"), ("Is curt", "dsat"), ("Is long", "dsat")]
-
-
-def test_questions_are_read_by_their_names(tmp_path: Path) -> None:
-    (tmp_path / "q.json").write_text(json.dumps({"Q1": "Is it natural?", "Q2": {"question": "Is it right?"}, "n": 3}))
-    assert [one.text for one in rubrics_of(tmp_path / "q.json")] == ["Is it natural?", "Is it right?"]
-    natural = {"PromptDesc": "How natural is the tone?", "Options": ["Unnatural.", "Stiff.", "Fairly.", "Natural."]}
-    (tmp_path / "q.yaml").write_text(yaml.safe_dump({"rubric": {"Q0": natural, "Q1": {**natural, "Options": []}}}))
-    asked = [(one.text, one.polarity) for one in rubrics_of(tmp_path / "q.yaml")]
-    assert asked == [("How natural is the tone? Answer: Natural.", "sat"), ("How natural is the tone?", "sat")]
+    natural = {"PromptDesc": "How natural is it?", "Options": ["Unnatural.", "Stiff.", "Fairly.", "Natural."]}
+    for content, read in (
+        ({"rubric": {"sections": [{"criteria": [criterion]}]}}, [("The assistant is rude.", "dsat")]),
+        (
+            {"scenarios": [{"tests": [{"assert": [both, negated]}]}]},
+            [("Is polite", "sat"), ("Is curt", "dsat"), ("Is long", "dsat")],
+        ),
+        (
+            {"Q1": "Is it so?", "Q2": {"question": "Is it right?"}, "n": 3},
+            [("Is it so?", "sat"), ("Is it right?", "sat")],
+        ),
+        (
+            {"rubric": {"Q0": natural, "Q1": {**natural, "Options": []}}},
+            [("How natural is it? Answer: Natural.", "sat"), ("How natural is it?", "sat")],
+        ),
+    ):
+        assert read_from(tmp_path / "rubrics.yaml", content) == read
     for text in ("[]", "{a: [", "just words"):
-        (tmp_path / "bad.yaml").write_text(text)
         with pytest.raises(BadRubrics):
-            rubrics_of(tmp_path / "bad.yaml")
+            read_from(tmp_path / "bad.yaml", text)
 
 
 def test_python_exports_what_the_command_line_does() -> None:
@@ -232,12 +233,3 @@ def test_python_exports_what_the_command_line_does() -> None:
     assert result.export(as_="phoenix") == pollex.export_scores(scores, rubrics, as_="phoenix")
     with pytest.raises(WrongUse, match="no form of scores is called"):
         pollex.export_scores([], rubrics, as_="excel")
-
-
-def test_an_occasion_that_never_came_up_has_its_word_and_counts_as_the_set_says() -> None:
-    found = rubric_set()
-    rubric = found.rubrics[0]
-    never = Answer(question_id=rubric.id, probabilities=(0.0,) * 5, chosen=5, source="point", judge="m")
-    row = answer_row(never, rubric.polarity, found.model_copy(update={"never": {rubric.id: 3.25}}))
-    assert (row["option"], row["value"], row["outcome"]) == (NEVER_CAME_UP, 3.25, "answered")
-    assert answer_row(never, rubric.polarity, found)["value"] == 5.0

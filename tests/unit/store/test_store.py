@@ -94,11 +94,10 @@ class TestRefusals:
             with pytest.raises(WrongUse, match="for reading only"):
                 store.put(conversation_rows("run", [conversation]))
 
-    def test_a_row_with_a_number_that_is_none_is_the_callers_error_and_stops_nothing(self, folder: Path) -> None:
-        with Store.open(folder) as store:
-            with pytest.raises(ValueError, match="can't keep"):
-                store.put([ScoreRow("run", "c", float("nan"), None, None, None)])
-            begin(store)
+    def test_a_row_with_a_number_that_is_none_is_the_callers_error_and_stops_nothing(self, store: Store) -> None:
+        with pytest.raises(ValueError, match="can't keep"):
+            store.put([ScoreRow("run", "c", float("nan"), None, None, None)])
+        begin(store)
 
     def test_nothing_in_a_query_reaches_other_files(self, folder: Path, conversation: Conversation) -> None:
         with Store.open(folder) as store:
@@ -200,12 +199,11 @@ class TestReadingBack:
             assert provenance(store, "run", rubric.id).rubric == worded
             assert provenance(store, "run", "r0").rubric == rubric.model_copy(update={"id": "r0"})
 
-    async def test_a_step_is_none_until_it_is_done(self, folder: Path) -> None:
-        with Store.open(folder) as store:
-            assert step(store, "run", "summarise") is None
-            await store.write_step("run", "summarise", {"ids": ["r1", "\ud800"]})
-            assert step(store, "run", "summarise") == {"ids": ["r1", "\ud800"]}
-            assert step(store, "another", "summarise") is None
+    async def test_a_step_is_none_until_it_is_done(self, store: Store) -> None:
+        assert step(store, "run", "summarise") is None
+        await store.write_step("run", "summarise", {"ids": ["r1", "\ud800"]})
+        assert step(store, "run", "summarise") == {"ids": ["r1", "\ud800"]}
+        assert step(store, "another", "summarise") is None
 
     def test_threads_that_read_and_write_at_once_get_their_own_rows(self, folder: Path) -> None:
         def work(thread: int) -> list[str]:
@@ -222,38 +220,35 @@ class TestReadingBack:
 
 class TestRuns:
     def test_runs_of_one_second_keep_their_order_and_are_found_by_number_even_where_others_begin_alike(
-        self, folder: Path
+        self, store: Store
     ) -> None:
-        with Store.open(folder) as store:
-            begun = [begin(store) for _ in range(11)]
-            assert runs(store) == begun
-            assert len({run.id for run in begun}) == 11
-            assert find_run(store, "last") == begun[10]
-            assert find_run(store, "learn-1") == begun[0]
-            assert find_run(store, begun[10].id) == begun[10]
-            with pytest.raises(WrongUse, match="several runs"):
-                find_run(store, "learn")
-            with pytest.raises(WrongUse, match="there is no run"):
-                find_run(store, "score-1")
+        begun = [begin(store) for _ in range(11)]
+        assert runs(store) == begun
+        assert len({run.id for run in begun}) == 11
+        assert find_run(store, "last") == begun[10]
+        assert find_run(store, "learn-1") == begun[0]
+        assert find_run(store, begun[10].id) == begun[10]
+        with pytest.raises(WrongUse, match="several runs"):
+            find_run(store, "learn")
+        with pytest.raises(WrongUse, match="there is no run"):
+            find_run(store, "score-1")
 
-    def test_a_resume_finds_the_last_run_that_did_not_end(self, folder: Path) -> None:
-        with Store.open(folder) as store:
-            first, second, third = (begin(store, data="d") for _ in range(3))
-            begin(store, "score", data="d")
-            store.finish(second.id, "interrupted")
-            store.finish(third.id, "partial")
-            assert last_unfinished(store, "learn") is not None
-            assert resumable(store, "learn", {"data": "d"}).id == second.id
-            store.finish(second.id, "done")
-            assert resumable(store, "learn", {"data": "d"}) == first
+    def test_a_resume_finds_the_last_run_that_did_not_end(self, store: Store) -> None:
+        first, second, third = (begin(store, data="d") for _ in range(3))
+        begin(store, "score", data="d")
+        store.finish(second.id, "interrupted")
+        store.finish(third.id, "partial")
+        assert last_unfinished(store, "learn") is not None
+        assert resumable(store, "learn", {"data": "d"}).id == second.id
+        store.finish(second.id, "done")
+        assert resumable(store, "learn", {"data": "d"}) == first
 
-    def test_a_resume_with_something_else_is_refused_and_shows_what(self, folder: Path) -> None:
-        with Store.open(folder) as store:
-            with pytest.raises(WrongUse, match="no learn run is unfinished"):
-                resumable(store, "learn", {})
-            run = begin(store, data="d1", model="m")
-            with pytest.raises(ResumeRefused, match=rf"{run.id} .*\(data: d1 → d2; prompts: none → p\)"):
-                resumable(store, "learn", {"data": "d2", "model": "m", "prompts": "p"})
+    def test_a_resume_with_something_else_is_refused_and_shows_what(self, store: Store) -> None:
+        with pytest.raises(WrongUse, match="no learn run is unfinished"):
+            resumable(store, "learn", {})
+        run = begin(store, data="d1", model="m")
+        with pytest.raises(ResumeRefused, match=rf"{run.id} .*\(data: d1 → d2; prompts: none → p\)"):
+            resumable(store, "learn", {"data": "d2", "model": "m", "prompts": "p"})
 
     def test_a_run_is_worked_on_by_one_and_given_free_when_it_ends(self, folder: Path) -> None:
         with Store.open(folder) as store, Store.open(folder) as other:

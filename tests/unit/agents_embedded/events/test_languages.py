@@ -20,29 +20,37 @@ from pollex.agents.embedded.events.reading import marked
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import positives
 
-ASKED = {
-    "German": "Ich möchte bitte einen Tisch für heute Abend bei Ihnen buchen, geht das noch?",
-    "French": "Bonjour, je voudrais réserver une table pour ce soir dans votre restaurant, est-ce que c'est possible ?",
-    "Spanish": "Hola, quiero reservar una mesa para esta noche en el restaurante, por favor, si se puede.",
-    "Italian": "Buongiorno, vorrei prenotare un tavolo per questa sera con mio fratello, non so se si può.",
-    "Portuguese": "Olá, quero reservar uma mesa para esta noite no restaurante, se não for um problema para você.",
-    "Dutch": "Ik wil graag een tafel voor vanavond reserveren bij het restaurant, kan dat nog met u?",
-}
-FAILED = {
-    "German": "Es tut mir leid, ich kann den Tisch leider nicht buchen.",
-    "French": "Désolé, je ne peux pas réserver cette table.",
-    "Spanish": "Lo siento, no he podido reservar la mesa.",
-    "Italian": "Mi dispiace, non riesco a prenotare il tavolo.",
-    "Portuguese": "Desculpe, não consegui reservar a mesa.",
-    "Dutch": "Het spijt me, ik kan de tafel helaas niet reserveren.",
-}
-THANKED = {
-    "German": "Vielen Dank trotzdem.",
-    "French": "Merci quand même.",
-    "Spanish": "Gracias de todos modos.",
-    "Italian": "Grazie lo stesso.",
-    "Portuguese": "Obrigado mesmo assim.",
-    "Dutch": "Toch bedankt.",
+SAID = {
+    "German": (
+        "Ich möchte bitte einen Tisch für heute Abend bei Ihnen buchen, geht das noch?",
+        "Es tut mir leid, ich kann den Tisch leider nicht buchen.",
+        "Vielen Dank trotzdem.",
+    ),
+    "French": (
+        "Bonjour, je voudrais réserver une table pour ce soir dans votre restaurant, est-ce que c'est possible ?",
+        "Désolé, je ne peux pas réserver cette table.",
+        "Merci quand même.",
+    ),
+    "Spanish": (
+        "Hola, quiero reservar una mesa para esta noche en el restaurante, por favor, si se puede.",
+        "Lo siento, no he podido reservar la mesa.",
+        "Gracias de todos modos.",
+    ),
+    "Italian": (
+        "Buongiorno, vorrei prenotare un tavolo per questa sera con mio fratello, non so se si può.",
+        "Mi dispiace, non riesco a prenotare il tavolo.",
+        "Grazie lo stesso.",
+    ),
+    "Portuguese": (
+        "Olá, quero reservar uma mesa para esta noite no restaurante, se não for um problema para você.",
+        "Desculpe, não consegui reservar a mesa.",
+        "Obrigado mesmo assim.",
+    ),
+    "Dutch": (
+        "Ik wil graag een tafel voor vanavond reserveren bij het restaurant, kan dat nog met u?",
+        "Het spijt me, ik kan de tafel helaas niet reserveren.",
+        "Toch bedankt.",
+    ),
 }
 POLISH = "Chciałbym zarezerwować stolik na dzisiejszy wieczór dla czterech osób, czy to jeszcze możliwe u państwa?"
 
@@ -52,9 +60,9 @@ def chat(*said: str) -> Conversation:
     return Conversation(id="1", turns=turns)
 
 
-@pytest.mark.parametrize("language", ASKED)
+@pytest.mark.parametrize("language", SAID)
 def test_failures_apologies_requests_and_thanks_are_found_in_a_language_by_its_table(language: str) -> None:
-    talk = chat(ASKED[language], FAILED[language], THANKED[language])
+    talk = chat(*SAID[language])
     assert language_of([talk] * 5) == language
     asked, failed, thanked = marked(talk)
     assert "requests" in asked.acts
@@ -63,7 +71,9 @@ def test_failures_apologies_requests_and_thanks_are_found_in_a_language_by_its_t
 
 
 def test_what_is_denied_is_not_done() -> None:
-    talk = chat(ASKED["German"], "Wir haben um acht Uhr noch einen Tisch für Sie frei.", "Das ist gar nicht schlecht.")
+    talk = chat(
+        SAID["German"][0], "Wir haben um acht Uhr noch einen Tisch für Sie frei.", "Das ist gar nicht schlecht."
+    )
     assert "complains" not in marked(talk)[2].acts
     assert "complains" in marked(chat(*[turn.content for turn in talk.turns[:2]], "Das ist schlecht."))[2].acts
 
