@@ -1,7 +1,10 @@
 """Runs without a model: the built-in rater and judge on resampled turns."""
 
+import asyncio
+
 import numpy as np
 import pytest
+from scripted import of
 from small_logs import conversation
 
 from pollex.agents.embedded.embedder import Embedder
@@ -31,6 +34,11 @@ async def studied(embedder: Embedder, log: list[Conversation]) -> EmbeddedRater:
     return rater
 
 
+@pytest.fixture(scope="module")
+def rater(embedder: Embedder, log: list[Conversation]) -> EmbeddedRater:
+    return asyncio.run(studied(embedder, log))
+
+
 async def test_a_rater_that_studied_nothing_is_wrong_use_and_what_cannot_be_judged_is_unanswered(
     embedder: Embedder, log: list[Conversation]
 ) -> None:
@@ -40,9 +48,7 @@ async def test_a_rater_that_studied_nothing_is_wrong_use_and_what_cannot_be_judg
     rater = await studied(embedder, [*log, alone])
     with pytest.raises(WrongUse, match="two options"):
         await rater.judge(MIXED, [Question(id="l", text="?")])
-    (found,) = await rater.judge(alone, [WELL])
-    assert isinstance(found, Unanswered)
-    assert found.outcome == "not_scorable"
+    assert of(Unanswered, (await rater.judge(alone, [WELL]))[0]).outcome == "not_scorable"
 
 
 async def right(rater: EmbeddedRater, log: list[Conversation]) -> float:
@@ -53,16 +59,13 @@ async def right(rater: EmbeddedRater, log: list[Conversation]) -> float:
 
 
 async def test_the_rater_learns_from_thumbs_and_answers_each_by_weights_learnt_without_it(
-    embedder: Embedder, log: list[Conversation]
+    embedder: Embedder, log: list[Conversation], rater: EmbeddedRater
 ) -> None:
-    rater = await studied(embedder, log)
     assert rater.labelled == len(log)
     assert await right(rater, log) > 0.9
     other = await studied(embedder, [log[0].model_copy(update={"label": Label.NONE}), *log[1:]])
     (with_it,), (without,) = await other.judge(log[0], [WELL]), await rater.judge(log[0], [WELL])
-    assert isinstance(with_it, Answer)
-    assert isinstance(without, Answer)
-    assert with_it.probabilities != without.probabilities
+    assert of(Answer, with_it).probabilities != of(Answer, without).probabilities
     turned = await studied(embedder, log[::-1])
     assert rater.fingerprint == turned.fingerprint
     assert await rater.judge(MIXED, [WELL]) == await turned.judge(MIXED, [WELL]), "the order of the log is nothing"
@@ -71,10 +74,7 @@ async def test_the_rater_learns_from_thumbs_and_answers_each_by_weights_learnt_w
     assert await right(bare, log) > 0.8, "by what signals mean in general"
 
 
-async def test_runs_on_resampled_turns_differ_and_each_is_the_same_whenever_it_is_asked(
-    embedder: Embedder, log: list[Conversation]
-) -> None:
-    rater = await studied(embedder, log)
+async def test_runs_on_resampled_turns_differ_and_each_is_the_same_whenever_it_is_asked(rater: EmbeddedRater) -> None:
     runs = [(await rater.again(number).judge(MIXED, [WELL]))[0] for number in range(8)]
     again = [(await rater.again(number).judge(MIXED, [WELL]))[0] for number in reversed(range(8))]
     assert runs == again[::-1]
@@ -84,9 +84,9 @@ async def test_runs_on_resampled_turns_differ_and_each_is_the_same_whenever_it_i
 
 
 async def test_an_ensemble_of_the_rater_is_sure_where_all_turns_say_the_same_and_not_where_one_decides(
-    embedder: Embedder, log: list[Conversation]
+    log: list[Conversation], rater: EmbeddedRater
 ) -> None:
-    ensemble = Ensemble(await studied(embedder, log), rule=Rule.of(25, tau=0.0))
+    ensemble = Ensemble(rater, rule=Rule.of(25, tau=0.0))
     clear, mixed = [verdict("", WELL, await ensemble.votes(one, WELL), ensemble.rule) for one in (log[0], MIXED)]
     assert (clear.rating, clear.entropy) == ("yes", 0.0)
     assert mixed.entropy is not None

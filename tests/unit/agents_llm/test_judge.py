@@ -116,19 +116,6 @@ async def test_answers_that_nobody_asked_for_are_dropped_and_counted() -> None:
     assert judge.tally["unknown answers"] == 2
 
 
-@pytest.mark.parametrize(("second", "outcome"), [("Agree", "Agree"), ("Disagree", "unparsable")])
-async def test_a_question_answered_twice_counts_once_if_the_answers_agree(second: str, outcome: str) -> None:
-    def stuttering(call: Call) -> Outcome:
-        text = json.dumps(sheet(call, {"one": "Agree"}))
-        place = next(number for number, item in items_of(call).items() if item == "one")
-        return Completed(text=f'{text[:-1]}, "{place}": {{"why": "again", "turns": [], "answer": "{second}"}}}}')
-
-    door = Scripted(otherwise=stuttering)
-    answers = await LlmJudge(asker(door)).judge(TALK, TWO)
-    assert outcomes(answers) == [outcome, "Neutral"]
-    assert len(door.history) == 1
-
-
 NO_LABELS = ["Strongly Agreee", "agree", "6", 6, "N/A", "", "Ich stimme zu", "Agree\u200b", "Agree.", ["Agree"], True]
 
 
@@ -143,18 +130,6 @@ async def test_a_label_is_exact_but_for_white_space_around_and_unicode_forms(lab
     door = Scripted(otherwise=honest({"one": label, "two": "Agree"}))
     assert outcomes(await LlmJudge(asker(door)).judge(TALK, TWO)) == [outcome, "Agree"]
     assert len(door.history) == 1
-
-
-@pytest.mark.parametrize(
-    "wrapping",
-    ["```json\n{}\n```", "Here it is:\n{}", '{{"1": {{"why": "", "turns": [], "answer": "Disagree"}}}}\nNo:\n{}',
-     "<think>Hmm {{</think>{}", "{}\n<end>"],
-)  # fmt: skip
-async def test_a_wrapped_answer_is_read(wrapping: str) -> None:
-    def wrapped(call: Call) -> Outcome:
-        return Completed(text=wrapping.format(json.dumps(sheet(call, {"one": "Agree"}))))
-
-    assert outcomes(await LlmJudge(asker(Scripted(otherwise=wrapped))).judge(TALK, TWO)) == ["Agree", "Neutral"]
 
 
 async def test_one_wrong_canary_makes_its_call_suspect_and_no_other() -> None:
@@ -174,6 +149,29 @@ async def test_one_wrong_canary_makes_its_call_suspect_and_no_other() -> None:
     assert outcomes(await passed_over.judge(TALK, TWO)) == ["suspect", "suspect"]
     await LlmJudge(asker(none := Scripted(otherwise=honest({})), canary=False)).judge(TALK, TWO)
     assert list(items_of(none.history[0]).values()) == ["one", "two"]
+
+
+WRAPPED = ["```json\n{}\n```", "Here it is:\n{}", "<think>Hmm {{</think>{}", "{}\n<end>"]
+WRAPPED += ['{{"1": {{"why": "", "turns": [], "answer": "Disagree"}}}}\nNo:\n{}']
+
+
+async def test_a_wrapped_answer_is_read_and_a_question_answered_twice_counts_once_if_the_answers_agree() -> None:
+    def wrote(wrapping: str, second: str | None = None) -> Scripted:
+        def wrapped(call: Call) -> Outcome:
+            text = json.dumps(sheet(call, {"one": "Agree"}))
+            place = next(number for number, item in items_of(call).items() if item == "one")
+            again = f', "{place}": {{"why": "again", "turns": [], "answer": "{second}"}}}}'
+            return Completed(text=wrapping.format(f"{text[:-1]}{again}" if second else text))
+
+        return Scripted(otherwise=wrapped)
+
+    for door, outcome in (
+        *[(wrote(wrapping), "Agree") for wrapping in WRAPPED],
+        (wrote("{}", "Agree"), "Agree"),
+        (wrote("{}", "Disagree"), "unparsable"),
+    ):
+        assert outcomes(await LlmJudge(asker(door)).judge(TALK, TWO)) == [outcome, "Neutral"]
+        assert len(door.history) == 1
 
 
 BOTH = [*questions("a", "b", "c"), *questions("d", "e", "f", polarity="dsat")]

@@ -145,21 +145,18 @@ def test_undefined_figures_are_words(value: float | None) -> None:
     assert words.count("only positive conversations" if value is None else "undefined") > 10
 
 
-def test_a_held_out_side_of_one_class_has_no_curves_but_says_so() -> None:
-    only = [score for score in scores() if score.side == "training" or score.positive]
-    words = Reader(learning_page(rubric_set(held_out=unknown_figures()), only)).words
-    assert "could not be measured: only positive conversations" in words
-    assert "Precision curves need conversations of both labels." in words
-    assert not re.search(r"\bnan\b", words, re.IGNORECASE)
-
-
-def test_nothing_held_out_is_said_and_leaves_no_held_out_column() -> None:
+def test_nothing_held_out_or_one_class_is_said_and_leaves_no_column_and_no_curves() -> None:
     trained = [score for score in scores() if score.side == "training"]
     baseline = Baseline(name="TF-IDF", training=figures(figure(0.8)))
     words = Reader(learning_page(rubric_set(held_out=None, baselines=(baseline,)), trained)).words
     assert "because nothing was held out, nobody knows by how much" in words
     assert "Nothing was held out, so there are only training figures" in words
     assert "Optimism is" not in words
+    only = [score for score in scores() if score.side == "training" or score.positive]
+    words = Reader(learning_page(rubric_set(held_out=unknown_figures()), only)).words
+    assert "could not be measured: only positive conversations" in words
+    assert "Precision curves need conversations of both labels." in words
+    assert not re.search(r"\bnan\b", words, re.IGNORECASE)
 
 
 def test_the_verdict_gives_the_interval_chance_and_optimism() -> None:
@@ -246,13 +243,17 @@ def test_a_rubric_shows_loss_stability_support_and_of_how_many_its_quotes_are() 
     assert " 1\N{NO-BREAK SPACE}quote " in words
 
 
-def test_a_score_that_is_no_number_is_skipped_and_listed_once() -> None:
+def test_what_is_skipped_is_listed_once_and_the_most_frequent_reason_first() -> None:
     lost = LabelledScore("lost", "training", True, float("nan"), "refused")
     silent = LabelledScore("silent", "training", True, None, "truncated")
     words = Reader(
         learning_page(rubric_set(), [*scores(), lost, silent], [LeftOut("lost", "unanswered: refused")])
     ).words
     assert words.count(" lost ") == 1
+    skipped = [LeftOut("a", "rare"), LeftOut("b", "often", "correct it"), LeftOut("c", "often", "correct it")]
+    told = Reader(learning_page(rubric_set(), scores(), skipped)).words
+    assert told.index("often") < told.index("rare")
+    assert told.count("correct it") == 1
     assert "no score: truncated" in words
     assert "No conversation of this side has a score." in Reader(learning_page(rubric_set())).words
 
@@ -272,13 +273,6 @@ def test_windows_are_put_in_words() -> None:
     same = [LabelledScore(f"{side}{i}", side, i % 2 == 0, 2.0) for side in ("training", "held_out") for i in range(4)]
     text = learning_page(rubric_set(theta=2.0, window=Window(lower=2.0, upper=2.0, precision=0.9)), same)
     assert "nan" not in re.sub("<style>.*?</style>", "", text, flags=re.DOTALL).lower()
-
-
-def test_equal_reasons_for_skipping_are_shown_together_the_most_frequent_first() -> None:
-    skipped = [LeftOut("a", "rare"), LeftOut("b", "often", "correct it"), LeftOut("c", "often", "correct it")]
-    words = Reader(learning_page(rubric_set(), scores(), skipped)).words
-    assert words.index("often") < words.index("rare")
-    assert words.count("correct it") == 1
 
 
 def test_thousands_of_scores_and_skipped_rows_stay_a_small_page() -> None:
