@@ -230,11 +230,6 @@ LOSS = "log-loss 1.000 ± 0.050 on 90 judgments"
             "next constant with 0.300 ± 0.020 more",
         ),
         (
-            "average", 1, TRIALS[1:3], {0: 0.5, 1: 0.5},
-            f"2 together (ridge, {BEST}), which can't be told from the best, {BEST}, by lot: {LOSS}; "
-            "there was no other candidate",
-        ),
-        (
             "average", 0, (tried("constant", 0), MEAN, *ORDER), {0: 1.0},
             f"constant by lot: {LOSS}; not fitted: ridge, 3 of ordinal",
         ),

@@ -124,19 +124,6 @@ def test_deltas_of_a_judge_without_answers_stay_zero_and_strong_shrinkage_holds_
     assert not after.W1a[:, 1].any()
 
 
-def test_answers_that_are_missing_change_nothing_in_the_equations_of_those_that_are_not():
-    X, y = answers(40, np.random.default_rng(3))
-    model = CalibrationNetwork(**QUICK, dropout=0.5).fit(X, y, questions=ASKED)
-    inputs = model.inputs(X)
-    assert np.array_equal(inputs[:, :10], X)
-    assert inputs[:, 10:].tolist() == [[0.0, 0.0, 0.0, 1.0]] * len(X)
-    thinned = X.copy()
-    thinned[:, :4] = np.nan
-    masked = model.inputs(thinned)
-    assert not masked[:, :4].any()
-    assert masked[:, 10:13].tolist() == [[1.0, 0.0, 0.0]] * len(X)
-
-
 def test_what_follows_the_answers_is_learned_and_missing_ones_are_made_up_for():
     rng = np.random.default_rng(4)
     X, y = answers(200, rng)

@@ -49,15 +49,6 @@ def test_the_distribution_is_the_formula_worked_by_hand() -> None:
     np.testing.assert_allclose(nobody, [[expit(-1.4), expit(0.6) - expit(-1.4), 1 - expit(0.6)]], rtol=1e-9)
 
 
-def test_what_is_not_known_for_sure_flattens_the_curve_as_the_average_over_it_does() -> None:
-    found = unlearned(np.array([0.3, 0.7]), inputs=1, judges=0)
-    flat = distribution(found, np.zeros((1, 1)), np.array([-1]), spread=np.array([1.5]))
-    draws = np.random.default_rng(0).normal(0, np.sqrt(1.5), 400_000)
-    averaged = expit(found.cuts[0] - draws).mean()
-    assert flat[0, 0] == pytest.approx(averaged, abs=0.005)
-    assert abs(flat[0, 0] - 0.5) < abs(0.3 - 0.5)
-
-
 def test_the_loss_is_the_likelihood_of_the_distribution_and_its_gradient_that_of_differences() -> None:
     F, judges, answers = np.array([[0.1, 2.0], [-3.0, 1.0]]), np.array([0, -1]), np.array([2, 0])
     middle = terms().packed()
@@ -116,15 +107,6 @@ def test_a_gap_costs_certainty_but_no_bias() -> None:
     blind[:, 3:] = np.nan
     assert model.predict(blind).mean() == pytest.approx(model.predict(X).mean(), abs=0.03)
     assert model.predict(blind).std() < model.predict(X).std() / 10
-
-
-def test_forty_labels_of_pure_noise_leave_it_close_to_the_shares() -> None:
-    rng = np.random.default_rng(5)
-    X = rng.dirichlet(np.ones(3), (40, 2)).reshape(40, 6)
-    y = rng.integers(1, 4, 40).astype(float)
-    proba = OrdinalMixedEffects().fit(X, y, [str(row % 8) for row in range(40)], RATING).predict_proba(X)
-    shares = np.bincount(y.astype(int), minlength=4)[1:] / 40
-    assert np.abs(proba - shares).max() < 0.25
 
 
 def test_thousands_of_users_with_one_thumb_each_take_no_square_of_memory() -> None:

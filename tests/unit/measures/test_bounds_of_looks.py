@@ -68,14 +68,6 @@ def test_levels_of_proofs_on_the_same_conversations_stay_under_one() -> None:
     assert sum(alpha_of(times) for times in range(2, 40)) <= 0.05
 
 
-def test_the_first_bet_is_the_formula_worked_by_hand() -> None:
-    found = ConfidenceSequence(alpha=0.5)
-    found.add(np.array([1.0]))
-    stake = np.sqrt(2 * np.log(4) / (0.25 * np.log(2)))  # 4: capped at .5/m where that is less
-    assert found._above[500] == pytest.approx(np.log(1 + min(stake, 1.0) * 0.5))
-    assert found._below[500] == pytest.approx(np.log(1 - min(stake, 1.0) * 0.5))
-
-
 @pytest.mark.nightly
 def test_looking_at_every_value_misses_the_mean_in_at_most_one_of_twenty_series() -> None:
     rng, missed = np.random.default_rng(0), 0

@@ -77,12 +77,3 @@ def test_the_guarantee_is_kept_where_the_plug_in_window_fails_most_of_the_time()
         failures += [(window.lower, window.upper) != (None, None) for window in windows]
     assert failures[0] >= 190
     assert failures[1] <= 34
-
-
-def test_more_certainty_never_widens_what_is_confident() -> None:
-    rng = np.random.default_rng(1)
-    scores = rng.normal(size=600)
-    positive = rng.random(600) < 1 / (1 + np.exp(-6 * scores))
-    counts = [guaranteed_window(scores, positive, 0.0, delta=delta).upper.confident for delta in (0.3, 0.1, 0.02)]
-    assert counts[0] >= counts[1] >= counts[2]
-    assert counts[0] > 0

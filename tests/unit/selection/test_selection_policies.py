@@ -156,10 +156,3 @@ EIGHT = np.arange(8) < 4
 def test_separation_worked_by_hand(values: np.ndarray, alpha: float, expected: list[int]) -> None:
     pool = Pool.of(*satisfying(values, EIGHT), (2, 0))
     assert separation.choose(pool, alpha, np.random.default_rng(0)).tolist() == expected
-
-
-def test_the_covariance_within_the_classes_worked_by_hand() -> None:
-    # Deviations of the positives ±1 and ±2, of the negatives ±1 and 0; n − 2 = 2 degrees of freedom.
-    # Variances (2 + 2)/2 = 2 and (8 + 0)/2 = 4, covariance (4 + 0)/2 = 2, of which a fifth is taken away.
-    pool = Pool.of(*satisfying([[1.0, 2], [-1, -2], [6, 5], [4, 5]], [1, 1, 0, 0]), (1, 0))
-    assert separation.within(pool) == pytest.approx(np.array([[2, 1.6], [1.6, 4]]))
