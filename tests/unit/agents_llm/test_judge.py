@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,8 +25,10 @@ from scripted import (
     truth,
 )
 
-from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.extractor import LlmExtractor
+from pollex.agents.llm.judge import Batched, LlmJudge
 from pollex.conversations.conversation import Conversation, Turn
+from pollex.errors import ResumeRefused
 from pollex.gateway.calls import (
     Call,
     Capabilities,
@@ -39,6 +42,8 @@ from pollex.gateway.calls import (
     Truncated,
 )
 from pollex.rubrics.answers import LIKERT, Answer, Option, Question, Unanswered
+from pollex.store.resume import resumable
+from pollex.store.store import Store
 
 TWO = questions("one", "two")
 
@@ -404,3 +409,19 @@ async def test_an_occasion_that_never_came_up_is_an_answer_of_its_own_and_no_val
     await LlmJudge(asker(door, scale="likert-domain")).judge(TALK, questions("one"))
     assert "Never came up" not in door.history[1].messages[2]["content"], "the paper's own scale has no such answer"
     assert "Neutral if not applicable" in door.history[1].messages[2]["content"]
+
+
+def test_a_resume_with_another_prompt_or_scale_is_refused_and_says_whose(tmp_path: Path) -> None:
+    judge, changed = LlmJudge(asker(Scripted())), Batched(asker(Scripted()))
+    changed.prompt = replace(changed.prompt, version="another")
+    other = LlmJudge(asker(Scripted()), changed)
+    before, now = {"judge": judge.fingerprint}, {"judge": other.fingerprint}
+    with Store.open(tmp_path) as store:
+        begun = store.begin("score", arguments={}, fingerprint=before, versions={})
+        assert resumable(store, "score", before).id == begun.id
+        with pytest.raises(ResumeRefused, match=r"judge: .* → "):
+            resumable(store, "score", now)
+    extractor, changed_one = LlmExtractor(asker(Scripted())), LlmExtractor(asker(Scripted()))
+    changed_one.prompts["sat"] = replace(changed_one.prompts["sat"], version="another")
+    assert extractor.fingerprint != changed_one.fingerprint
+    assert len({LlmJudge(asker(Scripted(), scale=scale)).fingerprint for scale in ("likert", "numeric")}) == 2

@@ -1,12 +1,21 @@
-"""Prompt files: what is refused, what a block and a gap do, and that every bundled one keeps the rules."""
+"""Prompts: what a file may not do, and whole ones as they are sent: order, length, and in the snapshots every word."""
 
+import json
+import os
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pollex.errors import WrongUse
-from pollex.prompts.domain import SWITCHES, DomainProfile, switched_off
-from pollex.prompts.prompt import load, names, parse
+from pollex.prompts.data_boundary import Item, conversation
+from pollex.prompts.domain import SWITCHES, Closing, DomainProfile, switched_off
+from pollex.prompts.judging import batch_schema, coded, glossed, lettered, listed, meaning, numbered
+from pollex.prompts.prompt import Layout, load, messages, names, parse
+from pollex.prompts.simulate import systems
+from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP, NUMERIC, SCALES, Answer, Question
+from pollex.rubrics.rubric import Rubric
 
 HEAD = '+++\npurpose = "To test."\nvariables = ["who"]\nblocks = ["ds"]\n+++\n\n'
 BODY = "# system\n\nHello {who}.{ds?} Mind the domain.{/ds}\n\n# closing\n\nEnd.\n"
@@ -84,3 +93,140 @@ def test_ds_and_cdp_can_each_be_switched_off_in_generation() -> None:
         whole, *parts = (load(name).render("closing", values, set(off)) for off in ((), ("ds",), ("cdp",)))
         assert max(map(len, parts)) < len(whole), name
         assert ["Both parties answer" in part for part in parts] == [True, False], name
+
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+EXAMPLES = Path(__file__).parents[3] / "examples"
+OPTIONS = ["Strongly Disagree", "Disagree", "Neutral", "Agree", "Strongly Agree"]
+TURNS = [("user", "My build fails: error CS0103."), ("assistant", "List<T> needs `using`."), ("user", "Works!")]
+RUBRICS = ["The assistant names the cause.", 'The user writes "thanks".']
+VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
+    "most": "5",
+    "feeling": "dissatisfied",
+    "thumb": "down",
+    "items": numbered(RUBRICS),
+    "item": RUBRICS[0],
+    "options": listed(OPTIONS),
+    **meaning(OPTIONS),
+    "question": '"Was the task completed?"',
+    "instructions": "Answer yes where the user got what was asked for.",
+}
+ITEMS = {
+    "spur": [{"known": 1, "rubric": "The assistant explains."}, {"i": 1, "reason": "The user confirms the fix."}],
+    "summarize": [
+        {"i": 1, "reason": "The user confirms the fix."},
+        {"known": 1, "rubric": "The assistant explains."},
+        {"other_side": 1, "rubric": "The assistant lists causes."},
+        {"pair": 1, "satisfied": "The fix worked.", "dissatisfied": "The fix failed."},
+    ],
+    "deduplicate": [{"i": 1, "rubric": "The fix works."}, {"i": 2, "rubric": "The bug is gone."}],
+}
+TOLD: list[Item] = [
+    {"topic": "You want to return a kettle."},
+    {"persona": "Short of time."},
+    *conversation(TURNS),
+    {"document": 1, "name": "returns.md", "text": "Within thirty days."},
+]
+
+
+def sent(name: str, layout: Layout) -> list[dict[str, str]]:
+    prompt = load(name)
+    items = ITEMS.get(name.partition("_")[0], conversation(TURNS))
+    options = OPTIONS if name == "judge_batch_paper" else [*OPTIONS, NEVER_CAME_UP]
+    schema = batch_schema(prompt.schema, len(RUBRICS), options) if name.startswith("judge_batch") else None
+    listing = {"judge_question": lettered(OPTIONS), "judge_batch": glossed([*OPTIONS, NEVER_CAME_UP])}
+    values = VALUES | {"options": listing.get(name, listed(OPTIONS))}
+    values |= {"most": "three"} if name.startswith("extract") else {}
+    return messages(prompt, values, items, layout, schema=schema)
+
+
+def reviewed(said: list[dict[str, str]], name: str) -> None:
+    text = "\n".join(f"--- {message['role']}\n{message['content']}" for message in said) + "\n"
+    file = SNAPSHOTS / f"{name}.txt"
+    if os.environ.get("WRITE_SNAPSHOTS"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+
+
+def test_every_prompt_is_as_it_was_reviewed() -> None:
+    """To take a change over: WRITE_SNAPSHOTS=1 pytest tests/unit/prompts, and read the diff."""
+    for name, off in product(names(), map(frozenset, ((), ("ds",), ("cdp",), ("ds", "cdp", "domain")))):
+        if not off or off & load(name).blocks:
+            layout = Layout(b"salt", without=off, inline_schema=True)
+            reviewed(sent(name, layout), "-".join([name, *(["without"] if off else []), *sorted(off)]))
+    for prompt, off in product(systems.prompts(), map(frozenset, ((), ("documents",)))):
+        if off <= prompt.blocks:
+            said = messages(prompt, {}, TOLD, Layout(b"salt", without=off, inline_schema=True))
+            reviewed(said, "-".join([f"simulate_{prompt.name}", *(["without"] if off else []), *off]))
+    simulating = {f"simulate_{prompt.name}" for prompt in systems.prompts()}
+    assert {file.stem.split("-")[0] for file in SNAPSHOTS.iterdir()} == set(names()) | simulating, "none is left over"
+
+
+@pytest.mark.parametrize(
+    ("closing", "roles"),
+    [("system", ["system", "user", "system"]), ("user", ["system", "user", "user"]), ("merged", ["system", "user"])],
+)
+def test_the_task_comes_last_whoever_says_it(closing: Closing, roles: list[str]) -> None:
+    said = sent("judge_batch", Layout(b"salt", closing))
+    assert [message["role"] for message in said] == roles
+    assert said[-1]["content"].endswith(numbered(RUBRICS))
+    prompt, layout = load("judge_batch"), Layout(b"salt", closing)
+    first, second = (
+        messages(prompt, VALUES | {"items": numbered([text])}, conversation(TURNS), layout) for text in RUBRICS
+    )
+    assert first[:-1] == second[:-1], "calls share all but their task"
+    assert first[-1] != second[-1]
+
+
+@pytest.mark.parametrize("profile", [DomainProfile.neutral(), DomainProfile.load(EXAMPLES / "debugging.toml")])
+def test_twenty_rubrics_take_at_most_1200_tokens_beside_the_conversation(profile: DomainProfile) -> None:
+    """Two calls of ten rubrics and a canary, 70 characters a rubric, a token for every four characters."""
+    prompt, rubrics = load("judge_batch"), ["x" * 70] * 10 + ["x" * 55]
+    options = coded([*OPTIONS, NEVER_CAME_UP])
+    schema = batch_schema(prompt.schema, len(rubrics), options)
+    values = profile.values() | {"items": numbered(rubrics), "options": glossed(options)}
+    said = messages(prompt, values, [], Layout(b"salt"), schema=schema)
+    characters = sum(len(message["content"]) for message in said) + len(json.dumps(schema, separators=(",", ":")))
+    assert 2 * characters / 4 <= 1200, characters
+
+
+def test_an_option_or_item_that_could_be_structure_is_escaped() -> None:
+    assert listed(["Yes", 'No, "or"', "<b>"]) == r'Yes, "No, \"or\"", "\u003cb\u003e"'
+    assert lettered(["Yes", "<b>"]) == 'A. Yes\nB. "\\u003cb\\u003e"'
+    assert numbered(["a\n2. b"]) == '1. "a\\n2. b"'
+    with pytest.raises(WrongUse, match="27 options"):
+        lettered([str(i) for i in range(27)])
+
+
+def test_the_schema_of_a_batch_names_every_answer_once() -> None:
+    base = load("judge_batch").schema
+    schema = batch_schema(base, 2, ["Yes", "No"])
+    assert schema["required"] == list(schema["properties"]) == ["1", "2"]
+    assert schema["$defs"]["a"]["properties"]["answer"] == {"type": "string", "enum": ["Yes", "No"]}
+    assert base["$defs"]["a"]["properties"]["answer"]["enum"] == []
+
+
+RUBRIC = Rubric(id="r", text="The user thanks.", polarity="sat")
+
+
+def closing(name: str, options: list[str]) -> str:
+    gaps = {"items": "1. x", "item": "x", "options": "…", **meaning(options)}
+    return load(name).render("closing", DomainProfile.neutral().values() | gaps)
+
+
+def test_grades_are_explained_and_words_are_not() -> None:
+    grades, words = ([option.text for option in scale] for scale in (NUMERIC, LIKERT))
+    for name in ("judge_batch_paper", "judge_question"):
+        assert "from 1, not at all, to 10, wholly" in closing(name, grades)
+        assert "5 if not applicable" in closing(name, grades)
+        assert "Neutral if not applicable" in closing(name, words)
+        assert "from" not in closing(name, words)
+
+
+def test_an_answer_tells_the_scale_it_was_given_on() -> None:
+    graded = Answer(question_id="r", probabilities=(0.0,) * 9 + (1.0,), chosen=9, source="point")
+    worded = Answer(question_id="r", probabilities=(0.0, 0.5, 0.0, 0.5, 0.0), chosen=1, source="logprobs")
+    assert (graded.value(), worded.value(), worded.mode()) == (10.0, 5.0, 2.5)
+    assert [round(option.value, 3) for option in NUMERIC[:3]] == [0.0, 1.111, 2.222]
+    assert (NUMERIC[-1].text, NUMERIC[-1].value) == ("10", 10.0)
+    assert [Question.about(RUBRIC, scale).options for scale in SCALES] == [LIKERT, LIKERT, LIKERT, NUMERIC]
