@@ -10,13 +10,7 @@ import pytest
 from small_logs import bad, conversation, good
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.judge import (
-    GAIN,
-    EmbeddedJudge,
-    deal,
-    learn_scale,
-    separation,
-)
+from pollex.agents.embedded.judge import GAIN, EmbeddedJudge, deal, learn_scale, separation
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered

@@ -365,8 +365,7 @@ class TestIndependent:
         assert len(door.history) == 5
 
     @pytest.mark.parametrize(
-        ("reply", "word"),
-        [(Failed(fault="timeout", detail="timeout"), "Neutral"), (Completed(text="Yes"), "suspect")],
+        ("reply", "word"), [(Failed(fault="timeout", detail="timeout"), "Neutral"), (Completed(text="Yes"), "suspect")]
     )
     async def test_a_canary_that_got_lost_proves_nothing_and_one_answered_with_no_letter_does(
         self, reply: Outcome, word: str

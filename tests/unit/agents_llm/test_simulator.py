@@ -6,16 +6,7 @@ import pytest
 from scripted import ABLE, SALT, Scripted
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.simulator import (
-    LONGEST,
-    Dialogue,
-    Passages,
-    Persona,
-    Scene,
-    Simulator,
-    Topic,
-    passages_of,
-)
+from pollex.agents.llm.simulator import LONGEST, Dialogue, Passages, Persona, Scene, Simulator, Topic, passages_of
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.simulate.systems import systems
 from pollex.rubrics.answers import Unanswered

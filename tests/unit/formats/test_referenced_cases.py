@@ -6,14 +6,7 @@ from typing import Any
 
 import pytest
 
-from pollex.conversations.references import (
-    ANSWER_LANGUAGE,
-    NO_REFERENCE,
-    REFERENCE_LANGUAGE,
-    Case,
-    Evidence,
-    script_of,
-)
+from pollex.conversations.references import ANSWER_LANGUAGE, NO_REFERENCE, REFERENCE_LANGUAGE, Case, Evidence, script_of
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans

@@ -48,10 +48,7 @@ MESSAGES: dict[str, list[dict[str, Any]]] = {
         {"type": "function_call_output", "call_id": "1", "output": "full", "error": {"message": "no room"}},
     ],
     "AI SDK": [
-        {
-            "role": "assistant",
-            "parts": [{"type": "tool-book", "toolCallId": "1", "input": GIVEN, "errorText": "full"}],
-        },
+        {"role": "assistant", "parts": [{"type": "tool-book", "toolCallId": "1", "input": GIVEN, "errorText": "full"}]}
     ],
     "OpenTelemetry": [
         {"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "book", "arguments": GIVEN}]},

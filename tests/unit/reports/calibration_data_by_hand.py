@@ -62,10 +62,7 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
         CandidateFigures(words("ridge"), {}, 80, 0.6, 0.02, 0.1, 0.03),
         CandidateFigures(words("isotonic"), {}, 80, refused=words("no answer to take")),
     )
-    lowest = (
-        TailText(words("t1"), 1.1, (Turn(role="user", content=words("it fails")),)),
-        TailText(words("t2"), 1.2),
-    )
+    lowest = (TailText(words("t1"), 1.1, (Turn(role="user", content=words("it fails")),)), TailText(words("t2"), 1.2))
     return CalibrationData(
         title=words("calibrator (ordinal)"),
         worker=words("ordinal mixed effects"),

@@ -51,10 +51,7 @@ def test_a_band_without_an_end_reaches_to_the_edge_and_bars_below_zero_hang_from
 
 def test_a_figure_without_an_interval_has_a_mark_alone_and_an_undefined_one_only_words() -> None:
     lone, none = Figure(0.5, None, None, 9, 3), Figure(None, n=9, undefined="no texts", units=3)
-    assert (
-        "<circle" in whisker("it", lone, Axis(0, 1, 0, 9)),
-        "whisker" in whisker("it", lone, Axis(0, 1, 0, 9)),
-    ) == (
+    assert ("<circle" in whisker("it", lone, Axis(0, 1, 0, 9)), "whisker" in whisker("it", lone, Axis(0, 1, 0, 9))) == (
         True,
         False,
     )

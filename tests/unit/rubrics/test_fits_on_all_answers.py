@@ -6,7 +6,6 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-import pytest
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import family_of
@@ -24,10 +23,7 @@ from pollex.selection.losses import theta_c
 from pollex.selection.threshold import fit_window
 from pollex.services.roles import embedded_record
 
-RUBRICS = (
-    Rubric(id="good", text="It works.", polarity="sat"),
-    Rubric(id="bad", text="It fails.", polarity="dsat"),
-)
+RUBRICS = (Rubric(id="good", text="It works.", polarity="sat"), Rubric(id="bad", text="It fails.", polarity="dsat"))
 SIZE = 60
 """Conversations of either side."""
 CHOSEN: dict[str, Any] = {"conversations": [], "held_out": None, "weights": (1.0, 1.0), "chosen": "NetSAT"}
@@ -56,21 +52,24 @@ def answered(ids: list[str]) -> GivenAnswers:
     return table
 
 
-def material(held_out_up: Bools, size: int = SIZE) -> Material:
-    taught = np.arange(SIZE) % 2 == 0
-    training, held_out = side("t", taught), side("h", held_out_up[:size])
+def made(training: Sequence[Conversation], held_out: Sequence[Conversation] = (), **more: Any) -> Material:
+    every = [*training, *held_out]
     return Material(
-        logs=Logs([*training, *held_out], counts=Counter(c.label for c in (*training, *held_out))),
-        training=training,
-        held_out=held_out,
+        logs=Logs(every, counts=Counter(c.label for c in every)),
+        training=tuple(training),
+        held_out=tuple(held_out),
         settings=LearnSettings(),
         judge_record=embedded_record(Embedder()),
-        table=answered([c.id for c in (*training, *held_out)]),
         progress=NullProgress(),
         family_of=family_of,
-        kept=RUBRICS,
-        chosen=RUBRICS,
+        **more,
     )
+
+
+def material(held_out_up: Bools, size: int = SIZE) -> Material:
+    training, held_out = side("t", np.arange(SIZE) % 2 == 0), side("h", held_out_up[:size])
+    table = answered([c.id for c in (*training, *held_out)])
+    return made(training, held_out, table=table, kept=RUBRICS, chosen=RUBRICS)
 
 
 UP = np.arange(SIZE) % 3 > 0
@@ -150,15 +149,13 @@ def test_too_few_for_folds_are_rated_by_what_training_conversations_alone_say() 
     assert (len(taught.up), len(unseen.netsat), fitted.crossfitted) == (SIZE, 0, {}), "nothing is held out"
 
 
-@pytest.mark.parametrize("given", [True, False])
-def test_a_set_knows_all_conversations_that_it_was_fitted_to(given: bool) -> None:
-    found = material(UP)
-    if not given:
-        found = Material(**{**vars(found), "pool": {"sat": RUBRICS[:1], "dsat": RUBRICS[1:]}})
-    record = data_record(found, found.training, measured(found)[1])
-    of = [{c.text_hash[:16] for c in one} for one in (found.training, found.held_out)]
-    assert set(record.training_hashes) == (set() if given else of[0])
-    assert set(record.fitted_hashes) == (of[0] | of[1] if given else of[1])
+def test_a_set_knows_all_conversations_that_it_was_fitted_to() -> None:
+    given = material(UP)
+    pooled = Material(**{**vars(given), "pool": {"sat": RUBRICS[:1], "dsat": RUBRICS[1:]}})
+    taught, held = ({c.text_hash[:16] for c in one} for one in (given.training, given.held_out))
+    for found, training, fitted in ((given, set(), taught | held), (pooled, taught, held)):
+        record = data_record(found, found.training, measured(found)[1])
+        assert (set(record.training_hashes), set(record.fitted_hashes)) == (training, fitted)
 
 
 LOG = [
@@ -177,35 +174,18 @@ def families(merged: dict[str, str], holds: dict[str, float]) -> dict[str, list[
     """Families of the rubric `fails`, into which others were merged: by its id, each form with its count."""
     narrow, rare, good = rubric("no room", "ab"), rubric("no taxi", "c"), rubric("finds it", "d", "sat")
     chosen = rubric("fails", "abcd")
-    found = merged_families(
-        Material(
-            logs=Logs(LOG),
-            training=tuple(LOG),
-            held_out=(),
-            settings=LearnSettings(),
-            judge_record=embedded_record(Embedder()),
-            table=GivenAnswers("expected", values={id_: {"fails": value} for id_, value in holds.items()}),
-            progress=NullProgress(),
-            family_of=family_of,
-            pool={"sat": (good,), "dsat": (chosen, narrow, rare)},
-            chosen=(chosen,),
-            merged=merged,
-        ),
-        LOG,
-        REASONS,
-    )
+    pool = {"sat": (good,), "dsat": (chosen, narrow, rare)}
+    table = GivenAnswers("expected", values={id_: {"fails": value} for id_, value in holds.items()})
+    found = merged_families(made(LOG, table=table, pool=pool, chosen=(chosen,), merged=merged), LOG, REASONS)
     return {id_: [(one["text"], one["among"]) for one in told["members"]] for id_, told in found.items()}
 
 
 EVERYWHERE = dict.fromkeys("abcd", 10.0)
 
 
-def test_what_is_merged_into_nothing_that_was_chosen_and_the_reverse_of_a_rubric_are_no_members() -> None:
-    assert families({}, EVERYWHERE) == {}
-    assert families({"no room": "elsewhere", "finds it": "fails"}, EVERYWHERE) == {}
-
-
 def test_merged_forms_are_counted_in_the_conversations_of_their_reasons_where_the_rubric_holds() -> None:
     merged = {"no taxi": "fails", "no room": "fails"}
     assert families(merged, EVERYWHERE) == {"fails": [("no room.", 2), ("no taxi.", 1)]}
     assert families(merged, EVERYWHERE | {"b": 0.0, "c": 0.0}) == {"fails": [("no room.", 1)]}
+    assert families({}, EVERYWHERE) == {}
+    assert families({"no room": "elsewhere", "finds it": "fails"}, EVERYWHERE) == {}, "nor is a reverse a member"

@@ -94,12 +94,7 @@ async def test_the_tree_adds_up_what_is_alike_in_each_place(store: Store) -> Non
 
 
 async def test_a_conversation_shows_everything_that_happened_to_it(
-    store: Store,
-    conversation: Conversation,
-    extraction: Extraction,
-    rubric: Rubric,
-    question: Question,
-    answer: Answer,
+    store: Store, conversation: Conversation, extraction: Extraction, rubric: Rubric, question: Question, answer: Answer
 ) -> None:
     other = conversation.model_copy(update={"id": "other"})
     tracer = Tracer(store, "run")

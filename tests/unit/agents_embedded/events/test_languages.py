@@ -8,14 +8,7 @@ from planted_german import german_log
 
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.language import (
-    ACTS,
-    ENGLISH,
-    acts_for,
-    language_of,
-    needs_english,
-    stopwords_of,
-)
+from pollex.agents.embedded.events.language import ACTS, ENGLISH, acts_for, language_of, needs_english, stopwords_of
 from pollex.agents.embedded.events.reading import marked
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import positives
