@@ -15,5 +15,4 @@ def embedder() -> Embedder:
 
 @pytest.fixture(scope="session")
 def log() -> list[Conversation]:
-    """Forty conversations, half of them positive."""
     return small_log()

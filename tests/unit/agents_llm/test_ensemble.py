@@ -198,7 +198,6 @@ async def test_known_runs_are_not_asked_again() -> None:
 async def test_stopping_early_never_changes_a_verdict_and_never_asks_what_could_not_change_it(
     options: dict[str, Any], question: Question, n: int
 ) -> None:
-    """All courses that the runs can take."""
     rule = Rule.of(n, **(options if options.get("minimum", 1) else {"minimum": n}))
     texts = [option.text for option in question.options]
     saved = 0

@@ -329,8 +329,6 @@ def test_the_fingerprint_hangs_on_model_settings_and_profile_and_not_on_the_salt
 
 
 class TestIndependent:
-    """One question, one letter."""
-
     @staticmethod
     def letter(call: Call) -> Outcome:
         """C, with probabilities for C, D and something else; canaries are answered right."""

@@ -34,9 +34,6 @@ def logs_from(folder: Path, *rows: dict[str, Any] | str, **options: Any) -> Logs
     return read_logs(write(folder, *rows), options=ReadOptions(**options))
 
 
-# Bad rows
-
-
 def test_bad_rows_stop_the_run_by_default_and_those_allowed_are_kept_with_place_and_reason(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"(?s)1 row is bad:.*log.jsonl:2: not a JSON line.*max_bad=1"):
         logs_from(tmp_path, row("a"), "{", row("b"))
@@ -57,9 +54,6 @@ def test_unlabeled_and_unscorable_conversations_are_not_bad(tmp_path: Path) -> N
     logs = logs_from(tmp_path, row("a"), row("b", "only the user"), row("c", "", " "))
     assert [c.not_scorable for c in logs] == ["", "no assistant turn", "no turn with text"]
     assert logs.counts == {Label.POSITIVE: 0, Label.NEGATIVE: 0, Label.NONE: 3}
-
-
-# Ids and duplicates
 
 
 def test_different_conversations_of_one_id_stop_the_run_and_are_listed(tmp_path: Path) -> None:
@@ -102,9 +96,6 @@ def test_judge_and_group_are_text_and_all_else_is_metadata(tmp_path: Path) -> No
     assert conversation.metadata == {"user": {"id": 7}, "model": "m-1", "tags": ["a"]}
 
 
-# Hostile text
-
-
 def test_lone_surrogates_are_replaced_everywhere_and_flagged(tmp_path: Path) -> None:
     line = (
         r'{"id": "a\udc00", "messages": [{"role": "user", "content": "b\ud83d c\ud83d\ude00"}], "k\ud800": ["\ud800"]}'
@@ -141,9 +132,6 @@ def test_five_thousand_turns_are_a_conversation_like_any_other_and_more_are_too_
         assert (len(conversation.turns), conversation.not_scorable) == (number, why)
 
 
-# Fingerprint
-
-
 def test_the_fingerprint_sees_text_label_and_id_but_not_the_order_of_rows(tmp_path: Path) -> None:
     rows = [row("a", thumbs="up"), row("b", thumbs="down"), row("c")]
     whole = logs_from(tmp_path, *rows).fingerprint
@@ -158,9 +146,6 @@ def test_conversations_from_python_become_logs_with_the_same_fingerprint(tmp_pat
     assert (again.fingerprint, again.counts) == (logs.fingerprint, logs.counts)
     with pytest.raises(BadInput):
         logs_of([logs.conversations[0], logs.conversations[0].model_copy(update={"label": Label.NEGATIVE})])
-
-
-# Many conversations
 
 
 def conversation(number: int, size: int = 10) -> Conversation:

@@ -167,9 +167,6 @@ def test_one_row_without_words_is_a_bad_row_and_the_rest_is_read(tmp_path: Path)
         read_logs(tmp_path / "hollow.jsonl", options=ReadOptions(max_bad=len(hollow)))
 
 
-# Damaged
-
-
 def read_damaged(case: Case, seed: int, folder: Path) -> None:
     rng = random.Random(seed)
     rate = rng.choice(RATES)

@@ -42,9 +42,6 @@ def logs_from(folder: Path, name: str, content: str | bytes, **options: Any) -> 
     return read_logs(path, options=ReadOptions(**options))
 
 
-# Files and globs
-
-
 def sqlite() -> bytes:
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute("CREATE TABLE steps (id TEXT)")
@@ -112,9 +109,6 @@ def test_the_format_of_standard_input_is_told_by_its_content(content: str, monke
     assert [(c.id, c.turns[0].content) for c in logs] == [("a", "x")]
 
 
-# JSON lines
-
-
 def test_bad_lines_are_kept_with_line_and_reason_and_the_rest_is_read(tmp_path: Path) -> None:
     twice = '{"messages": [{"role": "user", "role": "system"}]}'
     long = '{"id": ' + "9" * 5_000 + "}"
@@ -136,17 +130,11 @@ def test_too_deep_nesting_is_refused_and_wide_rows_are_read() -> None:
     assert len(parse_json("[" + "{}," * 500 + "{}]")) == 501
 
 
-# JSON documents
-
-
 def test_lists_envelopes_single_objects_and_lines_are_read(tmp_path: Path) -> None:
     for wrap in ("[%s]", '{"data": [%s]}', '{"runs":\n [%s]}', "%s", "\n%s\n", f"%s\n{GOOD}\n"):
         row = rows(tmp_path, "log.json", wrap % GOOD)[-1]
         assert isinstance(row, LogRow), wrap
         assert row.fields["id"] == "a"
-
-
-# CSV
 
 
 def test_a_ragged_row_is_bad_and_says_how(tmp_path: Path) -> None:
@@ -178,9 +166,6 @@ def test_quotes_delimiters_and_line_ends_in_quoted_cells_are_kept(tmp_path: Path
         (5, ""),
         (6, ""),
     ]
-
-
-# Encodings
 
 
 def test_bytes_that_are_not_utf_8_are_named_with_their_line(tmp_path: Path) -> None:
@@ -220,9 +205,6 @@ def test_packed_files_archives_and_folders_give_all_their_rows(tmp_path: Path) -
     assert len(read_logs(tmp_path / "logs")) == 1
     with pytest.raises(BadInput, match="a folder without logs"):
         read_logs(tmp_path / "logs" / "more")
-
-
-# Parquet
 
 
 def parquet(folder: Path, select: str, name: str = "log.parquet") -> Path:

@@ -86,9 +86,6 @@ def test_spellings_of_ones_own_replace_the_usual_ones_on_that_side_only() -> Non
         verdicts.label("up")
 
 
-# The field that holds the label
-
-
 def logs_from(folder: Path, *rows: dict[str, Any], **options: Any) -> Logs:
     path = folder / "log.jsonl"
     lines = (json.dumps({"id": str(number), "messages": TURNS, **row}) for number, row in enumerate(rows))
@@ -138,9 +135,6 @@ def test_a_file_of_labels_tells_which_ratings_are_none(tmp_path: Path) -> None:
     path.write_text('{"id": "a", "rating": 1}\n{"id": "b", "rating": 3}')
     with pytest.raises(BadInput, match="2 rows can't be read"):
         read_labels(path, ReadOptions())
-
-
-# Whether labels are enough
 
 
 def labelled(label: Label, count: int, content: str = "x") -> list[Conversation]:

@@ -110,9 +110,6 @@ def test_the_sum_of_promptfoo_is_netsat_and_void_where_an_answer_is_missing(tmp_
     assert failed["namedScores"] == {"sat_10e878080f41": 1, "pollex_netsat": 0, "pollex_scored": 0}
 
 
-# Scores back
-
-
 def scored(rubrics: RubricSet, id_: str = "shop-001") -> Score:
     answers = tuple(
         Answer(question_id=one.id, probabilities=(0.05, 0.1, 0.2, 0.4, 0.25), chosen=3, source="logprobs", turns=(1, 3))
@@ -177,9 +174,6 @@ def test_what_pollex_wrote_back_is_never_read_as_a_thumb(tmp_path: Path) -> None
     record = json.loads("".join(lines_of("otel", requests_of("otel", [scored(rubrics)], rubrics).requests)))
     (tmp_path / "otel.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(record) + "\n")
     assert read_logs(tmp_path / "otel.jsonl").conversations[0].label.value == "none"
-
-
-# Rubric sets in
 
 
 @pytest.mark.parametrize(("tool", "name"), [("autorubric", "rubric.yaml"), ("promptfoo", "promptfooconfig.yaml")])

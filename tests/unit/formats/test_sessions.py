@@ -9,7 +9,6 @@ CALLED = (Turn(role="assistant", content="[tool call: look_up]"), Turn(role="too
 
 
 def turns(*lines: str) -> tuple[Turn, ...]:
-    """Lines of a user and an assistant by turns."""
     return tuple(Turn(role="assistant" if n % 2 else "user", content=line) for n, line in enumerate(lines))
 
 

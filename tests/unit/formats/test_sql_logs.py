@@ -65,7 +65,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def database(kind: str, request: pytest.FixtureRequest) -> str:
-    """Return a source without its query."""
     folder: Path = request.getfixturevalue("tmp_path")
     if kind == "duckdb":
         with duckdb.connect(str(folder / "chats.db")) as connection:

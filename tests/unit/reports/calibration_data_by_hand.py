@@ -55,7 +55,6 @@ UNDEFINED = replace(
 
 
 def material(words: Words = plain, labels: int = 80) -> CalibrationData:
-    """Everything that a page can have."""
     seen = predictions()
     trials = (
         CandidateFigures(words("ordinal"), {words("slopes"): words("none")}, 80, 0.5, 0.02, 0.0, 0.0),

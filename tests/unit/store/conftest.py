@@ -14,7 +14,6 @@ from pollex.store.store import Store
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the store of a test is."""
     return tmp_path / "kept"
 
 
@@ -33,7 +32,6 @@ def conversation() -> Conversation:
 
 @pytest.fixture
 def rubric() -> Rubric:
-    """With a reason and a quote."""
     quote = Quote(conversation_id="c'1; drop table runs; --", turn=0, text="héllo")
     return Rubric(
         id="r1", text="The user greets.", polarity="sat", reason_ids=("e1",), quotes=(quote,), source="phrase"
@@ -42,7 +40,6 @@ def rubric() -> Rubric:
 
 @pytest.fixture
 def extraction(conversation: Conversation, rubric: Rubric) -> Extraction:
-    """One reason, with the rubric's quote."""
     reason = Reason(
         id="e1",
         conversation_id=conversation.id,
@@ -70,12 +67,10 @@ def answer(rubric: Rubric) -> Answer:
 
 @pytest.fixture
 def question(rubric: Rubric) -> Question:
-    """The rubric as a question."""
     return Question.about(rubric)
 
 
 @pytest.fixture
 def store(folder: Path) -> Iterator[Store]:
-    """Open."""
     with Store.open(folder) as store:
         yield store

@@ -135,7 +135,6 @@ class TestRights:
 
 
 def assert_private(folder: Path) -> None:
-    """Nobody but the owner reads anything of it."""
     rights = {path: path.stat().st_mode & 0o777 for path in (folder, *folder.rglob("*"))}
     assert {path.name: oct(mode) for path, mode in rights.items() if mode != (0o700 if path.is_dir() else 0o600)} == {}
 
@@ -285,7 +284,6 @@ LINES = ("replies.jsonl", "labels.jsonl", "facts.jsonl")
 
 @pytest.fixture
 def earlier(folder: Path) -> Path:
-    """An earlier pollex's store."""
     with tarfile.open(EARLIER) as packed:
         packed.extractall(folder, filter="data")
     return folder

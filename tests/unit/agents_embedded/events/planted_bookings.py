@@ -10,7 +10,6 @@ HOURS = range(1, 12)
 
 
 def booking_log(each: int = 40, seed: int = 0) -> list[Conversation]:
-    """So many conversations with a thumb up and as many with a thumb down."""
     rng = random.Random(seed)
     return [planted(rng, row, row % 2 == 0) for row in range(2 * each)]
 

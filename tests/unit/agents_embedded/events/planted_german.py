@@ -8,7 +8,6 @@ DINGE = ("ein Kajak", "eine Hütte", "ein Tandem")
 
 
 def german_log(each: int = 50, seed: int = 0) -> list[Conversation]:
-    """So many conversations with a thumb up and as many with a thumb down."""
     rng = random.Random(seed)
     return [planted(rng, row, row % 2 == 0) for row in range(2 * each)]
 

@@ -9,7 +9,6 @@ TOWNS = ("Leeds", "Bristol", "York", "Bath", "Derby", "Exeter")
 
 
 def tool_log(each: int = 60, seed: int = 0) -> list[Conversation]:
-    """So many conversations with a thumb up and as many with a thumb down."""
     rng = random.Random(seed)
     return [planted(rng, row, row % 2 == 0) for row in range(2 * each)]
 
