@@ -342,38 +342,36 @@ class TestIndependent:
         door = Scripted(otherwise=self.letter)
         answers = await LlmJudge(asker(door, LISTING, elicitation="independent")).judge(TALK, TWO)
         for answer in answers:
-            assert isinstance(answer, Answer)
-            assert answer.source == "logprobs"
-            assert answer.probabilities == pytest.approx((0, 0, 0.625, 0.25, 0))
+            assert of(Answer, answer).source == "logprobs"
+            assert of(Answer, answer).probabilities == pytest.approx((0, 0, 0.625, 0.25, 0))
         assert [call.max_tokens for call in door.history] == [1, 1, 1]
         assert all(call.schema is None for call in door.history)
 
-    @pytest.mark.parametrize("text", ["The", "F", "c", "C.", "3", ""])
-    async def test_what_is_no_letter_of_an_option_is_unparsable(self, text: str) -> None:
-        door = Scripted(otherwise=Completed(text=text))
-        answers = await LlmJudge(asker(door, elicitation="independent", canary=False)).judge(TALK, TWO)
-        assert outcomes(answers) == ["unparsable", "unparsable"]
-        assert len(door.history) == 2
-
-    async def test_a_wrong_canary_makes_the_questions_of_its_polarity_suspect(self) -> None:
-        door = Scripted(otherwise=Completed(text="E"))
-        judge = LlmJudge(asker(door, elicitation="independent"))
-        answers = await judge.judge(TALK, [*TWO, *questions("three", polarity="dsat")])
-        assert outcomes(answers) == ["suspect", "suspect", "Strongly Agree"]
-        assert len(door.history) == 5
+    async def test_what_is_no_letter_of_an_option_is_unparsable(self) -> None:
+        for text in ("The", "F", "c", "C.", "3", ""):
+            door = Scripted(otherwise=Completed(text=text))
+            answers = await LlmJudge(asker(door, elicitation="independent", canary=False)).judge(TALK, TWO)
+            assert outcomes(answers) == ["unparsable", "unparsable"]
+            assert len(door.history) == 2
 
     @pytest.mark.parametrize(
-        ("reply", "word"), [(Failed(fault="timeout", detail="timeout"), "Neutral"), (Completed(text="Yes"), "suspect")]
+        ("reply", "words"),
+        [
+            (Completed(text="E"), ["suspect", "suspect", "Neutral"]),
+            (Completed(text="Yes"), ["suspect"] * 3),
+            (Failed(fault="timeout", detail="timeout"), ["Neutral"] * 3),
+        ],
     )
-    async def test_a_canary_that_got_lost_proves_nothing_and_one_answered_with_no_letter_does(
-        self, reply: Outcome, word: str
+    async def test_a_wrong_canary_makes_questions_of_its_polarity_suspect_and_a_lost_one_proves_nothing(
+        self, reply: Outcome, words: list[str]
     ) -> None:
         def spoilt(call: Call) -> Outcome:
             canary_asked = is_canary(json.loads(call.messages[-1]["content"].splitlines()[1]))
             return reply if canary_asked else Completed(text="C")
 
-        judge = LlmJudge(asker(Scripted(otherwise=spoilt), elicitation="independent"))
-        assert outcomes(await judge.judge(TALK, TWO)) == [word, word]
+        judge = LlmJudge(asker(door := Scripted(otherwise=spoilt), elicitation="independent"))
+        assert outcomes(await judge.judge(TALK, [*TWO, *questions("three", polarity="dsat")])) == words
+        assert len(door.history) == 5
 
     async def test_a_question_that_is_no_rubric_is_asked_as_it_stands(self) -> None:
         options = tuple(Option(text=str(i), value=i) for i in range(1, 11))
