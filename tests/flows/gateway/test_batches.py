@@ -74,6 +74,16 @@ class Command:
                 return await ask_all(door, calls)
 
 
+@pytest.fixture
+def command(server: ProtocolServer, tmp_path: Path, api: str) -> Command:
+    return Command(server.url, tmp_path, api)
+
+
+@pytest.fixture
+def openai(server: ProtocolServer, tmp_path: Path) -> Command:
+    return Command(server.url, tmp_path, "openai")
+
+
 def pending(outcomes: Sequence[object]) -> bool:
     return all(isinstance(outcome, AnswersPending) for outcome in outcomes)
 
@@ -115,10 +125,9 @@ async def test_the_command_ends_and_the_next_has_the_answers_that_the_same_calls
 
 
 async def test_a_batch_that_is_open_is_waited_for_and_not_paid_again(
-    server: ProtocolServer, tmp_path: Path, api: str
+    server: ProtocolServer, api: str, command: Command
 ) -> None:
     server.batches.ready = False
-    command = Command(server.url, tmp_path, api)
     for to in (api, api, ""):  # asked at once, too, it would be paid twice
         command.to = to
         assert pending(await command(CALLS))
@@ -143,10 +152,9 @@ async def test_only_what_expired_is_asked_again_and_at_once_where_there_are_no_b
 
 
 async def test_only_what_may_succeed_is_asked_again_and_other_failures_are_outcomes(
-    server: ProtocolServer, tmp_path: Path, api: str
+    server: ProtocolServer, tmp_path: Path, command: Command
 ) -> None:
     server.batches.fail = [500, 400]
-    command = Command(server.url, tmp_path, api)
     assert pending(await command(CALLS))
     second = await command(CALLS)
     assert [type(one) for one in second] == [AnswersPending, Failed, *[Completed] * 6]
@@ -155,15 +163,17 @@ async def test_only_what_may_succeed_is_asked_again_and_other_failures_are_outco
     assert files_with_the_key(tmp_path) == []
 
 
-async def test_a_creation_without_a_reply_that_did_create_is_found_and_not_repeated(
-    server: ProtocolServer, tmp_path: Path, api: str
+async def test_a_creation_without_a_reply_that_did_create_is_found_and_while_it_may_be_ours_no_other_is_made(
+    server: ProtocolServer, command: Command
 ) -> None:
     for number in range(3):  # others' batches, on several pages
         server.batches.made[f"other_{number}"] = Batch(f"other_{number}", {"x": {}}, 4e9)
-    server.batches.creation = ["no reply"]
-    number, outcomes = await rounds_of(Command(server.url, tmp_path, api))
-    assert (number, completed(outcomes), paid_twice(server)) == (1, True, 0)
-    assert len(server.batches.made) == 4
+    server.batches.creation, server.batches.ready = ["no reply"], False
+    for _ in range(2):
+        assert pending(await command(CALLS))
+    server.batches.ready = True
+    assert completed(await command(CALLS))
+    assert (len(server.batches.made), paid_twice(server)) == (4, 0)
 
 
 @pytest.mark.parametrize("how", ["no word", "no reply"])
@@ -176,45 +186,32 @@ async def test_a_creation_that_times_out_but_did_create_is_not_repeated(
     assert (number, completed(outcomes), len(server.batches.made), paid_twice(server)) == (1, True, 1, 0)
 
 
-async def test_a_batch_of_another_key_is_not_given_up(server: ProtocolServer, tmp_path: Path) -> None:
-    command = Command(server.url, tmp_path, "openai")
-    await command(CALLS)
+async def test_a_batch_of_another_key_is_not_given_up(server: ProtocolServer, openai: Command) -> None:
+    await openai(CALLS)
     there, server.batches.made = server.batches.made, {}
     with pytest.raises(ModelRefused, match="there is no batch batch_0"):
-        await command(CALLS)
+        await openai(CALLS)
     server.batches.made = there
-    assert completed(await command(CALLS))
-
-
-async def test_while_a_batch_may_be_ours_no_other_is_made(server: ProtocolServer, tmp_path: Path, api: str) -> None:
-    server.batches.creation, server.batches.ready = ["no reply"], False
-    command = Command(server.url, tmp_path, api)
-    for _ in range(2):
-        assert pending(await command(CALLS))
-    server.batches.ready = True
-    assert completed(await command(CALLS))
-    assert (len(server.batches.made), paid_twice(server)) == (1, 0)
+    assert completed(await openai(CALLS))
 
 
 async def test_a_creation_without_a_reply_that_did_not_create_is_repeated_by_the_next_command(
-    server: ProtocolServer, tmp_path: Path
+    server: ProtocolServer, openai: Command
 ) -> None:
     server.batches.creation = ["dropped"]
-    command = Command(server.url, tmp_path, "openai")
-    assert all(isinstance(outcome, ModelUnavailable) for outcome in await command(CALLS))
+    assert all(isinstance(outcome, ModelUnavailable) for outcome in await openai(CALLS))
     assert server.batches.made == {}
-    assert pending(await command(CALLS))
-    assert completed(await command(CALLS))
+    assert pending(await openai(CALLS))
+    assert completed(await openai(CALLS))
     assert paid_twice(server) == 0
 
 
 async def test_a_kill_between_the_creation_and_its_record_costs_nothing(
-    server: ProtocolServer, tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
+    server: ProtocolServer, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     async def killed(*_: object) -> None:
         raise PollexError("as if killed")
 
-    command = Command(server.url, tmp_path, api)
     with monkeypatch.context() as patch:
         patch.setattr(StoreBook, "created", killed)
         assert all(isinstance(outcome, PollexError) for outcome in await command(CALLS))
@@ -223,32 +220,30 @@ async def test_a_kill_between_the_creation_and_its_record_costs_nothing(
 
 
 async def test_a_kill_before_the_creation_costs_nothing(
-    server: ProtocolServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: ProtocolServer, monkeypatch: pytest.MonkeyPatch, openai: Command
 ) -> None:
     async def killed(*_: object) -> str:
         raise asyncio.CancelledError
 
-    command = Command(server.url, tmp_path, "openai")
     with monkeypatch.context() as patch:
         patch.setattr(OpenAIBatches, "create", killed)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(command(CALLS), 0.5)
-    number, outcomes = await rounds_of(command)
+            await asyncio.wait_for(openai(CALLS), 0.5)
+    number, outcomes = await rounds_of(openai)
     assert (number, completed(outcomes), paid_twice(server)) == (1, True, 0)
 
 
 async def test_a_refused_creation_is_told_and_frees_its_calls_and_a_faulty_file_is_told_with_its_line(
-    server: ProtocolServer, tmp_path: Path
+    server: ProtocolServer, openai: Command
 ) -> None:
     server.batches.creation = ["refused"]
-    command = Command(server.url, tmp_path, "openai")
-    outcomes = await command(CALLS)
+    outcomes = await openai(CALLS)
     assert all(isinstance(outcome, ModelRefused) for outcome in outcomes)
     assert "no batches for this model" in str(outcomes[0])
     server.batches.invalid = True
-    assert pending(await command(CALLS))
+    assert pending(await openai(CALLS))
     with pytest.raises(ModelRefused, match="line 1: no such model"):
-        await command(CALLS)
+        await openai(CALLS)
 
 
 async def test_a_limit_of_calls_holds_and_the_rest_waits_for_the_next_command(
@@ -260,35 +255,30 @@ async def test_a_limit_of_calls_holds_and_the_rest_waits_for_the_next_command(
     assert pending(first)
     assert [type(outcome) for outcome in await command(CALLS)] == [*[Completed] * 5, *[AnswersPending] * 3]
     assert completed(await command(CALLS))
+    assert [len(batch.requests) for batch in server.batches.made.values()] == [5, 3]
     none = await Command(server.url, tmp_path / "none", "openai", max_calls=0)(CALLS)
     assert all(isinstance(outcome, LimitReached) for outcome in none)
-    assert [len(batch.requests) for batch in server.batches.made.values()] == [5, 3]
 
 
 async def test_a_large_batch_is_split_as_the_provider_wants(
-    server: ProtocolServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: ProtocolServer, monkeypatch: pytest.MonkeyPatch, openai: Command
 ) -> None:
     monkeypatch.setattr(OpenAIBatches, "most_lines", 3)
-    number, outcomes = await rounds_of(Command(server.url, tmp_path, "openai"))
+    number, outcomes = await rounds_of(openai)
     assert (number, completed(outcomes)) == (1, True)
     assert [len(batch.requests) for batch in server.batches.made.values()] == [3, 3, 2]
 
 
-async def test_what_waits_for_others_is_asked_at_once(server: ProtocolServer, tmp_path: Path) -> None:
-    command = Command(server.url, tmp_path, "openai")
-    outcomes = await command([question(0, stage="summarize", apart=False), question(1)])
+async def test_what_waits_for_others_is_asked_at_once_and_tokens_of_a_batch_cost_half(
+    server: ProtocolServer, tmp_path: Path, openai: Command
+) -> None:
+    outcomes = await openai([question(0, stage="summarize", apart=False), question(1)])
     assert [type(outcome) for outcome in outcomes] == [Completed, AnswersPending]
-
-
-async def test_tokens_of_a_batch_cost_half(server: ProtocolServer, tmp_path: Path) -> None:
     costs = []
-    price = Price(1.0, 2.0)
     for to in ("openai", ""):
-        command = Command(server.url, tmp_path / (to or "once"), to, price=price)
-        outcomes = await command(CALLS)
-        if pending(outcomes):
-            await command(CALLS)
-        costs.append(command.table.total.cost(price) or 0.0)
+        command = Command(server.url, tmp_path / (to or "once"), to, price=Price(1.0, 2.0))
+        await rounds_of(command)
+        costs.append(command.table.total.cost(Price(1.0, 2.0)) or 0.0)
     assert 0 < costs[0] == pytest.approx(costs[1] / 2)
 
 
@@ -300,10 +290,8 @@ async def test_files_for_vllm_are_answered_by_files(server: ProtocolServer, tmp_
     (asked,) = (tmp_path / "files").glob("*.jsonl")
     rows = [json.loads(line) for line in asked.read_text().splitlines()]
     assert {row["url"] for row in rows} == {"/v1/chat/completions"}
-    answers = [
-        {"custom_id": row["custom_id"], "response": {"status_code": 200, "body": completion(row["body"])}}
-        for row in rows
-    ]
+    replies = [{"status_code": 200, "body": completion(row["body"])} for row in rows]
+    answers = [{"custom_id": row["custom_id"], "response": reply} for row, reply in zip(rows, replies, strict=True)]
     asked.with_suffix(".answers.jsonl").write_text("\n".join(map(json.dumps, answers[:-1])))
     outcomes = await command(CALLS)
     assert [type(one) for one in outcomes].count(Completed) == 7

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pollex.errors import WrongUse
-from pollex.gateway.budget import Limits, Price, UsageTable
-from pollex.gateway.calls import Call, Completed, Refused, Usage, estimate, floor
+from pollex.gateway.budget import Limits, Price
+from pollex.gateway.calls import Call, estimate, floor
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.redaction import redacted, without
 from pollex.gateway.responses import error_text
@@ -194,24 +194,6 @@ def test_the_floor_is_not_above_and_the_estimate_not_far_from_the_tokens_counted
         assert floor(text) <= estimate(text)
     chinese = "用户没有得到他想要的东西"  # 36 bytes, a token for every three
     assert (estimate(chinese), floor(chinese)) == (12, 1)
-
-
-def test_the_table_sums_stages_and_does_not_call_unknown_nothing() -> None:
-    table = UsageTable()
-    table.stage("extract").sent += 1
-    table.bill("extract", Usage(prompt=10, completion=5))
-    table.settle("extract", Completed(attempts=1, model="m"))
-    table.stage("judge").sent += 1
-    table.bill("judge", Usage(prompt=10))
-    table.settle("judge", Refused(attempts=1))
-    table.settle("judge", Completed(attempts=0))
-    price = Price(1_000_000, 2_000_000)
-    assert table.stages["extract"].cost(price) == 20.0
-    assert table.stages["judge"].cost(price) is None
-    total = table.total
-    assert (total.asked, total.sent, total.known, total.prompt, total.uncounted) == (3, 2, 1, 20, 1)
-    assert total.outcomes == {"completed": 2, "refused": 1}
-    assert table.stages["judge"].asked == 2, "summing must not change a row"
 
 
 def test_tracing_is_as_the_user_says_whatever_the_environment_and_whenever_langsmith_is_loaded() -> None:

@@ -23,17 +23,16 @@ def endpoint(tmp_path: Path) -> RecordedEndpoint:
     return made
 
 
-async def test_a_recorded_reply_comes_back_without_a_network(endpoint: RecordedEndpoint) -> None:
+async def test_a_recorded_reply_comes_back_without_a_network_and_a_prompt_that_was_not_recorded_stops_the_run(
+    endpoint: RecordedEndpoint,
+) -> None:
     async with Gateway(endpoint, MemoryLedger()) as gateway:
         outcome = await gateway.ask(ASKED)
-    assert isinstance(outcome, Completed)
-    assert outcome.text == "Well."
-
-
-async def test_a_prompt_that_was_not_recorded_stops_the_run_and_says_which(endpoint: RecordedEndpoint) -> None:
-    async with Gateway(endpoint, MemoryLedger()) as gateway:
+        assert isinstance(outcome, Completed)
+        assert outcome.text == "Well."
         with pytest.raises(NotRecorded, match="judge of c2"):
             await gateway.ask(OTHER)
+    assert RecordedEndpoint("a-model", file=endpoint.file.with_name("none.jsonl")).lines == {}
 
 
 def judging(*statements: str) -> Call:
@@ -59,7 +58,3 @@ async def test_a_judging_is_put_together_from_answers_to_each_of_its_statements_
         assert len(made.composed) == 1
         with pytest.raises(NotRecorded):
             await gateway.ask(judging("A.", "C."))
-
-
-def test_a_recording_that_is_not_there_has_no_replies(tmp_path: Path) -> None:
-    assert RecordedEndpoint("a-model", file=tmp_path / "none.jsonl").lines == {}

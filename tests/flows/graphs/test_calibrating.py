@@ -11,15 +11,13 @@ from known_judges import with_judges
 from small_runs import Learnt
 
 from pollex.calibration.files import write_whole
-from pollex.calibration.models.weighted_sum import WeightedSum
-from pollex.calibration.thumbs import thumb_models
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.edits import edits_beside
-from pollex.rubrics.learning.thumbs import grades_of, stored
+from pollex.rubrics.learning.thumbs import grades_of
 from pollex.rubrics.rubric_set import RubricSet, place_of
-from pollex.rubrics.score import AnswerColumns, ThumbModel, entropy_of, judges_wanted
+from pollex.rubrics.score import entropy_of, judges_wanted
 from pollex.rubrics.worth import probability_figures
 
 
@@ -98,12 +96,6 @@ def test_an_edited_set_is_read_without_its_arrays_and_asks_for_a_refit(saved: Pa
         RubricSet.load(saved).require_unedited()
 
 
-def test_where_nothing_could_be_compared_the_plain_sum_of_the_answers_is_taken() -> None:
-    taken = thumb_models([1.0, -1.0])[stored(None, "network")["chosen"]]
-    assert isinstance(taken, WeightedSum)
-    assert (taken.independence, taken.deviations) == (1.0, None)
-
-
 def test_a_set_of_format_1_is_scored_with_its_curve(saved: Path) -> None:
     stored = json.loads(saved.read_text("utf-8"))
     del stored["calibrator"]
@@ -150,14 +142,6 @@ def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(of_t
     failed = Unanswered(question_id=answers[0].question_id, outcome="error")
     none = netsat.score_all({"c": [failed, *answers[1:]]}, ["anna"])[0]
     assert (none.probability, none.entropy, none.judges) == (None, None, {})
-
-
-def test_answers_go_to_the_model_in_its_order_and_missing_ones_as_nan(rubrics: RubricSet) -> None:
-    assert rubrics.thumb_model is not None
-    model = ThumbModel(("b", "a"), rubrics.thumb_model.model)
-    answer = Answer(question_id="a", probabilities=(1.0, 0.0, 0.0, 0.0, 0.0), chosen=0, source="point")
-    rows = model.rows(AnswerColumns.of(["a"], [[answer]]))
-    assert np.array_equal(rows, [[[math.nan] * 5, [1.0, 0.0, 0.0, 0.0, 0.0]]], equal_nan=True)
 
 
 def test_figures_of_probabilities_by_hand() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,21 @@ def seen(folder: Path, run: str) -> Any:
         return json.loads(reader.value("SELECT payload FROM progress WHERE run = ?", [run]))
 
 
+async def comes(store: Store, run: str, look: Callable[[Any], object], wanted: object) -> Any:
+    """What is read once it has what is wanted."""
+    for _ in range(200):
+        await asyncio.sleep(OFTEN / 5)
+        store.flush()
+        if look(found := seen(store.folder, run)) == wanted:
+            break
+    assert look(found) == wanted
+    return found
+
+
+def nodes_of(found: Any) -> dict[str, tuple[int, int, int]]:
+    return {name: (one["n"], one["active"], one["errors"]) for name, one in found.get("nodes", {}).items()}
+
+
 async def test_stages_and_calls_are_kept_while_a_run_goes_on(tmp_path: Path) -> None:
     used = {"calls": 0}
     with Store.open(tmp_path) as store:
@@ -27,11 +43,7 @@ async def test_stages_and_calls_are_kept_while_a_run_goes_on(tmp_path: Path) -> 
             setting.progress.start("score", 40, done=10)
             setting.progress.advance("score", 5)
             used["calls"] = 7
-            for _ in range(100):
-                await asyncio.sleep(OFTEN / 5)
-                store.flush()
-                if (found := seen(tmp_path, run.id))["used"] == {"calls": 7}:
-                    break
+            found = await comes(store, run.id, lambda found: found["used"], {"calls": 7})
             assert found == {"stages": {"score": {"done": 15, "total": 40}}, "used": {"calls": 7}}
             tracer = setting.tracer(run.id)
             with tracer.span("judge", kind="role", item="c1") as span, tracer.span("judge", kind="role"):
@@ -39,25 +51,11 @@ async def test_stages_and_calls_are_kept_while_a_run_goes_on(tmp_path: Path) -> 
             open_ = tracer.span("assess", kind="node").__enter__()
             setting.progress.advance("score", 25)
             nodes = {"judge": (2, 0, 1), "assess": (0, 1, 0)}
-            for _ in range(100):
-                await asyncio.sleep(OFTEN / 5)
-                store.flush()
-                found = seen(tmp_path, run.id)
-                told = {name: (one["n"], one["active"], one["errors"]) for name, one in found.get("nodes", {}).items()}
-                if told == nodes:
-                    break
-            assert told == nodes
+            found = await comes(store, run.id, nodes_of, nodes)
             assert found["errors"] == [{"node": "judge", "item": "c1", "text": "refused"}]
             open_.__exit__(None, None, None)
         store.flush()
         assert seen(tmp_path, run.id)["stages"]["score"] == {"done": 40, "total": 40}
-
-
-async def stopped(setting: RunSettings) -> None:
-    """A run whose progress ends it."""
-    async with running("score", {}, setting, ["judge"]):
-        setting.progress.start("score", 2)
-        setting.progress.advance("score")
 
 
 async def test_progress_that_interrupts_a_run_is_kept_up_to_there(tmp_path: Path) -> None:
@@ -67,8 +65,10 @@ async def test_progress_that_interrupts_a_run_is_kept_up_to_there(tmp_path: Path
 
     with Store.open(tmp_path) as store:
         setting = RunSettings.of(store, progress=Stopping())
-        with pytest.raises(Interrupted):
-            await stopped(setting)
+        with pytest.raises(Interrupted):  # noqa: PT012 - it is the run that is ended
+            async with running("score", {}, setting, ["judge"]):
+                setting.progress.start("score", 2)
+                setting.progress.advance("score")
         store.flush()
         run = store.value("SELECT id FROM runs")
         assert seen(tmp_path, run)["stages"] == {"score": {"done": 1, "total": 2}}

@@ -267,17 +267,6 @@ async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("batch", [1, 4, 100])
-async def test_no_more_conversations_are_in_flight_than_a_batch_has(
-    logs: Logs, rubrics: RubricSet, kept: Store, batch: int
-) -> None:
-    judge = PlainJudge()
-    await score(logs, rubrics, judge, kept, batch=batch)
-    assert (len(judge.asked), judge.peak) == (96, 2 * min(batch, 48))
-    assert (max(judge.prepared), sum(judge.prepared)) == (min(batch, 48), 48)
-
-
-@pytest.mark.nightly
 async def test_learning_in_batches_of_one_stays_within_its_recursion_limit_and_learns_the_same(
     logs: Logs, whole: Whole, embedder: Embedder
 ) -> None:
@@ -496,5 +485,5 @@ async def test_no_more_answers_are_held_at_a_time_than_two_batches_have(rubrics:
     judge = PlainJudge(held)
     scored = await score(logs, few, judge, kept, batch=32)
     assert scored.counts == {"scored": 200}
-    assert judge.peak <= 2 * 32
+    assert judge.peak <= 2 * max(judge.prepared) == 2 * 32
     assert 0 < held.most <= 2 * 2 * 32  # of 2 * 200

@@ -18,11 +18,11 @@ ABOUT = {"run": "learn-1", "id": "conversation 1"}
 
 async def came(client: AsyncClient, replay: str) -> str:
     """The page of an asking, once its answer has come."""
-    for _ in range(300):
+    for _ in range(1500):
         live = await client.get("/replay/live", params=ABOUT | {"replay": replay})
         if live.headers["x-pollex-ended"]:
             return re.sub(r"\s+", " ", (await client.get("/replay", params=ABOUT | {"replay": replay})).text)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.02)
     raise AssertionError("no answer came")
 
 

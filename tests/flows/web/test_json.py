@@ -2,7 +2,7 @@
 
 import pytest
 from httpx2 import AsyncClient
-from web_site import client_of, judged_run, made_app
+from web_site import judged_run
 
 from pollex.store.resume import runs
 from pollex.store.store import Store
@@ -61,12 +61,11 @@ async def test_sets_are_those_of_the_pages_with_where_a_rubric_came_from_and_how
     assert "reworded" not in str(same)
 
 
-async def test_the_cases_that_a_run_waits_for_are_listed_with_what_people_said(own: Store) -> None:
+async def test_the_cases_that_a_run_waits_for_are_listed_with_what_people_said(own: Store, web: AsyncClient) -> None:
     run = judged_run(own)
-    async with client_of(made_app(own)) as client:
-        told = (await client.get(f"/api/waiting/{run}")).json()
-        assert (told["options"], told["cases"]) == (["yes", "no"], ["conversation 0", "conversation 2"])
-        given = {"run": run, "conversation": "conversation 0", "who": "Ann", "option": "no"}
-        assert (await client.post("/api/given", json=given)).status_code == 200
-        assert (await client.get(f"/api/waiting/{run}")).json()["given"] == {"conversation 0": "no"}
-        assert (await client.get("/api/waiting/learn-1")).status_code == 404
+    told = (await web.get(f"/api/waiting/{run}")).json()
+    assert (told["options"], told["cases"]) == (["yes", "no"], ["conversation 0", "conversation 2"])
+    given = {"run": run, "conversation": "conversation 0", "who": "Ann", "option": "no"}
+    assert (await web.post("/api/given", json=given)).status_code == 200
+    assert (await web.get(f"/api/waiting/{run}")).json()["given"] == {"conversation 0": "no"}
+    assert (await web.get("/api/waiting/learn-1")).status_code == 404

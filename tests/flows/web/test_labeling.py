@@ -204,16 +204,6 @@ def said(*answers: tuple[str, str, str]) -> list[Opinion]:
     return [Opinion(who, text, text, "run", value, source="person", drawn="") for who, text, value in answers]
 
 
-def test_alpha_of_two_people_is_that_worked_by_hand_and_of_fewer_than_five_texts_there_is_none() -> None:
-    ann, bob = "uuuuddddud", "uuuudddduu"
-    given = [("ann", f"t{n}", value) for n, value in enumerate(ann)] + [("bob", f"t{n}", v) for n, v in enumerate(bob)]
-    ups = (ann + bob).count("u")
-    expected = 2 * ups * (20 - ups) / (20 * 19)
-    assert agreement(said(*given)).value == pytest.approx(1 - 0.1 / expected)
-    few = agreement(said(("ann", "a", "up"), ("bob", "a", "up"), ("ann", "b", "up")))
-    assert (few.value, few.undefined[:7]) == (None, "too few")
-
-
 def test_answers_that_are_near_each_other_agree_more_where_options_have_an_order() -> None:
     ann, others = (0.0, 2.5, 5.0, 7.5, 10.0, 0.0, 10.0), (2.5, 5.0, 7.5, 10.0, 0.0, 10.0)
 
@@ -224,6 +214,8 @@ def test_answers_that_are_near_each_other_agree_more_where_options_have_an_order
 
     assert between(float, 2.5) - between(float, 10.0) > 0.2
     assert between(str, 2.5) - between(str, 10.0) <= 0.2
+    few = agreement(said(("ann", "a", "up"), ("bob", "a", "up"), ("ann", "b", "up")))
+    assert (few.value, few.undefined[:7]) == (None, "too few")
 
 
 def test_most_answers_settle_a_text_and_a_tie_settles_none() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from httpx2 import AsyncClient
 from test_check_page import scored
 from web_site import answers_to, client_of, conversation, made_app, scorer
 
@@ -65,30 +66,31 @@ def test_a_conversation_that_two_runs_scored_counts_once_as_the_last_has_it(own:
         assert life.events[0].what == "found"
 
 
-async def test_a_state_that_is_set_in_the_browser_is_on_the_page_and_decides_what_home_begins_with(own: Store) -> None:
+async def test_a_state_that_is_set_in_the_browser_is_on_the_page_and_decides_what_home_begins_with(
+    own: Store, web: AsyncClient
+) -> None:
     found = the_set(own)
     kept_rubrics(own, scored(own, found, range(12)), found)
     wrong = [one for one in found.rubrics if one.polarity == "dsat"]
     given = {"set": set_digest(found), "id": wrong[0].id, "state": "mended", "release": "2.14", "who": "Mia"}
-    async with client_of(made_app(own)) as client:
-        before = (await client.get("/")).text
-        assert (await client.post("/api/states", json=given | {"state": "mending", "release": ""})).status_code == 200
-        mending = (await client.get("/")).text
-        refused = await client.post("/api/states", json=given | {"release": ""})
-        assert (refused.status_code, refused.json()["error"]) == (400, "mended in which release?")
-        assert (await client.post("/api/states", json=given | {"note": "<b>asks once</b>"})).status_code == 200
-        page = (await client.get(links.rubric(set_digest(found), wrong[0].id))).text
-        after = (await client.get("/")).text
-        assert "State: mended in 2.14" in page
-        assert "&lt;b&gt;asks once" in page
-        assert "How often it holds" in page
-        opened = re.compile(r'<h2 id="open">Open</h2>.*?</section>', re.DOTALL)
-        assert not opened.search(before), "how people sound leads nothing, unless somebody speaks of it"
-        assert wrong[0].id in opened.findall(mending)[0]
-        assert not opened.search(after) or wrong[0].id not in opened.findall(after)[0]
-        mark_back(own.folder, mended_in(own.folder, found).values(), "new against old")
-        again = opened.findall((await client.get("/")).text)[0]
-        assert again.index("back again") < again.index(wrong[0].id)
+    before = (await web.get("/")).text
+    assert (await web.post("/api/states", json=given | {"state": "mending", "release": ""})).status_code == 200
+    mending = (await web.get("/")).text
+    refused = await web.post("/api/states", json=given | {"release": ""})
+    assert (refused.status_code, refused.json()["error"]) == (400, "mended in which release?")
+    assert (await web.post("/api/states", json=given | {"note": "<b>asks once</b>"})).status_code == 200
+    page = (await web.get(links.rubric(set_digest(found), wrong[0].id))).text
+    after = (await web.get("/")).text
+    assert "State: mended in 2.14" in page
+    assert "&lt;b&gt;asks once" in page
+    assert "How often it holds" in page
+    opened = re.compile(r'<h2 id="open">Open</h2>.*?</section>', re.DOTALL)
+    assert not opened.search(before), "how people sound leads nothing, unless somebody speaks of it"
+    assert wrong[0].id in opened.findall(mending)[0]
+    assert not opened.search(after) or wrong[0].id not in opened.findall(after)[0]
+    mark_back(own.folder, mended_in(own.folder, found).values(), "new against old")
+    again = opened.findall((await web.get("/")).text)[0]
+    assert again.index("back again") < again.index(wrong[0].id)
     async with client_of(made_app(own, read_only=True)) as client:
         assert (await client.post("/api/states", json=given)).status_code == 403
 

@@ -11,13 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
-from click.testing import CliRunner
 from httpx2 import AsyncClient
 from markupsafe import escape
 from protocol_server import ProtocolServer
 from web_site import client_of, made_app
 
-from pollex.cli.main import pollex as command
 from pollex.store.store import Store
 from pollex.store.tables import StudyRow, now
 from pollex.web.profiles import read_profiles
@@ -254,39 +252,6 @@ async def test_a_participants_link_opens_their_page_alone_until_it_is_taken_back
         assert (await who.get(field.page)).status_code == 401
 
 
-@pytest.mark.nightly
-async def test_judgments_of_talks_are_read_by_calibrate_fit_and_conversations_by_learn_as_they_are(
-    field: Field, tmp_path: Path
-) -> None:
-    for number in range(4):
-        async with await field.participant() as who:
-            await field.send(who, "begin")
-            for position in range(2):
-                await field.send(who, "turns", text=f"hello {number}")
-                await field.seen(who)
-                await field.send(who, "end", why="talked")
-                given = {"position": position, "q-Q0": str((number + position) % 3), "q-Q1": str(number % 2)}
-                assert (await field.send(who, "sheet", **given)).status_code == 200
-    (tmp_path / "judgments.csv").write_text(await export(field, "judgments"))
-    (tmp_path / "conversations.jsonl").write_text(await export(field, "conversations"))
-    ids = [json.loads(line)["id"] for line in (tmp_path / "conversations.jsonl").read_text().splitlines()]
-    assert len(ids) == 8
-    with (tmp_path / "answers.csv").open("w") as file:
-        file.write("text_id,question,option,probability\n")
-        for i, id_ in enumerate(ids):
-            for question in ("J1", "Q0"):
-                for option in (1, 2, 3):
-                    file.write(f"{id_},{question},{option},{0.6 if option == i % 3 + 1 else 0.2}\n")
-    answers, judged, out = (str(tmp_path / name) for name in ("answers.csv", "judgments.csv", "fitted"))
-    fitted = CliRunner().invoke(command, ["calibrate", "fit", answers, judged, "--out", out, "--main", "Q0", "--json"])
-    assert fitted.exit_code == 0, fitted.output
-    read = json.loads(fitted.stdout)
-    assert read["judgments"] == 16
-    checked = CliRunner().invoke(command, ["inspect", str(tmp_path / "conversations.jsonl"), "--json"])
-    assert checked.exit_code == 0, checked.output
-
-
-@pytest.mark.parametrize("own", [6], indirect=True)
 async def test_an_annotators_link_opens_one_queue_and_labels_under_their_name_alone(own: Store) -> None:
     app = made_app(own)
     async with client_of(app) as owner:

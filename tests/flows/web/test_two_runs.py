@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 from httpx2 import AsyncClient
-from web_site import client_of, conversation, made_app
+from web_site import conversation
 
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows
@@ -16,16 +16,15 @@ from pollex.web.pages.compare import differences, labeled_unseen, pairs_of
 
 
 @pytest.mark.parametrize("own", [24], indirect=True)
-async def test_texts_are_paired_and_flips_come_first(own: Store) -> None:
+async def test_texts_are_paired_and_flips_come_first(own: Store, web: AsyncClient) -> None:
     ids = {run.command: run.id for run in runs(own)}
     own.put(conversation_rows(ids["learn"], map(conversation, range(24)), side="test"))
     moved = {"conversation 1": (9.0, "positive"), "conversation 2": (-30.0, "negative")}
     own.put(ScoreRow(ids["score"], id_, netsat, label, True, 0.5) for id_, (netsat, label) in moved.items())
     own.flush()
-    async with client_of(made_app(own)) as client:
-        told = (await client.get("/api/compare", params={"a": "learn-1", "b": "score-2"})).json()
-        page = (await client.get("/compare", params={"a": "learn-1", "b": "score-2"})).text
-        rows = own.ask(ids["learn"], "SELECT conversation AS id, label, probability FROM scores")
+    told = (await web.get("/api/compare", params={"a": "learn-1", "b": "score-2"})).json()
+    page = (await web.get("/compare", params={"a": "learn-1", "b": "score-2"})).text
+    rows = own.ask(ids["learn"], "SELECT conversation AS id, label, probability FROM scores")
     before = {row["id"]: row for row in rows}
     assert (told["n"], told["only"]) == (24, [0, 0])
     flipped = {one["a"] for one in told["flips"]}

@@ -10,31 +10,19 @@ from pollex.web.app import routes
 
 OPEN = {links.ENTER, links.HEALTH}
 ROUTES = {route.path: route for route in routes() if isinstance(route, Route)}
-NAMES = {
-    "run": "learn-1",
-    "id": "x",
-    "queue": "1",
-    "set": "x",
-    "rubric": "x",
-    "calibrator": "x",
-    "child": "1",
-    "draft": "1",
-    "guest": "1",
-    "study": "x",
-}
+NAMES = {"run": "learn-1", **dict.fromkeys(("id", "set", "rubric", "calibrator", "study"), "x")}
+NAMES |= dict.fromkeys(("queue", "child", "draft", "guest"), "1")
 PAGES = [path.format(**NAMES) for path in sorted(ROUTES) if not path.startswith(links.STATIC) and path not in OPEN]
 READ = [path for path in PAGES if path in ROUTES and "GET" in (ROUTES[path].methods or ())]
 
 
-async def test_without_the_token_no_route_answers(stranger: AsyncClient) -> None:
+async def test_without_the_token_or_under_another_name_no_route_answers(
+    stranger: AsyncClient, client: AsyncClient
+) -> None:
     for path in PAGES:
         answer = await stranger.get(path)
         assert answer.status_code == 401, path
         assert "conversation 1" not in answer.text
-
-
-async def test_under_another_name_no_route_answers(client: AsyncClient) -> None:
-    for path in PAGES:
         for host in ("evil.example:8765", "127.0.0.1:1", "127.0.0.1", ""):
             assert (await client.get(path, headers={"Host": host})).status_code == 400, host
 
@@ -49,19 +37,21 @@ FOREIGN = (
 )
 
 
-async def test_no_other_site_writes(client: AsyncClient) -> None:
+async def test_no_other_site_writes_and_a_form_of_our_own_page_that_tells_no_referrer_is_ours(
+    client: AsyncClient,
+) -> None:
     for path in PAGES:
         for headers in FOREIGN:
             assert (await client.post(path, headers=headers)).status_code == 403, headers
+    ours = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
+    assert (await client.post("/api/queues", data={"name": ""}, headers=ours)).status_code == 400
 
 
 async def test_another_site_may_link_to_a_page_and_not_read_it(client: AsyncClient) -> None:
     opened = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert (await client.get("/", headers=opened)).status_code == 200
-    assert (await client.get("/", headers=opened | {"Sec-Fetch-Dest": "iframe"})).status_code == 403
-    assert (
-        await client.get("/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"})
-    ).status_code == 403
+    for read in ({"Sec-Fetch-Dest": "iframe"}, {"Sec-Fetch-Mode": "cors"}):
+        assert (await client.get("/", headers=opened | read)).status_code == 403
 
 
 async def test_an_address_that_is_not_there_leads_to_what_is(client: AsyncClient) -> None:
@@ -90,16 +80,13 @@ async def test_every_answer_has_the_policy(client: AsyncClient, stranger: AsyncC
             assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_the_token_becomes_a_cookie_and_leaves_the_address(stranger: AsyncClient) -> None:
+async def test_the_token_becomes_a_cookie_and_ten_wrong_ones_a_minute_are_enough(stranger: AsyncClient) -> None:
     entered = await stranger.get(links.ENTER, params={"token": TOKEN})
     assert (entered.status_code, entered.headers["location"]) == (303, "/")
     cookie = entered.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=lax" in cookie
     assert (await stranger.get("/")).status_code == 200
-
-
-async def test_ten_wrong_tokens_a_minute_are_enough(stranger: AsyncClient) -> None:
     tried = [(await stranger.get(links.ENTER, params={"token": f"{n}"})).status_code for n in range(12)]
     assert tried == [401] * 10 + [429] * 2
 
@@ -126,8 +113,3 @@ async def test_two_host_headers_are_refused(store: Store) -> None:
 
     await made_app(store)(scope, None, send)  # type: ignore[arg-type]
     assert sent[0]["status"] == 400
-
-
-async def test_a_form_of_our_own_page_that_tells_no_referrer_is_ours(client: AsyncClient) -> None:
-    ours = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
-    assert (await client.post("/api/queues", data={"name": ""}, headers=ours)).status_code == 400
