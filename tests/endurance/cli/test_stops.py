@@ -89,7 +89,7 @@ def asked_of(store: Path, sql: str) -> list[dict[str, Any]]:
 
 
 def test_a_learning_run_that_is_killed_twice_ends_as_an_unbroken_one_and_does_nothing_twice(
-    tmp_path: Path, learnt: Learnt, store: Path
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     embeddings = {path: path.stat().st_size for path in (store / "embeddings").iterdir()}
     moments = [begun_run(store), holds(store, "SELECT 1 FROM facts WHERE kind = 'step' AND id = 'deduplicate'")]
@@ -100,7 +100,7 @@ def test_a_learning_run_that_is_killed_twice_ends_as_an_unbroken_one_and_does_no
             kill(process)
             kills += 1
     assert not (tmp_path / "rubrics.json").exists()
-    finished = run_apart(*arguments, "--resume", cwd=tmp_path)
+    finished = pollex(*arguments, "--resume")
     assert finished.code == 0, finished.err
     assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
     assert {path: path.stat().st_size for path in (store / "embeddings").iterdir()} == embeddings
@@ -112,6 +112,7 @@ def test_a_learning_run_that_is_killed_twice_ends_as_an_unbroken_one_and_does_no
     assert [c["n"] for c in asked_of(store, "SELECT count(*) AS n FROM conversations GROUP BY id")] == [1] * 48
 
 
+@pytest.mark.nightly
 def test_a_kill_between_the_end_of_a_run_and_its_files_is_mended_by_a_resume(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
@@ -156,11 +157,11 @@ def test_a_scoring_run_that_is_killed_writes_what_an_unbroken_one_writes(
     assert (tmp_path / "scores.jsonl").read_bytes() == (tmp_path / "unbroken.jsonl").read_bytes()
 
 
-def test_ctrl_c_sigterm_and_sighup_end_a_run_that_the_printed_command_goes_on_with(
-    tmp_path: Path, learnt: Learnt, store: Path
+def test_ctrl_c_and_sigterm_end_a_run_that_the_printed_command_goes_on_with(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     arguments = ["learn", str(learnt.log), "--store", str(store)]
-    for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for stop in (signal.SIGINT, signal.SIGTERM):
         with begun(*arguments, cwd=tmp_path) as process:
             assert when(process, begun_run(store))
             process.send_signal(stop)
@@ -172,10 +173,11 @@ def test_ctrl_c_sigterm_and_sighup_end_a_run_that_the_printed_command_goes_on_wi
         assert arguments == ["learn", str(learnt.log), "--store", str(store), "--resume"]
         (run,) = rows_of(store, "SELECT status FROM runs")
         assert run["status"] == "interrupted"
-    assert run_apart(*arguments, cwd=tmp_path).code == 0
+    assert pollex(*arguments).code == 0
     assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
 
 
+@pytest.mark.nightly
 def test_a_run_that_is_to_outlive_its_terminal_does(tmp_path: Path, learnt: Learnt, store: Path) -> None:
     """As under nohup: what was ignored before stays ignored, at the start and in the run."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -258,11 +260,3 @@ def test_a_full_disk_is_told_as_one_and_not_as_a_fault(learnt: Learnt, tmp_path:
     assert process.returncode == 1
     assert "the disk is full → make room" in err
     assert "unexpected" not in err
-
-
-@pytest.mark.parametrize("name", ["learn", "score"])
-def test_a_resume_of_nothing_says_so(pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path, name: str) -> None:
-    options = ["--rubrics", learnt.rubrics] if name == "score" else []
-    refused = pollex(name, learnt.log, *options, "--store", store, "--resume")
-    assert refused.code == 2
-    assert f"no {name} run is unfinished" in refused.err

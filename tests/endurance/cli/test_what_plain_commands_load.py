@@ -4,9 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from small_runs import Learnt
 
-LOG = Path(__file__).parents[3] / "examples" / "debugging.jsonl"
 RUN = """
 import sys
 from pollex.cli.main import pollex
@@ -16,18 +15,17 @@ assert not loaded, loaded
 ours = [name for name in sys.modules if name.partition(".")[0] == "pollex"]
 assert sys.argv[2] != "score" or len(ours) <= 160, len(ours)
 """
-LLM = "pollex.agents.llm,pollex.services.plan"
 UNWANTED = "torch._dynamo,sentence_transformers,transformers,matplotlib"
+LLM = "pollex.agents.llm,pollex.services.plan"
 
 
-@pytest.mark.timeout(600)
-def test_learning_loads_embedder_and_compiler_once_and_scoring_no_torch_at_all(tmp_path: Path) -> None:
-    # The first `learn` embeds turns for clusters and rubrics for duplicates, and sentence-transformers brings a
-    # compiler with it; the second finds all vectors kept.
+def test_learning_from_turns_that_are_embedded_loads_no_embedder_and_scoring_no_torch_at_all(
+    learnt: Learnt, store: Path, tmp_path: Path
+) -> None:
+    log = str(learnt.log)
     for unwanted, arguments in (
-        ("matplotlib", ["learn", str(LOG), "--out", "rubrics.json"]),
-        (UNWANTED, ["learn", str(LOG), "--out", "rubrics.json"]),
-        (UNWANTED + ",torch," + LLM, ["score", str(LOG), "--rubrics", "rubrics.json", "--out", "scores.jsonl"]),
+        (UNWANTED, ["learn", log, "--out", "rubrics.json", "--store", str(store)]),
+        (f"{UNWANTED},torch,{LLM}", ["score", log, "--rubrics", str(learnt.rubrics), "--out", "scores.jsonl"]),
     ):
         ended = subprocess.run(
             [sys.executable, "-c", RUN, unwanted, *arguments],
