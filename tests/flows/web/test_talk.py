@@ -14,6 +14,7 @@ import pytest
 from httpx2 import AsyncClient
 from markupsafe import escape
 from protocol_server import ProtocolServer
+from small_runs import run_here
 from web_site import client_of, made_app
 
 from pollex.store.store import Store
@@ -250,6 +251,35 @@ async def test_a_participants_link_opens_their_page_alone_until_it_is_taken_back
         assert token not in json.dumps(one)
         await field.owner.post(f"/api/guests/{one['id']}/revocation", json={})
         assert (await who.get(field.page)).status_code == 401
+
+
+@pytest.mark.nightly
+async def test_judgments_of_talks_are_read_by_calibrate_fit_and_conversations_as_a_log(
+    field: Field, tmp_path: Path
+) -> None:
+    for number in range(4):
+        async with await field.participant() as who:
+            await field.send(who, "begin")
+            for position in range(2):
+                await field.send(who, "turns", text=f"hello {number}")
+                await field.seen(who)
+                await field.send(who, "end", why="talked")
+                given = {"position": position, "q-Q0": str((number + position) % 3), "q-Q1": str(number % 2)}
+                assert (await field.send(who, "sheet", **given)).status_code == 200
+    log, judged, answers = (tmp_path / name for name in ("conversations.jsonl", "judgments.csv", "answers.csv"))
+    judged.write_text(await export(field, "judgments"))
+    log.write_text(await export(field, "conversations"))
+    rows = ["text_id,question,option,probability"]
+    for i, line in enumerate(log.read_text().splitlines()):
+        chances = {option: 0.6 if option == i % 3 + 1 else 0.2 for option in (1, 2, 3)}
+        id_ = json.loads(line)["id"]
+        rows += [f"{id_},{asked},{option},{p}" for asked in ("J1", "Q0") for option, p in chances.items()]
+    answers.write_text("\n".join(rows))
+    fitted = run_here("calibrate", "fit", answers, judged, "--out", tmp_path / "fitted", "--main", "Q0", "--json")
+    assert fitted.code == 0, fitted.err
+    assert fitted.last["judgments"] == 16
+    checked = run_here("inspect", log, "--json")
+    assert checked.code == 0, checked.err
 
 
 async def test_an_annotators_link_opens_one_queue_and_labels_under_their_name_alone(own: Store) -> None:
