@@ -70,6 +70,11 @@ def write_log(path: Path, rows: Iterable[Row]) -> Path:
     return path
 
 
+def read_rows(path: Path) -> list[Row]:
+    """The rows of JSON lines, whatever line breaks a text holds."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
 class Ended(NamedTuple):
     """What a command came to."""
 

@@ -8,17 +8,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-from small_log import row, same_but_for_time, small_log
+from small_log import read_rows, row, same_but_for_time, small_log, write_log
 from small_runs import Learnt, Pollex
 
 import pollex
-from pollex.conversations.conversation import Conversation
-from pollex.errors import BadInput, BadLabels, BadRubrics, ModelUnavailable, WrongUse
+from pollex.cli.main import pollex as pollex_command
+from pollex.cli.settings import spelled
+from pollex.conversations.conversation import BOUNDS, Conversation
+from pollex.errors import BadInput, BadLabels, BadRubrics, PollexError, WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric import Rubric
-from pollex.rubrics.rubric_set import digest_of
 
 
 class Agreeable:
@@ -55,54 +56,50 @@ def test_every_public_name_is_there_and_no_other() -> None:
         pollex.nonsense  # noqa: B018
 
 
-def test_learning_from_python_gives_what_the_command_gives(learnt: Learnt, store: Path, tmp_path: Path) -> None:
-    rubrics = pollex.learn(pollex.read_logs(learnt.log), store=store)
-    rubrics.save(tmp_path / "deep" / "rubrics.json")
-    assert same_but_for_time(tmp_path / "deep" / "rubrics.json") == same_but_for_time(learnt.rubrics)
-    again = pollex.learn(pollex.read_logs(learnt.log), store=store, resume=True)
-    assert again.run == rubrics.run
-    assert pollex.RubricSet.load(tmp_path / "deep" / "rubrics.json") == rubrics
-
-
-@pytest.mark.parametrize(
-    ("wrong", "error"),
-    [
-        ({"budget": 0}, WrongUse),
-        ({"test_fraction": 1.0}, WrongUse),
-        ({"domain": "none.toml"}, WrongUse),
-        ({"policy": "best"}, WrongUse),
-        ({"method": "rubikon"}, WrongUse),
-        ({"model": "m", "elicitation": "batches"}, WrongUse),
-        ({"model": "m", "require": "logprob"}, WrongUse),
-        ({"model": 5}, WrongUse),
-        ({"without": frozenset({"ds"})}, WrongUse),
-        ({"method": "spur", "model": "m", "rubrics": "generic"}, WrongUse),
-        ({"logs": []}, BadLabels),
-        ({"logs": "logs.jsonl"}, BadInput),
-        ({"logs": Path("logs.jsonl")}, BadInput),
-        ({"logs": 5}, WrongUse),
-        ({"logs": [5]}, WrongUse),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_what_cannot_be_learnt_is_refused(
-    learnt: Learnt, tmp_path: Path, wrong: dict[str, Any], error: type[Exception]
+async def test_learning_from_python_gives_what_the_command_gives_also_inside_a_running_event_loop(
+    learnt: Learnt, store: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(error):
-        pollex.learn(**{"logs": pollex.read_logs(learnt.log), "store": tmp_path / "kept"} | wrong)
+    rubrics = pollex.learn(pollex.read_logs(learnt.log), store=store)
+    file = tmp_path / "deep" / "rubrics.json"
+    rubrics.save(file)
+    assert same_but_for_time(file) == same_but_for_time(learnt.rubrics)
+    assert pollex.learn(pollex.read_logs(learnt.log), store=store, resume=True).run == rubrics.run
+    assert pollex.RubricSet.load(file) == rubrics
+    scorer, messages = pollex.Scorer(rubrics), small_log()[3]["messages"]
+    awaited = await scorer.ascore(messages)
+    assert awaited.outcome == "scored"
+    assert scorer.score(messages) == awaited
+    assert scorer.score_many([messages]) == [awaited]
 
 
-@pytest.mark.nightly
-def test_a_policy_may_be_named(learnt: Learnt, store: Path) -> None:
-    found = pollex.learn(pollex.read_logs(learnt.log), policy="correctness", budget=2, store=store)
-    assert found.policy == "correctness"
+def test_what_cannot_be_learnt_is_refused(learnt: Learnt, tmp_path: Path) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"budget": 0},
+        {"test_fraction": 1.0},
+        {"domain": "none.toml"},
+        {"policy": "best"},
+        {"method": "rubikon"},
+        {"model": "m", "elicitation": "batches"},
+        {"model": "m", "require": "logprob"},
+        {"model": 5},
+        {"without": frozenset({"ds"})},
+        {"method": "spur", "model": "m", "rubrics": "generic"},
+        {"logs": 5},
+        {"logs": [5]},
+    ]
+    nothing: list[tuple[Any, type[Exception]]] = [([], BadLabels), ("l.jsonl", BadInput), (Path("l.jsonl"), BadInput)]
+    logs = pollex.read_logs(learnt.log)
+    for given, error in (*((one, WrongUse) for one in wrong), *(({"logs": one}, error) for one, error in nothing)):
+        with pytest.raises(PollexError) as found:
+            pollex.learn(**{"logs": logs, "store": tmp_path / "kept"} | given)
+        assert isinstance(found.value, error), given
 
 
 def test_a_scorer_scores_what_the_command_scores(learnt: Learnt, pollex: Pollex, store: Path, tmp_path: Path) -> None:
     from pollex import Scorer, read_logs
 
     pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--out", "s.jsonl", "--store", store)
-    written = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text(encoding="utf-8").splitlines()]
+    written = read_rows(tmp_path / "s.jsonl")
     found = Scorer.load(learnt.rubrics).score_many(read_logs(learnt.log))
     for score, one in zip(found, written, strict=True):
         assert (score.conversation_id, score.netsat, score.label) == (one["id"], one["netsat"], one["label"])
@@ -128,13 +125,14 @@ def test_a_conversation_may_come_in_any_usual_shape(learnt: Learnt) -> None:
     assert [score.conversation_id for score in scores] == ["x", "x", *["conversation"] * 4]
 
 
-@pytest.mark.parametrize(
-    "given", ["hello", 5, None, ["hello"], [{"role": "ghost", "content": "boo"}], {"text": "a"}, [{"role": "user"}]],
-    ids=str,
-)  # fmt: skip
-def test_what_is_no_conversation_is_refused_with_the_shapes_that_are(learnt: Learnt, given: Any) -> None:
-    with pytest.raises(WrongUse, match=r"^(turn 0: )?not a conversation.* → give a Conversation"):
-        pollex.Scorer.load(learnt.rubrics).score(given)
+def test_what_is_no_conversation_is_refused_with_the_shapes_that_are(learnt: Learnt) -> None:
+    scorer = pollex.Scorer.load(learnt.rubrics)
+    shapeless: list[Any] = ["hello", 5, None, ["hello"], {"text": "a"}, [{"role": "user"}]]
+    for given in (*shapeless, [{"role": "ghost", "content": "boo"}]):
+        with pytest.raises(WrongUse, match=r"^(turn 0: )?not a conversation.* → give a Conversation"):
+            scorer.score(given)
+    with pytest.raises(WrongUse, match="item 2: not a conversation, but int"):
+        scorer.score_many([small_log()[0], 5])
 
 
 def test_what_cannot_be_scored_has_an_outcome_and_stops_none(learnt: Learnt) -> None:
@@ -158,67 +156,35 @@ def test_a_judge_of_ones_own_is_asked_a_kind_at_a_time_and_its_exception_is_an_o
     assert len(judge.calls) == 2 * 47
 
 
-def test_what_is_no_conversation_among_many_is_named_by_its_number(learnt: Learnt) -> None:
-    with pytest.raises(WrongUse, match="item 2: not a conversation, but int"):
-        pollex.Scorer.load(learnt.rubrics).score_many([small_log()[0], 5])
-
-
-def test_one_judges_name_is_no_list_of_judges(learnt: Learnt) -> None:
+def test_a_scorer_refuses_what_is_no_set_no_judge_and_no_model_that_would_be_asked(learnt: Learnt) -> None:
+    rubrics = pollex.RubricSet.load(learnt.rubrics)
     with pytest.raises(WrongUse, match="one name, 'all', for a set of judges"):
-        pollex.Scorer.load(learnt.rubrics).score(small_log()[0], "all")
-
-
-def test_a_path_is_no_rubric_set(learnt: Learnt) -> None:
+        pollex.Scorer(rubrics).score(small_log()[0], "all")
     with pytest.raises(WrongUse, match=r"not a rubric set, but PosixPath → .*Scorer.load"):
         pollex.Scorer(learnt.rubrics)  # type: ignore[arg-type]
+    for judge in (None, Agreeable()):
+        for named in ({"base_url": "http://localhost:1/v1"}, {"model": 5}):
+            with pytest.raises(WrongUse, match="would not be asked → leave out model and base_url"):
+                pollex.Scorer(rubrics, judge, **named)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("named", [{"base_url": "http://localhost:1/v1"}, {"model": 5}], ids=str)
-@pytest.mark.parametrize("judge", [None, Agreeable()], ids=["embedded", "given"])
-def test_a_model_that_nobody_would_ask_is_refused(learnt: Learnt, judge: Agreeable | None, named: Any) -> None:
-    with pytest.raises(WrongUse, match="would not be asked → leave out model and base_url"):
-        pollex.Scorer(pollex.RubricSet.load(learnt.rubrics), judge, **named)
-
-
-def test_an_edited_set_is_refused_with_what_to_do(learnt: Learnt, tmp_path: Path) -> None:
-    rubrics = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
-    rubrics["rubrics"][0]["text"] += " Twice."
-    (tmp_path / "rubrics.json").write_text(json.dumps(rubrics), encoding="utf-8")
-    with pytest.raises(BadRubrics, match="pollex refit"):
-        pollex.Scorer.load(tmp_path / "rubrics.json")
-
-
-@pytest.mark.parametrize("scale", ["likert-10", ["numeric"], None])
-def test_a_set_on_a_scale_that_is_not_known_is_refused_with_those_that_are(
-    learnt: Learnt, tmp_path: Path, scale: object
-) -> None:
-    rubrics = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
-    rubrics["judge"]["options"]["scale"] = scale
-    (tmp_path / "rubrics.json").write_text(json.dumps(rubrics), encoding="utf-8")
-    with pytest.raises(BadRubrics, match=r"judge.options.scale: .*'likert-domain', 'likert' or 'numeric'"):
-        pollex.Scorer.load(tmp_path / "rubrics.json")
-
-
-@pytest.mark.nightly
-def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names_it_too(
+def test_a_set_that_was_edited_or_is_on_a_scale_that_is_not_known_is_refused_with_what_to_do(
     learnt: Learnt, tmp_path: Path
 ) -> None:
-    (tmp_path / "config.json").write_text("{broken")
-    found = pollex.RubricSet.load(learnt.rubrics)
-    judge = found.judge.model_copy(update={"options": JudgeSettings(embedding_model=str(tmp_path))})
-    first, *others = found.rubrics
-    by_likeness = first.model_copy(update={"source": "person"})  # only such a rubric reads vectors
-    rubrics = (by_likeness, *others)
-    changes = {"judge": judge, "rubrics": rubrics, "rubrics_digest": digest_of(rubrics)}
-    theirs = found.model_copy(update=changes)
-    with pytest.raises(WrongUse, match="judge embeds with") as caught:
-        pollex.Scorer(theirs)
-    assert f"embedding_model={str(tmp_path)!r}" in caught.value.advice
-    with pytest.raises(ModelUnavailable, match="can't be loaded"):
-        pollex.Scorer(theirs, embedding_model=str(tmp_path)).score([{"role": "user", "content": "Hello?"}, ANSWERED])
+    text = learnt.rubrics.read_text(encoding="utf-8")
 
+    def loaded(says: str) -> None:
+        (tmp_path / "rubrics.json").write_text(json.dumps(rubrics), encoding="utf-8")
+        with pytest.raises(BadRubrics, match=says):
+            pollex.Scorer.load(tmp_path / "rubrics.json")
 
-ANSWERED = {"role": "assistant", "content": "Here it is."}
+    rubrics = json.loads(text)
+    rubrics["rubrics"][0]["text"] += " Twice."
+    loaded("pollex refit")
+    rubrics = json.loads(text)
+    for scale in ("likert-10", ["numeric"], None):
+        rubrics["judge"]["options"]["scale"] = scale
+        loaded(r"judge.options.scale: .*'likert-domain', 'likert' or 'numeric'")
 
 
 def test_an_interrupt_ends_what_was_begun_inside_a_running_event_loop(learnt: Learnt) -> None:
@@ -252,16 +218,7 @@ def test_an_interrupt_ends_what_was_begun_inside_a_running_event_loop(learnt: Le
     assert set(cancelled) == {small_log()[3]["id"]}
 
 
-async def test_all_of_it_works_inside_a_running_event_loop(learnt: Learnt, store: Path) -> None:
-    rubrics = pollex.learn(pollex.read_logs(learnt.log), store=store)
-    scorer, messages = pollex.Scorer(rubrics), small_log()[3]["messages"]
-    awaited = await scorer.ascore(messages)
-    assert awaited.outcome == "scored"
-    assert scorer.score(messages) == awaited
-    assert scorer.score_many([messages]) == [awaited]
-
-
-def test_logs_come_as_paths_dicts_and_tables(learnt: Learnt) -> None:
+def test_logs_come_as_paths_dicts_and_tables_and_a_notebook_shows_them_escaped(learnt: Learnt) -> None:
     pandas = pytest.importorskip("pandas")
     rows = small_log()
     read = pollex.read_logs(str(learnt.log))
@@ -269,13 +226,9 @@ def test_logs_come_as_paths_dicts_and_tables(learnt: Learnt) -> None:
         assert pollex.read_logs(given).fingerprint == read.fingerprint
     assert repr(read) == "<Logs: 48 conversations, 24 up, 24 down>"
     assert list(read.to_frame()["label"][:1]) == [str(read.conversations[0].label)]
-
-
-def test_what_a_notebook_shows_is_escaped_and_short() -> None:
     turns = [{"role": "user", "content": "<script>alert(1)</script>"}, {"role": "assistant", "content": "No."}]
     shown = pollex.read_logs([{"id": "<b>", "messages": turns, "thumbs": "up"}])._repr_html_()
-    assert "<script>" not in shown
-    assert "&lt;b&gt;" in shown
+    assert ("<script>" in shown, "&lt;b&gt;" in shown) == (False, True)
 
 
 def test_a_rubric_set_is_refitted_scored_measured_and_reported_in_python(
@@ -294,9 +247,12 @@ def test_a_rubric_set_is_refitted_scored_measured_and_reported_in_python(
     assert pollex.RubricSet.load(learnt.rubrics).report(tmp_path / "loaded.html").stat().st_size > 1000
 
 
-def test_two_logs_are_compared_as_the_signature_says(learnt: Learnt, store: Path) -> None:
-    found = pollex.compare(learnt.log, learnt.log, rubrics=learnt.rubrics, store=store)
-    assert found.comparisons[0].probability.value == 0.0
+def test_two_logs_are_compared_as_the_signature_says(learnt: Learnt, store: Path, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.jsonl", small_log()[:20])
+    found = pollex.compare(log, log, rubrics=learnt.rubrics, store=store)
+    (itself,) = found.comparisons
+    assert (itself.paired, itself.probability.value, itself.probability.low) == (20, 0.0, 0.0)
+    assert not any(one.moved for one in itself.rubrics)
     with pytest.raises(WrongUse, match="several logs"):
         pollex.compare(pollex.read_logs(learnt.log), learnt.log, rubrics=learnt.rubrics, store=store)
 
@@ -307,3 +263,24 @@ def test_logs_are_inspected_in_python() -> None:
     assert found.roles["user"] > 0
     assert "country" in found._repr_html_()
     assert found.to_frame().to_dict("list") == {"field": ["country"], "conversations": [48]}
+
+
+def test_a_terminal_spells_options_and_settings_as_the_verb_takes_them() -> None:
+    learn, judge = (pollex_command.get_command(click.Context(pollex_command), verb) for verb in ("learn", "judge"))
+    assert learn is not None
+    assert judge is not None
+    said = {"label_field": "feedback.score", "thumbs": "last", "samples": 5, "messages_field": None}
+    assert spelled(learn, said) == "--label-field feedback.score --set thumbs=last --samples 5 --messages-field"
+    assert spelled(judge, BOUNDS) == "--positive '>=4' --negative '<=2'"
+
+
+def test_an_error_of_the_api_names_arguments_in_all_that_it_tells() -> None:
+    assert str(BadInput("both", remedy="say which", option={"pairs": None})) == "both → say which: pairs="
+    log = [row("1", ["Hello.", "Hello!"])]
+    with pytest.raises(PollexError) as found:
+        pollex.read_logs(log, on_duplicate="best")
+    assert str(found.value) == "on_duplicate is 'best' → use one of error, first, last: on_duplicate='error'"
+    with pytest.raises(PollexError) as found:
+        pollex.learn(log)
+    assert "label_field=" in found.value.remedy
+    assert "--" not in str(found.value)

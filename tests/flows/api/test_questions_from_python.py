@@ -5,11 +5,12 @@ import json
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_openai import ChatOpenAI
 from protocol_server import ProtocolServer
-from small_log import small_log
+from small_log import small_log, write_log
 from web_site import client_of, made_app
 
 import pollex
@@ -17,6 +18,7 @@ from pollex.errors import WrongUse
 from pollex.store.store import Store
 
 QUESTION = {"question_id": 1, "question": "Why?", "reference": "Because.", "category": "logical", "answer": "So."}
+TASK = "Was the task completed?"
 
 
 @pytest.fixture
@@ -30,43 +32,25 @@ def chat(server: ProtocolServer) -> ChatOpenAI:
     return ChatOpenAI(model="fake-model", base_url=server.url, api_key="none")  # type: ignore[arg-type]
 
 
-def test_judge_asks_a_chat_model_each_run_and_names_it(
+def test_judge_asks_a_chat_model_each_run_and_names_it_but_not_beside_a_panel(
     server: ProtocolServer, chat: ChatOpenAI, tmp_path: Path
 ) -> None:
-    found = pollex.judge(small_log()[:4], "Was the task completed?", runs=3, variant="v0", model=chat, store=tmp_path)
-    told = found.as_json()
-    assert told["judge"] == "fake-model, prompt v0"
-    assert told["runs"]["asked"] == 12
-    assert server.counts()["paid"] >= 12
-    again = pollex.judge(small_log()[:4], "Was the task completed?", runs=3, variant="v0", model=chat, store=tmp_path)
-    assert again.as_json()["outcomes"] == told["outcomes"]
-
-
-def test_judge_without_a_model_says_that_it_is_built_in(tmp_path: Path) -> None:
-    found = pollex.judge(small_log()[:8], "Was the task completed?", store=tmp_path)
-    assert found.as_json()["judge"] == "built-in (no LLM)"
-
-
-def test_a_panel_beside_a_chat_model_is_refused(chat: ChatOpenAI, server: ProtocolServer, tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="a panel beside a chat model"):
-        pollex.judge(small_log()[:2], "Was the task completed?", panel=["other"], model=chat, store=tmp_path)
+        pollex.judge(small_log()[:2], TASK, panel=["other"], model=chat, store=tmp_path)
     assert server.counts()["received"] == 0
-
-
-def test_grade_asks_a_chat_model_and_names_it(server: ProtocolServer, chat: ChatOpenAI, tmp_path: Path) -> None:
-    (tmp_path / "q.jsonl").write_text(json.dumps(QUESTION), "utf-8")
-    found = pollex.grade(tmp_path / "q.jsonl", model=chat, store=tmp_path)
-    assert (found.judge, found.outcomes) == ("fake-model", {"graded": 1})
-    assert server.counts()["paid"] >= 1
+    given: dict[str, Any] = {"runs": 3, "variant": "v0", "model": chat, "store": tmp_path}
+    told = pollex.judge(small_log()[:2], TASK, **given).as_json()
+    assert (told["judge"], told["runs"]["asked"]) == ("fake-model, prompt v0", 6)
+    assert server.counts()["paid"] >= 6
+    assert pollex.judge(small_log()[:2], TASK, **given).as_json()["outcomes"] == told["outcomes"]
 
 
 async def test_the_page_of_a_run_that_graded_has_means_figures_and_an_answer_with_its_comparison(
     chat: ChatOpenAI, tmp_path: Path
 ) -> None:
     rows = [QUESTION | {"question_id": n, "answer": f"So {n}.", "people": 2 + n} for n in range(6)]
-    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    arguments = {"plain": True, "human_field": "people", "model": chat, "store": tmp_path / "store"}
-    found = await asyncio.to_thread(pollex.grade, tmp_path / "q.jsonl", **arguments)  # type: ignore[arg-type]
+    arguments: dict[str, Any] = {"plain": True, "human_field": "people", "model": chat, "store": tmp_path / "store"}
+    found = await asyncio.to_thread(pollex.grade, write_log(tmp_path / "q.jsonl", rows), **arguments)
     with Store.open(tmp_path / "store") as store:
         async with client_of(made_app(store)) as client:
             page = (await client.get(f"/runs/{found.run}")).text
@@ -77,13 +61,16 @@ async def test_the_page_of_a_run_that_graded_has_means_figures_and_an_answer_wit
     assert any(one and escape(one) in page for one in compared)
 
 
-def test_answer_asks_a_chat_model_and_names_it(server: ProtocolServer, chat: ChatOpenAI, tmp_path: Path) -> None:
-    (tmp_path / "q.jsonl").write_text(json.dumps(QUESTION), "utf-8")
-    found = pollex.answer(tmp_path / "q.jsonl", out=tmp_path / "a.jsonl", model=chat, store=tmp_path)
-    assert (found.model, found.outcomes) == ("fake-model", {"answered": 1})
-    assert server.counts()["paid"] >= 1
-    graded = pollex.grade(tmp_path / "q.jsonl", answers=tmp_path / "a.jsonl", model=chat, store=tmp_path)
-    assert graded.outcomes == {"graded": 1}
+def test_answer_and_grade_ask_a_chat_model_and_name_it(
+    server: ProtocolServer, chat: ChatOpenAI, tmp_path: Path
+) -> None:
+    questions = write_log(tmp_path / "q.jsonl", [QUESTION])
+    answered = pollex.answer(questions, out=tmp_path / "a.jsonl", model=chat, store=tmp_path)
+    assert (answered.model, answered.outcomes) == ("fake-model", {"answered": 1})
+    paid = server.counts()["paid"]
+    graded = pollex.grade(questions, answers=tmp_path / "a.jsonl", model=chat, store=tmp_path)
+    assert (graded.judge, graded.outcomes) == ("fake-model", {"graded": 1})
+    assert server.counts()["paid"] > paid >= 1
 
 
 def test_simulate_asks_a_chat_model_and_names_it(tmp_path: Path) -> None:
@@ -100,8 +87,8 @@ def test_simulate_asks_a_chat_model_and_names_it(tmp_path: Path) -> None:
 
 
 def test_review_takes_what_people_chose_and_asks_nobody_again(tmp_path: Path) -> None:
-    options = ("yes", "no")
-    judged = pollex.judge(small_log(), "Was the task completed?", options=options, tau=0.0, store=tmp_path)
+    judged = pollex.judge(small_log(), TASK, options=("yes", "no"), tau=0.0, store=tmp_path)
+    assert judged.as_json()["judge"] == "built-in (no LLM)"
     waiting = [row["id"] for row in judged.records() if row["rating"] is None]
     assert waiting
     found = pollex.review(judged.judged.run, {waiting[0]: "no", "nobody": "yes"}, store=tmp_path)

@@ -5,7 +5,6 @@ import gc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from protocol_server import ProtocolServer
@@ -30,46 +29,30 @@ def server() -> Iterator[ProtocolServer]:
 
 @pytest.fixture(scope="module")
 def rubrics(server: ProtocolServer, tmp_path_factory: pytest.TempPathFactory) -> pollex.RubricSet:
-    log = [pollex.Conversation.model_validate(fields) for fields in labelled()]
     store = tmp_path_factory.mktemp("learnt") / ".pollex"
     with same_environment():
-        return pollex.learn(log, model="m", base_url=server.url, rubrics="generic", store=store)
+        return pollex.learn(small_log(12), model="m", base_url=server.url, rubrics="generic", store=store)
 
 
-def labelled() -> Iterator[dict[str, Any]]:
-    for row in small_log():
-        if row["thumbs"] in {"up", "down"}:
-            label = "positive" if row["thumbs"] == "up" else "negative"
-            yield {"id": row["id"], "turns": row["messages"], "label": label}
-
-
-@pytest.mark.nightly
-def test_a_first_call_that_fails_leaves_the_store_to_others(rubrics: pollex.RubricSet, store: Path) -> None:
+def test_a_set_learnt_elsewhere_asks_for_its_place_and_leaves_the_store_to_others(
+    rubrics: pollex.RubricSet, store: Path
+) -> None:
     refused = pollex.Scorer(rubrics, store=store)
     with pytest.raises(WrongUse, match="confirm it: base_url='http"):
         refused.score(MESSAGES)
     Store.open(store).close()
-
-
-def test_a_set_learnt_with_a_chat_model_of_the_users_asks_for_that(rubrics: pollex.RubricSet, store: Path) -> None:
     options = rubrics.judge.options.but(place="langchain:somebody.Chat:0123")
     theirs = rubrics.model_copy(update={"judge": rubrics.judge.model_copy(update={"options": options})})
     with pytest.raises(WrongUse, match=r"answered at langchain:.* → give it in Python: .*model="):
         pollex.Scorer(theirs, store=store).score(MESSAGES)
 
 
-def test_a_scorer_that_nobody_holds_any_more_leaves_its_store_to_others(
+def test_scorers_on_one_store_share_what_is_paid_for_also_after_one_that_nobody_holds_any_more(
     rubrics: pollex.RubricSet, server: ProtocolServer, store: Path
 ) -> None:
     first = pollex.Scorer(rubrics, base_url=server.url, store=store).score(MESSAGES)
-    assert pollex.Scorer(rubrics, base_url=server.url, store=store).score(MESSAGES) == first
-
-
-def test_two_scorers_on_one_store_share_what_is_paid_for(
-    rubrics: pollex.RubricSet, server: ProtocolServer, store: Path
-) -> None:
     with pollex.Scorer(rubrics, base_url=server.url, store=store) as one:
-        first = one.score(MESSAGES)
+        assert one.score(MESSAGES) == first
         judged = server.counts()["received"]
         with pollex.Scorer(rubrics, base_url=server.url, store=store) as other:
             assert other.score(MESSAGES) == first
@@ -106,7 +89,6 @@ def test_event_loops_that_are_gone_keep_no_connections(
     assert "Unclosed" not in caplog.text
 
 
-@pytest.mark.nightly
 def test_a_scorer_asks_again_after_a_first_call_that_failed(
     rubrics: pollex.RubricSet, server: ProtocolServer, store: Path
 ) -> None:

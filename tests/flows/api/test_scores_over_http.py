@@ -33,11 +33,15 @@ async def line(learnt: Learnt, tmp_path: Path) -> AsyncIterator[WaitingLine]:
 async def client(line: WaitingLine) -> AsyncIterator[httpx2.AsyncClient]:
     """A client with the token, of a service that works."""
     working = asyncio.create_task(line.work())
-    transport = httpx2.ASGITransport(application(line, TOKEN))
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    async with httpx2.AsyncClient(transport=transport, base_url="http://here", headers=headers) as opened_client:
+    async with client_at(line, TOKEN, "here") as opened_client:
         yield opened_client
     working.cancel()
+
+
+def client_at(line: WaitingLine, token: str | None, host: str) -> httpx2.AsyncClient:
+    transport = httpx2.ASGITransport(application(line, token))
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return httpx2.AsyncClient(transport=transport, base_url=f"http://{host}", headers=headers)
 
 
 async def depth(line: WaitingLine, wanted: int) -> None:
@@ -47,6 +51,12 @@ async def depth(line: WaitingLine, wanted: int) -> None:
 
 def rows(n: int) -> list[dict[str, Any]]:
     return [{"id": f"c-{place}", "messages": row["messages"]} for place, row in enumerate(small_log(n, seed=9)[:n])]
+
+
+async def streamed(client: httpx2.AsyncClient, *lines: str) -> list[dict[str, Any]]:
+    headers = {"Content-Type": "application/x-ndjson"}
+    answer = await client.post("/v1/score", content="\n".join(lines), headers=headers)
+    return [json.loads(row) for row in answer.text.splitlines()]
 
 
 async def test_one_many_and_a_stream_have_the_scores_of_the_scorer(
@@ -59,9 +69,7 @@ async def test_one_many_and_a_stream_have_the_scores_of_the_scorer(
     assert "answers" not in one
     assert (await client.post("/v1/score?answers=true", json=given[0])).json()["answers"]
     many = (await client.post("/v1/score", json={"conversations": given})).json()["scores"]
-    text = "\n".join(json.dumps(row) for row in given)
-    answer = await client.post("/v1/score", content=text, headers={"Content-Type": "application/x-ndjson"})
-    stream = [json.loads(row) for row in answer.text.splitlines()]
+    stream = await streamed(client, *map(json.dumps, given))
     for found in (many, stream):
         assert [(row["id"], row["netsat"]) for row in found] == [(s.conversation_id, s.netsat) for s in expected]
 
@@ -69,68 +77,53 @@ async def test_one_many_and_a_stream_have_the_scores_of_the_scorer(
 async def test_what_cannot_be_read_is_an_item_of_its_own(client: httpx2.AsyncClient) -> None:
     good = rows(1)[0]
     lines = [json.dumps(good), "{", json.dumps({"id": "x", "messages": 5}), "[" * 100_000, "", json.dumps(good)]
-    answer = await client.post("/v1/score", content="\n".join(lines), headers={"Content-Type": "application/jsonl"})
-    found = [json.loads(row) for row in answer.text.splitlines()]
+    found = await streamed(client, *lines)
     assert [row["outcome"] for row in found] == ["scored", "unreadable", "unreadable", "unreadable", "scored"]
     assert [row["id"] for row in found] == ["c-0", "1", "x", "3", "c-0"]
     many = (await client.post("/v1/score", json={"conversations": [good, 7]})).json()["scores"]
     assert [row["outcome"] for row in many] == ["scored", "unreadable"]
-    assert (await client.post("/v1/score", json={"messages": 5})).status_code == 422
-    assert (
-        await client.post("/v1/score", content=b"{", headers={"Content-Type": "application/json"})
-    ).status_code == 400
-    assert (await client.post("/v1/score", content=b"{}")).status_code == 415
     odd = {"id": "\ud800", "messages": [{"role": "user", "content": "\ud800 \x00"}]}
-    content = json.dumps(odd).encode()
-    assert (
-        await client.post("/v1/score", content=content, headers={"Content-Type": "application/json"})
-    ).status_code == 200
+    json_type = {"Content-Type": "application/json"}
+    for body, headers, status in (
+        (b'{"messages": 5}', json_type, 422),
+        (b"{", json_type, 400),
+        (b"{}", {}, 415),
+        (json.dumps(odd).encode(), json_type, 200),
+    ):
+        assert (await client.post("/v1/score", content=body, headers=headers)).status_code == status, body
 
 
-async def test_nobody_without_the_token_gets_a_score_or_a_figure(client: httpx2.AsyncClient) -> None:
-    for headers in ({"Authorization": ""}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {TOKEN}"}):
+async def test_nobody_without_the_token_gets_a_score_or_a_figure_and_without_one_a_request_names_this_machine(
+    client: httpx2.AsyncClient, line: WaitingLine
+) -> None:
+    for said in ("", "Bearer wrong", f"Basic {TOKEN}"):
+        headers = {"Authorization": said}
         assert (await client.post("/v1/score", json=rows(1)[0], headers=headers)).status_code == 401
         assert (await client.get("/metrics", headers=headers)).status_code == 401
         assert (await client.get("/health", headers=headers)).json()["ok"]
     described = (await client.get("/openapi.json", headers={"Authorization": ""})).json()
     assert {"/v1/score", "/health", "/ready", "/metrics"} == set(described["paths"])
-
-
-async def test_without_a_token_a_request_names_this_machine(line: WaitingLine) -> None:
-    transport = httpx2.ASGITransport(application(line, None))
     for host, status in (("localhost:1", 200), ("127.0.0.1", 200), ("[::1]:8765", 200), ("evil.example:8765", 400)):
-        async with httpx2.AsyncClient(transport=transport, base_url=f"http://{host}") as client:
-            assert (await client.get("/metrics")).status_code == status, host
+        async with client_at(line, None, host) as open_one:
+            assert (await open_one.get("/metrics")).status_code == status, host
 
 
 async def test_a_full_queue_says_when_to_come_back_and_takes_nothing_of_the_request(line: WaitingLine) -> None:
-    transport = httpx2.ASGITransport(application(line, None))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost:8765") as client:
+    async with client_at(line, None, "localhost:8765") as client:
         first = asyncio.create_task(client.post("/v1/score", json={"conversations": rows(30)}))
         await depth(line, 30)
         refused = await client.post("/v1/score", json={"conversations": rows(11)})
         assert (refused.status_code, line.depth) == (429, 30)
         assert int(refused.headers["Retry-After"]) >= 1
-        text = "\n".join(json.dumps(row) for row in rows(20))
-        stream = asyncio.create_task(
-            client.post("/v1/score", content=text, headers={"Content-Type": "application/x-ndjson"})
-        )
+        stream = asyncio.create_task(streamed(client, *map(json.dumps, rows(20))))
         await depth(line, 40)
         working = asyncio.create_task(line.work())
         assert len((await first).json()["scores"]) == 30
-        assert len((await stream).text.splitlines()) == 20  # a stream waits for room
+        assert len(await stream) == 20  # a stream waits for room
         working.cancel()
 
 
-async def test_a_service_that_stops_takes_no_more(client: httpx2.AsyncClient, line: WaitingLine) -> None:
-    line.draining = True
-    refused = await client.post("/v1/score", json=rows(1)[0])
-    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
-    assert (await client.get("/ready")).status_code == 503
-    assert (await client.get("/health")).status_code == 200
-
-
-async def test_a_new_set_is_taken_without_a_gap_and_a_broken_one_is_not(
+async def test_a_new_set_is_taken_without_a_gap_a_broken_one_is_not_and_a_service_that_stops_takes_no_more(
     client: httpx2.AsyncClient, line: WaitingLine
 ) -> None:
     before = (await client.post("/v1/score", json=rows(1)[0])).json()
@@ -151,18 +144,22 @@ async def test_a_new_set_is_taken_without_a_gap_and_a_broken_one_is_not(
     assert 'pollex_set_reloads_total{result="refused"} 1.0' in figures
     assert 'pollex_scored_total{outcome="scored"} 22.0' in figures
     assert 'le="0.001"' in figures
+    line.draining = True  # as a service that stops
+    refused = await client.post("/v1/score", json=rows(1)[0])
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    assert (await client.get("/ready")).status_code == 503
+    assert (await client.get("/health")).status_code == 200
 
 
-async def test_one_conversation_can_have_a_score_after_each_turn_of_the_user(client: httpx2.AsyncClient) -> None:
+async def test_one_conversation_can_have_a_score_after_each_turn_of_the_user_and_of_a_long_one_the_rest_is_said(
+    client: httpx2.AsyncClient,
+) -> None:
     (given,) = rows(1)
     found = (await client.post("/v1/score?turns=true", json=given)).json()
     users = [turn for turn in given["messages"] if turn["role"] == "user"]
     assert [row["turns"] for row in found["after_turns"]] == list(range(1, len(users) + 1))
     assert found["after_turns"][-1]["netsat"] == found["netsat"]
     assert all(row["probability"] is None for row in found["after_turns"])  # nobody measured whether it helps
-
-
-async def test_the_turns_of_a_long_conversation_are_bounded_and_the_rest_is_said(client: httpx2.AsyncClient) -> None:
     turn = {"role": "user", "content": "Please book it."}, {"role": "assistant", "content": "Done."}
     found = (await client.post("/v1/score?turns=true", json={"messages": [*turn] * 60})).json()
     assert (len(found["after_turns"]), found["after_turns_left_out"]) == (50, 10)

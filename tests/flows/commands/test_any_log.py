@@ -23,11 +23,10 @@ roles = {user = ["Kunde", "Gast"], assistant = "Bot"}
 
 
 def log(folder: Path) -> Path:
-    said = ("Kunde", "Wo ist es?"), ("Bot", "Ich sehe nach."), ("Gast", "Gut so.")
-    lines = [f"{n},{who},{what},{'gut' if n else 'schlecht'}" for n in range(2) for who, what in said]
-    path = folder / "chats.csv"
-    path.write_text("\n".join(["nr,wer,was,note", *lines]) + "\n", encoding="utf-8")
-    return path
+    said = ("Kunde,Wo ist es?", "Bot,Ich sehe nach.", "Gast,Gut so.")
+    lines = [f"{n},{one},{note}" for n, note in enumerate(("schlecht", "gut")) for one in said]
+    (folder / "chats.csv").write_text("\n".join(["nr,wer,was,note", *lines]) + "\n", encoding="utf-8")
+    return folder / "chats.csv"
 
 
 def test_the_command_that_the_error_prints_reads_the_log_and_ends_with_the_one_that_learns(tmp_path: Path) -> None:
@@ -49,7 +48,7 @@ def test_a_domain_profile_and_a_set_learned_with_it_say_how_the_log_is_read(tmp_
     assert "Roles: user (4), assistant (2)" in read.out
     assert f"--domain {profile}" in read.out.splitlines()[-1]
     (tmp_path / "rubrics.json").write_text(json.dumps({"domain": {"log": {"roles": {"user": "Kunde"}}}}), "utf-8")
-    assert read_options(SimpleNamespace(rubrics=tmp_path / "rubrics.json")).roles == (("user", "Kunde"),)
-    assert read_options(SimpleNamespace(rubrics=tmp_path / "none.json")).roles == ()
+    for name, roles in {"rubrics.json": (("user", "Kunde"),), "none.json": ()}.items():
+        assert read_options(SimpleNamespace(rubrics=tmp_path / name)).roles == roles
     profile.write_text(PROFILE.replace("columns", "colums"), encoding="utf-8")
     assert "unknown" in run_here("inspect", log(tmp_path), "--domain", profile).err

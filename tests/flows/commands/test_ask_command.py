@@ -1,6 +1,5 @@
-"""`pollex ask`: a questionnaire about each text by a model, whose answers `calibrate fit` and `predict` read."""
+"""`pollex ask`: a questionnaire about each text by a model, whose answers are a table as `calibrate` reads it."""
 
-import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from pollex.formats.questionnaires import PAPER, questionnaire_at, questions_in
 from pollex.formats.read_tables import read_answers
 from pollex.web.studies import read_study
 
-TEXTS = 24
+TEXTS = 8
 QUESTIONS = 9
 ONE = '[[question]]\nid = "Q1"\ntext = "Good?"\noptions = [[0, "no"], [1, "yes"]]\n'
 
@@ -28,21 +27,19 @@ def server() -> Iterator[ProtocolServer]:
         yield running
 
 
-def test_what_a_model_answered_is_fitted_and_predicted(pollex: Pollex, server: ProtocolServer, tmp_path: Path) -> None:
-    write_log(tmp_path / "log.jsonl", small_log()[:TEXTS])
+def test_a_run_that_stopped_goes_on_and_what_the_model_answered_is_a_table(
+    pollex: Pollex, server: ProtocolServer
+) -> None:
+    write_log(Path("log.jsonl"), small_log()[:TEXTS])
     asked = ("ask", "log.jsonl", "--model", "m", "--base-url", server.url, "--store", "store", "--json")
-    plan = json.loads(pollex(*asked, "--dry-run").out.splitlines()[-1])["plan"]
-    assert plan["judge"]["calls"] == TEXTS * QUESTIONS
+    assert pollex(*asked, "--dry-run").last["plan"]["judge"]["calls"] == TEXTS * QUESTIONS
     assert server.counts()["received"] == 0
-
     stopped = pollex(*asked, "--max-calls", "50")
     assert stopped.code == 1, stopped.err
     ended = pollex(*asked, "--resume")
     assert ended.code == 0, ended.err
-    told = json.loads(ended.out.splitlines()[-1])
-    assert told["sources"] == {"logprobs": TEXTS * QUESTIONS}
+    assert ended.last["sources"] == {"logprobs": TEXTS * QUESTIONS}
     assert server.counts()["repeated"] <= 4  # of the probe alone
-
     table = read_answers("answers.parquet")
     assert table.X.shape == (TEXTS, 35)
     assert [scale.question for scale in table.scales if not scale.ordinal] == ["Q8"]
@@ -51,40 +48,32 @@ def test_what_a_model_answered_is_fitted_and_predicted(pollex: Pollex, server: P
     rows = duckdb.sql("SELECT question, sum(probability) AS z FROM 'answers.parquet' GROUP BY question").fetchall()
     assert {name for name, z in rows if z < 0.96 * TEXTS} == {"Q2", "Q3", "Q4", "Q5"}  # the rest says: doesn't apply
 
-    judged = [
-        {"text_id": text, "question": question, "judge": judge, "answer": 1 + (number + place) % 3}
-        for number, text in enumerate(table.texts)
-        for place, (question, judge) in enumerate([("Q0", "ann"), ("Q0", "bob"), ("Q1", "ann")])
-    ]
-    with Path("judged.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, judged[0])
-        writer.writeheader()
-        writer.writerows(judged)
-    fitted = pollex("calibrate", "fit", "answers.parquet", "judged.csv", "--out", "c", "--model", "ordinal")
-    assert fitted.code == 0, fitted.err
-    predicted = pollex("calibrate", "predict", "c", "answers.parquet", "--out", "p.jsonl")
-    assert predicted.code == 0, predicted.err
-    assert len(Path("p.jsonl").read_text().splitlines()) == TEXTS
-
 
 def test_an_endpoint_without_log_probabilities_gives_points_and_they_are_told(
-    pollex: Pollex, server: ProtocolServer, tmp_path: Path
+    pollex: Pollex, server: ProtocolServer
 ) -> None:
     server.script([{"do": "ignore", "what": ["logprobs"]}])
-    write_log(tmp_path / "log.jsonl", small_log()[:2])
-    (tmp_path / "q.toml").write_text(ONE)
+    write_log(Path("log.jsonl"), small_log()[:2])
+    Path("q.toml").write_text(ONE)
     asked = ("ask", "log.jsonl", "--questionnaire", "q.toml", "--model", "m", "--base-url", server.url)
     ended = pollex(*asked)
     assert ended.code == 0, ended.err
     assert "1 question about 2 texts: 2 points" in ended.out + ended.err
     counted = pollex(*asked, "--samples", "3", "--json")
-    assert json.loads(counted.out.splitlines()[-1])["sources"] == {"sampled": 2}
+    assert counted.last["sources"] == {"sampled": 2}
     refused = pollex(*asked, "--set", "require=logprobs")
     assert refused.code == 1
     assert "the endpoint gives no log-probabilities → choose another endpoint, or leave it out" in refused.err
 
 
-def test_python_asks_and_gives_the_same_rows(server: ProtocolServer, tmp_path: Path) -> None:
+def test_python_asks_the_papers_questions_which_are_shipped_and_a_study_takes_them_by_name(
+    server: ProtocolServer, tmp_path: Path
+) -> None:
+    shipped = questionnaire_at(PAPER)
+    assert [one.id for one in shipped] == [*(f"Q{n}" for n in range(1, 9)), "Q0"]
+    assert [len(one.options) for one in shipped] == [4] * 7 + [3, 4]
+    (tmp_path / "s.toml").write_text(f'title = "T"\nsystems = ["a"]\nquestionnaire = "{PAPER}"\n')
+    assert read_study(tmp_path / "s.toml").questions == tuple(shipped)
     found = api.ask(small_log()[:2], PAPER, model="m", base_url=server.url, store=tmp_path)
     assert (found.texts, found.sources, len(found.rows)) == (2, {"logprobs": 18}, 70)
 
@@ -104,24 +93,15 @@ def test_bad_questionnaires_are_refused_with_line_and_remedy() -> None:
             questions_in(text, "q.toml")
 
 
-def test_the_papers_questions_are_shipped_and_a_study_takes_them_by_name(tmp_path: Path) -> None:
-    shipped = questionnaire_at(PAPER)
-    assert [one.id for one in shipped] == [*(f"Q{n}" for n in range(1, 9)), "Q0"]
-    assert [len(one.options) for one in shipped] == [4] * 7 + [3, 4]
-    (tmp_path / "s.toml").write_text(f'title = "T"\nsystems = ["a"]\nquestionnaire = "{PAPER}"\n')
-    assert read_study(tmp_path / "s.toml").questions == tuple(shipped)
-
-
 def test_what_score_and_judge_wrote_is_a_table_of_answers(pollex: Pollex, learnt: Learnt, store: Path) -> None:
-    kept = ("--store", store)
-    for out in ("scores.parquet", "scores.jsonl"):
-        assert pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--out", out, *kept).code == 0
-        table = read_answers(out)
+    log, kept = write_log(Path("log.jsonl"), small_log()[:8]), ("--store", store)
+    for ending in ("parquet", "jsonl"):
+        assert pollex("score", log, "--rubrics", learnt.rubrics, "--out", f"s.{ending}", *kept).code == 0
+        table = read_answers(f"s.{ending}")
         assert len(table.scales) == len(json.loads(learnt.rubrics.read_text())["rubrics"])
         assert {scale.values for scale in table.scales} == {(0.0, 2.5, 5.0, 7.5, 10.0)}
-    for out in ("verdicts.parquet", "verdicts.jsonl"):
-        judged = pollex("judge", learnt.log, "--question", "Was the task completed?", "--out", out, *kept)
+        judged = pollex("judge", log, "--question", "Was the task completed?", "--out", f"v.{ending}", *kept)
         assert judged.code in (0, 3), judged.err
-        table = read_answers(out)
+        table = read_answers(f"v.{ending}")
         assert [scale.values for scale in table.scales] == [(0.0, 1.0)]
         assert table.X.sum(axis=1) == pytest.approx(1)

@@ -1,21 +1,21 @@
 """`pollex compare`: which of two samples is better, and how sure that is."""
 
 import asyncio
-import shutil
+import json
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from rubric_set_by_hand import rubric_set
 from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
 from web_site import client_of, made_app
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.compare import Arm, comparable
+from pollex.services.compare import Arm, comparable, watch
 from pollex.store.store import Store
 
 
@@ -23,21 +23,22 @@ from pollex.store.store import Store
 def logs(tmp_path: Path) -> Path:
     """Two releases of 60 conversations, the second with twice as many good ones; 40 labels at random each."""
     rows = small_log(60, seed=5)
-    for place, row in enumerate(rows):
-        row["messages"][0]["content"] += f" My number is {place}."
-    good, bad = (iter([row for row in rows if row["thumbs"] == way]) for way in ("up", "down"))
-    releases = {"1.0": [next(good) for _ in range(20)] + [next(bad) for _ in range(40)]}
-    releases["2.0"] = [*good, *bad]
-    made = [row | {"release": name, "user": row["id"]} for name, mine in releases.items() for row in mine]
+    good, bad = ([row for row in rows if row["thumbs"] == way] for way in ("up", "down"))
+    made = [
+        row | {"release": name, "user": row["id"]}
+        for name, mine in {"1.0": good[:20] + bad[:40], "2.0": good[20:] + bad[40:]}.items()
+        for row in mine
+    ]
     for place, row in enumerate(made):
+        row["messages"][0]["content"] += f" My number is {place}."
         row["drawn"] = "random" if place % 3 else ""
     return write_log(tmp_path / "logs.jsonl", made)
 
 
 def test_a_better_release_is_seen_in_scores_rubrics_and_labels(
-    pollex: Pollex, learnt: Learnt, store: Path, logs: Path, tmp_path: Path
+    pollex: Pollex, learnt: Learnt, store: Path, logs: Path
 ) -> None:
-    page = tmp_path / "compare.html"
+    page = Path("compare.html")
     arguments = ("compare", logs, "--by", "release", "--rubrics", learnt.rubrics, "--store", store, "--page", page)
     ended = pollex(*arguments, "--json")
     assert ended.code == 0, ended.err
@@ -55,18 +56,6 @@ def test_a_better_release_is_seen_in_scores_rubrics_and_labels(
     assert turned["probability"]["high"] < 0
 
 
-def test_a_file_compared_with_itself_is_paired_and_shows_nothing(
-    pollex: Pollex, learnt: Learnt, store: Path, logs: Path, tmp_path: Path
-) -> None:
-    copy = tmp_path / "copy.jsonl"
-    copy.write_text(logs.read_text())
-    ended = pollex("compare", logs, copy, "--rubrics", learnt.rubrics, "--store", store, "--json")
-    (found,) = ended.last["comparisons"]
-    assert found["paired"] == 120
-    assert found["probability"]["value"] == found["probability"]["low"] == 0
-    assert not any(one["moved"] for one in found["rubrics"])
-
-
 def test_runs_are_compared_without_scoring_again_and_alike_in_the_browser(
     pollex: Pollex, learnt: Learnt, store: Path, logs: Path
 ) -> None:
@@ -79,43 +68,33 @@ def test_runs_are_compared_without_scoring_again_and_alike_in_the_browser(
     assert "understate" in " ".join(found["notes"])
     assert {one["id"] for one in pollex("runs", "--store", store, "--json").last["runs"]} == set(runs)
     with Store.open(store) as opened:
-        page = asyncio.run(browsed(opened, RubricSet.load(learnt.rubrics), *runs))
+        page = asyncio.run(browsed(opened, {"rubrics.json": RubricSet.load(learnt.rubrics)}, *runs))
     before, after = found["means"]
     assert f"{before:.3f} before, {after:.3f} after" in page
     assert found["rubrics"][0]["text"] in unescape(page)
 
 
-async def browsed(store: Store, rubrics: RubricSet, a: str, b: str) -> str:
+async def browsed(store: Store, files: dict[str, RubricSet], a: str, b: str, place: str = "/compare") -> str:
     """The page of two runs."""
-    async with client_of(made_app(store, files={"rubrics.json": rubrics})) as client:
-        return (await client.get("/compare", params={"a": a, "b": b})).text
+    async with client_of(made_app(store, files=files)) as client:
+        return (await client.get(place, params={"a": a, "b": b})).text
 
 
-def test_a_set_beside_itself_shows_nothing_whichever_run_answered(
-    pollex: Pollex, learnt: Learnt, tmp_path: Path
-) -> None:
-    store = tmp_path / "copied"
-    shutil.copytree(learnt.store, store)
+def test_a_set_beside_itself_shows_nothing_whichever_run_answered(pollex: Pollex, store: Path) -> None:
+    log = write_log(Path("log.jsonl"), small_log(12))
     half = ("--test-fraction", "0.5", "--out", "half.json")
-    assert pollex("learn", learnt.log, *half, "--store", store).code == 0
-    assert pollex("score", learnt.log, "--rubrics", "half.json", "--store", store, "--out", "s.jsonl").code == 0
-    arguments = ("--rubrics", "half.json", "--store", store, "--json")
-    learned = RubricSet.load("half.json").run
-    (found,) = pollex("compare", learned, "last", *arguments).last["comparisons"]
-    held_out = RubricSet.load("half.json").data.held_out
+    assert pollex("learn", log, *half, "--store", store).code == 0
+    arguments = ("--rubrics", "half.json", "--store", store)
+    assert pollex("score", log, *arguments, "--out", "s.jsonl").code == 0
+    learned, held_out = RubricSet.load("half.json").run, RubricSet.load("half.json").data.held_out
+    (found,) = pollex("compare", learned, "last", *arguments, "--json").last["comparisons"]
     assert found["sizes"] == [held_out, held_out]
     assert found["probability"]["value"] == found["netsat"]["value"] == 0
     assert not any(one["moved"] or one["difference"]["value"] for one in found["rubrics"])
     assert "conversations that the set was learned from" in found["notes"][0]
-
-    async def looked() -> tuple[dict[str, Any], str]:
-        with Store.open(store) as opened:
-            async with client_of(made_app(opened)) as client:
-                runs = {"a": learned, "b": "last"}
-                told = (await client.get("/api/compare", params=runs)).json()
-                return told, (await client.get("/compare", params=runs)).text
-
-    told, page = asyncio.run(looked())
+    with Store.open(store) as opened:
+        told = json.loads(asyncio.run(browsed(opened, {}, learned, "last", "/api/compare")))
+        page = asyncio.run(browsed(opened, {}, learned, "last"))
     assert (told["n"], told["flips"]) == (held_out, [])
     assert told["differences"]["NetSAT"]["value"] == pytest.approx(0)
     assert "that one of them was learned from are left out" in unescape(page)
@@ -128,3 +107,18 @@ def test_what_only_one_of_two_runs_scored_is_in_neither_sample() -> None:
     first, second, notes = comparable(part, whole)
     assert first.conversations == second.conversations == told[:3]
     assert notes[0].startswith("left out are conversations without a score in the other, 0 of part and 1 of all")
+
+
+def arm(rng: np.random.Generator, *means: float) -> Arm:
+    values = np.array(means) + rng.normal(0, 0.01, (200, len(means)))
+    return Arm("of a test", [], rng.random(200), rng.normal(0, 1, 200), values)
+
+
+def test_means_that_crowd_at_the_middle_move_a_rubrics_index_only_where_the_answer_moves() -> None:
+    rng, found = np.random.default_rng(0), rubric_set()
+    before, after = arm(rng, 4.9, 4.9), arm(rng, 4.8, 7.4)
+    still, moved = (watch(before, after, found, rng).stability[one.id] for one in found.rubrics)
+    assert (still.value, still.marked) == (0.0, False)
+    assert moved.marked
+    after.values[:, 1] = np.nan
+    assert found.rubrics[1].id not in watch(before, after, found, rng).stability, "no answer is no drift"

@@ -4,24 +4,21 @@ import gzip
 import json
 from pathlib import Path
 
-import pytest
-from click.testing import CliRunner
+from small_log import Ended, write_log
 from small_runs import Learnt, run_here
-
-from pollex.cli.main import pollex
-from pollex.errors import WrongUse
 
 EXPORTS = Path(__file__).parents[2] / "unit" / "formats" / "exchange"
 
 
-def run(*arguments: object) -> str:
-    done = CliRunner().invoke(pollex, [str(one) for one in arguments], catch_exceptions=False, standalone_mode=False)
-    return done.output
+def run(*arguments: object) -> Ended:
+    ended = run_here(*arguments)
+    assert ended.code == 0, ended.err
+    return ended
 
 
 def test_inspect_tells_formats_conversations_and_scores_with_their_sources() -> None:
     folder = EXPORTS / "langfuse" / "server-62751446"
-    told = json.loads(run("inspect", *sorted(folder.glob("blob-*")), "--json").splitlines()[-1])
+    told = run("inspect", *sorted(folder.glob("blob-*")), "--json").last
     assert told["labels"] == {"positive": 2, "negative": 3, "none": 1}
     assert told["formats"] == {"Langfuse observations": 26, "Langfuse scores": 6}
     assert {"name": "helpfulness", "source": "EVAL", "scores": 1, "taken": False} in told["scores"]
@@ -36,70 +33,51 @@ def test_inspect_tells_what_rows_of_ones_own_hold(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     with gzip.open(tmp_path / "logs" / "log.jsonl.gz", "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(one) + "\n" for one in rows)
-    told = json.loads(run("inspect", tmp_path / "logs", "--json").splitlines()[-1])
+    told = run("inspect", tmp_path / "logs", "--json").last
     assert told["formats"] == {"messages": 4}
     assert told["spellings"] == {"positive": {"Up": 2, "1": 1}, "negative": {"bad": 1}, "none": {}, "neither": {}}
     assert (told["roles"], told["attached"]) == ({"user": 3, "assistant": 3}, {"image": 3})
     assert (told["languages"], told["fields"]) == ({"de": 3}, {"plan": 3})
     assert told["duplicates"] == {"identical": 1, "same_text": 2}
     assert [one["label"] for one in told["examples"]] == ["positive", "negative"]
-    shown_lines = run("inspect", tmp_path / "logs")
+    shown_lines = run("inspect", tmp_path / "logs").out
     assert "The thumb is 'thumbs': 2 up, 1 down, 0 not rated." in shown_lines
     assert "taken for up: Up (2), 1 (1)" in shown_lines
     assert f"Learn from it: pollex learn {tmp_path / 'logs'}\n" in shown_lines
     assert "user: Wo ist meine Rechnung" in shown_lines
 
 
-def test_a_label_that_is_an_object_is_told_once_with_the_option_that_reads_it(tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    row = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}
-    rows = [row | {"id": n, "feedback": {"score": 1}} for n in range(3)]
-    log.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
-    ended = run_here("inspect", log, "--label-field", "feedback")
-    assert ended.err.count("the label is an object") == 1
-    assert "--label-field feedback.score" in ended.err
-
-
 def test_a_learned_set_is_exported_and_scores_are_written_as_requests(
     learnt: Learnt, store: Path, tmp_path: Path
 ) -> None:
-    told = run("export", learnt.rubrics, "--to", "promptfoo", "--out", tmp_path / "evals")
+    told = run("export", learnt.rubrics, "--to", "promptfoo", "--out", tmp_path / "evals").out
     assert "exact for each test" in told
     assert "fitted to the built-in judge" in told
     assert (tmp_path / "evals" / "promptfooconfig.yaml").exists()
     requests = tmp_path / "scores.json"
-    given = (learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--out", requests)
-    run("score", *given, "--as", "langfuse")
+    given = ("score", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--out", requests, "--as")
+    run(*given, "langfuse")
     first = json.loads(requests.read_text(encoding="utf-8"))[0]
     assert (first["name"], first["dataType"]) == ("pollex_netsat", "NUMERIC")
-    with pytest.raises(WrongUse, match="no form of scores is called 'excel'"):
-        run("score", *given, "--as", "excel")
+    assert "no form of scores is called 'excel'" in run_here(*given, "excel").err
 
 
-def test_scoring_goes_on_where_several_scores_may_be_the_thumb(learnt: Learnt, store: Path, tmp_path: Path) -> None:
+def test_scoring_goes_on_where_thumbs_can_not_be_read_and_the_option_that_reads_them_is_told_once(
+    learnt: Learnt, store: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
     trace = {"id": "t", "sessionId": "s", "timestamp": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day"}
     named = {"bookmarked": False, "public": False, "comments": [], "user-feedback": [1], "rating": [0]}
-    (tmp_path / "two.jsonl").write_text(json.dumps(trace | named))
-    given = (
-        "score",
-        tmp_path / "two.jsonl",
-        "--rubrics",
-        learnt.rubrics,
-        "--store",
-        store,
-        "--out",
-        tmp_path / "s.jsonl",
-    )
-    ended = run_here(*given)
-    assert ended.code == 0, ended.err
-    assert "name the right one: --label-field" in ended.out
+    log.write_text(json.dumps(trace | named))
+    given = ("score", log, "--rubrics", learnt.rubrics, "--store", store, "--out", tmp_path / "s.jsonl")
+    assert "name the right one: --label-field" in run(*given).out
     assert run_here(*given, "--label-field", "rating").code == run_here(*given, "--set", "label_field=rating").code == 0
     said = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]
-    rows = [{"id": str(i), "messages": said, "feedback": {"score": i}} for i in range(3)]
-    given[1].write_text("\n".join(map(json.dumps, rows)))
-    ended = run_here(*given)
-    assert (ended.code, "3 labels can't be read, and are not needed here" in ended.out) == (0, True)
+    write_log(log, [{"id": str(i), "messages": said, "feedback": {"score": i}} for i in range(3)])
+    assert "3 labels can't be read, and are not needed here" in run(*given).out
     ended = run_here(*given, "--label-field", "feedback")
-    assert ended.code == 1
-    assert "label-field feedback.score" in ended.err
+    assert (ended.code, "label-field feedback.score" in ended.err) == (1, True)
     assert "--max-bad" not in ended.err  # that of all rows is no remedy
+    ended = run_here("inspect", log, "--label-field", "feedback")
+    assert ended.err.count("the label is an object") == 1
+    assert "--label-field feedback.score" in ended.err

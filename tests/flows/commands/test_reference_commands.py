@@ -6,14 +6,14 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from small_log import write_log
 from small_runs import Pollex
 
 from pollex.conversations.references import Case, Cases
-from pollex.errors import WrongUse
-from pollex.formats.write import require_format, write_rows
+from pollex.formats.write import write_rows
 from pollex.services.grade import profile_for
 
-QUESTION = {"question_id": 1, "question": "Why?", "reference": "Because.", "category": "知识"}
+QUESTION = {"question_id": 1, "question": "Why?", "reference": "Because.", "category": "知识", "answer": "So."}
 NOWHERE = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
 COLUMNS = {"id": "VARCHAR", "overall": "DOUBLE", "grades": "MAP(VARCHAR, DOUBLE)", "flags": "VARCHAR[]"}
 ROWS = [
@@ -22,69 +22,41 @@ ROWS = [
 ]
 
 
-@pytest.fixture
-def questions() -> str:
-    """A file with a question that has an answer, in the folder where commands run."""
-    Path("q.jsonl").write_text(json.dumps(QUESTION | {"answer": "So."}) + "\n")
-    Path("unanswered.jsonl").write_text(json.dumps(QUESTION) + "\n")
-    return "q.jsonl"
+def test_a_plan_needs_no_server_and_a_type_that_stands_in_a_column_of_another_name_is_not_asked_for(
+    pollex: Pollex,
+) -> None:
+    def calls(*arguments: str, **fields: str) -> dict[str, int]:
+        write_log(Path("q.jsonl"), [QUESTION | fields])
+        plan = pollex(arguments[0], "q.jsonl", *arguments[1:], "--dry-run", "--json", *NOWHERE).last["plan"]
+        return {stage: row["calls"] for stage, row in plan.items()}
+
+    assert calls("grade", "--plain") == {"classify": 1, "grade": 1, "grade_plainly": 1, "all": 3}
+    assert calls("answer")["answer"] == 1
+    assert "classify" not in calls("grade", "--set", "category_field=kind", kind="advice")
 
 
-def test_a_type_that_stands_in_a_column_of_another_name_is_not_asked_for(pollex: Pollex, questions: str) -> None:
-    Path(questions).write_text(json.dumps(QUESTION | {"answer": "So.", "kind": "advice"}) + "\n")
-    planned = pollex("grade", questions, "--set", "category_field=kind", "--dry-run", "--json", *NOWHERE)
-    assert "classify" not in json.loads(planned.out.splitlines()[-1])["plan"]
+def test_the_profile_is_in_the_questions_language_unless_one_is_named() -> None:
+    for question, language in {
+        "为什么天空是蓝色的？": "中文",
+        "Why does the sky look blue?": "English",
+    }.items():
+        cases = Cases((Case(id="1", question=question),))
+        assert language in profile_for(None, cases).language
+        assert "English" in profile_for("english", cases).language
 
 
-SKY = ("为什么天空在白天看起来是蓝色的？", "Why does the sky look blue by day?")
-
-
-@pytest.mark.parametrize(("question", "language"), [(SKY[0], "中文"), (SKY[1], "English")])
-def test_the_profile_is_in_the_questions_language_unless_one_is_named(question: str, language: str) -> None:
-    cases = Cases((Case(id="1", question=question),))
-    assert language in profile_for(None, cases).language
-    assert "English" in profile_for("english", cases).language
-
-
-def test_a_plan_needs_no_server(pollex: Pollex, questions: str) -> None:
-    ended = pollex("grade", questions, "--plain", "--dry-run", "--json", *NOWHERE)
-    plan = json.loads(ended.out.splitlines()[-1])["plan"]
-    assert {stage: row["calls"] for stage, row in plan.items()} == {
-        "classify": 1,
-        "grade": 1,
-        "grade_plainly": 1,
-        "all": 3,
-    }
-    ended = pollex("answer", questions, "--dry-run", "--json", *NOWHERE)
-    assert json.loads(ended.out.splitlines()[-1])["plan"]["answer"]["calls"] == 1
-
-
-NOT_FOR_ANSWERS = ["--canary", "--elicitation=batched", "--samples=2", "--require=logprobs", "--closing=user"]
-NOT_FOR_ANSWERS += ["--without=ds", "--value=mode", "--straight-lining", "--embedding-model=m", "--positive=good"]
-
-
-def test_a_file_of_no_known_format_is_refused_and_so_is_one_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(WrongUse, match=r"use \.jsonl, \.csv, \.parquet"):
-        require_format(tmp_path / "rows")
-    (tmp_path / "file").touch()
-    with pytest.raises(WrongUse, match="is not a writable folder"):
-        require_format(tmp_path / "file" / "rows.csv")
-
-
-def test_rows_that_fail_half_way_leave_no_file(tmp_path: Path) -> None:
-    for name in ("rows.jsonl", "rows.csv", "rows.parquet"):
+def test_rows_are_the_same_in_every_format_and_those_that_fail_half_way_leave_no_file(tmp_path: Path) -> None:
+    files = [tmp_path / f"rows.{ending}" for ending in ("jsonl", "csv", "parquet")]
+    for file in files:
         with pytest.raises(KeyError):
-            write_rows(tmp_path / name, [ROWS[0], {"id": "no more fields"}], COLUMNS)
+            write_rows(file, [ROWS[0], {"id": "no more fields"}], COLUMNS)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_rows_are_the_same_in_every_format(tmp_path: Path) -> None:
-    for name in ("rows.jsonl", "rows.csv", "rows.parquet"):
-        write_rows(tmp_path / name, ROWS, COLUMNS)
-    lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text("utf-8").splitlines()]
+    for file in files:
+        write_rows(file, ROWS, COLUMNS)
+    lines = [json.loads(line) for line in files[0].read_text("utf-8").splitlines()]
     assert lines == [ROWS[0], ROWS[1] | {"id": "b?"}]
-    with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
+    with files[1].open(encoding="utf-8", newline="") as file:
         cells = list(csv.reader(file))
     assert cells[1] == ["'=1+1", "7.5", '{"need": 7.0, "clarity": 8.0}', '["no reference"]']
-    found = duckdb.sql(f"SELECT * FROM '{tmp_path / 'rows.parquet'}'").fetchall()
+    found = duckdb.sql(f"SELECT * FROM '{files[2]}'").fetchall()
     assert found == [("=1+1", 7.5, {"need": 7.0, "clarity": 8.0}, ["no reference"]), ("b?", None, {}, [])]

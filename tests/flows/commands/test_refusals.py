@@ -80,14 +80,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, learnt: Learnt) -> Path:
     shutil.copy(learnt.rubrics, folder / "rubrics.jsonl")
     for name in ("folder.csv", "store"):
         (folder / name).mkdir()
-    for name in (
-        "whatever.csv",
-        "other.csv",
-        "report.html",
-        "store/store.sqlite",
-        "store/backup.sqlite",
-        "store/secret",
-    ):
+    store = ("store/store.sqlite", "store/backup.sqlite", "store/secret")
+    for name in ("whatever.csv", "other.csv", "report.html", *store):
         (folder / name).write_text("all that there is\n", encoding="utf-8")
     os.link(folder / "whatever.csv", folder / "same.csv")
     shutil.copy(TESTS.parent / "examples" / "bikes.toml", folder / "d.toml")
@@ -122,7 +116,8 @@ def begun(store: Path) -> int:
 
 @pytest.mark.parametrize("verb", REFUSALS)
 def test_what_cannot_be_carried_out_is_refused_before_any_work(verb: str, unchanged: None) -> None:
-    wrong = {}
+    wrong, told = {}, [(one["run"], one["says"]) for one in REFUSALS[verb]]
+    assert len(set(told)) == len(told), "no refusal is named twice"
     for one in REFUSALS[verb]:
         words = one["run"]
         for name, long in SHORT.items():
@@ -133,9 +128,3 @@ def test_what_cannot_be_carried_out_is_refused_before_any_work(verb: str, unchan
             wrong[one["run"]] = (ended.code, said)
     assert wrong == {}, json.dumps(wrong, indent=1, ensure_ascii=False)
     assert verb in SCORING or sum(map(begun, map(Path, STORES))) == 0
-
-
-def test_the_table_names_no_refusal_twice() -> None:
-    for verb, rows in REFUSALS.items():
-        told = [(one["run"], one["says"]) for one in rows]
-        assert len(set(told)) == len(told), verb

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from protocol_server import ProtocolServer
 from rubric_set_by_hand import rubric, rubric_set
+from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
 
 from pollex import diff_sets
@@ -30,48 +31,37 @@ def changed(path: Path, before: str, after: str) -> None:
     edits_beside(path).write_text(text.replace(before, after, 1), encoding="utf-8")
 
 
-def test_a_set_has_a_file_beside_it_that_says_what_it_says(learnt: Learnt) -> None:
-    found = RubricSet.load(learnt.rubrics)
-    entries = read_edits(edits_beside(learnt.rubrics))
-    assert [(e.id, e.text, e.polarity, e.on) for e in entries] == [
-        (r.id, r.text, r.polarity, True) for r in found.rubrics
-    ]
-    assert not found.has_edits
-
-
-def test_an_edit_counts_once_it_is_fitted_and_its_note_stays(pollex: Pollex, mine: Path, learnt: Learnt) -> None:
+def test_an_edit_counts_once_it_is_fitted_its_note_stays_and_learn_does_not_overwrite_it(
+    pollex: Pollex, mine: Path, learnt: Learnt, store: Path
+) -> None:
     first, second = RubricSet.load(mine).rubrics[:2]
     changed(mine, f'id = "{second.id}"', f'id = "{second.id}"\n#')
     changed(mine, "on = true", "on = false")
     changed(mine, 'note = ""', 'note = "said twice"')
-    edited = RubricSet.load(mine)
-    assert [rubric.id for rubric in edited.off] == [first.id]
-    refused = pollex("score", learnt.log, "--rubrics", mine, "--store", "s")
+    assert [rubric.id for rubric in RubricSet.load(mine).off] == [first.id]
+    log = write_log(Path("log.jsonl"), small_log()[:24])
+    given = (log, "--rubrics", mine, "--store", store)
+    refused = pollex("score", *given)
     assert (refused.code, "edited after θ was fitted" in refused.err) == (1, True)
-    assert pollex("refit", learnt.log, "--rubrics", mine, "--store", "s").code == 0
+    assert pollex("refit", *given).code == 0
     fitted = RubricSet.load(mine)
     assert first.id not in {rubric.id for rubric in fitted.rubrics}
     assert [(rubric.id, rubric.source, rubric.note) for rubric in fitted.off] == [
         (first.id, first.source, "said twice")
     ]
     assert not fitted.edited
-    assert pollex("score", learnt.log, "--rubrics", mine, "--store", "s", "--out", "s.jsonl").code == 0
+    assert pollex("score", *given, "--out", "s.jsonl").code == 0
+    before = edits_beside(mine).read_bytes()
+    refused = pollex("learn", learnt.log, "--out", mine, "--store", "none")
+    assert (refused.code, "a person edited this rubric set" in refused.err) == (2, True)
+    assert "pollex refit" in refused.err
+    assert (edits_beside(mine).read_bytes(), Path("none").exists()) == (before, False)
     changed(mine, "on = false", "on = true")
     assert first.id in {rubric.id for rubric in RubricSet.load(mine).rubrics}
 
 
-def test_learn_does_not_overwrite_edits_that_were_fitted_since(pollex: Pollex, mine: Path, learnt: Learnt) -> None:
-    id_ = RubricSet.load(mine).rubrics[0].id
-    assert pollex("rubrics", "reword", mine, id_[:6], "The user says that the matter is settled.").code == 0
-    assert pollex("refit", learnt.log, "--rubrics", mine, "--store", "s").code == 0
-    before = edits_beside(mine).read_bytes()
-    ended = pollex("learn", learnt.log, "--out", mine, "--store", "s")
-    assert (ended.code, "a person edited this rubric set" in ended.err) == (2, True)
-    assert edits_beside(mine).read_bytes() == before
-
-
 def test_a_reworded_rubric_is_judged_as_before_or_anew_with_figures_of_both(
-    pollex: Pollex, mine: Path, learnt: Learnt
+    pollex: Pollex, mine: Path, learnt: Learnt, store: Path
 ) -> None:
     first, second = RubricSet.load(mine).rubrics[:2]
     kept = pollex("rubrics", "reword", mine, first.id, "The user speaks of Lisbon.", "--store", learnt.store)
@@ -80,34 +70,34 @@ def test_a_reworded_rubric_is_judged_as_before_or_anew_with_figures_of_both(
     told = " ".join(pollex(*anew).out.split())
     assert "Judged anew: “The user speaks of rain.” is judged by likeness" in told
     assert told.count("AUC alone") == told.count("it holds in") == 2
-    fitted = " ".join(pollex("refit", learnt.log, "--rubrics", mine, "--store", "s").out.split())
+    log = write_log(Path("log.jsonl"), small_log()[:24])
+    fitted = " ".join(pollex("refit", log, "--rubrics", mine, "--store", store).out.split())
     assert fitted.count("Judged anew: ") == 1
     by = {rubric.id: rubric.source for rubric in RubricSet.load(mine).rubrics}
     assert (by[first.id], by[second.id]) == (first.source, "person")
     assert not any(entry.judge_anew for entry in read_edits(edits_beside(mine))), "it is fitted now"
 
 
-def test_rubrics_are_added_reworded_and_removed_by_their_ids(pollex: Pollex, mine: Path) -> None:
-    first, words = RubricSet.load(mine).rubrics[0], 'The user says "ok"\nand leaves.'
+def test_rubrics_are_added_reworded_and_removed_by_their_ids_and_differences_are_told(
+    pollex: Pollex, mine: Path, learnt: Learnt
+) -> None:
+    found = RubricSet.load(mine).rubrics
+    entries = read_edits(edits_beside(mine))
+    assert [(e.id, e.text, e.polarity, e.on) for e in entries] == [(r.id, r.text, r.polarity, True) for r in found]
+    first, second, words = *found[:2], 'The user says "ok"\nand leaves.'
     added = pollex("rubrics", "add", mine, words, "--polarity", "sat", "--note", "of Anna", "--json").last["changed"]
     assert pollex("rubrics", "reword", mine, added, "The user says good-bye.").code == 0
+    assert pollex("rubrics", "reword", mine, second.id[:6], second.text.replace("The", "This", 1)).code == 0
     assert pollex("rubrics", "remove", mine, first.id).code == 0
     rows = {row["id"]: row for row in pollex("rubrics", "list", mine, "--json").last["rubrics"]}
     assert first.id not in rows
     assert (rows[added]["text"], rows[added]["note"]) == ("The user says good-bye.", "of Anna")
     assert pollex("rubrics", "remove", mine, "nothing").code == 2
     assert pollex("rubrics", "add", mine, words, "--polarity", "sat").code == 2  # its id is taken, whatever it says now
-
-
-def test_differences_are_the_same_for_terminal_and_files(pollex: Pollex, mine: Path, learnt: Learnt) -> None:
-    first, second = RubricSet.load(mine).rubrics[:2]
-    pollex("rubrics", "reword", mine, first.id, first.text.replace("The", "This", 1))
-    pollex("rubrics", "remove", mine, second.id)
-    pollex("rubrics", "add", mine, "The assistant sings.", "--polarity", "dsat")
-    found = pollex("rubrics", "diff", learnt.rubrics, mine, "--json").last
-    kinds = {row["id"]: row["kind"] for row in found["changes"]}
-    assert (kinds[first.id], kinds[second.id], found["counts"]["added"]) == ("reworded", "gone", 1)
-    assert diff_sets(learnt.rubrics, mine).counts == found["counts"]
+    told = pollex("rubrics", "diff", learnt.rubrics, mine, "--json").last
+    kinds = {row["id"]: row["kind"] for row in told["changes"]}
+    assert (kinds[first.id], kinds[second.id], told["counts"]["added"]) == ("gone", "reworded", 1)
+    assert diff_sets(learnt.rubrics, mine).counts == told["counts"]
     shown = pollex("rubrics", "diff", learnt.rubrics, mine).out
     assert "[-The-]" in shown
     assert "{+This+}" in shown
@@ -125,10 +115,10 @@ def test_edits_that_are_broken_or_in_two_places_are_refused_by_name(mine: Path) 
 
 
 @pytest.mark.nightly
-def test_a_model_words_marked_rubrics_better(pollex: Pollex, tmp_path: Path) -> None:
+def test_a_model_words_marked_rubrics_better(pollex: Pollex) -> None:
     texts = ("The assistant always names the price and books.", "The user fails to get the keys and leaves.")
     spoken = [rubric(n, "sat").model_copy(update={"text": text, "source": "person"}) for n, text in enumerate(texts)]
-    rubric_set(rubrics=tuple(spoken)).save(tmp_path / "r.json")
+    rubric_set(rubrics=tuple(spoken)).save(Path("r.json"))
     said = [
         {"i": 1, "texts": ["The assistant names the price.", "The assistant always books."]},
         {"i": 2, "texts": ["The user leaves without keys."]},

@@ -1,10 +1,9 @@
 """`pollex share` and `label next --for share`: how many of all conversations are good."""
 
-import json
 from pathlib import Path
 
 import pytest
-from small_log import small_log, write_log
+from small_log import read_rows, small_log, write_log
 from small_runs import Learnt, Pollex
 
 
@@ -13,21 +12,17 @@ def logs(tmp_path: Path) -> Path:
     """160 conversations; 60 have a label at random, and 40 a voluntary one."""
     rows = small_log(80, seed=3)
     for place, row in enumerate(rows):
-        row["release"] = "1.0" if place < 110 else "2.0"
-        row["source"] = "ann"
+        row |= {"release": "1.0" if place < 110 else "2.0", "source": "ann"}
         row["messages"][0]["content"] += f" My number is {place}."  # no text is one that a set has seen
-        if place < 60:
-            row["drawn"] = "random"
-        elif place < 100:
-            row["drawn"] = "voluntary"
-        else:
-            row["thumbs"] = None
+        row |= {"drawn": "random"} if place < 60 else {"drawn": "voluntary"} if place < 100 else {"thumbs": None}
     return write_log(tmp_path / "logs.jsonl", rows)
 
 
-def test_labels_at_random_and_voluntary_ones_stay_apart(pollex: Pollex, logs: Path) -> None:
-    found = pollex("share", logs, "--json").last
-    total = found["all"]
+def test_labels_at_random_and_voluntary_ones_stay_apart_and_a_group_with_few_says_what_it_needs(
+    pollex: Pollex, logs: Path
+) -> None:
+    ended = pollex("share", logs, "--by", "release", "--json")
+    found, total = ended.last, ended.last["all"]
     assert total["labels"] == {"random": 60, "voluntary": 40}
     assert total["at_random"]["n"] == 60
     assert total["at_random"]["low"] < 0.5 < total["at_random"]["high"]
@@ -36,25 +31,14 @@ def test_labels_at_random_and_voluntary_ones_stay_apart(pollex: Pollex, logs: Pa
     widths = [one["high"] - one["low"] for one in total["bounds"]]
     assert widths == sorted(widths), "a larger factor allows more"
     assert 0 <= total["dependence"]["p"] <= 1
-    assert found["notes"] == []
-
-
-def test_a_group_with_few_labels_has_no_estimate_and_says_what_it_needs(pollex: Pollex, logs: Path) -> None:
-    ended = pollex("share", logs, "--by", "release", "--json")
-    first, second = ended.last["groups"]
+    first, second = found["groups"]
     assert (first["name"], first["at_random"]["n"]) == ("1.0", 60)
     assert (second["name"], second["at_random"], second["missing"]) == ("2.0", None, {"random": 20})
     assert "20 more labels at random are needed" in " ".join(ended.err.split())
-
-
-def test_the_page_and_the_segments_are_there(pollex: Pollex, logs: Path, tmp_path: Path) -> None:
-    page = tmp_path / "share.html"
-    ended = pollex("share", logs, "--by", "segment", "--page", page)
-    assert ended.code == 0, ended.err
-    text = page.read_text(encoding="utf-8")
-    assert "By segment" in text
-    assert "<svg" in text
-    assert "of all, if good and bad ones vote up to 2" in text
+    assert pollex("share", logs, "--by", "segment", "--page", "share.html").code == 0
+    text = Path("share.html").read_text(encoding="utf-8")
+    for part in ("By segment", "<svg", "of all, if good and bad ones vote up to 2"):
+        assert part in text
 
 
 def test_a_rubric_set_that_has_seen_the_labels_is_not_taken(
@@ -62,21 +46,18 @@ def test_a_rubric_set_that_has_seen_the_labels_is_not_taken(
 ) -> None:
     new = pollex("share", logs, "--rubrics", learnt.rubrics, "--store", store, "--json").last
     assert "learned from other conversations" in " ".join(new["notes"])
-    seen = pollex(
-        "share", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--drawn", "random", "--json"
-    ).last
+    given = ("--rubrics", learnt.rubrics, "--store", store, "--drawn", "random", "--json")
+    seen = pollex("share", learnt.log, *given).last
     assert "cross-fitted without it" in " ".join(seen["notes"])
     assert seen["all"]["labels"]["random"] == 48
 
 
-def test_what_label_next_draws_can_be_filled_in_and_counts_as_random(
-    pollex: Pollex, logs: Path, tmp_path: Path
-) -> None:
-    drawn = tmp_path / "to-label.jsonl"
+def test_what_label_next_draws_can_be_filled_in_and_counts_as_random(pollex: Pollex, logs: Path) -> None:
+    drawn = Path("to-label.jsonl")
     ended = pollex("label", "next", logs, "--for", "share", "--count", "50", "--out", drawn, "--json")
     assert ended.code == 0, ended.err
     assert 0.1 < ended.last["half_width"][""] < 0.15
-    rows = [json.loads(line) for line in drawn.read_text().splitlines()]
+    rows = read_rows(drawn)
     assert len(rows) == 50
     assert all((row["drawn"], row["thumbs"]) == ("random", None) for row in rows)
     assert any(int(str(row["id"])[1:]) < 100 for row in rows), "those who voted are drawn, too"
@@ -85,11 +66,10 @@ def test_what_label_next_draws_can_be_filled_in_and_counts_as_random(
     assert found["labels"] == {"random": 110, "voluntary": 40}
 
 
-def test_one_loud_user_is_told_and_is_no_figure(pollex: Pollex, tmp_path: Path) -> None:
+def test_one_loud_user_is_told_and_is_no_figure(pollex: Pollex) -> None:
     rows = small_log(30)
     loud = [row | {"user": "loud" if place < 40 else f"u{place}"} for place, row in enumerate(rows)]
-    log = write_log(tmp_path / "loud.jsonl", loud)
+    log = write_log(Path("loud.jsonl"), loud)
     notes = " ".join(pollex("share", log, "--group-field", "user", "--json").last["notes"])
-    assert "one user (loud) gave 40 of 60 labels" in notes
-    assert "taken as given voluntarily" in notes
-    assert "do not say who gave them" in notes
+    for said in ("one user (loud) gave 40 of 60 labels", "taken as given voluntarily", "do not say who gave them"):
+        assert said in notes

@@ -1,15 +1,14 @@
 """`pollex turns`: probabilities before the end, only where they are better than the share of thumbs up."""
 
-import json
 import random
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from small_log import write_log
+from small_log import read_rows, row, write_log
 from small_runs import Learnt, Pollex
 
-from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.conversation import Conversation
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import TurnRecord
 from pollex.rubrics.rubric_set import RubricSet
@@ -19,40 +18,29 @@ from pollex.services.scorer import BatchScorer
 
 
 def conversation(*texts: str) -> Conversation:
-    roles = ("user", "assistant")
-    return Conversation(id="c", turns=tuple(Turn(role=roles[n % 2], content=text) for n, text in enumerate(texts)))
+    return Conversation.model_validate({"id": "c", "turns": row("c", texts)["messages"]})
 
 
-def log(n: int, *, told_at_once: bool) -> list[dict[str, Any]]:
-    """Two turns of the user each; the first tells the thumb, or nothing does."""
+def log(n: int) -> list[dict[str, Any]]:
+    """Two turns of the user each; the first tells the thumb."""
     rng, rows = random.Random(0), []
     for number in range(n):
         up = rng.random() < 0.5
-        mood = (
-            ("Great, thanks, that is perfect!" if up else "No, that is wrong, that did not work.")
-            if told_at_once
-            else "Well."
-        )
+        mood = "Great, thanks, that is perfect!" if up else "No, that is wrong, that did not work."
         texts = [f"Please book number {number}. {mood}", "It is booked.", f"Bye {number}.", "Goodbye."]
-        messages = [{"role": ("user", "assistant")[k % 2], "content": text} for k, text in enumerate(texts)]
-        rows.append({"id": f"n{number}", "thumbs": "up" if up else "down", "messages": messages})
+        rows.append(row(f"n{number}", texts, thumbs="up" if up else "down"))
     return rows
 
 
-def test_a_beginning_ends_before_the_users_next_turn() -> None:
+def test_a_beginning_ends_before_the_users_next_turn_and_noise_about_it_is_no_better_than_the_share() -> None:
     whole = conversation("one", "answer", "two", "answer", "three")
     assert user_turns(whole) == 3
     assert [turn.content for turn in beginning(whole, 2).turns] == ["one", "answer", "two", "answer"]
     assert beginning(whole, 3) == whole
-
-
-def test_cross_fitted_noise_is_no_better_than_the_share() -> None:
     rng = np.random.default_rng(0)
     positive, netsat = rng.random(400) < 0.5, rng.normal(size=400)
-    known = [
-        conversation(f"{n}").model_copy(update={"id": f"{n}", "label": "positive" if up else "negative"})
-        for n, up in enumerate(positive)
-    ]
+    labels = np.where(positive, "positive", "negative")
+    known = [conversation(f"{n}").model_copy(update={"id": f"{n}", "label": one}) for n, one in enumerate(labels)]
     probability, share = cross_fitted(netsat, positive, known)
     assert loss_of(probability, positive).mean() > loss_of(share, positive).mean() - 0.005
 
@@ -70,8 +58,8 @@ def test_a_probability_that_does_not_help_is_not_given(learnt: Learnt) -> None:
     assert [row["probability"] is None for row in rows] == [True, False, False]
 
 
-def test_figures_and_scores_are_written(pollex: Pollex, learnt: Learnt, tmp_path: Path) -> None:
-    write_log(tmp_path / "labeled.jsonl", log(60, told_at_once=True))
+def test_figures_and_scores_are_written(pollex: Pollex, learnt: Learnt) -> None:
+    write_log(Path("labeled.jsonl"), log(60))
     ended = pollex(
         *("turns", "labeled.jsonl", "--rubrics", learnt.rubrics, "--out", "early.json"),
         *("--scores", "turns.jsonl", "--json"),
@@ -80,8 +68,8 @@ def test_figures_and_scores_are_written(pollex: Pollex, learnt: Learnt, tmp_path
     found = ended.last["turns"]
     assert [row["turns"] for row in found] == [1, 2]
     assert all(row["n"] == 60 and row["low"] <= row["gain"] <= row["high"] for row in found)
-    assert [one.turns for one in RubricSet.load(tmp_path / "early.json").turns] == [1, 2]
-    rows = [json.loads(line) for line in (tmp_path / "turns.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [one.turns for one in RubricSet.load(Path("early.json")).turns] == [1, 2]
+    rows = read_rows(Path("turns.jsonl"))
     assert len(rows) == 120
     shown = {row["turns"]: row["shown"] for row in found}
     assert all((row["probability"] is not None) == shown[row["turns"]] for row in rows)

@@ -49,33 +49,22 @@ def store(tmp_path: Path, logs: Logs) -> Path:
     return tmp_path / ".pollex"
 
 
-@pytest.mark.parametrize(
-    ("sources", "labels"),
-    [
-        ("log", (UP, UP, DOWN, NONE, NONE, NONE)),
-        ("log,person", (DOWN, UP, DOWN, UP, NONE, UP)),
-        ("log,person,adjudicated", (DOWN, UP, DOWN, UP, NONE, DOWN)),
-        ("adjudicated", (NONE, NONE, NONE, NONE, NONE, DOWN)),
-    ],
-)
-def test_only_the_sources_that_are_asked_for_give_labels(
-    logs: Logs, store: Path, sources: str, labels: tuple[Label, ...]
-) -> None:
-    found = with_labels(logs, ReadOptions(label_sources=sources), store)
-    assert tuple(one.label for one in found) == labels
-    assert (found.fingerprint == logs.fingerprint) == (sources == "log")
-
-
-def test_the_log_says_whose_labels_it_has(logs: Logs, store: Path) -> None:
-    found = with_labels(logs, ReadOptions(label_sources="log, person, adjudicated"), store)
-    assert found.notes[len(logs.notes) :] == (
-        "labels by source: 2 of the log, 2 of people, 1 adjudicated",
-        "1 label of people stands in place of another one of the log",
-        "1 conversation that a queue chose, and not chance, is never held out",
-    )
-    assert [one.id for one in found if one.preferred] == ["c3"]
-
-
-def test_another_source_is_refused_with_those_there_are() -> None:
+def test_only_the_sources_that_are_asked_for_give_labels_and_the_log_says_whose_it_has(logs: Logs, store: Path) -> None:
+    for sources, labels in {
+        "log": (UP, UP, DOWN, NONE, NONE, NONE),
+        "log,person": (DOWN, UP, DOWN, UP, NONE, UP),
+        "log, person, adjudicated": (DOWN, UP, DOWN, UP, NONE, DOWN),
+        "adjudicated": (NONE, NONE, NONE, NONE, NONE, DOWN),
+    }.items():
+        found = with_labels(logs, ReadOptions(label_sources=sources), store)
+        assert tuple(one.label for one in found) == labels
+        assert (found.fingerprint == logs.fingerprint) == (sources == "log")
+        if sources == "log, person, adjudicated":
+            assert found.notes[len(logs.notes) :] == (
+                "labels by source: 2 of the log, 2 of people, 1 adjudicated",
+                "1 label of people stands in place of another one of the log",
+                "1 conversation that a queue chose, and not chance, is never held out",
+            )
+            assert [one.id for one in found if one.preferred] == ["c3"]
     with pytest.raises(WrongUse, match="label_sources"):
         ReadOptions(label_sources="log,friends")

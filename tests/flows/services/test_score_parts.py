@@ -1,6 +1,7 @@
 """Scores as a folder of parts: rows are those of `pollex score`, and nothing is done or paid twice."""
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,19 @@ from protocol_server import ProtocolServer
 from small_log import row, small_log, write_log
 from small_runs import Learnt, Pollex
 
+from pollex.conversations.conversation import Conversation, ToolCall, ToolResult, Turn
 from pollex.errors import LimitReached, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
+from pollex.formats.read_logs import read_logs
+from pollex.formats.scores import rows
 from pollex.gateway.budget import Limits
 from pollex.graphs.context import NullProgress
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import ScoreColumns
 from pollex.services.options import ModelOptions
 from pollex.services.score_parts import PartsResult, score_parts
+from pollex.services.scorer import BatchScorer, packed_turns, unpacked_turns
 
 UNIT_BYTES = 3000
 
@@ -26,23 +33,9 @@ def into_parts(log: Path | str, rubrics: Path, out: Path | str, **given: Any) ->
     return score_parts(str(log), rubrics, out=str(out), progress=NullProgress(), **defaults | given)
 
 
-def rows_in(folder: Path) -> list[dict[str, Any]]:
-    """The rows of all parts that the manifest lists, in its order."""
-    parts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["parts"]
-    found: list[dict[str, Any]] = []
-    with duckdb.connect() as database:
-        for part in parts:
-            result = database.execute("SELECT * FROM read_parquet(?)", [str(folder / part["file"])])
-            names = [column[0] for column in result.description]
-            found += [dict(zip(names, values, strict=True)) for values in result.fetchall()]
-    return found
-
-
-def rows_of(file: Path) -> list[dict[str, Any]]:
-    with duckdb.connect() as database:
-        result = database.execute("SELECT * FROM read_parquet(?)", [str(file)])
-        names = [column[0] for column in result.description]
-        return [dict(zip(names, values, strict=True)) for values in result.fetchall()]
+def rows_of(*files: Path) -> list[dict[str, Any]]:
+    found = duckdb.read_parquet([str(file) for file in files])
+    return [dict(zip(found.columns, values, strict=True)) for values in found.fetchall()]
 
 
 def test_rows_are_those_of_one_machine_in_the_order_of_the_input(
@@ -51,7 +44,9 @@ def test_rows_are_those_of_one_machine_in_the_order_of_the_input(
     assert pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--out", "s.parquet", "--store", store).code == 0
     found = into_parts(learnt.log, learnt.rubrics, tmp_path / "parts")
     assert len(found.parts) > 3
-    assert rows_in(tmp_path / "parts") == rows_of(tmp_path / "s.parquet")
+    listed = json.loads((tmp_path / "parts" / "manifest.json").read_text(encoding="utf-8"))["parts"]
+    files = [tmp_path / "parts" / part["file"] for part in listed]
+    assert [row for file in files for row in rows_of(file)] == rows_of(tmp_path / "s.parquet")
 
 
 def test_row_groups_of_parquet_are_units_too(learnt: Learnt, tmp_path: Path) -> None:
@@ -67,7 +62,7 @@ def test_row_groups_of_parquet_are_units_too(learnt: Learnt, tmp_path: Path) -> 
     assert [part.source for part in found.parts] == [f"{log} row group 0"]
 
 
-def test_a_resume_makes_what_is_missing_and_nothing_else(learnt: Learnt, tmp_path: Path) -> None:
+def test_a_resume_makes_what_is_missing_and_nothing_else_on_any_file_system(learnt: Learnt, tmp_path: Path) -> None:
     first = into_parts(learnt.log, learnt.rubrics, tmp_path)
     gone = tmp_path / first.parts[1].file
     before = gone.read_bytes()
@@ -76,13 +71,10 @@ def test_a_resume_makes_what_is_missing_and_nothing_else(learnt: Learnt, tmp_pat
     assert again.there == len(first.parts) - 1
     assert gone.read_bytes() == before
     assert again.parts == first.parts
-
-
-def test_parts_go_to_any_file_system(learnt: Learnt) -> None:
-    found = into_parts(learnt.log, learnt.rubrics, "memory://bucket/scores")
-    place = Place.at("memory://bucket/scores")
-    assert {part.file for part in found.parts} | {"manifest.json"} <= set(place.names())
-    assert into_parts(learnt.log, learnt.rubrics, "memory://bucket/scores").there == len(found.parts)
+    bucket = "memory://bucket/scores"
+    found = into_parts(learnt.log, learnt.rubrics, bucket)
+    assert {part.file for part in found.parts} | {"manifest.json"} <= set(Place.at(bucket).names())
+    assert into_parts(learnt.log, learnt.rubrics, bucket).there == len(found.parts)
 
 
 def test_a_bad_row_is_named_and_stops_nothing(learnt: Learnt, tmp_path: Path) -> None:
@@ -104,6 +96,8 @@ def test_a_table_of_turns_is_not_cut(learnt: Learnt, tmp_path: Path) -> None:
     ]
     found = into_parts(write_log(tmp_path / "turns.jsonl", turns), learnt.rubrics, tmp_path / "parts")
     assert (len(found.parts), found.n) == (1, 60)
+    log = write_log(tmp_path / "one.jsonl", [row("only", ["Please book it.", "It is booked.", "Thanks!"])])
+    assert into_parts(log, learnt.rubrics, tmp_path / "one").n == 1, "nor one conversation alone"
 
 
 def test_an_unknown_engine_or_protocol_is_refused(learnt: Learnt, tmp_path: Path) -> None:
@@ -114,7 +108,7 @@ def test_an_unknown_engine_or_protocol_is_refused(learnt: Learnt, tmp_path: Path
 
 
 def test_with_a_model_what_was_paid_for_is_found_by_whoever_takes_the_unit_over(pollex: Pollex, tmp_path: Path) -> None:
-    log = write_log(tmp_path / "log.jsonl", small_log()[:24])
+    log = write_log(tmp_path / "log.jsonl", small_log()[:20])
     with ProtocolServer(script=[{"do": "attentive"}]) as server:
         learned = pollex(
             *("learn", log, "--rubrics-from", "generic", "--out", "generic.json", "--store", "s"),
@@ -128,12 +122,31 @@ def test_with_a_model_what_was_paid_for_is_found_by_whoever_takes_the_unit_over(
         paid = [line for file in (tmp_path / "parts" / "ledger").glob("*.jsonl") for line in file.open()]
         assert len(paid) == 7
         whole = into_parts(**given, model=ModelOptions(base_url=server.url))
-        assert whole.outcomes == {"scored": 24}
-        asked = 24 * 2  # both sides of each conversation
+        assert whole.outcomes == {"scored": 20}
+        asked = 20 * 2  # both sides of each conversation
         assert sum(part.calls for part in whole.parts) + 7 == asked
         assert into_parts(**given, model=ModelOptions(base_url=server.url)).parts == whole.parts
 
 
-def test_rows_of_one_conversation_alone_are_a_part(learnt: Learnt, tmp_path: Path) -> None:
-    log = write_log(tmp_path / "one.jsonl", [row("only", ["Please book it.", "It is booked.", "Thanks!"])])
-    assert into_parts(log, learnt.rubrics, tmp_path / "parts").n == 1
+def test_rows_are_the_same_whatever_the_batch_and_after_a_journey_to_another_process(learnt: Learnt) -> None:
+    conversations = list(read_logs(learnt.log))[:24]
+    scorer = BatchScorer(RubricSet.load(learnt.rubrics))
+    whole = list(rows(scorer.scores(conversations), scorer.rubrics))
+    assert len({row["id"] for row in whole}) == 24
+    assert any(row["netsat"] is not None for row in whole)
+    travelled = pickle.loads(pickle.dumps(scorer))
+    for size in (1, 7):
+        parts = [travelled.scores(conversations[start : start + size]) for start in range(0, 24, size)]
+        assert [row for part in parts for row in rows(part, scorer.rubrics)] == whole
+        assert list(rows(pickle.loads(pickle.dumps(ScoreColumns.joined(parts))), scorer.rubrics)) == whole
+
+
+def test_calls_of_tools_and_their_results_travel_with_their_turns() -> None:
+    call = ToolCall(name="book", arguments='{"n": 2}', id="1")
+    turns = (
+        Turn(role="assistant", content=call.mark, calls=(call,)),
+        Turn(role="tool", content="no room", result=ToolResult(id="1", error="full")),
+    )
+    (travelled,) = unpacked_turns(packed_turns([Conversation(id="c", turns=turns)]))
+    assert travelled.turns == turns
+    assert travelled.text_hash == Conversation(id="c", turns=turns).text_hash

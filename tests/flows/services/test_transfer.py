@@ -14,11 +14,16 @@ import pytest
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
-from pollex.services.transfer import pull, push
+from pollex.services.transfer import Transferred, pull, push
 
 EXPORTS = Path(__file__).parents[2] / "unit" / "formats" / "exchange"
 PROJECT = "1e0a6012-8763-57cc-996d-f7578ec627c8"
 SPAN = {"parentObservationId": None, "type": "SPAN", "input": "Hello", "output": "Good day"}
+
+
+SCORES = "/api/public/v3/scores"
+THUMB = {"id": "x", "name": "user-feedback", "source": "API", "dataType": "BOOLEAN", "value": True}
+THUMB |= {"timestamp": "2026-01-01", "subject": {"kind": "session", "id": "s1"}}
 
 
 class Tool:
@@ -26,14 +31,14 @@ class Tool:
 
     Attributes:
         fixed: Answers by address.
-        broken: Requests that are answered with an error first, by the beginning of their address and how often.
+        broken: Errors that come first, by the beginning of an address.
     """
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, dict[str, list[str]], Any]] = []
         self.headers: list[dict[str, str]] = []
         self.broken: dict[str, list[int]] = {}
-        self.fixed: dict[str, Any] = {}
+        self.fixed: dict[str, Any] = {SCORES: {"data": [THUMB], "meta": {}}}
         self.rows: list[dict[str, Any]] = [
             {**SPAN, "id": f"o{n}", "traceId": f"t{n}", "sessionId": f"s{n}", "startTime": f"2026-01-0{n}T00:00:00Z"}
             for n in range(1, 6)
@@ -49,17 +54,6 @@ class Tool:
             begin = int(query.get("cursor", ["0"])[0])
             following = str(begin + 2) if begin + 2 < len(rows) else None
             return {"data": rows[begin : begin + 2], "meta": {"cursor": following}}
-        if path == "/api/public/v3/scores":
-            score = {"id": "s", "name": "user-feedback", "source": "API", "dataType": "BOOLEAN", "value": True}
-            return {"data": [{**score, "timestamp": "2026", "subject": {"kind": "session", "id": "s1"}}], "meta": {}}
-        if path == "/v1/projects/p/spans":
-            context = {"trace_id": "t", "span_id": "x"}
-            words = {"session.id": "a", "input.value": "Hello", "output.value": "Good day"}
-            return {"data": [{"context": context, "span_kind": "CHAIN", "attributes": words}], "next_cursor": None}
-        if path.endswith("session_annotations") and method == "GET":
-            assert query["session_ids"] == ["a"]
-            thumb = {"annotator_kind": "HUMAN", "name": "thumbs", "result": {"label": "up"}, "session_id": "a"}
-            return {"data": [thumb], "next_cursor": None}
         return {"data": []}
 
 
@@ -97,11 +91,25 @@ def keys(url: str) -> dict[str, str]:
     return {"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_SECRET_KEY": "sk", "LANGFUSE_BASE_URL": url, "PHOENIX_BASE_URL": url}
 
 
-def test_all_pages_and_scores_become_a_log_with_thumbs(tool: tuple[Tool, str], tmp_path: Path) -> None:
+def fetched(what: str, out: Path, environment: dict[str, str], **given: Any) -> Transferred:
+    return pull(what, out=out, **{"progress": NullProgress()} | given, environment=environment)
+
+
+def test_all_pages_and_scores_of_a_busy_interface_become_a_log_with_thumbs_and_each_page_is_told(
+    tool: tuple[Tool, str], tmp_path: Path
+) -> None:
+    told: list[tuple[str, int]] = []
+
+    class Counting(NullProgress):
+        def advance(self, stage: str, by: int = 1) -> None:
+            told.append((stage, by))
+
     known, url = tool
+    known.broken["/api/public/v2/observations"] = [503, 429]
     out = tmp_path / "log.jsonl"
-    made = pull("langfuse", out=out, progress=NullProgress(), environment=keys(url))
+    made = fetched("langfuse", out, keys(url), progress=Counting())
     assert made.rows == {"observations": 5, "scores": 1}
+    assert told == [("fetch observations", n) for n in (2, 2, 1)] + [("fetch scores", 1)]
     logs = read_logs(out)
     assert (len(logs), len(logs.positives)) == (5, 1)
     assert known.headers[0]["Authorization"].startswith("Basic ")
@@ -115,34 +123,31 @@ def test_a_fetch_that_was_stopped_goes_on_and_a_later_one_asks_for_what_is_new(
     out = tmp_path / "log.jsonl"
     known.broken["/api/public/v2/observations?limit=100&cursor=2"] = [403]
     with pytest.raises(BadInput, match="HTTP 403"):
-        pull("langfuse", out=out, progress=NullProgress(), environment=keys(url))
+        fetched("langfuse", out, keys(url))
     with out.open("ab") as file:
         file.write(b'{"half a li')
     before = len(known.asked)
-    pull("langfuse", out=out, progress=NullProgress(), environment=keys(url))
+    fetched("langfuse", out, keys(url))
     assert known.asked[before][2]["cursor"] == ["2"]
     assert len(read_logs(out)) == 5
-    known.rows.append(
-        {**known.rows[0], "id": "o9", "traceId": "t9", "sessionId": "s9", "startTime": "2026-01-09T00:00:00Z"}
-    )
+    new = {"id": "o9", "traceId": "t9", "sessionId": "s9", "startTime": "2026-01-09T00:00:00Z"}
+    known.rows.append(known.rows[0] | new)
     before = len(known.asked)
-    pull("langfuse", out=out, progress=NullProgress(), environment=keys(url))
+    fetched("langfuse", out, keys(url))
     assert known.asked[before][2]["fromStartTime"] == ["2026-01-05T00:00:00Z"]
     assert len(read_logs(out)) == 6
 
 
-def test_a_busy_interface_is_asked_again(tool: tuple[Tool, str], tmp_path: Path) -> None:
-    known, url = tool
-    known.broken["/api/public/v2/observations"] = [503, 429]
-    pull("langfuse", out=tmp_path / "log.jsonl", progress=NullProgress(), environment=keys(url))
-    assert len(read_logs(tmp_path / "log.jsonl")) == 5
-
-
 def test_spans_are_fetched_with_the_annotations_of_their_sessions(tool: tuple[Tool, str], tmp_path: Path) -> None:
-    _, url = tool
+    known, url = tool
+    words = {"session.id": "a", "input.value": "Hello", "output.value": "Good day"}
+    span = {"context": {"trace_id": "t", "span_id": "x"}, "span_kind": "CHAIN", "attributes": words}
+    thumb = {"annotator_kind": "HUMAN", "name": "thumbs", "result": {"label": "up"}, "session_id": "a"}
+    for what, row in {"spans": span, "session_annotations": thumb}.items():
+        known.fixed[f"/v1/projects/p/{what}"] = {"data": [row], "next_cursor": None}
     out = tmp_path / "spans.jsonl"
-    made = pull("phoenix", out=out, project="p", progress=NullProgress(), environment=keys(url))
-    assert made.rows["session_annotations"] == 1
+    assert fetched("phoenix", out, keys(url), project="p").rows["session_annotations"] == 1
+    assert {tuple(query.get("session_ids", ())) for _, _, query, _ in known.asked} == {(), ("a",)}
     assert len(read_logs(out).positives) == 1
 
 
@@ -188,8 +193,8 @@ def test_langsmiths_runs_are_fetched_by_the_projects_name_with_all_pages_of_thei
     out = tmp_path / "runs.jsonl"
     known.broken["/api/v1/feedback"] = [403]
     with pytest.raises(BadInput, match="HTTP 403"):
-        pull("langsmith", out=out, project="shop", progress=NullProgress(), environment=environment)
-    made = pull("langsmith", out=out, project="shop", progress=NullProgress(), environment=environment)
+        fetched("langsmith", out, environment, project="shop")
+    made = fetched("langsmith", out, environment, project="shop")
     assert made.rows == {"feedback": 300}
     assert len([one for one in known.asked if one[1] == "/api/v1/runs/query"]) == 3
     logs = read_logs(out)
@@ -197,10 +202,10 @@ def test_langsmiths_runs_are_fetched_by_the_projects_name_with_all_pages_of_thei
     assert known.headers[0]["x-api-key"] == "very secret"
     assert not [file for file in tmp_path.iterdir() if "secret" in file.read_text()]
     runs.append(langsmith_run(300))
-    made = pull("langsmith", out=out, project="shop", progress=NullProgress(), environment=environment)
+    made = fetched("langsmith", out, environment, project="shop")
     assert (made.rows["runs"], len(read_logs(out))) == (2, 151)  # the newest of the last time comes again
     with pytest.raises(WrongUse, match="no project is called 'other'"):
-        pull("langsmith", out=tmp_path / "o.jsonl", project="other", progress=NullProgress(), environment=environment)
+        fetched("langsmith", tmp_path / "o.jsonl", environment, project="other")
 
 
 def test_open_webuis_thumbs_come_with_their_chats_and_later_only_those_that_are_new(
@@ -213,46 +218,33 @@ def test_open_webuis_thumbs_come_with_their_chats_and_later_only_those_that_are_
     known.fixed = {"/api/v1/evaluations/feedbacks/all/export": rows[:3]}
     environment = {"OPEN_WEBUI_API_KEY": "sk", "OPEN_WEBUI_URL": url}
     out = tmp_path / "feedback.jsonl"
-    made = pull("open-webui", out=out, progress=NullProgress(), environment=environment)
+    made = fetched("open-webui", out, environment)
     assert (made.rows["feedback"], len(read_logs(out))) == (3, 3)
     assert known.headers[0]["Authorization"] == "Bearer sk"
     known.fixed = {"/api/v1/evaluations/feedbacks/all/export": rows}
-    made = pull("open-webui", out=out, progress=NullProgress(), environment=environment)
+    made = fetched("open-webui", out, environment)
     assert made.rows["feedback"] == 3  # the newest of the last time comes again
     logs = read_logs(out)
     assert (len(logs), len(logs.positives), len(logs.negatives)) == (5, 2, 3)
-    when = {"since": "2026-11-22T10:56:43Z", "out": tmp_path / "late.jsonl"}
-    made = pull("open-webui", **when, progress=NullProgress(), environment=environment)
+    made = fetched("open-webui", tmp_path / "late.jsonl", environment, since="2026-11-22T10:56:43Z")
     assert made.rows["feedback"] == 2
-
-
-def test_a_fetch_tells_how_far_it_is(tool: tuple[Tool, str], tmp_path: Path) -> None:
-    told: list[tuple[str, int]] = []
-
-    class Counting(NullProgress):
-        def advance(self, stage: str, by: int = 1) -> None:
-            told.append((stage, by))
-
-    _, url = tool
-    pull("langfuse", out=tmp_path / "log.jsonl", progress=Counting(), environment=keys(url))
-    assert told == [("fetch observations", n) for n in (2, 2, 1)] + [("fetch scores", 1)]
 
 
 def test_a_missing_key_a_missing_project_and_a_foreign_file_are_told_before_anything_is_asked(
     tool: tuple[Tool, str], tmp_path: Path
 ) -> None:
     known, url = tool
-    with pytest.raises(WrongUse, match="LANGFUSE_PUBLIC_KEY is not set → set it in the environment"):
-        pull("langfuse", out=tmp_path / "a.jsonl", progress=NullProgress(), environment={})
-    with pytest.raises(WrongUse, match="phoenix has projects → name one: project="):
-        pull("phoenix", out=tmp_path / "a.jsonl", progress=NullProgress(), environment=keys(url))
-    (tmp_path / "mine.jsonl").write_text("{}\n")
-    with pytest.raises(WrongUse, match="the file exists, and `pollex pull` did not write it"):
-        pull("langfuse", out=tmp_path / "mine.jsonl", progress=NullProgress(), environment=keys(url))
-    with pytest.raises(WrongUse, match=r"LANGFUSE_BASE_URL is not an http\(s\) address"):
-        pull("langfuse", out=tmp_path / "a.jsonl", progress=NullProgress(), environment=keys("langfuse.mine:3000"))
-    with pytest.raises(WrongUse, match=r"can.t be used for this → one of: langfuse"):
-        pull("excel", out=tmp_path / "a.jsonl", progress=NullProgress())
+    mine, new = tmp_path / "mine.jsonl", tmp_path / "a.jsonl"
+    mine.write_text("{}\n")
+    for what, out, environment, said in (
+        ("langfuse", new, {}, "LANGFUSE_PUBLIC_KEY is not set → set it in the environment"),
+        ("phoenix", new, keys(url), "phoenix has projects → name one: project="),
+        ("langfuse", mine, keys(url), "the file exists, and `pollex pull` did not write it"),
+        ("langfuse", new, keys("langfuse.mine:3000"), r"LANGFUSE_BASE_URL is not an http\(s\) address"),
+        ("excel", new, {}, r"can.t be used for this → one of: langfuse"),
+    ):
+        with pytest.raises(WrongUse, match=said):
+            fetched(what, out, environment)
     assert known.asked == []
 
 
@@ -262,9 +254,7 @@ def test_scores_are_sent_as_the_tool_takes_them(tool: tuple[Tool, str], tmp_path
     file.write_text(json.dumps([{"id": "pollex-1", "sessionId": "s1", "name": "pollex_netsat", "value": 2.5}]))
     push(file, to="langfuse", progress=NullProgress(), environment=keys(url))
     assert known.asked[-1] == ("POST", "/api/public/scores", {}, json.loads(file.read_text()))
-    file.write_text(
-        json.dumps({"data": [{"session_id": "s1", "name": "pollex_netsat"}, {"trace_id": "t", "name": "x"}]})
-    )
+    file.write_text('{"data": [{"session_id": "s1", "name": "pollex_netsat"}, {"trace_id": "t", "name": "x"}]}')
     push(file, to="phoenix", progress=NullProgress(), environment=keys(url))
     assert [one[1] for one in known.asked[-2:]] == ["/v1/session_annotations", "/v1/trace_annotations"]
     file.write_text('{"half')
@@ -277,47 +267,45 @@ def test_mlflows_traces_are_fetched_whole_and_a_repeated_score_takes_the_place_o
 ) -> None:
     known, url = tool
     environment = {"MLFLOW_TRACKING_URI": url}
-    question = {"key": "question", "value": {"string_value": "Hello"}}
-    words = {"key": "mlflow.spanInputs", "value": {"kvlist_value": {"values": [question]}}}
-    said = {"key": "mlflow.spanOutputs", "value": {"string_value": "Good day"}}
-    span = {"trace_id": "UfgI74R11/T/wfq3wwOr1Q==", "span_id": "UElZWTprad8=", "attributes": [words, said]}
+    words = {"kvlist_value": {"values": [{"key": "question", "value": {"string_value": "Hello"}}]}}
+    said = {"mlflow.spanInputs": words, "mlflow.spanOutputs": {"string_value": "Good day"}}
+    attributes = [{"key": key, "value": value} for key, value in said.items()]
+    span = {"trace_id": "UfgI74R11/T/wfq3wwOr1Q==", "span_id": "UElZWTprad8=", "attributes": attributes}
     ours = {"assessment_id": "a-1", "assessment_name": "pollex_netsat", "metadata": {"id": "pollex-x"}}
     theirs = {"assessment_id": "a-2", "assessment_name": "thumbs", "feedback": {"value": True}}
-    info: dict[str, Any] = {
+    info = {
         "trace_id": "tr-1",
         "request_time": "2026-01-01T00:00:00Z",
         "trace_metadata": {"mlflow.trace.session": "s"},
+        "assessments": [ours, theirs | {"source": {"source_type": "HUMAN"}}],
     }
-    info["assessments"] = [ours, theirs | {"source": {"source_type": "HUMAN"}}]
     known.fixed = {
         "/api/3.0/mlflow/traces/search": {"traces": [info]},
         "/api/3.0/mlflow/traces/batchGet": {"traces": [{"trace_info": info, "spans": [span]}]},
     }
     out = tmp_path / "traces.jsonl"
-    made = pull("mlflow", out=out, project="1", progress=NullProgress(), environment=environment)
+    made = fetched("mlflow", out, environment, project="1")
     assert made.rows["traces"] == 1
     assert [turn.content for turn in read_logs(out).positives[0].turns] == ["Hello", "Good day"]
     request = {"trace_id": "tr-1", "assessment_name": "pollex_netsat", "metadata": {"id": "pollex-x"}}
     (tmp_path / "a.json").write_text(json.dumps([request]))
     push(tmp_path / "a.json", to="mlflow", progress=NullProgress(), environment=environment)
-    sent = [(method, path) for method, path, _, _ in known.asked[-2:]]
-    assert sent == [
-        ("DELETE", "/api/3.0/mlflow/traces/tr-1/assessments/a-1"),
-        ("POST", "/api/3.0/mlflow/traces/tr-1/assessments"),
-    ]
+    place = "/api/3.0/mlflow/traces/tr-1/assessments"
+    assert [asked[:2] for asked in known.asked[-2:]] == [("DELETE", f"{place}/a-1"), ("POST", place)]
 
 
-@pytest.mark.parametrize("id_", ["x", "y"], ids=["changed", "another person's"])
-def test_a_thumb_that_was_changed_counts_as_it_is_now(tool: tuple[Tool, str], tmp_path: Path, id_: str) -> None:
+def test_a_thumb_that_was_changed_counts_as_it_is_now_and_one_of_another_person_beside_it(
+    tool: tuple[Tool, str], tmp_path: Path
+) -> None:
     known, url = tool
-    score = {"id": "x", "name": "user-feedback", "source": "API", "dataType": "BOOLEAN", "value": True}
-    scores = "/api/public/v3/scores"
-    out, asked = tmp_path / "log.jsonl", {"progress": NullProgress(), "environment": keys(url)}
-    for changes in ({"timestamp": "2026-01-01"}, {"timestamp": "2026-01-02", "value": False, "id": id_}):
-        known.fixed[scores] = {"data": [{**score, **changes, "subject": {"kind": "session", "id": "s1"}}], "meta": {}}
-        pull("langfuse", out=out, **asked)  # type: ignore[arg-type]
-    if id_ == "x":
-        assert [one.label.value for one in read_logs(out) if one.id == "s1"] == ["negative"]
-    else:
-        with pytest.raises(BadInput, match="2 thumbs that differ: 1 up, 1 down"):
-            read_logs(out)
+
+    def log(second: str) -> Path:
+        out = tmp_path / f"{second}.jsonl"
+        for thumb in (THUMB, THUMB | {"timestamp": "2026-01-02", "value": False, "id": second}):
+            known.fixed[SCORES] = {"data": [thumb], "meta": {}}
+            fetched("langfuse", out, keys(url))
+        return out
+
+    assert [one.label.value for one in read_logs(log("x")) if one.id == "s1"] == ["negative"]
+    with pytest.raises(BadInput, match="2 thumbs that differ: 1 up, 1 down"):
+        read_logs(log("y"))
