@@ -244,7 +244,6 @@ def test_a_rubric_set_is_refitted_scored_measured_and_reported_in_python(
     assert list(scores.to_frame()["outcome"].unique()) == ["scored"]
     assert pollex.evaluate(small_log(), rubrics, store=store).n == 48
     assert pollex.refit(small_log(), rubrics, store=store).theta == pytest.approx(rubrics.theta)
-    assert pollex.RubricSet.load(learnt.rubrics).report(tmp_path / "loaded.html").stat().st_size > 1000
 
 
 def test_two_logs_are_compared_as_the_signature_says(learnt: Learnt, store: Path, tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     written = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
     assert (told["theta"], told["alpha"], told["run"]) == (written["theta"], written["alpha"], written["run"])
     kinds = [rubric["polarity"] for rubric in written["rubrics"]]
-    assert 10 >= told["sat"] == kinds.count("sat") >= 1 <= kinds.count("dsat") == told["dsat"]
+    assert (told["sat"], told["dsat"]) == (kinds.count("sat"), kinds.count("dsat"))
+    assert 1 <= told["sat"] <= 10
     assert told["policy"] == written["policy"] == "greedy"
     assert told["guaranteed_window"] == written["guaranteed"]
     assert written["guaranteed"]["n"] == told["training"]["n"]

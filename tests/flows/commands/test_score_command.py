@@ -275,13 +275,9 @@ JUDGES = ["=cmd", "o'hara"]
 """Names that a spreadsheet or SQL would take for something else."""
 
 
-def test_every_format_has_a_column_for_each_judge_and_one_whom_nobody_knows_stops_before_any_work(
-    learnt: Learnt, pollex: Pollex, store: Path
-) -> None:
+def test_every_format_has_a_column_for_each_judge(learnt: Learnt, pollex: Pollex, store: Path) -> None:
     with_judges(RubricSet.load(learnt.rubrics), JUDGES).save(Path("judged.json"))
     scoring = ("score", learnt.log, "--rubrics", "judged.json", "--store", store)
-    ended = pollex(*scoring, "--judge", "nobody")
-    assert (ended.code, "no thumb of 'nobody' was learned from" in ended.err) == (2, True)
     for ending in ("jsonl", "csv", "parquet"):
         ended = pollex(*scoring, "--out", f"s.{ending}", "--judge", "all")
         assert ended.code == 0, ended.err

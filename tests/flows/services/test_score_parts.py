@@ -33,8 +33,8 @@ def into_parts(log: Path | str, rubrics: Path, out: Path | str, **given: Any) ->
     return score_parts(str(log), rubrics, out=str(out), progress=NullProgress(), **defaults | given)
 
 
-def rows_of(*files: Path) -> list[dict[str, Any]]:
-    found = duckdb.read_parquet([str(file) for file in files])
+def rows_of(file: Path) -> list[dict[str, Any]]:
+    found = duckdb.read_parquet(str(file))
     return [dict(zip(found.columns, values, strict=True)) for values in found.fetchall()]
 
 
