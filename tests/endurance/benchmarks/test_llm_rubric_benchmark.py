@@ -8,8 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from pollex.calibration.features import inputs_of
-from pollex.measures.distributions import Predictions, assess
+from pollex.measures.distributions import Predictions
 
 QUESTIONS = ("Q0", *(f"Q{number}" for number in range(1, 9)))
 JUDGES = ("3", "7", "11")
@@ -77,16 +76,6 @@ def test_sheets_that_are_incomplete_or_without_answers_are_left_out(material) ->
     assert not sheets.questions.scale("Q8").ordinal
 
 
-def test_a_dialogue_is_in_one_fold_only(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
-    from llm_rubric_data import folds_of, systems_of
-
-    folds = folds_of(material.synthetic, 1)
-    assert sorted(np.concatenate(folds).tolist()) == list(range(88))
-    dialogues = [set(material.synthetic.dialogue[rows].tolist()) for rows in folds]
-    assert sum(map(len, dialogues)) == len(set.union(*dialogues))
-    assert [len(rows) for rows in systems_of(material.synthetic)] == [43, 45]
-
-
 def test_the_oracle_sees_the_judges_own_answers_but_not_that_to_q0(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
     from llm_rubric_data import with_own_answers
 
@@ -112,58 +101,6 @@ def test_the_depersonalised_oracle_sees_the_mean_of_the_others_alone(bench: Modu
     expected = np.mean(material.synthetic.answers[others, 1])
     assert sheets.X[row, :4] @ np.arange(1, 5) == pytest.approx(expected)
     assert np.isnan(with_others_answers(material.real).X).all()
-
-
-def test_without_a_question_neither_its_answers_nor_its_judgments_are_seen(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
-    from llm_rubric_data import without_question
-
-    less = without_question(material.synthetic, "Q8")
-    assert less.X.shape == (88, 32)
-    assert less.answers.shape == (88, 8)
-    blind = without_question(material.synthetic, "Q0")
-    assert blind.X.shape == (88, 31)
-    assert (material.synthetic.X[:, 4:] == blind.X).all()
-    assert blind.main.tolist() == material.synthetic.main.tolist()
-
-
-def test_scores_alone_are_one_input_a_question(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
-    from llm_rubric_data import with_scores_alone
-
-    questions = [f"Q{n}" for n in range(9)]
-    for sheets, of_q8 in ((material.synthetic, 3), (with_scores_alone(material.synthetic), 1)):
-        names = inputs_of(sheets.X, sheets.questions).names()
-        assert [names.count(question) for question in questions] == [1] * 8 + [of_q8]
-
-
-def test_a_row_averages_its_runs(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
-    from llm_rubric_runs import computed
-    from llm_rubric_tables import Row
-
-    done = [computed(bench.Task("constant", "cv", split=split), material) for split in (1, 0)]
-    row = Row.of(done)
-    each = [assess(one.predictions).rmse.value for one in done]
-    assert row.mean("rmse") == pytest.approx(np.mean(each))
-    assert row.deviation("rmse") == pytest.approx(np.std(each, ddof=1))
-    assert row.interval["rmse"].low < row.mean("rmse") < row.interval["rmse"].high
-    assert row.against(row) is None
-
-
-def test_random_answers_have_no_log_loss(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
-    from llm_rubric_runs import computed
-    from llm_rubric_tables import Row
-
-    row = Row.of([computed(bench.Task("random", "cv"), material)])
-    assert row.mean("log_loss") is None
-    assert row.mean("rmse") is not None
-
-
-def test_targets_are_met_missed_or_not_measured(bench: ModuleType) -> None:
-    from llm_rubric_targets import Target
-
-    assert str(Target("x", 0.4, True, 0.4)).startswith("met")
-    assert str(Target("x", 0.4, True, 0.3999)).startswith("missed")
-    assert str(Target("x", 0.4, False, 0.3999)).startswith("met")
-    assert str(Target("x", 0.4, False, None)).startswith("not measured")
 
 
 def test_the_checklist_reads_the_rows_that_the_issue_names(bench: ModuleType) -> None:
@@ -250,39 +187,3 @@ def test_what_is_chosen_once_is_fitted_in_every_fold_and_not_chosen_again(bench:
     few = material.synthetic.part(np.arange(40))
     each = [Method("", kind(n, **s)).predict(few, material.real, 0)[0] for n, s in settings["candidates"]]
     assert both.predict(few, material.real, 0)[0] == pytest.approx(0.25 * each[0] + 0.75 * each[1])
-
-
-def test_each_setting_is_tried_on_systems_that_it_has_not_seen(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
-    import llm_rubric_settings
-    from llm_rubric_data import systems_of, with_scores_alone
-
-    from pollex.calibration.models import model_named
-
-    settings = {"shared": 30.0, "intercepts": 2.0, "scales": None, "slopes": None}
-    tried = llm_rubric_settings.tried(settings, material)
-    sheets = with_scores_alone(material.synthetic)
-    rows = systems_of(sheets)[0]
-    others = sheets.without(rows)
-    model = model_named("ordinal")(**settings).fit(others.X, others.said, questions=others.questions)
-    alone = model.predict_proba(sheets.X[rows], [sheets.judges[row] for row in rows])
-    np.testing.assert_allclose(tried.left_out.proba[rows], alone, atol=1e-6)
-    assert tried.real.n == len(material.real)
-
-
-def test_settings_are_close_by_the_error_of_their_difference_over_dialogues(bench: ModuleType) -> None:
-    from llm_rubric_settings import Tried, close, in_words
-
-    def with_chances(*of_first: float, rightly: bool = True) -> Tried:
-        proba, text = np.array([[p, 1 - p] for p in of_first]), np.arange(len(of_first))
-        left_out = Predictions(proba, np.zeros(len(text), dtype=int), text, (1.0, 2.0))
-        elsewhere = Predictions(proba, (text + (not rightly)) % 2, text, (1.0, 2.0))
-        return Tried({}, left_out, assess(elsewhere, smooth=False))
-
-    best = with_chances(0.81, 0.79, 0.81, 0.79, rightly=False)
-    level = with_chances(0.9, 0.7, 0.9, 0.7)  # as much better as worse: √(.9 × .7) is about √(.81 × .79)
-    behind = with_chances(0.7, 0.6, 0.7, 0.6)  # worse each time
-    assert close([behind, level, best], 1) == [1, 2]
-    assert close([behind, best], 100) == [0, 1]
-    table = in_words([best, level, behind]).splitlines()
-    assert [line.split()[-3:] for line in table[-3:]] == [["1", "of", "2"], ["1", "of", "2"], ["2", "of", "3"]]
-    assert "-1.000, 0.000, 1.000" in table[-2]

@@ -5,32 +5,16 @@ import math
 import numpy as np
 import pytest
 from counts import count_scores, counted
-from rubicon import advantage, resampled_interval, spread
+from rubicon import resampled_interval
 from small_logs import conversation, small_log
 
 from pollex.conversations.conversation import Label
-
-
-def test_one_split_says_nothing_of_the_spread() -> None:
-    assert resampled_interval(np.array([0.1]), 1.0) == (-math.inf, math.inf)
-    assert spread([0.5]) == "0.500"
-    assert spread([None, None]) == "undefined"
 
 
 def test_the_interval_by_hand() -> None:
     # Mean 0.2, s² = 0.01, k = 3, half and half: variance (1/3 + 1)·0.01; t(0.975, 2) = 4.302653.
     half = 4.302653 * math.sqrt(4 / 3 * 0.01)
     assert resampled_interval(np.array([0.1, 0.2, 0.3]), 1.0) == pytest.approx((0.2 - half, 0.2 + half), abs=1e-6)
-
-
-def test_differences_are_paired_by_split() -> None:
-    found = advantage([0.7, 0.9], [0.6, 0.8], 1.0)
-    assert found["mean"] == pytest.approx(0.1)
-    assert found["high"] - found["low"] == pytest.approx(0, abs=1e-9)
-
-
-def test_undefined_values_are_left_out_and_counted() -> None:
-    assert spread([0.5, None, 0.7]) == "0.600 ± 0.141 (1 undef.)"
 
 
 def test_the_thirteen_counts_by_hand() -> None:

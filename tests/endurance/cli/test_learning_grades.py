@@ -75,7 +75,6 @@ def test_stars_by_three_raters_become_ratings_and_a_raters_own_probability(polle
     ("options", "told"),
     [
         (("--label-field", "stars", *RULES, "--also", "kind,polite"), "'polite' holds no two different grades"),
-        (("--label-field", "thumbs", "--also", "kind"), "'thumbs' holds no two different grades"),
         (("--also", "kind"), "holds no two different grades"),
     ],
 )

@@ -62,32 +62,13 @@ def test_rubrics_of_both_sides_compete_and_each_is_answered_by_its_own_judge(
         rubric.id: rubric.answered_by for rubric in found.rubrics
     }
 
-    alone = pollex(
-        "learn",
-        learnt.log,
-        "--out",
-        "alone.json",
-        "--store",
-        "s",
-        "--json",
-        *asking(server),
-        "--set",
-        "without=built-in",
-    )
+    given = ("--out", "alone.json", "--store", "s", "--json", "--set", "without=built-in")
+    alone = pollex("learn", learnt.log, *given, *asking(server))
     assert {rubric.answered_by for rubric in RubricSet.load("alone.json").rubrics} == {""}
     stages = ("extract", "summarize", "deduplicate")
     assert calls(both.last, *stages) == calls(alone.last, *stages)
     assert alone.last["usage"]["extract"]["sent"] == 0  # the very same prompts
     assert both.last["usage"]["all"]["calls"] <= alone.last["usage"]["all"]["calls"]
-
-
-def test_the_papers_scale_has_a_name(pollex: Pollex, learnt: Learnt, server: ProtocolServer) -> None:
-    ended = pollex(
-        *("learn", learnt.log, "--rubrics-from", "generic", "--out", "paper.json", "--store", "s"),
-        *(*asking(server), "--set", "prompts=paper"),
-    )
-    assert ended.code in (0, 3), ended.err
-    assert RubricSet.load("paper.json").judge.scale == "likert-domain"
 
 
 def test_the_papers_system_asks_with_its_prompts_and_keeps_the_models_rubrics_alone(

@@ -125,10 +125,15 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def exported(tool: str, folder: Path) -> Any:
-    """The module that was exported for a tool; skipped where the tool isn't installed."""
+    """The module that was exported for a tool."""
     ((file, text),) = TARGETS[tool].files(sheet_of(asked_a_model())).items()
     (folder / file).write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(f"exported_{tool}", folder / file)
+    return loaded(f"exported_{tool}", folder / file)
+
+
+def loaded(name: str, file: Path) -> Any:
+    """The module of a file."""
+    spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -289,12 +294,7 @@ def cases(tool: str, folder: Path) -> Any:
         (folder / name).write_text(text, encoding="utf-8")
     if not (folder / "pollex_cases.py").exists():
         return None
-    spec = importlib.util.spec_from_file_location(f"cases_{tool}", folder / "pollex_cases.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(f"cases_{tool}", folder / "pollex_cases.py")
 
 
 @pytest.mark.usefixtures("model")

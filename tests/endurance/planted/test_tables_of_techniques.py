@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from protocol_server import SubprocessServer
-from rubicon_tables import all_in_words, behind, behind_in_words, difference, figures_of, row_in_words
+from rubicon_tables import behind, difference, figures_of, row_in_words
 from small_runs import Pollex
 from techniques import PUBLISHED, TABLES, Technique
 
@@ -100,26 +100,3 @@ def test_differences_are_of_the_splits_where_both_are_defined() -> None:
     found = difference([0.6, 0.8, None], [0.5, 0.5, 0.4], ratio=1.0)
     assert found["mean"] == pytest.approx(0.2)
     assert found["error"] == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "mean", "told"),
-    [
-        ([None, 0.6], [0.5, None], None, "less RUBICON: AUC undefined"),
-        ([0.75, 0.6], [0.5, None], 0.25, "less RUBICON: AUC +0.250 (one split only)"),
-    ],
-)
-def test_what_too_few_splits_define_is_no_number(
-    ours: list[float | None], theirs: list[float | None], mean: float | None, told: str
-) -> None:
-    found = difference(ours, theirs, ratio=1.0)
-    assert found == {"mean": mean, "error": None, "low": None, "high": None}
-    assert behind_in_words({"UCB": found}) == f"UCB {told}"
-
-
-def test_the_mean_over_logs_says_how_many_there_are_and_what_is_undefined() -> None:
-    undefined: dict[str, float | None] = {"auc": 0.1, "yield_rate": None}
-    one, two = (all_in_words({"ucb": undefined}, logs) for logs in (1, 2))
-    assert "less each, on the one log:" in one
-    assert "less each, mean over 2 logs:" in two
-    assert "AUC +0.100  YR@90 undefined" in one
