@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pollex.measures.distributions import Predictions, figures_of
-from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, measured
+from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, estimate
 
 
 def averaged(
@@ -30,7 +30,7 @@ def averaged(
         )
         for name in measures
     }
-    return measured(figures, runs[0].text, rng, resamples)
+    return estimate(figures, runs[0].text, rng, resamples)
 
 
 def _mean(statistics: Sequence[Statistic]) -> Statistic:

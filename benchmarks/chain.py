@@ -31,7 +31,7 @@ from pollex.calibration import thumbs
 from pollex.calibration.candidates import NETWORK, START
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.models.weighted_sum import WeightedSum
-from pollex.calibration.thumbs import fitted, probability_positive
+from pollex.calibration.thumbs import fit_one, probability_positive
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
@@ -190,7 +190,7 @@ def of_world(labels: int, worlds: int) -> None:
         answers = np.clip(1 - np.abs(held[..., None] - options) / 0.25, 0, 1)  # between the two nearest options
         known, others = slice(0, labels), slice(labels, None)
         linear = LogisticRegression(C=1.0).fit(held[known], up[known]).predict_proba(held[others])[:, 1]
-        network = probability_positive(fitted(NETWORK, answers[known], SIGNS, up[known]), answers[others])
+        network = probability_positive(fit_one(NETWORK, answers[known], SIGNS, up[known]), answers[others])
         line, net, least = (-np.log(np.where(up[others], p, 1 - p)).mean() for p in (linear, network, true[others]))
         behind.append(float(net - line))
         gained.append(float((line - net) / (line - least)))
@@ -222,11 +222,11 @@ def no_torch() -> None:
     """Print what the network costs a score, in a process that only reads it."""
     import json
 
-    from pollex.calibration.storage import packed
+    from pollex.calibration.storage import pack_up
 
     held, up, _ = planted(200, np.random.default_rng(0))
     answers = np.clip(1 - np.abs(held[:200, :, None] - np.linspace(0, 1, 5)) / 0.25, 0, 1)
-    pack = packed(fitted(NETWORK, answers, SIGNS, up[:200]))
+    pack = pack_up(fit_one(NETWORK, answers, SIGNS, up[:200]))
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "facts.json").write_text(json.dumps(pack.facts), encoding="utf-8")
         (Path(folder) / "arrays").write_bytes(pack.arrays)
@@ -272,10 +272,10 @@ def numpy_beside_torch() -> None:
     try:
         network = CalibrationNetwork(thumbs.UNITS, thumbs.UNITS, start=WeightedSum(SIGNS), strengths=(20.0,))
         rubrics = [str(number) for number in range(len(SIGNS))]
-        network.fit(thumbs.flat(answers), up[:200].astype(float), questions=thumbs.questionnaire(rubrics))
+        network.fit(thumbs.flatten(answers), up[:200].astype(float), questions=thumbs.questionnaire(rubrics))
     finally:
         begun._Stack.losses = losses
-    begins = np.log(network.starts_[0].predict_proba(thumbs.flat(answers)))
+    begins = np.log(network.starts_[0].predict_proba(thumbs.flatten(answers)))
     stack = stacks[0]
     stack.begins = torch.tensor(begins, dtype=torch.float32)[None, :, None].expand(stack.count, -1, 1, -1)
     with torch.no_grad():

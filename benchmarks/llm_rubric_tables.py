@@ -30,7 +30,7 @@ from permutation import Tested, compared_losses
 
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import Predictions, Quality, assess, log_losses
-from pollex.measures.intervals import Figure, Measure, measured
+from pollex.measures.intervals import Figure, Measure, estimate
 from pollex.measures.intervals import mean_of as mean_over
 
 WITH_INTERVAL = ("rmse", "pearson", "log_loss")
@@ -182,7 +182,7 @@ def _losses(runs: Sequence[Predictions]) -> Floats:
 def _gap(losses: Floats, text: Ints) -> Figure:
     """Mean of differences, with its interval."""
     figure = Measure(mean_over(losses), "" if np.isfinite(losses).all() else "a loss is infinite")
-    return measured({"gap": figure}, text, np.random.default_rng(0), RESAMPLES)["gap"]
+    return estimate({"gap": figure}, text, np.random.default_rng(0), RESAMPLES)["gap"]
 
 
 def calibration_table(rows: Rows, where: str) -> str:

@@ -24,7 +24,7 @@ from pollex.measures.looks import alpha_of, bounds_at_equal_steps
 from pollex.measures.proofs import (
     by_length,
     called_worse,
-    cleared,
+    is_cleared,
     p_of_drop,
     upper_bound,
     upper_bound_of_difference,
@@ -126,7 +126,7 @@ def guardrails(world: RemedyWorld, breaks: float, users: int = 180, count: int =
     """Return which of twelve guardrails are worse, and which are cleared `[run, guardrail]`; the first is broken."""
     edits = [Planted(0, breaks)] + [NULL] * (count - 1)
     values = np.stack([world.difference(RUNS, users, 2, edit, most=1) for edit in edits], axis=1)
-    return called_worse(p_of_drop(values)), cleared(values)
+    return called_worse(p_of_drop(values)), is_cleared(values)
 
 
 def harm() -> Iterator[Line]:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.looks import BETTER, GOING, NOTHING, WORSE, bounds_at_equal_steps, decided
+from pollex.measures.looks import BETTER, GOING, NOTHING, WORSE, bounds_at_equal_steps, decide
 from pollex.measures.proofs import NORMAL, z_of
 
 GOOD, BAD, NOISE = 0.8, 0.25, 0.15
@@ -124,7 +124,7 @@ def proofs(values: Floats, alpha: float = 0.05, clear: Bools | None = None) -> P
     for look, bound in enumerate(bounds):
         m = n * (look + 1) // len(bounds)
         seen = values[:, :m]
-        found = decided(z_of(seen), look, bounds, clear)
+        found = decide(z_of(seen), look, bounds, clear)
         ends = (outcome == GOING) & (found != GOING)
         half = t.isf(norm.sf(bound), m - 1) * seen.std(axis=1, ddof=1) / np.sqrt(m)
         low[ends], high[ends] = (seen.mean(axis=1) - half)[ends], (seen.mean(axis=1) + half)[ends]

@@ -34,13 +34,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.votes import Ensemble, all_but_one, counted
+from pollex.agents.votes import Ensemble, all_but_one, count_votes
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow
 from pollex.formats.files import rows_of
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.answers import Answer
-from pollex.selection.consensus import TauSide, filtered, first_runs, fitted_tau, points
+from pollex.selection.consensus import TauSide, first_runs, fitted_tau, points, split_at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -138,19 +138,19 @@ async def embedded(path: str, n: int, cache: Path | None) -> Recording:
     """The embedded rater on resampled turns; thumbs are the truth."""
     from pollex.agents.embedded.embedder import Embedder  # these take seconds, and recorded runs need none of them
     from pollex.agents.embedded.rater import EmbeddedRater
-    from pollex.agents.votes import asked
+    from pollex.agents.votes import make_question
 
     logs = read_logs(path)
     rater = EmbeddedRater(Embedder(cache=cache))
     await rater.fit(logs.conversations, [])
-    ensemble, question = Ensemble(rater, n=n), asked("Did the conversation go well?", ["yes", "no"])
+    ensemble, question = Ensemble(rater, n=n), make_question("Did the conversation go well?", ["yes", "no"])
     clear = [c for c in logs if c.label is not Label.NONE and not c.not_scorable]
     rows, plain = [], []
     for conversation in clear:
         (answer,) = await rater.judge(conversation, [question])
         plain.append(answer.probabilities[0] if isinstance(answer, Answer) else np.nan)
         votes = await ensemble.votes(conversation, question)
-        rows.append([counted([vote], 2).index(1) if any(counted([vote], 2)) else FAILED for vote in votes])
+        rows.append([count_votes([vote], 2).index(1) if any(count_votes([vote], 2)) else FAILED for vote in votes])
     truth = np.array([int(c.label is Label.NEGATIVE) for c in clear], dtype=np.int64)
     return Recording(np.array(rows, dtype=np.int64), truth, ("yes", "no"), len(logs) - len(clear), np.array(plain))
 
@@ -195,7 +195,7 @@ def half_and_half(found: Recording, n: int, precision: float, rng: np.random.Gen
     for half in (side, ~side):
         fitted = fitted_tau(entropy[half], mode[half], truth[half], precision)
         tau = -1.0 if fitted.tau is None else fitted.tau
-        sides = filtered(entropy[~half], mode[~half], truth[~half], tau)
+        sides = split_at(entropy[~half], mode[~half], truth[~half], tau)
         rows.append(
             {
                 "wanted": precision,

@@ -29,7 +29,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from pollex.agents.embedded.embedder import Encoder, MiniLM, SentenceTransformersEncoder, model_folder
-from pollex.agents.roles import answered
+from pollex.agents.roles import answer_each
 from pollex.conversations.conversation import Conversation, Label
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import scores_out
@@ -164,7 +164,7 @@ def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
 async def judged(scorer: BatchScorer, conversations: Sequence[Conversation]) -> dict[str, list]:  # type: ignore[type-arg]
     """Answers by conversation."""
     questions = scorer.rubrics.questions
-    return {one.id: await answered(scorer.judge, one, questions) for one in conversations}
+    return {one.id: await answer_each(scorer.judge, one, questions) for one in conversations}
 
 
 def others(logs: Sequence[Conversation], new: Sequence[Conversation]) -> None:

@@ -36,7 +36,7 @@ from packaging.requirements import Requirement
 from serve_chromium import Row
 
 from pollex.store.store import Store
-from pollex.store.tables import AnswerRow, ConversationRow, FactRow, ScoreRow, SpanRow, TextRow, packed
+from pollex.store.tables import AnswerRow, ConversationRow, FactRow, ScoreRow, SpanRow, TextRow, pack
 from pollex.web.app import application
 from pollex.web.frame import static_files
 from pollex.web.guard import Door
@@ -67,7 +67,7 @@ def made(store: Store, n: int, rng: np.random.Generator, rubrics: int = RUBRICS)
     for i in range(n):
         id_, text, p = f"conversation {i}", f"{i:064x}", float(rng.random())
         words = f"Where is parcel {i}? It was sent to office {i % 97} on {i % 7} May."
-        turns = packed([["user", words], ["assistant", "It is in Lima. " * 20], ["user", "Thanks."]])
+        turns = pack([["user", words], ["assistant", "It is in Lima. " * 20], ["user", "Thanks."]])
         label = ("positive", "negative", "none")[i % 3]
         found = "positive" if p > 0.5 else "negative"
         begun = f"2026-01-01T{i // 3600 % 24:02}:{i // 60 % 60:02}:{i % 60:02}.000000+00:00"
@@ -94,11 +94,11 @@ def proved(store: Store, n: int, rng: np.random.Generator) -> str:
     run = store.begin("remedy", arguments={}, fingerprint={}, versions={}).id
     kept = {"verdict": "", "edits": [], "candidates": [], "notes": [], "headroom": None, "ended": ""}
     kept |= {"target": {"text": "It can't book.", "polarity": "dsat"}, "assistant": "m", "judge": "j"}
-    store.put([FactRow(run, "step", "remedy", packed(kept))])
+    store.put([FactRow(run, "step", "remedy", pack(kept))])
     for i, (change, fell, read) in enumerate(zip(*rng.normal(0, 0.3, (2, n)), rng.integers(0, 2, n), strict=True)):
         about = {"context": f"{i}", "said": ["user: a table?"] * 3, "edit": "new", "guardrail": "short"}
         about |= {"old": "Sorry. " * 40, "new": "Booked. " * 40, "reader": int(read)}
-        store.put([FactRow(run, "pair", f"{i}", packed({f"{i}": about | {"change": change, "fell": fell}}))])
+        store.put([FactRow(run, "pair", f"{i}", pack({f"{i}": about | {"change": change, "fell": fell}}))])
     store.finish(run, "done")
     return run
 

@@ -37,7 +37,7 @@ from pollex.measures.share import (
     share_at_random,
     wilson_share,
 )
-from pollex.services.share import crossfitted
+from pollex.services.share import crossfit_answers
 
 REST = 4_000
 VOTERS, SEEN = 200, 2_000
@@ -93,7 +93,7 @@ def measured(path: Path, labels: int, runs: int, seed: int) -> dict[str, Any]:
         "at_random": {
             "set learned before": at_random(people, labels, runs, rng, lambda _known, _good: people.score),
             "cross-fitted": at_random(
-                people, labels, runs, rng, lambda known, good: crossfitted(people.features, known, good, rng)
+                people, labels, runs, rng, lambda known, good: crossfit_answers(people.features, known, good, rng)
             ),
         },
         "voluntary": {name: voluntary(people, how, max(1, runs // 5), rng) for name, how in VOTES.items()},
@@ -169,8 +169,8 @@ def voluntary(
         voted, good = rng.random(SEEN) < p, people.good[seen]
         odds = np.log(people.score / (1 - people.score))[seen]
         x = np.column_stack([people.features[seen], odds])
-        outcome = crossfitted(x, voted, good, rng, seen)
-        propensity = crossfitted(x, np.ones(SEEN, dtype=bool), voted, rng, seen)
+        outcome = crossfit_answers(x, voted, good, rng, seen)
+        propensity = crossfit_answers(x, np.ones(SEEN, dtype=bool), voted, rng, seen)
         adjusted = adjusted_share(voted, good, outcome, propensity)
         bound = bounds_of_share(voted, good, outcome, propensity, [2.0])[0]
         rows.append(

@@ -46,7 +46,7 @@ def one_group_out(groups: Ints) -> list[Ints]:
     return [np.flatnonzero(groups == group) for group in np.unique(groups)]
 
 
-def alone(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
+def take_rows(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
     """Return some rows and their judgments, numbered anew.
 
     A model that is fitted on them sees nothing of the others.
@@ -83,7 +83,7 @@ def crossfit(
         # Without their texts, too: X alone moves a model that standardizes it.
         others = np.setdiff1d(np.arange(len(X)), rows)
         own = None if groups is None else groups[others]
-        fitted = learned_quietly(clone(model), *alone(X, y, others), questions, own)
+        fitted = learned_quietly(clone(model), *take_rows(X, y, others), questions, own)
         out[held_out] = fitted.predict_proba(X[main.row[held_out]], names[held_out].tolist())
     return out
 
@@ -195,6 +195,6 @@ def _crossfitted(
             return None
         counts.append(learned.labels)
         texts = np.unique(part.row)
-        fitted = clone(model).fit(*alone(X, part, texts), questions=questions, groups=together[texts])
+        fitted = clone(model).fit(*take_rows(X, part, texts), questions=questions, groups=together[texts])
         proba[held_out] = fitted.predict_proba(X[given.row[held_out]], given.names()[held_out])
     return predictions_beside(proba, given, questions.scale()), float(np.mean(counts))

@@ -68,7 +68,7 @@ class LinkTerms:
         return self.start, self.gaps, self.slopes, self.intercepts, self.scales, self.judge_slopes
 
 
-def unlearned(shares: Floats, inputs: int, judges: int) -> LinkTerms:
+def flat_terms(shares: Floats, inputs: int, judges: int) -> LinkTerms:
     """Make terms that give every judge the same distribution.
 
     Args:
@@ -86,13 +86,13 @@ def unlearned(shares: Floats, inputs: int, judges: int) -> LinkTerms:
     )
 
 
-def alike(shape: LinkTerms, strengths: Sequence[float | None]) -> LinkTerms:
+def precisions(shape: LinkTerms, strengths: Sequence[float | None]) -> LinkTerms:
     """Make precisions in the shape of the terms; None fixes a kind of terms."""
     kinds = zip(shape._parts(), strengths, strict=True)
     return type(shape)(*(np.full(part.shape, np.inf if strength is None else strength) for part, strength in kinds))
 
 
-def located(terms: LinkTerms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
+def locate_rows(terms: LinkTerms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
     """Compute location and scale of each row, `[row]`; judge −1 has no own terms.
 
     Args:
@@ -118,21 +118,21 @@ def distribution(terms: LinkTerms, F: Floats, judges: Ints, spread: Floats | Non
         spread: Variance of each row's location where inputs are not known for sure `[row]`. The logistic curve is
             averaged over it by MacKay's approximation, σ(m / √(1 + π·v/8)) (1992, doi:10.1162/neco.1992.4.5.720).
     """
-    place, scale = located(terms, F, judges)
+    place, scale = locate_rows(terms, F, judges)
     if spread is not None:
         scale = scale / np.sqrt(1 + np.pi / 8 * scale**2 * spread)
     below = expit(scale[:, None] * (terms.cuts[None, :] - place[:, None]))
-    return between(below)
+    return probabilities_between(below)
 
 
-def between(below: Floats) -> Floats:
+def probabilities_between(below: Floats) -> Floats:
     """Return the probability of each option `[row, option]` from that of all below each bound `[row, option − 1]`."""
     ends = np.zeros((len(below), 1)), below, np.ones((len(below), 1))
     proba = np.maximum(np.diff(np.concatenate(ends, axis=1), axis=1), LEAST)
     return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
 
-def learned(
+def fit_terms(
     F: Floats,
     judges: Ints,
     answers: Ints,
@@ -211,7 +211,7 @@ class _Task:
 
     def loss(self, values: Floats) -> tuple[float, Floats]:
         terms = self.shape.like(values)
-        place, scale = located(terms, self.F, self.judges)
+        place, scale = locate_rows(terms, self.F, self.judges)
         cuts = terms.cuts
         high = np.where(self.top, np.inf, scale * (cuts[self.upper] - place))
         low = np.where(self.bottom, -np.inf, scale * (cuts[self.lower] - place))

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from pollex.calibration.judgments import NOBODY, Judgments, codes_of, judgments, missing, one_a_row
+from pollex.calibration.judgments import NOBODY, Judgments, codes_of, is_missing, judgments, one_a_row
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
@@ -133,7 +133,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"the answers to {scale.question!r} have no order, so those of several judges are no one figure",
                 remedy="use predict_each",
             )
-        return aggregated(self.predict_each(X, trusted, question), aggregate)
+        return combine_judges(self.predict_each(X, trusted, question), aggregate)
 
     def proba_for(self, X: Any, trusted: Sequence[str] | None = None, question: str | None = None) -> Floats:
         """Return the mean probability of each answer over trusted judges `[row, option]`; see `predict_for`."""
@@ -238,7 +238,7 @@ def _grouped(groups: Sequence[Any] | None, rows: int) -> Ints:
         raise WrongUse(f"groups of shape {given.shape}", remedy="give one group a row, each a name or a number")
     if len(given) != rows:
         raise WrongUse(f"{len(given)} groups for {rows} rows", remedy="give one group a row")
-    alone = [row for row, group in enumerate(given) if missing(group)]
+    alone = [row for row, group in enumerate(given) if is_missing(group)]
     if alone:
         raise WrongUse(
             f"rows without a group: {len(alone)} of {rows}", where=f"row {alone[0]}", remedy="give one group a row"
@@ -283,7 +283,7 @@ Aggregate = Literal["mean", "max"] | float
 """How the expected answers of several judges become one: their mean, the largest, or a quantile from 0 to 1."""
 
 
-def aggregated(values: Floats, aggregate: Aggregate) -> Floats:
+def combine_judges(values: Floats, aggregate: Aggregate) -> Floats:
     """Combine values of several judges `[row, judge]` into one `[row]`.
 
     Raises:

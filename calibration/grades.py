@@ -9,7 +9,7 @@ from pollex.calibration.candidates import NETWORK, START
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.model_choice import clipped_log_losses
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.thumbs import FEW, Fold, Judges, _choice, flat, questionnaire, thumb_models
+from pollex.calibration.thumbs import FEW, Fold, Judges, _choice, flatten, questionnaire, thumb_models
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import Predictions, Quality, assess
 
@@ -42,11 +42,11 @@ def scale_of(question: str, grades: Floats) -> Scale | None:
     Args:
         grades: NaN where none was given `[row]`.
     """
-    given = np.unique(rounded(grades[~np.isnan(grades)]))
+    given = np.unique(round_grades(grades[~np.isnan(grades)]))
     return Scale(question, tuple(given.tolist()), asked=False) if 2 <= len(given) <= MOST else None
 
 
-def rounded(grades: Floats) -> Floats:
+def round_grades(grades: Floats) -> Floats:
     """Round grades to whole ones where there are too many different ones to learn each."""
     return np.round(grades) if len(np.unique(grades[~np.isnan(grades)])) > MOST else grades
 
@@ -85,7 +85,7 @@ def fitted_grades(
         for row in np.flatnonzero(~np.isnan(grades[:, place])).tolist()
     ]
     return thumb_models(signs)[name].fit(
-        flat(answers), given, None, questions, None if groups is None else groups.tolist()
+        flatten(answers), given, None, questions, None if groups is None else groups.tolist()
     )
 
 
@@ -115,7 +115,7 @@ def compare_grades(
             model = fitted_grades(
                 name, fold.answers[known], fold.signs, grades[known], scales, who, groups=together[known]
             )
-            proba[name][fold.out] = model.predict_proba(flat(fold.answers[fold.out]))
+            proba[name][fold.out] = model.predict_proba(flatten(fold.answers[fold.out]))
     given = np.searchsorted(scales[0].values, grades[there, 0])
     losses = {name: clipped_log_losses(p[there], given) for name, p in proba.items()}
     chosen, why = _choice(losses, together[there], NETWORK)

@@ -76,13 +76,13 @@ def name_of(judge: Any) -> str | None:
 
     1 and 1.0 are the same name: one gap turns a column of integers into floats.
     """
-    if missing(judge):
+    if is_missing(judge):
         return None
     whole = isinstance(judge, (float, np.floating)) and float(judge).is_integer()
     return str(int(judge) if whole else judge) or None
 
 
-def missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Return whether a value is missing: None, NaN, or pandas' equivalents."""
     try:
         return value is None or bool(value != value)
@@ -149,7 +149,7 @@ def _of_rows(
         remedy = "give one a row, NaN where there is none"
         raise WrongUse(f"answers for {len(values)} rows, X has {rows}", remedy=remedy)
     who = one_a_row(judges, len(values))
-    return [(row, questions.main, who[row], _value(value)) for row, value in enumerate(values) if not missing(value)]
+    return [(row, questions.main, who[row], _value(value)) for row, value in enumerate(values) if not is_missing(value)]
 
 
 def _records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Record]:
@@ -170,7 +170,7 @@ def _refuse(odd: Sequence[Any], entries: Sequence[Any], what: str, remedy: str) 
 
 def _value(said: Any) -> float | str:
     try:
-        return np.nan if missing(said) else float(said)
+        return np.nan if is_missing(said) else float(said)
     except (TypeError, ValueError):
         return str(said)
 

@@ -128,7 +128,7 @@ def choice_from(facts: dict[str, Any]) -> ModelChoice:
     return ModelChoice(facts["how"], facts["rule"], facts["chosen"], trials, weights)
 
 
-def compared(
+def try_candidates(
     candidates: Sequence[Candidate], held_out: Sequence[Floats | str], answers: Ints, texts: Ints
 ) -> list[CandidateFigures]:
     """Return a trial for each candidate.
@@ -194,7 +194,7 @@ def _loss(trial: CandidateFigures) -> float:
     return np.inf if trial.loss is None else trial.loss
 
 
-def mixed(held_out: Sequence[Floats], answers: Ints, rounds: int = 200) -> Floats:
+def mixture_weights(held_out: Sequence[Floats], answers: Ints, rounds: int = 200) -> Floats:
     """Fit mixture weights `[candidate]` by expectation-maximization.
 
     The usual number of rounds ends shortly before that, with more members left: on LLM-Rubric's synthetic dialogues up

@@ -58,7 +58,7 @@ class Packed:
     arrays: bytes
 
 
-def packed(
+def pack_up(
     model: JudgedEstimator, beside: JudgedEstimator | None = None, others: Sequence[JudgedEstimator] = ()
 ) -> Packed:
     """Return a fitted calibrator as JSON values and bytes; the same for the same model.
@@ -70,9 +70,9 @@ def packed(
     Raises:
         WrongUse: A setting or a fact can't be written as JSON.
     """
-    state = described(model)
-    other = State({}, {}) if beside is None else described(beside, BESIDE)
-    each = {one.questionnaire_.main: described(one, QUESTION.format(one.questionnaire_.index())) for one in others}
+    state = state_of(model)
+    other = State({}, {}) if beside is None else state_of(beside, BESIDE)
+    each = {one.questionnaire_.main: state_of(one, QUESTION.format(one.questionnaire_.index())) for one in others}
     kept = state.arrays | other.arrays | {name: array for one in each.values() for name, array in one.arrays.items()}
     every = sorted(kept.items())
     arrays = bytes_of({name: np.array(value, order="C") for name, value in every})
@@ -81,7 +81,7 @@ def packed(
     return Packed(about | state.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()}, arrays)
 
 
-def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator", prefix: str = "") -> JudgedEstimator:
+def unpack(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator", prefix: str = "") -> JudgedEstimator:
     """Return the calibrator that `packed` was given.
 
     Args:
@@ -100,7 +100,7 @@ def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator",
     if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
         raise BadCalibrator("the arrays are not the ones that were written with it", where=where, remedy=REMEDY)
     try:
-        model = rebuilt(State(dict(facts), arrays_of(arrays)), prefix)
+        model = rebuild(State(dict(facts), arrays_of(arrays)), prefix)
     except WrongUse as error:  # a model or a questionnaire that there is not
         raise BadCalibrator(error.what, where=where, remedy=f"{error.remedy}, or {REMEDY}") from error
     except UNFIT as error:
@@ -109,7 +109,7 @@ def unpacked(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator",
     return model
 
 
-def described(model: JudgedEstimator, prefix: str = "") -> State:
+def state_of(model: JudgedEstimator, prefix: str = "") -> State:
     """Return the full state of a fitted calibrator, so that another may contain it.
 
     Args:
@@ -128,7 +128,7 @@ def described(model: JudgedEstimator, prefix: str = "") -> State:
     return State(facts, {prefix + name: value for name, value in state.arrays.items()})
 
 
-def rebuilt(state: State, prefix: str = "") -> JudgedEstimator:
+def rebuild(state: State, prefix: str = "") -> JudgedEstimator:
     """Return the calibrator that `described` was given; arrays of other prefixes are left alone.
 
     Raises:
@@ -153,7 +153,7 @@ def save(model: JudgedEstimator, folder: Path, others: Sequence[JudgedEstimator]
     Raises:
         WrongUse: The folder can't be written.
     """
-    pack = packed(model, others=others)
+    pack = pack_up(model, others=others)
     arrays = f"calibrator-{pack.facts['arrays_sha256'][:12]}.safetensors"
     text = json.dumps(pack.facts | {"arrays": arrays}, indent=2, ensure_ascii=False, allow_nan=False)
     try:
@@ -176,20 +176,20 @@ def load(path: Path) -> JudgedEstimator:
     Raises:
         BadCalibrator: Nothing is there, or it can't be trusted; says what to do.
     """
-    return unpacked(*_read(path))
+    return unpack(*_read(path))
 
 
 def load_each(path: Path) -> dict[str, JudgedEstimator]:
     """Load the calibrator of every question that one was fitted for, the main one first; see `load`."""
     facts, arrays, where = _read(path)
-    main = unpacked(facts, arrays, where)
+    main = unpack(facts, arrays, where)
     others = facts.get("questions", {})
     if not isinstance(others, dict) or not all(isinstance(one, dict) for one in others.values()):
         raise BadCalibrator("its questions are no objects", where=where, remedy=REMEDY)
     places = {scale.question: QUESTION.format(n) for n, scale in enumerate(main.questionnaire_.scales)}
     if strange := sorted(others.keys() - places.keys()):
         raise BadCalibrator(f"it has no question {strange[0]!r}", where=where, remedy=REMEDY)
-    each = {name: unpacked(facts | own, arrays, where, places[name]) for name, own in others.items()}
+    each = {name: unpack(facts | own, arrays, where, places[name]) for name, own in others.items()}
     return {main.questionnaire_.main: main} | each
 
 

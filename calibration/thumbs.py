@@ -111,7 +111,7 @@ def compare_models(
         who = None if judges is None else [judge for judge, keep in zip(judges, known, strict=True) if keep]
         for name in thumb_models(fold.signs):
             if not (few and name == NETWORK):
-                model = fitted(name, fold.answers[known], fold.signs, positive[known], who, groups=blocks[known])
+                model = fit_one(name, fold.answers[known], fold.signs, positive[known], who, groups=blocks[known])
                 predicted = probability_positive(model, fold.answers[fold.out])
                 proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = predicted
         progress()
@@ -141,7 +141,7 @@ def _with_fewer(folds: Sequence[Fold], positive: Bools, blocks: Ints, share: flo
         counts.append(len(some))
         for name, loss in losses.items():
             smaller = {"seeds": 5, "strengths": (20.0, 80.0)} if name == NETWORK else {}
-            model = fitted(name, fold.answers[some], fold.signs, positive[some], groups=blocks[some], changes=smaller)
+            model = fit_one(name, fold.answers[some], fold.signs, positive[some], groups=blocks[some], changes=smaller)
             p = probability_positive(model, fold.answers[fold.out])
             loss[fold.out] = -np.log(np.where(positive[fold.out], p, 1 - p))
     return _point(round(float(np.mean(counts))), losses, blocks)
@@ -176,7 +176,7 @@ def _choice(losses: Mapping[str, Floats], blocks: Ints, wanted: str) -> tuple[st
     return NETWORK, f"{told}, which is within a standard error of the network"
 
 
-def fitted(
+def fit_one(
     name: str,
     answers: Floats,
     signs: Sequence[float],
@@ -200,7 +200,7 @@ def fitted(
     questions = questionnaire(rubrics or [str(number) for number in range(len(signs))], answers.shape[2])
     model: JudgedEstimator = thumb_models(signs)[name].set_params(**changes or {})
     return model.fit(
-        flat(answers), positive.astype(np.float64), judges, questions, None if groups is None else groups.tolist()
+        flatten(answers), positive.astype(np.float64), judges, questions, None if groups is None else groups.tolist()
     )
 
 
@@ -213,11 +213,11 @@ def questionnaire(rubrics: Sequence[str], options: int = LIKERT) -> Questionnair
 
 def probability_positive(model: JudgedEstimator, answers: Floats, judges: Judges = None) -> Floats:
     """P(thumb up) `[row]` from probabilities `[row, rubric, option]`."""
-    column: Floats = model.predict_proba(flat(answers), judges)[:, 1]
+    column: Floats = model.predict_proba(flatten(answers), judges)[:, 1]
     return column
 
 
-def flat(answers: Floats) -> Floats:
+def flatten(answers: Floats) -> Floats:
     """Reshape `[row, rubric, option]` to X, `[row, rubric × option]`."""
     return answers.reshape(len(answers), -1)
 

@@ -22,7 +22,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pollex.cli.demo import learned_and_scored, proposed
+from pollex.cli.demo import learned_and_scored, propose_and_prove
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply, Request
 from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, asked, body_of
@@ -128,7 +128,7 @@ def record_remedy(folder: Path, here: Path = HERE) -> None:
     recording.prepare(out / ".pollex")
     learned_and_scored(out, options_for(recording.endpoint()), as_json=False, beside=recording)
     endpoint = AskedEndpoint(MODEL, file=here / REMEDY, folder=folder)
-    proposed(out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False)
+    propose_and_prove(out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False)
     lines = kept(endpoint.given, here / REMEDY)
     for name in REMEDIED:
         shutil.copyfile(out / name, here / name)

@@ -17,7 +17,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
-from pollex.agents.roles import Extraction, Extractor, Judge, answered, detail_of
+from pollex.agents.roles import Extraction, Extractor, Judge, answer_each, detail_of
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.graphs.context import Resources, resources
@@ -156,7 +156,7 @@ async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     return {"status": status, "done": live.total - len(live.pending), "outcomes": result["outcomes"]}
 
 
-def batched(
+def add_batches(
     graph: StateGraph[Any, Any, Any, Any], *steps: Sequence[Node], last: Callable[..., Awaitable[Any]] = finish
 ) -> StateGraph[Any, Any, Any, Any]:
     """Add the nodes of a run in batches; its steps come one after another, what is in one step side by side.
@@ -189,7 +189,7 @@ async def ask(
         context.semaphore,
         context.tracer.span(name, kind="role", item=conversation.id, inputs=references) as span,
     ):
-        answers = await answered(judge, conversation, questions, context.secrets)
+        answers = await answer_each(judge, conversation, questions, context.secrets)
         failed = [answer for answer in answers if isinstance(answer, Unanswered)]
         span.outputs([f"{len(answers) - len(failed)} answered"])
         if failed:

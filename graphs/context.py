@@ -133,7 +133,7 @@ _held: dict[str, Resources] = {}
 
 
 @contextmanager
-def held(thread: str, live: Resources) -> Iterator[None]:
+def hold_resources(thread: str, live: Resources) -> Iterator[None]:
     """Hold the resources of a thread for its nodes."""
     _held[thread] = live
     try:

@@ -7,7 +7,7 @@ from typing import Any
 from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
-from pollex.graphs.batches import BatchState, BatchWork, ask, batched, on_each
+from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_each
 from pollex.graphs.context import Context, ConversationIndex
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
@@ -43,4 +43,4 @@ def source_of(answer: Answer | Unanswered) -> str:
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
-    return batched(StateGraph(BatchState, context_schema=AskContext), [ask_questions])
+    return add_batches(StateGraph(BatchState, context_schema=AskContext), [ask_questions])

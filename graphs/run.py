@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pollex.errors import WrongUse
-from pollex.graphs.context import Resources, held
+from pollex.graphs.context import Resources, hold_resources
 from pollex.store.database import CHECKPOINTS, PATIENCE, error_of
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -28,7 +28,7 @@ OUTSIDE: ContextVar[Callable[[Resources], Awaitable[dict[str, Any]]] | None] = C
 
 
 @asynccontextmanager
-async def checkpointed(graph: AnyGraph, store: Store) -> AsyncIterator[CompiledStateGraph[Any, Any, Any, Any]]:
+async def compile_on(graph: AnyGraph, store: Store) -> AsyncIterator[CompiledStateGraph[Any, Any, Any, Any]]:
     """Compile a graph with the checkpoints of a store.
 
     Raises:
@@ -77,7 +77,7 @@ def graph_of(run: Run) -> AnyGraph:
 
 async def states_of(store: Store, run: Run) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
     """Return the states of a run after its nodes, the first one first: which nodes had run, and the state."""
-    async with checkpointed(graph_of(run), store) as compiled:
+    async with compile_on(graph_of(run), store) as compiled:
         found = [one async for one in compiled.aget_state_history(thread_of(run.id))][::-1]
     return [(before.next, after.values) for before, after in pairwise(found)]
 
@@ -118,7 +118,7 @@ async def carry_out(
 
     settings = thread_of(live.run, 8 * (live.total // live.batch + 2))
     live.begin()
-    async with checkpointed(graph, live.store) as compiled:
+    async with compile_on(graph, live.store) as compiled:
         at = await compiled.aget_state(settings)
         left = {task.name for task in at.tasks}  # not `next`: it leaves out a node that a kill cut off after its writes
         if after and not left and at.values:
@@ -127,7 +127,7 @@ async def carry_out(
         if left and live.pending and not anew:  # its batch is planned again: what nodes had in memory is gone
             await compiled.aupdate_state(settings, None, as_node="commit_batch")
         given: Any = None if left and not anew else {}
-        with held(live.run, live), live.tracer.span(live.run.partition("-")[0], kind="graph"):
+        with hold_resources(live.run, live), live.tracer.span(live.run.partition("-")[0], kind="graph"):
             while True:
                 found: dict[str, Any] = await compiled.ainvoke(given, settings, context=context, durability="sync")
                 asked = found.get("__interrupt__")

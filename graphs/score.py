@@ -11,7 +11,7 @@ from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
-from pollex.graphs.batches import BatchState, BatchWork, ask, batched, on_batch, on_each
+from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_batch, on_each
 from pollex.graphs.context import Context, ConversationIndex
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Polarity
@@ -108,4 +108,4 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
-    return batched(StateGraph(BatchState, context_schema=ScoreContext), [judge_sat, judge_dsat], [compute_netsat])
+    return add_batches(StateGraph(BatchState, context_schema=ScoreContext), [judge_sat, judge_dsat], [compute_netsat])

@@ -40,12 +40,12 @@ SPELLING: ContextVar[Callable[[Options], str]] = ContextVar("spelling", default=
 """How options are written in messages; a command line sets its own way."""
 
 
-def spelled(**options: object) -> str:
+def spell(**options: object) -> str:
     """Spell options as whoever calls writes them."""
     return SPELLING.get()(options)
 
 
-def named(option: str | Options) -> Options:
+def options_by_name(option: str | Options) -> Options:
     """Return options by name, of which one may be given by its name alone."""
     if isinstance(option, str):
         return {option: None} if option else {}
@@ -66,7 +66,7 @@ class PollexError(Exception):
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "", option: str | Options = "") -> None:
         self.what, self.where, self.remedy = what, where, remedy
-        self.options = named(option)
+        self.options = options_by_name(option)
         super().__init__(what)
 
     def __str__(self) -> str:

@@ -190,7 +190,7 @@ def some_told(one: str, more: str, lines: Sequence[str], most: int = 10) -> Told
         yield f"  and {len(lines) - most} more"
 
 
-def encoded(value: Any) -> Any:
+def encode(value: Any) -> Any:
     """Return a value as JSON has it: what is made of fields by their names, a path as its text."""
     if value is None or isinstance(value, str | int | float):
         return value
@@ -199,13 +199,13 @@ def encoded(value: Any) -> Any:
     if callable(dumped := getattr(value, "model_dump", None)):
         return dumped(mode="json")
     if is_dataclass(value):
-        return {each.name: encoded(getattr(value, each.name)) for each in fields(value)}
+        return {each.name: encode(getattr(value, each.name)) for each in fields(value)}
     if callable(named := getattr(value, "_asdict", None)):
-        return encoded(named())
+        return encode(named())
     if isinstance(value, Mapping):
-        return {name: encoded(inner) for name, inner in value.items()}
+        return {name: encode(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [encoded(inner) for inner in value]
+        return [encode(inner) for inner in value]
     return str(value) if isinstance(value, Path) else value
 
 

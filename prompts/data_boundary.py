@@ -39,14 +39,14 @@ def conversation(turns: Iterable[tuple[str, str]]) -> list[Item]:
     return items[first:]
 
 
-def escaped(value: Any) -> str:
+def escape_line(value: Any) -> str:
     """Write a value as one line of JSON that can't pass for prompt structure."""
     return _ESCAPED.sub(_escape, json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
-def written(items: Sequence[Item]) -> str:
+def write_items(items: Sequence[Item]) -> str:
     """Return the items as a JSON array, one a line."""
-    return "[\n" + ",\n".join(map(escaped, items)) + "\n]"
+    return "[\n" + ",\n".join(map(escape_line, items)) + "\n]"
 
 
 def boundary(data: str, salt: bytes) -> str:
@@ -67,7 +67,7 @@ def enclose(data: str, code: str) -> str:
 
 def seal(items: Sequence[Item], salt: bytes) -> str:
     """Return the message that holds `items` as data; see the module."""
-    data = written(items)
+    data = write_items(items)
     return enclose(data, boundary(data, salt))
 
 

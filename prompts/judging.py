@@ -6,7 +6,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from pollex.errors import WrongUse
-from pollex.prompts.data_boundary import escaped
+from pollex.prompts.data_boundary import escape_line
 
 
 def numbered(texts: Sequence[str]) -> str:
@@ -14,12 +14,12 @@ def numbered(texts: Sequence[str]) -> str:
     return "\n".join(f"{i}. {_asked(text)}" for i, text in enumerate(texts, 1))
 
 
-def listed(options: Sequence[str]) -> str:
+def join_options(options: Sequence[str]) -> str:
     """Return the options in one line."""
     return ", ".join(map(plain, options))
 
 
-def coded(options: Sequence[str]) -> list[str]:
+def code_options(options: Sequence[str]) -> list[str]:
     """Return each option behind a letter: `A. Strongly Disagree`.
 
     An answer's first token then tells the options apart. Without the letter two that begin alike share it, and the
@@ -33,20 +33,20 @@ def coded(options: Sequence[str]) -> list[str]:
     return [f"{letter}. {plain(option)}" for letter, option in zip(ascii_uppercase, options, strict=False)]
 
 
-def lettered(options: Sequence[str]) -> str:
+def by_letter(options: Sequence[str]) -> str:
     """Return the coded options, one a line."""
-    return "\n".join(coded(options))
+    return "\n".join(code_options(options))
 
 
 @lru_cache(maxsize=1024)
 def _asked(text: str) -> str:
-    return escaped(text)
+    return escape_line(text)
 
 
 @lru_cache(maxsize=1024)
 def plain(option: str) -> str:
     """Write an option for a prompt, unquoted if it is only words."""
-    written = escaped(option)
+    written = escape_line(option)
     return option if written == f'"{option}"' and "," not in option else written
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import WrongUse
-from pollex.prompts.data_boundary import Item, escaped, seal
+from pollex.prompts.data_boundary import Item, escape_line, seal
 from pollex.prompts.domain import Closing
 
 HOME = Path(__file__).parent
@@ -194,7 +194,7 @@ def messages(
     task = prompt.render("closing", values, off)
     schema = prompt.schema if schema is None else schema
     if layout.inline_schema and schema:
-        task += f"\nWrite one JSON object of this JSON schema and nothing else:\n{escaped(schema)}"
+        task += f"\nWrite one JSON object of this JSON schema and nothing else:\n{escape_line(schema)}"
     if layout.closing == "merged":
         return [rules, {"role": "user", "content": f"{data['content']}\n\n{task}"}]
     return [rules, data, {"role": layout.closing, "content": task}]

@@ -89,7 +89,7 @@ class Filtered:
         return about | {"passed": self.passed.as_json, "left": self.left.as_json}
 
 
-def filtered(entropy: Floats, mode: Ints, truth: Ints, tau: float, together: Ints | None = None) -> Filtered:
+def split_at(entropy: Floats, mode: Ints, truth: Ints, tau: float, together: Ints | None = None) -> Filtered:
     """Split conversations at τ; ties have no rating and never pass.
 
     Args:
@@ -129,7 +129,7 @@ def first_runs(picks: Ints, n: int, options: int, fewest: int = 1) -> tuple[Floa
 def points(entropy: Floats, mode: Ints, truth: Ints, n: int, together: Ints | None = None) -> list[TauPoint]:
     """Split conversations at every τ that entropies of n runs have; arguments as for `filtered`."""
     taus = np.unique(np.round(entropy[~np.isnan(entropy)], 9)).tolist()
-    return [TauPoint(n, tau, filtered(entropy, mode, truth, tau, together)) for tau in taus]
+    return [TauPoint(n, tau, split_at(entropy, mode, truth, tau, together)) for tau in taus]
 
 
 def _passing(entropy: Floats, mode: Ints, tau: float) -> Bools:
@@ -201,7 +201,7 @@ def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float, toget
     return FittedTau(float(sorted_entropy[at]), len(truth), int(count[at]), int(right[at]), best, units)
 
 
-def crossfitted(
+def crossfit_tau(
     entropy: Floats, mode: Ints, truth: Ints, precision: float, folds: Ints, together: Ints | None = None
 ) -> Filtered:
     """Measure a fitted τ by cross-fitting: each fold uses the others' τ.

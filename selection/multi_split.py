@@ -50,7 +50,7 @@ class MultiSplit:
     chosen: Floats
 
 
-def holds(values: Floats) -> Bools:
+def find_holding(values: Floats) -> Bools:
     """Tell where rubrics hold, from their signed terms of NetSAT: beyond the middle of the scale."""
     return np.asarray(np.abs(values) > EVAL_RANGE / 2)
 
@@ -119,7 +119,7 @@ def chosen_of(values: Floats, up: Bools, sat: Bools, ids: Sequence[str], policy:
     Args:
         values: Signed terms of NetSAT `[conversation, rubric]`.
     """
-    held = holds(values)
+    held = find_holding(values)
     enough = held.sum(axis=0) >= max(FEWEST, LEAST_SHARE * len(up))  # and whose thumbs differ as their side says
     columns = np.flatnonzero(enough & (one_sided(held, up, sat) < OPEN_P))
     if not len(columns) or up.all() or not up.any():
@@ -147,7 +147,7 @@ def multi_split(
         sat: Whether a rubric is one of satisfaction `[rubric]`.
         blocks: Number of each conversation's user or other unit `[conversation]`.
     """
-    held, p, taken = holds(values), np.ones((SPLITS, len(ids))), np.zeros((SPLITS, len(ids)))
+    held, p, taken = find_holding(values), np.ones((SPLITS, len(ids))), np.zeros((SPLITS, len(ids)))
     for row, mine in enumerate(halvings(up, blocks, rng)):
         chosen = chosen_of(values[mine], up[mine], sat, ids, policy)
         if len(chosen):
@@ -172,7 +172,7 @@ class Narrowed:
     members: dict[int, Ints]
 
 
-def narrowed(
+def keep_one_a_family(
     values: Floats, up: Bools, sat: Bools, p: Floats, events: Bools, families: Sequence[str], likely: float
 ) -> Narrowed:
     """Keep one rubric a family: of those that are borne out, an event before a signal, then what holds most often.
@@ -187,7 +187,7 @@ def narrowed(
         families: Name of each rubric's family; those of a side that are answered alike are one, too.
         likely: Highest p that counts.
     """
-    held = holds(values)
+    held = find_holding(values)
     alike = correlations(values) >= ALIKE
     members: dict[int, Ints] = {}
     gone = np.zeros(len(p), dtype=bool)

@@ -137,7 +137,7 @@ def walk(pool: Pool, costs: Callable[[frozenset[int]], Floats]) -> Ints:
     return np.array(steps, dtype=np.intp)
 
 
-def ranked(pool: Pool, worth: Floats) -> Ints:
+def rank_by_worth(pool: Pool, worth: Floats) -> Ints:
     """Return the rubrics of most worth `[rubric]`, each by itself: columns `[step]`."""
     return walk(pool, lambda chosen: -worth[pool.open(chosen)])
 

@@ -14,7 +14,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.services.workspace import complete
+from pollex.services.workspace import run_to_end
 
 FAILS = "The assistant says that it couldn't do something, and offers nothing in its place."
 DONE = "The assistant manages to do something and repeats time, date or price of it."
@@ -58,7 +58,7 @@ def table_rubrics(logs: Logs, **changes: Any) -> RubricSet:
         for id_, side, source, text in EVENTS
     )
     judge = EmbeddedJudge(Embedder(), rubrics=rubrics)
-    complete(judge.fit(logs.conversations, rubrics))
+    run_to_end(judge.fit(logs.conversations, rubrics))
     record = JudgeRecord(kind="embedded", name=judge.name, fingerprint=judge.fingerprint, learned=dict(judge.learned))
     known = {"rubrics": rubrics, "judge": record, "rubrics_digest": digest_of(rubrics), "reasons": ()}
     return rubric_set(**(known | changes))

@@ -9,17 +9,17 @@ import numpy as np
 from rubric_set_by_hand import plain, rubric_set
 
 from pollex.agents.llm.sampling import point
-from pollex.agents.votes import Rule, Task, asked, run_question
+from pollex.agents.votes import Rule, Task, make_question, run_question
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat
-from pollex.services.workspace import complete
+from pollex.services.workspace import run_to_end
 from pollex.store.resume import facts_of
 from pollex.store.rows import AnswerCells, conversation_rows, fact, rubric_rows
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, ScoreRow, packed
+from pollex.store.tables import FactRow, ScoreRow, pack
 from pollex.store.votes import TASK
 from pollex.web.app import application
 from pollex.web.guard import Door, Guard
@@ -117,18 +117,18 @@ def of_a_model(store: Store) -> None:
     found["judge"] |= {"kind": "llm", "name": "m", "fingerprint": "f", "options": {"scale": "likert", "value": "auto"}}
     for rubric in found["rubrics"]:
         rubric["written"] = rubric["text"]
-    store.put([FactRow(run, "rubric_set", "set", packed(found))])
+    store.put([FactRow(run, "rubric_set", "set", pack(found))])
     store.flush()
 
 
 def judged_run(store: Store, n: int = 4, words: Words = plain) -> str:
     """A run of `judge` in seven votes that has ended: the runs agree about every odd conversation, and no other."""
-    question = asked("Was the task done?", ["yes", "no"])
+    question = make_question("Was the task done?", ["yes", "no"])
     task = Task(question, Rule(runs=7, minimum=5, tau=0.41), by="built-in (no LLM)")
     run = store.begin("judge", fingerprint={}, versions={}, arguments={}).id
     conversations = [conversation(number, words) for number in range(n)]
     store.put(conversation_rows(run, conversations))
-    complete(store.write_step(run, TASK, task.as_json))
+    run_to_end(store.write_step(run, TASK, task.as_json))
     for number, one in enumerate(conversations):
         yes = 7 if number % 2 else 4
         questions = [run_question(question, vote) for vote in range(7)]

@@ -15,7 +15,7 @@ from web_site import client_of, judged_run, made_app
 
 from fault_cases import ROOT, case
 from fault_cases.commands import Rows, bikes, learned, run, written
-from pollex.agents.embedded.events.reading import marked
+from pollex.agents.embedded.events.reading import mark_acts
 from pollex.agents.embedded.signals import SIGNALS
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.store.store import Store
@@ -185,6 +185,6 @@ def sentences_are_so(folder: Path) -> str:
         Turn(role="user", content="Send it."),
         Turn(role="assistant", content="Sorry, I am not able to send files."),
     )
-    acts = marked(Conversation(id="1", turns=turns))[-1].acts
+    acts = mark_acts(Conversation(id="1", turns=turns))[-1].acts
     assert ("fails" in acts, "refuses" in acts) == (True, False), list(acts)
     return f"{len(texts)} rubrics, 2 sentences"

@@ -17,11 +17,11 @@ from pollex.calibration.model_choice import (
     best_of,
     choice_from,
     close_to_best,
-    compared,
-    mixed,
+    mixture_weights,
+    try_candidates,
 )
 from pollex.calibration.models import model_with
-from pollex.calibration.storage import described, rebuilt
+from pollex.calibration.storage import rebuild, state_of
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
@@ -105,7 +105,7 @@ class Calibrator(JudgedEstimator):
         parts, how = self._parts(y, groups)
         held_out = [self._held_out(candidate, X, y, parts) for candidate in candidates]
         main = y.of_question(self.questionnaire_.index())
-        trials = compared(candidates, held_out, main.answer, main.row)
+        trials = try_candidates(candidates, held_out, main.answer, main.row)
         if all(trial.loss is None for trial in trials):
             raise WrongUse(f"no candidate could be fitted: {trials[0].refused}", remedy="give other candidates")
         rule: Rule = self.rule or ("stacked" if self.shift else "average")
@@ -160,7 +160,7 @@ class Calibrator(JudgedEstimator):
         arrays: dict[str, Any] = {"weights": self.weights_}
         members = []
         for place, member in enumerate(self.members_):
-            state = described(member, f"member.{place}.")
+            state = state_of(member, f"member.{place}.")
             members.append(state.facts)
             arrays |= state.arrays
         return State({"choice": self.choice_.facts(), "members": members}, arrays)
@@ -169,7 +169,7 @@ class Calibrator(JudgedEstimator):
         self.choice_ = choice_from(state.facts["choice"])
         self.weights_ = state.arrays["weights"]
         self.members_ = tuple(
-            rebuilt(State(facts, state.arrays), f"member.{place}.")
+            rebuild(State(facts, state.arrays), f"member.{place}.")
             for place, facts in enumerate(state.facts["members"])
         )
 
@@ -188,7 +188,7 @@ def _weights(
         close = close_to_best(trials)
         return dict.fromkeys(close, 1 / len(close))
     fitted = {place: proba for place, proba in enumerate(held_out) if not isinstance(proba, str)}
-    weights = dict(zip(fitted, mixed([*fitted.values()], answers).tolist(), strict=True))
+    weights = dict(zip(fitted, mixture_weights([*fitted.values()], answers).tolist(), strict=True))
     # Of very many alike, none may be left.
     kept = {place: weight for place, weight in weights.items() if weight >= LEAST_WEIGHT} or {
         max(weights, key=weights.__getitem__): 1.0

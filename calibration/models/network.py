@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from sklearn.base import clone
 
-from pollex.calibration.crossfit import alone, assign_folds, learned_quietly
+from pollex.calibration.crossfit import assign_folds, learned_quietly, take_rows
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import NOBODY, AnswerMatrix, Judgments, answer_matrix_of
-from pollex.calibration.network.weights import Array, Weights, joined
+from pollex.calibration.network.weights import Array, Weights, join_seeds
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
 
@@ -169,7 +169,7 @@ class CalibrationNetwork(JudgedEstimator):
         lesson = begun.Lesson(
             inputs, sheets, np.stack(begins), fold_of[sheets.row], self._options(), self._main(), len(self.judges_)
         )
-        self.general_, self.tuned_ = begun.taught(
+        self.general_, self.tuned_ = begun.train_by_strength(
             lesson, self.questionnaire_, (self.h1, self.h2), tuple(self.strengths), self.seeds, self.seed
         )
 
@@ -186,7 +186,7 @@ class CalibrationNetwork(JudgedEstimator):
         starts = []
         for place, number in enumerate(self.learned_):
             questions = replace(self.questionnaire_, main=self.questionnaire_.scales[number].question)
-            rows, given = alone(X, y, known)
+            rows, given = take_rows(X, y, known)
             if not len(given.of_question(number)):  # a question with a few answers, all in this fold
                 logs[:, place, : options[place]] = -np.log(options[place])
                 continue
@@ -201,15 +201,15 @@ class CalibrationNetwork(JudgedEstimator):
 
         heads = training.heads_of(sheets, self._options(), self._ordinal())
         judges = {"all": (len(self.judges_),) * 2, "heads": (0, len(self.judges_)), "none": (0, 0)}[self.personal]
-        first = training.begun((inputs.shape[1] - 1, self.h1, self.h2), judges, heads, self.seeds, self.seed)
+        first = training.init_weights((inputs.shape[1] - 1, self.h1, self.h2), judges, heads, self.seeds, self.seed)
         sizes = [len(scale.values) for scale in self.questionnaire_.asked]
         lesson = training.TrainingData(inputs, sheets, np.repeat(np.arange(len(sizes)), sizes))
         penalties = self.decay, self.shrinkage, self.dropout
         plan = training.TrainingConfig(self.pretraining, self.rate, *penalties)
-        general = training.trained(first, lesson, plan, self.seed + 1)
+        general = training.train(first, lesson, plan, self.seed + 1)
         plan = training.TrainingConfig(self.finetuning, self.finetuning_rate, *penalties)
         main = self._main()
-        return general, training.trained(general.only(main), lesson.only(main), plan, self.seed + 2)
+        return general, training.train(general.only(main), lesson.only(main), plan, self.seed + 2)
 
     def _searched(self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix) -> None:
         """Learn with the best of random settings, or with those given."""
@@ -217,7 +217,7 @@ class CalibrationNetwork(JudgedEstimator):
 
         if self.recipe != "shrunk":
             raise WrongUse("a search knows the recipe `shrunk` only", remedy="leave recipe out, or set search=None")
-        self.search_ = search.searched(self, X, y, groups, self.draws, self.search_seconds)
+        self.search_ = search.search_settings(self, X, y, groups, self.draws, self.search_seconds)
         best = self.search_.best
         learner = self if best is None else copy(self).set_params(**best.settings)
         self.general_, self.tuned_ = learner._shrunk(inputs, sheets)
@@ -236,10 +236,10 @@ class CalibrationNetwork(JudgedEstimator):
         numbered = AnswerMatrix(sheets.row, order[code], sheets.answer)
         own = {name: getattr(self, name) for name in ("h1", "h2", "batch", "rate", "pretraining", "finetuning")}
         each = [
-            authors.trained(inputs, numbered, self._options(), self._main(), self.seed + number, **own)
+            authors.train_in_two_phases(inputs, numbered, self._options(), self._main(), self.seed + number, **own)
             for number in range(self.seeds)
         ]
-        return joined([weights.with_judges(order) for weights in each])
+        return join_seeds([weights.with_judges(order) for weights in each])
 
     def _main(self) -> int:
         return int(np.flatnonzero(self.learned_ == self.questionnaire_.index())[0])

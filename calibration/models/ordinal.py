@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.cumulative_link import LinkTerms, alike, distribution, learned, unlearned
+from pollex.calibration.cumulative_link import LinkTerms, distribution, fit_terms, flat_terms, precisions
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.features import Inputs, inputs_from, inputs_of
 from pollex.calibration.judgments import Judgments
@@ -49,9 +49,9 @@ class OrdinalMixedEffects(JudgedEstimator):
         self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_, self._only())
         own, options = y.of_question(self.questionnaire_.index()), len(self.questionnaire_.scale().values)
         shares = np.bincount(own.answer, minlength=options) + SMOOTHING / options
-        center = unlearned(shares / shares.sum(), self.inputs_.width, len(self.judges_))
-        precision = alike(center, (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes))
-        self.terms_: LinkTerms = learned(self.inputs_.of(X).rows[own.row], own.judge, own.answer, center, precision)
+        center = flat_terms(shares / shares.sum(), self.inputs_.width, len(self.judges_))
+        precision = precisions(center, (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes))
+        self.terms_: LinkTerms = fit_terms(self.inputs_.of(X).rows[own.row], own.judge, own.answer, center, precision)
 
     def _only(self) -> Sequence[str] | None:
         """Return the ids of the questions that are looked at; None: all that are asked."""

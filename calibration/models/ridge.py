@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
-from pollex.calibration.cumulative_link import between
+from pollex.calibration.cumulative_link import probabilities_between
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.features import Inputs, inputs_from, inputs_of
 from pollex.calibration.judgments import Judgments
@@ -79,7 +79,7 @@ class RidgeWithJudge(JudgedEstimator):
 
 def cut_normal(mean: Floats, deviation: float, midpoints: Floats) -> Floats:
     """Return probability between neighboring midpoints under a normal around each mean `[row, option]`."""
-    return between(ndtr((midpoints[None, :] - mean[:, None]) / deviation))
+    return probabilities_between(ndtr((midpoints[None, :] - mean[:, None]) / deviation))
 
 
 def _deviation(mean: Floats, answers: Ints, midpoints: Floats) -> float:

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.cumulative_link import LinkTerms, alike, distribution, learned, unlearned
+from pollex.calibration.cumulative_link import LinkTerms, distribution, fit_terms, flat_terms, precisions
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.features import FARTHEST, mean_and_spread
 from pollex.calibration.judgments import Judgments
@@ -103,13 +103,13 @@ class WeightedSum(JudgedEstimator):
         options = len(self.questionnaire_.scale().values)
         targets = platt_targets(y.answer, options)
         counts = np.bincount(y.answer, minlength=options) + 1.0
-        center = unlearned(counts / counts.sum(), F.shape[1], len(self.judges_))
+        center = flat_terms(counts / counts.sum(), F.shape[1], len(self.judges_))
         rows, answers = (each.ravel() for each in np.indices(targets.shape))
-        return learned(F[rows], y.judge[rows], answers, center, self._precision(center), targets.ravel())
+        return fit_terms(F[rows], y.judge[rows], answers, center, self._precision(center), targets.ravel())
 
     def _precision(self, shape: LinkTerms) -> LinkTerms:
         own = 1.0 if self.deviations is None else self.deviations
-        found = alike(shape, (CUTS_PRECISION, CUTS_PRECISION, own, self.intercepts, None, None))
+        found = precisions(shape, (CUTS_PRECISION, CUTS_PRECISION, own, self.intercepts, None, None))
         found.slopes[0] = SLOPE_PRECISION
         return found
 

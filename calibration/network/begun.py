@@ -62,7 +62,7 @@ class Lesson:
 
 
 @one_thread()
-def taught(
+def train_by_strength(
     lesson: Lesson,
     questions: Questionnaire,
     shape: tuple[int, int],

@@ -79,7 +79,7 @@ def _with_bias(z: Tensor) -> Tensor:
     return torch.cat([z, z.new_ones((len(z), 1))], dim=1)
 
 
-def trained(
+def train_in_two_phases(
     inputs: Floats, sheets: AnswerMatrix, options: Ints, main: int, seed: int, *,
     h1: int, h2: int, batch: int, rate: float, pretraining: int, finetuning: int,
 ) -> Weights:  # fmt: skip

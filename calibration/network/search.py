@@ -103,7 +103,7 @@ def best_of(trials: tuple[DrawnSettings, ...]) -> DrawnSettings:
     return max(trials, key=lambda trial: trial.log_likelihood)
 
 
-def searched(model: JudgedEstimator, X: Floats, y: Judgments, groups: Ints, draws: int, seconds: float) -> Found:
+def search_settings(model: JudgedEstimator, X: Floats, y: Judgments, groups: Ints, draws: int, seconds: float) -> Found:
     """Try random settings, the quick ones first, and compare the best with those given, in other folds.
 
     What fits into the time depends on the machine; where all draws do, the seed alone decides.

@@ -96,7 +96,7 @@ class TrainingData:
         return replace(self, sheets=replace(self.sheets, answer=answer))
 
 
-def begun(shape: tuple[int, int, int], judges: tuple[int, int], heads: Heads, seeds: int, seed: int) -> Weights:
+def init_weights(shape: tuple[int, int, int], judges: tuple[int, int], heads: Heads, seeds: int, seed: int) -> Weights:
     """Initialize weights: shared ones small and random, deltas 0, heads at the answers' shares.
 
     Args:
@@ -190,7 +190,7 @@ def one_thread() -> Iterator[None]:
 
 
 @one_thread()
-def trained(weights: Weights, lesson: TrainingData, plan: TrainingConfig, seed: int) -> Weights:
+def train(weights: Weights, lesson: TrainingData, plan: TrainingConfig, seed: int) -> Weights:
     """Train weights as the plan says; return new weights."""
     random = torch.Generator().manual_seed(seed)
     single = {name: torch.tensor(getattr(weights, name), dtype=torch.float32) for name in LEARNT}

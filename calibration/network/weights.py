@@ -129,7 +129,7 @@ class Weights:
         return each
 
 
-def joined(parts: list[Weights]) -> Weights:
+def join_seeds(parts: list[Weights]) -> Weights:
     """Return the seeds of several as one."""
     same = {"options", "ordinal"}
     arrays = {

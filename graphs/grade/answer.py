@@ -11,7 +11,7 @@ from pollex.agents.roles import detail_of
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.references import Case
 from pollex.errors import PollexError
-from pollex.graphs.batches import BatchState, BatchWork, batched, on_each
+from pollex.graphs.batches import BatchState, BatchWork, add_batches, on_each
 from pollex.graphs.context import Context
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Unanswered
@@ -49,7 +49,7 @@ async def respond(live: AnswerWork, id_: str) -> None:
         if isinstance(found, Unanswered):
             span.failed(f"{found.outcome}: {found.detail}")
         # Inside the span, which is written after it: whoever finds the span of a killed run finds the answer, too.
-        kept = responded(case, found, live.respondent.name, temperature)
+        kept = stored_answer(case, found, live.respondent.name, temperature)
         live.store.put(conversation_rows(live.run, [kept]))
     live.end(case.id, kept.metadata["outcome"])
 
@@ -65,7 +65,7 @@ async def _response(live: AnswerWork, case: Case, temperature: float) -> str | U
         return Unanswered(question_id=case.id, outcome="error", detail=detail, judge=live.respondent.name)
 
 
-def responded(case: Case, found: str | Unanswered, model: str, temperature: float) -> Conversation:
+def stored_answer(case: Case, found: str | Unanswered, model: str, temperature: float) -> Conversation:
     """Return a question with its answer as stored; without one, the question and the reason."""
     turns, about = [Turn(role="user", content=case.question)], {"outcome": "answered", "detail": ""}
     if isinstance(found, Unanswered):
@@ -77,4 +77,4 @@ def responded(case: Case, found: str | Unanswered, model: str, temperature: floa
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
-    return batched(StateGraph(BatchState, context_schema=AnswerContext), [respond])
+    return add_batches(StateGraph(BatchState, context_schema=AnswerContext), [respond])

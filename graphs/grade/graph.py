@@ -10,7 +10,7 @@ from langgraph.graph import StateGraph
 from pollex.agents.llm.reference_judge import plain_questions, type_question
 from pollex.agents.roles import Judge
 from pollex.conversations.references import Case
-from pollex.graphs.batches import BatchState, BatchWork, ask, batched, on_each
+from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_each
 from pollex.graphs.context import Context
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -86,4 +86,4 @@ async def count_grades(live: GradeWork, id_: str) -> None:
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
     graph = StateGraph(BatchState, context_schema=GradeContext)
-    return batched(graph, [classify], [grade_by_rules, grade_plainly], [count_grades])
+    return add_batches(graph, [classify], [grade_by_rules, grade_plainly], [count_grades])

@@ -10,9 +10,9 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from pollex.agents.votes import PERSON, Ensemble, Task, Vote, persons_answer, persons_question, run_question
-from pollex.graphs.batches import BatchState, BatchWork, batched, finish, on_each
+from pollex.graphs.batches import BatchState, BatchWork, add_batches, finish, on_each
 from pollex.graphs.context import Context, ConversationIndex, resources
-from pollex.graphs.judge.state import Tallied, tallied
+from pollex.graphs.judge.state import Tallied, count_run
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import label_row
 
@@ -63,7 +63,7 @@ class JudgeWork(BatchWork):
 
     def tallied(self) -> Tallied:
         """Count the votes and people's answers that the store has, by the rule that they give."""
-        return tallied(self.store, self.run, self.task, (self.shelf[id_] for id_ in self.shelf))
+        return count_run(self.store, self.run, self.task, (self.shelf[id_] for id_ in self.shelf))
 
     def result(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the run came to, for `pollex runs`."""
@@ -132,7 +132,7 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled; waiting for people needs a checkpointer."""
-    graph = batched(StateGraph(JudgeState, context_schema=JudgeContext), [ask_runs], last=fit_rule)
+    graph = add_batches(StateGraph(JudgeState, context_schema=JudgeContext), [ask_runs], last=fit_rule)
     graph.add_node("human_review", human_review)
     graph.add_node("apply_review", apply_review)
     graph.add_node("finish", finish, input_schema=JudgeState)

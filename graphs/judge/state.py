@@ -12,7 +12,7 @@ from pollex.agents.votes import Rule, Tally, Task, diversity_entropy
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
-from pollex.selection.consensus import Filtered, FittedTau, crossfitted, entropies, fitted_tau, modes
+from pollex.selection.consensus import Filtered, FittedTau, crossfit_tau, entropies, fitted_tau, modes
 from pollex.store.store import Store
 from pollex.store.votes import people_so_far, so_far
 
@@ -65,7 +65,7 @@ class Tallied:
         return dict(found)
 
 
-def tallied(store: Store, run: str, task: Task, conversations: Iterable[Conversation]) -> Tallied:
+def count_run(store: Store, run: str, task: Task, conversations: Iterable[Conversation]) -> Tallied:
     """Count the votes that a run has, and fit τ to thumbs if a precision is wanted.
 
     Args:
@@ -90,7 +90,7 @@ def tallied(store: Store, run: str, task: Task, conversations: Iterable[Conversa
     if k >= 2:
         with suppress(BadLabels):  # too few groups of conversations that belong together
             dealt = folds(used, k, SEED)
-            found = replace(found, unseen=crossfitted(entropy, mode, right, task.precision, dealt, blocks))
+            found = replace(found, unseen=crossfit_tau(entropy, mode, right, task.precision, dealt, blocks))
     return found
 
 

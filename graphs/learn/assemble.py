@@ -10,7 +10,7 @@ import numpy as np
 from pollex.agents.embedded.comments import remarks_of
 from pollex.agents.embedded.events.language import language_of, needs_english
 from pollex.agents.embedded.events.learning import segments_of
-from pollex.agents.embedded.evidence import judged_by, unexpected
+from pollex.agents.embedded.evidence import is_unexpected, judged_by
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.signals import word_features
 from pollex.agents.roles import Extraction
@@ -24,7 +24,7 @@ from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.headlines import twins
 from pollex.rubrics.learning.choice import candidates
-from pollex.rubrics.learning.crossfit import dealt
+from pollex.rubrics.learning.crossfit import fold_of_each
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.measured import (
     Plain,
@@ -88,7 +88,7 @@ def assemble(
     rubrics = chosen_rubrics(material, selection, training, unseen, reasons)
     reader = material.by_model and bool(live.extractions)
     notes = [
-        *(yielded(live.extractions, chosen) if reader else ()),
+        *(describe_yield(live.extractions, chosen) if reader else ()),
         *selection["notes"],
         *refusals(material.refused),
         *caveats(material, unseen, len(live.unextracted), language_notes(material.training)),
@@ -101,7 +101,7 @@ def assemble(
         positive,
         measured,
         features,
-        dealt(material, [*training, *material.graded_training]),
+        fold_of_each(material, [*training, *material.graded_training]),
         crossfitted=crossfitted,
     )
     rubric_set = RubricSet(
@@ -165,7 +165,7 @@ def chosen_rubrics(
             family=Family(**families[r.id]) if families.get(r.id) else None,
             worth=worths.get(r.id),
             signals=beside.get(r.id, ()),
-            unexpected=unexpected(r),
+            unexpected=is_unexpected(r),
             alone=alone[r.id],
             twin_of=twin_of.get(r.id, ""),
             never_came_up=never_came_up(table, training, r) if asked_when and not r.answered_by else None,
@@ -218,7 +218,7 @@ def found_nothing(extractions: Mapping[str, Extraction | Unanswered]) -> Figure:
     return share_of(silent, len(read))
 
 
-def yielded(extractions: Mapping[str, Extraction | Unanswered], chosen: Sequence[Rubric]) -> list[str]:
+def describe_yield(extractions: Mapping[str, Extraction | Unanswered], chosen: Sequence[Rubric]) -> list[str]:
     """Say how many of a model's reasons were left out, and if most were or it gave no rubric, what it came to."""
     read = [found for found in extractions.values() if isinstance(found, Extraction)]
     left_out, unquoted = sum(found.dropped for found in read), sum(found.unquoted for found in read)

@@ -12,7 +12,7 @@ LearnGraph = StateGraph[Any, Any, Any, Any]
 
 def build() -> LearnGraph:
     """Build the graph, uncompiled."""
-    graph = extracting("summarize_dsat")
+    graph = extraction_graph("summarize_dsat")
     graph.add_node("summarize_dsat", nodes.summarize_dsat)
     graph.add_node("summarize_sat", nodes.summarize_sat)  # which is shown what the other side has
     graph.add_node("deduplicate", nodes.deduplicate)
@@ -24,7 +24,7 @@ def build() -> LearnGraph:
     return fit_after(graph, "review_pool")
 
 
-def extracting(*after: str) -> LearnGraph:
+def extraction_graph(*after: str) -> LearnGraph:
     """Return a graph that extracts reasons batch by batch, then goes on with nodes that are still to be added."""
     graph: LearnGraph = StateGraph(LearnState, context_schema=LearnChoice)
     graph.add_node("fit_extractor", nodes.fit_extractor)

@@ -13,7 +13,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from pollex.graphs.context import resources
-from pollex.graphs.learn.graph import LearnGraph, extracting, fit_after
+from pollex.graphs.learn.graph import LearnGraph, extraction_graph, fit_after
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
 from pollex.rubrics.answers import Unanswered
@@ -52,7 +52,7 @@ async def gather_sets(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 
 def build() -> LearnGraph:
     """Build the graph, uncompiled."""
-    graph = extracting("update_sat", "update_dsat")
+    graph = extraction_graph("update_sat", "update_dsat")
     graph.add_node("update_sat", update_sat)
     graph.add_node("update_dsat", update_dsat)
     graph.add_node("gather_sets", gather_sets)

@@ -43,14 +43,14 @@ async def write_rubrics(name: str, polarity: Polarity, live: LearnContext, write
                 rubrics, answered = found
                 span.outputs(rubric.id for rubric in answered.rubrics)
                 refused.update(answered.refused)
-                left = unused(batch, answered)[: size // 2] if isinstance(answered, Summary) else []
+                left = unused_reasons(batch, answered)[: size // 2] if isinstance(answered, Summary) else []
         live.progress.advance(name)
     payload = {"pool": [rubric.model_dump(mode="json") for rubric in rubrics], "refused": dict(refused)}
     await live.store.write_step(live.run, name, payload)
     return {"pool": {polarity: live.rows(rubrics)}, "refused": dict(refused)}
 
 
-def unused(batch: Sequence[Reason], answered: Summary) -> list[Reason]:
+def unused_reasons(batch: Sequence[Reason], answered: Summary) -> list[Reason]:
     """Return the reasons that stand under no rubric."""
     used = {id_ for rubric in answered.rubrics for id_ in rubric.reason_ids}
     used |= {reason.id for reasons in answered.supported.values() for reason in reasons}

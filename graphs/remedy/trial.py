@@ -14,11 +14,11 @@ from pollex.agents.assistant import (
     FileAssistant,
     NoReply,
     ReplyRequest,
-    continued,
+    ask_with_tools,
     messages_before,
 )
 from pollex.agents.llm.second_reader import SecondReader
-from pollex.agents.roles import Judge, answered
+from pollex.agents.roles import Judge, answer_each
 from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import AnswersPending
 from pollex.graphs.batches import BatchWork, at_once
@@ -161,7 +161,7 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
             values[n, arm, k, len(trial.questions) : len(trial.questions) + 1] = 0.0  # the first check: that one came
             return
         said = context.with_reply(found.text)
-        answers = trial.answers[place] = await answered(live.judge, said, trial.questions, live.secrets)
+        answers = trial.answers[place] = await answer_each(live.judge, said, trial.questions, live.secrets)
         for name, size in {"length": len(found.text), "cost": found.cost}.items():
             if size and name in trial.arrays.sizes:
                 trial.arrays.sizes[name][n, arm, k] = size
@@ -175,7 +175,7 @@ async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantRep
     about, name = context.conversation.id, f"{REPLY} {request.key}"
     if (kept := (step(live.store, live.run, name) or {}).get(about)) is not None:
         return AssistantReply(**kept) if "text" in kept else NoReply(**kept)
-    found = await continued(live.assistant, request, context, live.tools)
+    found = await ask_with_tools(live.assistant, request, context, live.tools)
     told = asdict(found)
     told.pop("calls", None)  # of a reply they were answered
     if told.get("kind") not in ("pending", "error"):  # those may be others the next time

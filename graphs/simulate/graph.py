@@ -8,7 +8,7 @@ from langgraph.graph import StateGraph
 
 from pollex.agents.llm.simulator import Dialogue, Scene, Simulator
 from pollex.conversations.conversation import Conversation
-from pollex.graphs.batches import BatchState, BatchWork, batched, on_each
+from pollex.graphs.batches import BatchState, BatchWork, add_batches, on_each
 from pollex.graphs.context import Context
 from pollex.graphs.simulate import SIMULATED
 from pollex.rubrics.answers import Unanswered
@@ -66,10 +66,10 @@ async def check_quality(live: SimulateWork, id_: str) -> None:
         if isinstance(quality, Unanswered):
             span.failed(f"{quality.outcome}: {quality.detail}")
         # Inside the span, which is written after it: whoever finds the span of a killed run finds the dialogue, too.
-        live.keep(simulated(scene, dialogue, quality))
+        live.keep(stored_dialogue(scene, dialogue, quality))
 
 
-def simulated(scene: Scene, dialogue: Dialogue, quality: dict[str, str] | Unanswered) -> Conversation:
+def stored_dialogue(scene: Scene, dialogue: Dialogue, quality: dict[str, str] | Unanswered) -> Conversation:
     """Return a dialogue as stored."""
     about: dict[str, Any] = {
         "system": scene.system.name,
@@ -89,4 +89,4 @@ def simulated(scene: Scene, dialogue: Dialogue, quality: dict[str, str] | Unansw
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
-    return batched(StateGraph(BatchState, context_schema=SimulateContext), [converse], [check_quality])
+    return add_batches(StateGraph(BatchState, context_schema=SimulateContext), [converse], [check_quality])

@@ -236,7 +236,7 @@ def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
             raise BadInput(what, where=f"{path}:{number}", remedy=f'write {{"key": …, "{name}": …}}') from error
 
 
-async def continued(
+async def ask_with_tools(
     assistant: Assistant,
     request: ReplyRequest,
     context: ReplyContext,

@@ -100,7 +100,7 @@ _JSON_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrt"\\/]))')
 _SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-def located(conversation: Conversation, text: str, turn: int) -> Quote | None:
+def locate(conversation: Conversation, text: str, turn: int) -> Quote | None:
     """Locate a quote, first in `turn`, then in the nearest turn, then in comments; None if not found.
 
     White space, quotation marks, dashes and case may differ, and an ellipsis may stand for words; what is returned are
@@ -110,7 +110,7 @@ def located(conversation: Conversation, text: str, turn: int) -> Quote | None:
     texts = {i: one.shown for i, one in enumerate(conversation.turns)}
     texts |= {-1 - i: one.text for i, one in enumerate(conversation.feedback)}
     nearest = sorted(texts, key=lambda i: (i != turn, i < 0, abs(i - turn), i))
-    candidates = dict.fromkeys((text, unescaped(text)))
+    candidates = dict.fromkeys((text, resolve_escapes(text)))
     for find in (_as_written, own_words):
         for candidate in candidates:
             for i in nearest:
@@ -162,6 +162,6 @@ def normalized(text: str) -> str:
     return " ".join(text.split())
 
 
-def unescaped(text: str) -> str:
+def resolve_escapes(text: str) -> str:
     """Resolve the JSON escapes in a text."""
     return _JSON_ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _SHORT_ESCAPES.get(m[2], m[2]), text)

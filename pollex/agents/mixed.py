@@ -178,7 +178,7 @@ class MixedJudge(Divided):
     """A model, and the built-in side for the rubrics that are marked for it."""
 
 
-def mixed(model: Roles, built_in: Roles) -> Roles:
+def mix_roles(model: Roles, built_in: Roles) -> Roles:
     """Return the roles of both sides as one."""
     return Roles(
         extractor=MixedExtractor(model.extractor, built_in.extractor),

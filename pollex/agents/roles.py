@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
-from pollex.gateway.redaction import redacted
+from pollex.gateway.redaction import redact
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 
@@ -223,11 +223,11 @@ async def ask_sides(
     judge: Judge, conversation: Conversation, questions: Sequence[Question]
 ) -> list[Answer | Unanswered]:
     """SAT and DSAT rubrics asked side by side, as in the graphs, and nothing kept."""
-    found = await asyncio.gather(*(answered(judge, conversation, side) for side in sides(questions)))
+    found = await asyncio.gather(*(answer_each(judge, conversation, side) for side in sides(questions)))
     return [answer for side in found for answer in side]
 
 
-async def answered(
+async def answer_each(
     judge: Judge,
     conversation: Conversation,
     questions: Sequence[Question],
@@ -251,7 +251,7 @@ async def answered(
     ):
         detail = f"Mismatch: {len(answers)} answers that are not to the {len(questions)} questions"
         return [unanswered(judge, question, detail) for question in questions]
-    return [checked(judge, question, answer) for question, answer in zip(questions, answers, strict=True)]
+    return [check(judge, question, answer) for question, answer in zip(questions, answers, strict=True)]
 
 
 def foreign_types(answers: object) -> str:
@@ -261,7 +261,7 @@ def foreign_types(answers: object) -> str:
     return ", ".join(sorted({type(one).__name__ for one in answers if not isinstance(one, Answer | Unanswered)}))
 
 
-def checked(judge: Judge, question: Question, answer: Answer | Unanswered) -> Answer | Unanswered:
+def check(judge: Judge, question: Question, answer: Answer | Unanswered) -> Answer | Unanswered:
     """Return the answer under its question's id, or a failure if its distribution is invalid."""
     if isinstance(answer, Answer) and not is_distribution(answer, question):
         return unanswered(judge, question, "Malformed: not a distribution over the question's options")
@@ -286,7 +286,7 @@ def unanswered(judge: Judge, question: Question, detail: str) -> Unanswered:
 
 def detail_of(error: Exception, secrets: Collection[str]) -> str:
     """Describe an exception by its type and message, with keys removed."""
-    words = redacted(str(error), secrets)[:LONGEST_DETAIL]
+    words = redact(str(error), secrets)[:LONGEST_DETAIL]
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 

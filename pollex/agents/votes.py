@@ -189,7 +189,7 @@ def verdict(
 ) -> Verdict:
     """Decide the verdict of one question's votes under a rule."""
     options = [option.text for option in question.options]
-    counts = counted(votes, len(options))
+    counts = count_votes(votes, len(options))
     chosen = rule.chosen(counts)
     words = {
         options[vote.chosen]: vote.justification
@@ -208,48 +208,48 @@ def verdict(
         failures=dict(Counter(vote.outcome for vote in votes if isinstance(vote, Unanswered))),
         words=words,
         person=person,
-        scorable=scorable(votes),
+        scorable=is_scorable(votes),
     )
 
 
-def scorable(votes: Sequence[Answer | Unanswered]) -> bool:
+def is_scorable(votes: Sequence[Answer | Unanswered]) -> bool:
     """Return whether a judge could be asked."""
     return not any(isinstance(vote, Unanswered) and vote.outcome == "not_scorable" for vote in votes)
 
 
-def counted(votes: Sequence[Answer | Unanswered], options: int) -> tuple[int, ...]:
+def count_votes(votes: Sequence[Answer | Unanswered], options: int) -> tuple[int, ...]:
     """Count the runs that chose each option, [option]."""
     found = Counter(vote.chosen for vote in votes if isinstance(vote, Answer))
     return tuple(found[option] for option in range(options))
 
 
 @lru_cache(maxsize=1 << 16)
-def settled(votes: tuple[int, ...], left: int, rule: Rule) -> bool:
+def is_settled(votes: tuple[int, ...], left: int, rule: Rule) -> bool:
     """Return whether the remaining runs can no longer change the verdict, even by failing."""
     if left == 0:
         return True
-    after = [votes, *more(votes)]
+    after = [votes, *votes_after_one(votes)]
     # Where each is settled, what it comes to is also what it comes to if no further run answers.
-    return all(settled(one, left - 1, rule) for one in after) and len({rule.chosen(one) for one in after}) == 1
+    return all(is_settled(one, left - 1, rule) for one in after) and len({rule.chosen(one) for one in after}) == 1
 
 
-def more(votes: tuple[int, ...]) -> list[tuple[int, ...]]:
+def votes_after_one(votes: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Return the votes after one more answer, for each option that it may choose."""
     return [(*votes[:i], votes[i] + 1, *votes[i + 1 :]) for i in range(len(votes))]
 
 
 @lru_cache(maxsize=1 << 16)
-def soonest(votes: tuple[int, ...], left: int, rule: Rule) -> int:
+def fewest_runs(votes: tuple[int, ...], left: int, rule: Rule) -> int:
     """Return the fewest further runs that could settle the verdict; these may run in parallel."""
-    if settled(votes, left, rule):
+    if is_settled(votes, left, rule):
         return 0
-    return 1 + min(soonest(one, left - 1, rule) for one in [votes, *more(votes)])
+    return 1 + min(fewest_runs(one, left - 1, rule) for one in [votes, *votes_after_one(votes)])
 
 
 def next_runs(votes: tuple[int, ...], left: int, rule: Rule) -> int:
     """Return the number of runs to ask next; 0 if the verdict is settled."""
     states = comb(left + len(votes) + 1, len(votes) + 1)
-    return soonest(votes, left, rule) if states <= MOST_STATES else left
+    return fewest_runs(votes, left, rule) if states <= MOST_STATES else left
 
 
 PERSON = "person"
@@ -296,7 +296,7 @@ class Task:
         return cls(Question.model_validate(kept["question"]), Rule(**kept["rule"]), kept["precision"], kept["by"])
 
 
-def asked(text: str, options: Sequence[str]) -> Question:
+def make_question(text: str, options: Sequence[str]) -> Question:
     """Make a question with these options; the first has the highest value."""
     worth = [Option(text=option, value=float(len(options) - 1 - i)) for i, option in enumerate(options)]
     return Question(id=content_id("question", text, *options), text=text, options=tuple(worth))
@@ -319,7 +319,7 @@ class Tally:
     @classmethod
     def of(cls, votes: Sequence[Answer | Unanswered], options: int) -> Tally:
         """Count the votes in answers."""
-        return cls(counted(votes, options), len(votes), scorable(votes))
+        return cls(count_votes(votes, options), len(votes), is_scorable(votes))
 
 
 def run_question(question: Question, number: int) -> Question:
@@ -402,7 +402,7 @@ class Ensemble:
 
     def _next(self, question: Question, found: Votes) -> int:
         left = self.n - len(found)
-        return next_runs(counted(found, len(question.options)), left, self.rule) if self.stop_early else left
+        return next_runs(count_votes(found, len(question.options)), left, self.rule) if self.stop_early else left
 
     async def _run(self, conversation: Conversation, question: Question, number: int, known: Vote | None) -> Vote:
         """Ask one run; one that raises, or names no option, counts as failed, without stopping the others."""

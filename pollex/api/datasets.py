@@ -11,7 +11,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_rows
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.parts import parquet_of
-from pollex.services.score import unedited
+from pollex.services.score import read_unedited
 from pollex.services.scorer import BatchScorer
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def score_dataset(
     Raises:
         WrongUse: The set's judge is a model.
     """
-    found = unedited(Path(rubrics) if isinstance(rubrics, str) else rubrics)
+    found = read_unedited(Path(rubrics) if isinstance(rubrics, str) else rubrics)
     if not found.judge.built_in:
         raise WrongUse(
             f"the set's judge is a model, {found.judge.name}, and Ray would pay for a batch again and again",

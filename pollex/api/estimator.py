@@ -23,7 +23,7 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
 from pollex.selection.policies import DEFAULT as DEFAULT_POLICY
-from pollex.services.scorer import Given, Scorer, numbered
+from pollex.services.scorer import Given, Scorer, number_all
 from pollex.store.folder import STORE
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
             BadLabels: There aren't two classes, one is too small, or y is longer or shorter than X.
             WrongUse: One of X is no conversation.
         """
-        conversations, labels = list(numbered(X)), np.asarray(y)
+        conversations, labels = list(number_all(X)), np.asarray(y)
         if labels.shape != (len(conversations),):
             raise BadLabels(f"{len(conversations)} conversations, and labels of shape {labels.shape}")
         classes = np.unique(labels)
@@ -150,7 +150,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
 
     def _scores(self, X: Iterable[Given]) -> list[Score]:
         model = None if self._set().judge.built_in or isinstance(self.model, str) else self.model
-        conversations = [one.model_copy(update={"id": f"{number:06}"}) for number, one in enumerate(numbered(X))]
+        conversations = [one.model_copy(update={"id": f"{number:06}"}) for number, one in enumerate(number_all(X))]
         with Scorer(self._set(), model=model, store=self._folder() or STORE) as scorer:
             return scorer.score_many(conversations)
 

@@ -117,7 +117,7 @@ def function(kind: Callable[..., UseCase[R]], then: Callable[[R], Any] = lambda 
             return then(asked.carry_out(Crew(progress, RunOptions())))
 
     made.__name__ = made.__qualname__ = known.verb.rpartition(" ")[2]
-    made.__doc__ = described(known)
+    made.__doc__ = docstring_of(known)
     made.__signature__ = signature_of(known)  # type: ignore[attr-defined]
     return made
 
@@ -166,7 +166,7 @@ def own_first(kind: type[UseCase[Any]]) -> list[VerbOption]:
     )
 
 
-def described(kind: type[UseCase[Any]]) -> str:
+def docstring_of(kind: type[UseCase[Any]]) -> str:
     """Return the docstring of a function: what the use case is for, and what its arguments are."""
     about = cleandoc(kind.__doc__ or "").partition("\n\b\n")[0].strip()
     told = [f"    {one.name}: {one.help}" for one in own_first(kind) if one.help]

@@ -19,7 +19,7 @@ from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.learn import learn
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.recorded import BUILT_IN, REMEDY, RUBRICS, Recording, bundled, options_for, sets_in
+from pollex.services.recorded import BUILT_IN, REMEDY, RUBRICS, Recording, bundled_recording, options_for, sets_in
 from pollex.services.remedy.assistants import ROLES, AssistantOptions
 from pollex.services.remedy.run import remedy
 from pollex.services.remedy.sample import RemedyOptions
@@ -49,11 +49,11 @@ RECORDED: dict[str, Any] = {
 def demo(asked: RunDemo) -> int:
     """Run it, say what to look at, and return the exit code."""
     out, as_json = asked.out, asked.as_json
-    if asked.recorded or (asked.remedy and (bundled() / REMEDY).exists()):
-        code = replayed(Recording.bundled(), out, as_json, remedy=asked.remedy)
+    if asked.recorded or (asked.remedy and (bundled_recording() / REMEDY).exists()):
+        code = replay(Recording.bundled(), out, as_json, remedy=asked.remedy)
     else:
         code = learned_and_scored(out, ModelOptions(), as_json)
-        code = max(code, planted(out, out, as_json)) if asked.remedy else code
+        code = max(code, prove_planted(out, out, as_json)) if asked.remedy else code
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
     click.echo(f"  pollex trace last{store_option(out / '.pollex')}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
@@ -81,7 +81,7 @@ def learned_and_scored(
         return max(learned, cli.run(scoring, as_json=as_json))
 
 
-def planted(out: Path, learned: Path, as_json: bool) -> int:
+def prove_planted(out: Path, learned: Path, as_json: bool) -> int:
     """Prove a change of a planted assistant's prompt on the sample log, and return the exit code.
 
     Args:
@@ -92,21 +92,21 @@ def planted(out: Path, learned: Path, as_json: bool) -> int:
         (out / name).write_text(text, encoding="utf-8")
     click.echo(f"\n{PLANTED}\n", err=as_json)
     options = RemedyOptions(prompt=out / "system.md", target=target.id, edit=(out / "offer.md",))
-    return proved(
+    return prove_on_sample(
         out, learned / RUBRICS, options, AssistantOptions(given=assistant_of(answer)), ModelOptions(), as_json
     )
 
 
-def proposed(out: Path, model: ModelOptions, as_json: bool) -> int:
+def propose_and_prove(out: Path, model: ModelOptions, as_json: bool) -> int:
     """Have a model propose and prove changes of the prompt of its own, and return the exit code."""
     click.echo("\nNow changes of the assistant's prompt, proposed and proved:\n", err=as_json)
     with as_file(files("pollex.examples")) as examples:
         options = RemedyOptions(prompt=examples / "bikes_prompt.md", render=render, **RECORDED)
         roles = AssistantOptions(models=dict.fromkeys(ROLES, model))
-        return proved(out, out / RUBRICS, options, roles, model, as_json)
+        return prove_on_sample(out, out / RUBRICS, options, roles, model, as_json)
 
 
-def proved(
+def prove_on_sample(
     out: Path, rubrics: Path, options: RemedyOptions, assistant: AssistantOptions, model: ModelOptions, as_json: bool
 ) -> int:
     """Prove changes on the sample log, and return the exit code."""
@@ -116,7 +116,7 @@ def proved(
         return cli.run(partial(bound, reading=reading, run=run, model=model), as_json=as_json)
 
 
-def replayed(recording: Recording, out: Path, as_json: bool, *, remedy: bool = False) -> int:
+def replay(recording: Recording, out: Path, as_json: bool, *, remedy: bool = False) -> int:
     """Replay a recorded run, with the built-in run beside it, and return the exit code.
 
     Where a prompt was changed since, the recorded result is shown as it was made.
@@ -133,8 +133,8 @@ def replayed(recording: Recording, out: Path, as_json: bool, *, remedy: bool = F
             told = "judging replies are put together from answers to the same statements in other prompts"
             click.echo(f"\n{len(endpoint.composed):,} {told}; see examples/recorded.", err=as_json)
         if remedy and not recording.remedied:
-            return max(code, planted(out, out / BUILT_IN, as_json))
-        return max(code, proposed(out, options_for(recording.endpoint(REMEDY)), as_json)) if remedy else code
+            return max(code, prove_planted(out, out / BUILT_IN, as_json))
+        return max(code, propose_and_prove(out, options_for(recording.endpoint(REMEDY)), as_json)) if remedy else code
     except NotRecorded as error:
         prompts = ", ".join(recording.changed_prompts())
         why = f"these prompts were changed since: {prompts}" if prompts else str(error)

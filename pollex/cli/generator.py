@@ -15,7 +15,7 @@ import click
 
 from pollex.cli.help import Group, Verb
 from pollex.cli.session import DONE, PARTLY, Screen, announce_stop, print_json, show
-from pollex.cli.settings import VALUES, SetOption, preset, preset_told, spelled
+from pollex.cli.settings import VALUES, SetOption, preset, preset_told, spell
 from pollex.services.options import RunOptions
 from pollex.text import Command
 from pollex.usecases.families import Calls
@@ -31,9 +31,9 @@ def typed_command() -> str:
         return ""
     if any(argument.startswith("--calibrator") for argument in arguments):  # `label next` makes no run of these
         return ""
-    from pollex.gateway.redaction import redacted  # what plain commands don't need
+    from pollex.gateway.redaction import redact  # what plain commands don't need
 
-    return redacted(shlex.join(["pollex", *(a for a in arguments if a != "--resume")]), secrets_given())
+    return redact(shlex.join(["pollex", *(a for a in arguments if a != "--resume")]), secrets_given())
 
 
 def command_with(options: str, names: list[str]) -> str:
@@ -91,7 +91,7 @@ def command_of(kind: type[UseCase[Any]]) -> click.Command:
         return Verb(kind.verb, params=params, callback=partial(left_to, kind), help=inspect.getdoc(kind), known=known)
     counted = issubclass(kind, Calls)
     params += [JSON(), *([DRY_RUN()] if counted else []), *([SetOption(known)] if settings_in(known) else [])]
-    return Verb(kind.verb, params=params, callback=partial(ended, kind), help=inspect.getdoc(kind), known=known)
+    return Verb(kind.verb, params=params, callback=partial(carry_out, kind), help=inspect.getdoc(kind), known=known)
 
 
 def settings_in(known: Mapping[str, VerbOption]) -> bool:
@@ -152,7 +152,7 @@ def typed_out(command: Command) -> str:
     made = command_in(command.verb)
     each = ((name, one) for name, v in command.options.items() for one in (v if isinstance(v, tuple) else (v,)))
     words = shlex.join(["pollex", command.verb, *command.sources])
-    return " ".join([words, *(spelled(made, {name: value}) for name, value in each)])
+    return " ".join([words, *(spell(made, {name: value}) for name, value in each)])
 
 
 def interview(screen: Screen, *given: Any, **named: Any) -> Any:
@@ -174,7 +174,7 @@ def left_to(kind: type[AtTerminal], **typed: Any) -> Any:
     return kind(**{name: value for name, value in typed.items() if value is not None}).work()
 
 
-def ended(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
+def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     """Carry out what was typed, show its result or print JSON, and return the exit code."""
     context, dry_run = click.get_current_context(), issubclass(kind, Calls) and typed.pop("dry_run")
     given = {name: value for name, value in typed.items() if value is not None} | context.meta.get(VALUES, {})

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import click
 
-from pollex.cli.settings import SetOption, described
+from pollex.cli.settings import SetOption, help_of
 from pollex.usecases.use_case import VerbOption
 
 ALL = "pollex.help_all"
@@ -94,7 +94,7 @@ class Verb(click.Command):
         for one in options:
             if everything and isinstance(one, SetOption):
                 with formatter.section("Settings (--set NAME=VALUE)"):
-                    formatter.write_dl([(name, described(one.known[name])) for name in one.names])
+                    formatter.write_dl([(name, help_of(one.known[name])) for name in one.names])
 
 
 def show_all(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:

@@ -56,7 +56,7 @@ class Interview:
         self.screen.say(asked_of["question"])
 
     def _said(self, options: Sequence[str]) -> str:
-        return prompted(" / ".join(options))
+        return read_line(" / ".join(options))
 
 
 HOW = """\
@@ -81,7 +81,7 @@ class PoolEditor:
         else:
             self.screen.say(f"Not taken: {asked['refused']}")
         self._show(self.rows)
-        while said := prompted("Pool"):
+        while said := read_line("Pool"):
             if said == "q":
                 return None
             if (changed := edited(self.rows, said)) is None:
@@ -113,7 +113,7 @@ def edited(rows: Sequence[dict[str, Any]], said: str) -> list[dict[str, Any]] | 
     return None
 
 
-def prompted(words: str) -> str:
+def read_line(words: str) -> str:
     """Return a line that a person types; `q` at the end of input and for Ctrl-C."""
     # The run's own handler would only be heeded after the next Enter: until then the loop waits for this line.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

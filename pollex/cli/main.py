@@ -17,7 +17,7 @@ import click
 from pollex import usecases
 from pollex.cli.generator import command_in, command_with, resume_command, secrets_given
 from pollex.cli.help import Group
-from pollex.cli.settings import spelled
+from pollex.cli.settings import spell
 from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexError, WrongUse
 from pollex.gateway.langsmith import switch_tracing
 
@@ -172,15 +172,15 @@ def unexpected(error: Exception) -> PollexError:
 
 def fail(error: PollexError, cause: Exception | None = None) -> None:
     """Print an error with its remedy and exit; with POLLEX_DEBUG set, raise it."""
-    from pollex.gateway.redaction import redacted
+    from pollex.gateway.redaction import redact
     from pollex.text import one_line, printable  # neither is needed where nothing fails
 
     error.where = one_line(error.where)
-    message = printable(redacted(str(error), secrets_given()), keep_lines=True)
+    message = printable(redact(str(error), secrets_given()), keep_lines=True)
     click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
     if error.options.keys() & {"columns", "roles"} and all(error.options.values()):
         command = command_with(as_typed(error.options), [f"--{name}" for name in error.options])
-        click.echo(f"The whole command: {printable(redacted(command, secrets_given()))}", err=True)
+        click.echo(f"The whole command: {printable(redact(command, secrets_given()))}", err=True)
     if isinstance(error, Interrupted | LimitReached) and (command := resume_command()):
         click.echo(f"Go on with: {command}", err=True)
     if os.environ.get("POLLEX_DEBUG"):
@@ -190,7 +190,7 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
 
 def as_typed(options: Options) -> str:
     """Spell options as one types them: `--label-field stars`, or `--set thumbs=last` where that is a setting."""
-    return spelled(running(), options)
+    return spell(running(), options)
 
 
 def refuse_early_clock() -> None:

@@ -53,7 +53,7 @@ def keep(context: click.Context, option: click.Parameter, given: tuple[str, ...]
             near = get_close_matches(name, option.names, n=1)
             hint = f" Did you mean {near[0]}?" if near and equals else ""
             raise click.BadParameter(f"{text!r} is not NAME=VALUE with a name of {', '.join(option.names)}.{hint}")
-        found[name] = parsed(option.known[name], value)
+        found[name] = parse_setting(option.known[name], value)
 
 
 def preset(context: click.Context, option: click.Parameter, name: str | None) -> str | None:  # noqa: ARG001
@@ -69,10 +69,10 @@ def preset(context: click.Context, option: click.Parameter, name: str | None) ->
 def preset_told(context: click.Context, name: str) -> str:
     """Tell with which options a system runs: its own, and in place of some those that were given."""
     given = context.params | context.meta[VALUES]
-    return f"As {name}: {spelled(context.command, {each: given[each] for each in SYSTEMS[name]})}"
+    return f"As {name}: {spell(context.command, {each: given[each] for each in SYSTEMS[name]})}"
 
 
-def parsed(one: VerbOption, value: str) -> Any:
+def parse_setting(one: VerbOption, value: str) -> Any:
     """Return a setting's value in its type; what describes itself in `JudgeSettings` is checked there."""
     name, kind = one.name, one.kind if one.help else str
     if not value.strip() and (kind is Path or name in PLACES):
@@ -88,7 +88,7 @@ def parsed(one: VerbOption, value: str) -> Any:
         raise click.BadParameter(f"{name} is a {what}, and {value!r} is none") from None
 
 
-def described(one: VerbOption) -> str:
+def help_of(one: VerbOption) -> str:
     """Return a setting's help."""
     if one.help:
         return one.help
@@ -98,7 +98,7 @@ def described(one: VerbOption) -> str:
     return f"{field.description}" + (f" Default: {field.default}." if field.default else "")
 
 
-def spelled(command: click.Command, options: Options) -> str:
+def spell(command: click.Command, options: Options) -> str:
     """Spell options as one types them for a command: `--label-field stars`, or `--set thumbs=last`."""
     settings = {name for one in command.params if isinstance(one, SetOption) for name in one.names}
     flags = {one.name: one.opts[0].lstrip("-") for one in command.params if isinstance(one, click.Option)}

@@ -221,10 +221,10 @@ class Logs:
 
 def describe_bad_rows(rows: Sequence[BadRow]) -> str:
     """Return how many rows are bad, and why the first of them are."""
-    return f"{count(len(rows), 'row is', 'rows are')} bad:{as_list(alike(rows))}\n "
+    return f"{count(len(rows), 'row is', 'rows are')} bad:{as_list(describe_kinds(rows))}\n "
 
 
-def alike(rows: Sequence[BadRow]) -> list[str]:
+def describe_kinds(rows: Sequence[BadRow]) -> list[str]:
     """Describe each kind of bad row once, with the number of rows."""
     groups: dict[tuple[str, str], list[BadRow]] = {}
     for row in rows:

@@ -110,7 +110,7 @@ def keys(text: str) -> Iterator[Identifier]:
             yield Identifier(one.start("value"), one.start("value") + len(value), "KEY")
 
 
-def accounts(text: str) -> Iterator[Identifier]:
+def find_accounts(text: str) -> Iterator[Identifier]:
     """Find international bank account numbers whose check digits are right, or that are called so."""
     for one in _IBAN.finditer(text):
         words = one.group().split(" ")
@@ -163,14 +163,14 @@ def is_phone(number: str, digits: str, before: str, *, named: bool) -> bool:
     if not 7 <= len(digits) <= 15 or _NO_PHONE.search(before):
         return False
     if number.startswith(("+", "00")):
-        return valid(number if number[0] == "+" else f"+{number[2:]}", None) or named
+        return is_valid(number if number[0] == "+" else f"+{number[2:]}", None) or named
     written = bool(re.search(r"\d[ )./-]{1,2}\d", number)) and not re.fullmatch(r"\d+(?: \d{3})*", number)
     if named and (written or len(digits) >= 9):
         return True
-    return (named or written) and any(valid(number, region) for region in REGIONS) and (named or len(digits) >= 9)
+    return (named or written) and any(is_valid(number, region) for region in REGIONS) and (named or len(digits) >= 9)
 
 
-def valid(number: str, region: str | None) -> bool:
+def is_valid(number: str, region: str | None) -> bool:
     """Return whether a phone number may be in use."""
     try:
         return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
@@ -178,7 +178,7 @@ def valid(number: str, region: str | None) -> bool:
         return False
 
 
-FINDERS: tuple[Finder, ...] = (keys, mails, links, accounts, numbers)
+FINDERS: tuple[Finder, ...] = (keys, mails, links, find_accounts, numbers)
 """In the order in which they win where two find the same characters."""
 
 
@@ -246,7 +246,7 @@ def pseudonym(name: str) -> str:
     return "person-" + hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8, person=b"pollex").hexdigest()
 
 
-def redacted(conversation: Conversation, finders: Sequence[Finder] = FINDERS) -> tuple[Conversation, dict[str, str]]:
+def mask(conversation: Conversation, finders: Sequence[Finder] = FINDERS) -> tuple[Conversation, dict[str, str]]:
     """Return a conversation without what says who somebody is, and what each placeholder stands for."""
     places = Placeholders(finders)
     turns = tuple(turn.mapped(places.redacted) for turn in conversation.turns)

@@ -72,9 +72,9 @@ class Case(BaseModel):
         """Warnings about the case; languages are compared by script only."""
         found = [] if self.reference else [NO_REFERENCE]
         if not speaks_of_languages(self.question):
-            found += [REFERENCE_LANGUAGE] if foreign(self.reference, self.question) else []
-            found += [ANSWER_LANGUAGE] if foreign(self.answer or "", self.question) else []
-        elif foreign(self.answer or "", self.reference):
+            found += [REFERENCE_LANGUAGE] if differ_in_script(self.reference, self.question) else []
+            found += [ANSWER_LANGUAGE] if differ_in_script(self.answer or "", self.question) else []
+        elif differ_in_script(self.answer or "", self.reference):
             found += [ANSWER_LANGUAGE]  # a question that asks for a language: the reference is in it
         return tuple(found)
 
@@ -146,7 +146,7 @@ def script_of(text: str) -> str | None:
     return script if most >= FEWEST_WORDS and most >= SHARE * total else None
 
 
-def foreign(text: str, to: str) -> bool:
+def differ_in_script(text: str, to: str) -> bool:
     """Return whether two texts are clearly written in different scripts."""
     scripts = {script_of(text), script_of(to)}
     return len(scripts) == 2 and None not in scripts

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pollex.conversations.conversation import BOUNDS, Conversation, Label
 from pollex.conversations.logs import Logs
-from pollex.errors import BadLabels, WrongUse, spelled
+from pollex.errors import BadLabels, WrongUse, spell
 
 LABELS = tuple(Label)
 CLASSES = [LABELS.index(Label.POSITIVE), LABELS.index(Label.NEGATIVE)]
@@ -268,7 +268,7 @@ def _lack(good: int, bad: int, lost: int, minimum: int) -> str:
 
 def _remedy(good: int, bad: int, lost: int, minimum: int) -> str:
     if not good and not bad and not lost:
-        return f"say where the labels are, and give bounds for ratings: {spelled(label_field='stars', **BOUNDS)}"
+        return f"say where the labels are, and give bounds for ratings: {spell(label_field='stars', **BOUNDS)}"
     if lost:
         return f"a conversation needs words of a user and of an assistant; add labels until there are {minimum} of each"
     return f"add labeled conversations until there are {minimum} of each class"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pollex.calibration.questionnaire import SUM_TOLERANCE, Scale
-from pollex.errors import BadInput, WrongUse, spelled
+from pollex.errors import BadInput, WrongUse, spell
 from pollex.formats.answer_tables import Records
 from pollex.measures.arrays import Bools, Floats, Ints
 
@@ -57,7 +57,7 @@ def groups_of(records: Records, texts: Sequence[str]) -> tuple[dict[str, tuple[s
     return found, faults
 
 
-def naturally(name: str) -> list[tuple[int, str, str]]:
+def natural_key(name: str) -> list[tuple[int, str, str]]:
     """Return a sort key that puts Q2 before Q10, for numbers of any length."""
     parts = enumerate(re.split(r"(\d+)", name))
     return [(len(digits := part.lstrip("0")), digits, part) if n % 2 else (-1, part, "") for n, part in parts]
@@ -198,7 +198,7 @@ def answer_table(
 def _scales_of(
     records: Records, options: Mapping[str, Sequence[float]], nominal: Collection[str]
 ) -> tuple[tuple[Scale, ...], list[Issue]]:
-    names = sorted(dict.fromkeys(records.question), key=naturally)
+    names = sorted(dict.fromkeys(records.question), key=natural_key)
     if strangers := sorted(set(options) - set(names)):
         raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"options are of {', '.join(names)}")
     option = numbers(records.option)
@@ -230,7 +230,7 @@ def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) ->
         "option",
         "that hardly any text has",
         odd,
-        f"if that is a slip, say which there are: {spelled(options=None)}",
+        f"if that is a slip, say which there are: {spell(options=None)}",
         left_out=False,
     )
 
@@ -282,7 +282,7 @@ def _array(
     X[~np.repeat(answered & ~over, sizes, axis=1)] = np.nan
     inside = np.flatnonzero(first & over[text, question])  # one record of each such answer
     inside = inside[first_of_each(text[inside] * len(sizes) + question[inside])]
-    named = f"options are numbers; name them all: {spelled(options=None)}"
+    named = f"options are numbers; name them all: {spell(options=None)}"
     about: list[tuple[str, str, Bools | Ints, str]] = [
         ("row", "without a text_id", text < 0, "give each its text's id"),
         ("row", "whose question the calibrator doesn't know", alien, ""),

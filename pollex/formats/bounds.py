@@ -80,7 +80,7 @@ def lines_of(text: TextIO, longest: int | None) -> Iterator[str]:
             yield line
         else:
             rest = _rest(text)
-            yield held(chain([line], rest), longest, ROW)
+            yield joined_or_cut(chain([line], rest), longest, ROW)
             for _ in rest:  # what nobody holds is passed over
                 pass
 
@@ -96,7 +96,7 @@ def _ends(part: str) -> bool:
     return part.endswith(("\n", "\r"))
 
 
-def held(parts: Iterable[str], longest: int | None, room: int) -> str:
+def joined_or_cut(parts: Iterable[str], longest: int | None, room: int) -> str:
     """Return the parts together where they have room, else with their long texts cut, else `TooLong`.
 
     Args:

@@ -68,7 +68,7 @@ def _tags(value: object) -> Iterator[str | None]:
 SIDES = ("up", "down")
 
 
-def named(signal: str) -> tuple[str, str]:
+def split_field(signal: str) -> tuple[str, str]:
     """Split `retried:down` into the field and the side that a yes speaks for; without one the field holds ratings."""
     name, colon, side = signal.rpartition(":")
     return (name, side) if colon and side in SIDES else (signal, "")
@@ -81,7 +81,7 @@ def signals_in(values: Mapping[str, Any], signals: Iterable[str]) -> Iterator[tu
         values: By the name of the field.
     """
     for signal in signals:
-        name, side = named(signal)
+        name, side = split_field(signal)
         if values.get(name) is not None:
             try:
                 label = _side_of(values[name], side)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from pollex.conversations.conversation import Label
-from pollex.errors import BadInput, WrongUse, spelled
+from pollex.errors import BadInput, WrongUse, spell
 from pollex.formats.feedback import COMMENT_NAMES, TAG_NAMES, TAGS_WITHIN, WITHIN
-from pollex.formats.feedback import named as signal_named
+from pollex.formats.feedback import split_field as signal_named
 from pollex.formats.labels import EMPTY, NEITHER, THUMB_NUMBERS, Verdicts, as_number, is_usual, left_note, rating_of
 from pollex.text import count
 
@@ -153,7 +153,7 @@ class Picker:
         fields = ("id_field", "label_field", "judge_field", "group_field", "comment_field")
         asked = {name: getattr(options, name) for name in fields}
         signals = [("label_field", signal_named(signal)[0]) for signal in options.signals]
-        return [spelled(**{key: name}) for key, name in (*asked.items(), *signals) if name and name not in self._found]
+        return [spell(**{key: name}) for key, name in (*asked.items(), *signals) if name and name not in self._found]
 
     @property
     def label_field(self) -> str:
@@ -184,7 +184,7 @@ class Picker:
     def notes(self) -> list[str]:
         """Notes on fields used as labels, and on values that were not taken."""
         if self._unread:
-            return [unread(self._unread)]
+            return [note_on_unread(self._unread)]
         read = {name: {meant for _, meant in self._said_of(name)} for name in self._read}
         used = [n for n, said in read.items() if said & SIDES and n != self._options.label_field]
         left = [left_note(name, self._said_of(name), compared=self._verdicts.compared) for name in read]
@@ -226,7 +226,7 @@ class Picker:
         return next(blank, None)
 
 
-def unread(rows: int) -> str:
+def note_on_unread(rows: int) -> str:
     """Return the note on labels that can't be read where none are needed."""
     return f"{count(rows, 'label')} can't be read, and {'is' if rows == 1 else 'are'} not needed here"
 

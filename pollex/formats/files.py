@@ -21,7 +21,7 @@ from typing import IO
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText, WrongUse
-from pollex.formats.bounds import DOCUMENT, PART, ByteLimit, Guarded, TooLong, held, lines_of
+from pollex.formats.bounds import DOCUMENT, PART, ByteLimit, Guarded, TooLong, joined_or_cut, lines_of
 from pollex.formats.csv_rows import csv_rows
 from pollex.formats.json_rows import LogRow, json_document, json_lines
 from pollex.formats.queries import is_query, parquet_rows, sql_rows
@@ -66,7 +66,7 @@ def rows_of(source: str, encoding: str, longest: int | None = None) -> Iterator[
         with (
             _path_of(source) as path,
             tempfile.TemporaryDirectory() as folder,
-            unpacked(source, path, Path(folder)) as files,
+            files_in(source, path, Path(folder)) as files,
         ):
             for name, inner in files:
                 yield from _rows(name, inner, encoding, longest)
@@ -148,7 +148,7 @@ def _rows(source: str, path: Path, encoding: str, longest: int | None) -> Iterat
         return json_lines(source, _lines(source, path, encoding, longest))
     if form == "csv":
         return csv_rows(source, _lines(source, path, encoding, whole=True))
-    whole = held(_lines(source, path, encoding, whole=True), longest, DOCUMENT)
+    whole = joined_or_cut(_lines(source, path, encoding, whole=True), longest, DOCUMENT)
     if isinstance(whole, TooLong):
         raise BadInput(
             "a JSON document of more than 256 MB", where=source, remedy="write it as JSON lines, one row each"
@@ -233,7 +233,7 @@ _LOCAL_HEADER = struct.Struct("<26xHH")
 
 
 @contextmanager
-def unpacked(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, Path]]]:
+def files_in(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, Path]]]:
     """Yield the files in a packed file with display names; others as they are.
 
     Args:

@@ -31,7 +31,7 @@ def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
         yield from read()
     elif isinstance(given, DataTable) and hasattr(given, "to_dict"):
         for record in given.to_dict("records"):
-            yield {str(name): plain(value) for name, value in record.items()}
+            yield {str(name): as_plain(value) for name, value in record.items()}
     elif isinstance(given, Mapping) and given.keys() & {"messages", "values"}:
         yield in_dicts(given)
     elif isinstance(given, Iterable) and not isinstance(given, str | Mapping):
@@ -46,7 +46,7 @@ def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
         raise WrongUse(f"not a log, but {type(given).__name__}", remedy=SHAPES)
 
 
-def plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
     """Convert a table's value to plain Python: arrays to lists, NaN and NaT to None."""
     if hasattr(value, "tolist"):
         value = value.tolist()

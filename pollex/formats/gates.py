@@ -16,7 +16,7 @@ CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def junit(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
     """Return a suite with a test a condition; an open one fails where that is asked for."""
-    failures = sum(fails(status, strict=strict) for _, status, _ in verdicts)
+    failures = sum(is_failed(status, strict=strict) for _, status, _ in verdicts)
     skipped = sum(status == "open" and not strict for _, status, _ in verdicts)
     about = {"tests": len(verdicts), "failures": failures, "errors": 0, "skipped": skipped}
     counts = {name: str(number) for name, number in about.items()}
@@ -27,22 +27,22 @@ def junit(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
             suite, "testcase", classname="pollex.check", name=f"{number}. {_clean(condition)}"
         )
         if status != "passed":
-            kind = "failure" if fails(status, strict=strict) else "skipped"
+            kind = "failure" if is_failed(status, strict=strict) else "skipped"
             ElementTree.SubElement(case, kind, message=_clean(message)).text = _clean(message)
     found: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
     return found
 
 
-def fails(status: str, *, strict: bool) -> bool:
+def is_failed(status: str, *, strict: bool) -> bool:
     """Tell whether a condition of this status fails the gate."""
     return status == "failed" or (strict and status == "open")
 
 
 def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> Iterator[str]:
     """Yield GitHub's workflow commands: errors, then warnings; nothing for what passed."""
-    told = sorted((one for one in verdicts if one[1] != "passed"), key=lambda one: not fails(one[1], strict=strict))
+    told = sorted((one for one in verdicts if one[1] != "passed"), key=lambda one: not is_failed(one[1], strict=strict))
     for condition, status, message in told[:MOST]:
-        kind = "error" if fails(status, strict=strict) else "warning"
+        kind = "error" if is_failed(status, strict=strict) else "warning"
         yield f"::{kind} title={_property(condition)}::{_data(message)}"
     if len(told) > MOST:
         yield f"::warning title=pollex check::and {len(told) - MOST} more"

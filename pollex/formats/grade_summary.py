@@ -8,7 +8,7 @@ import numpy as np
 
 from pollex.agents.llm.reference_judge import PLAIN, TYPE, Grading, plain_question, type_question
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.distributions import areas, cumulative, mean_grade, paired
+from pollex.measures.distributions import agreement_of_grades, areas, cumulative, mean_grade
 from pollex.measures.intervals import Figure
 from pollex.prompts.grading.profile import COMPARISON, EVIDENCE, EXPLANATION, OVERALL, ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
@@ -107,14 +107,14 @@ def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Val
             for category in every
             for name, column in columns.items()
             if HUMAN in columns and name != HUMAN
-            if (found := paired(column[here(category)], columns[HUMAN][here(category)], rng))["alpha"].n
+            if (found := agreement_of_grades(column[here(category)], columns[HUMAN][here(category)], rng))["alpha"].n
         },
         flags=_counted(gradings, lambda grading: grading.flags),
         outcomes=_counted(gradings, lambda grading: (grading.outcome,)),
     )
 
 
-def graded(answer: object, question: Question, value: Value = "auto") -> float | None:
+def grade_of(answer: object, question: Question, value: Value = "auto") -> float | None:
     """Return the grade that an answer gives; None if it gives none.
 
     That is the grade that was written, as in the paper, and as people give theirs. Only `expected` takes the mean of
@@ -130,14 +130,14 @@ def _columns(profile: ReferencingProfile, gradings: Sequence[Grading], value: Va
     order = [key for key in profile.dimensions if key in used]
     columns = {key: np.array([_grade_on(g, key, value) for g in gradings], float) for key in [*order, OVERALL]}
     plain = plain_question(profile)
-    columns[PLAIN] = np.array([graded(g.answers.get(PLAIN), plain, value) for g in gradings], float)
+    columns[PLAIN] = np.array([grade_of(g.answers.get(PLAIN), plain, value) for g in gradings], float)
     columns[HUMAN] = np.array([g.case.human for g in gradings], float)
     return {key: column for key, column in columns.items() if key == OVERALL or not np.isnan(column).all()}
 
 
 def _grade_on(grading: Grading, key: str, value: Value) -> float | None:
     question = next((question for question in grading.graded if question.id == key), None)
-    return None if question is None else graded(grading.answers.get(key), question, value)
+    return None if question is None else grade_of(grading.answers.get(key), question, value)
 
 
 def _areas(judges: Mapping[str, Floats], rng: np.random.Generator) -> dict[str, Figure]:
@@ -181,7 +181,7 @@ def grade_rows(
     beside = [plain_question(profile), type_question(profile)]
     for grading in gradings:
         case, answers = grading.case, grading.answers
-        grades = {q.id: graded(answers.get(q.id), q, value) for q in grading.graded}
+        grades = {q.id: grade_of(answers.get(q.id), q, value) for q in grading.graded}
         asked = [q for q in (*grading.questions, *beside) if q.id in answers and q.id != COMPARISON]
         yield {
             "id": case.id,
@@ -192,7 +192,7 @@ def grade_rows(
             "outcome": grading.outcome,
             "detail": grading.detail,
             "overall": grades[OVERALL],
-            "plain": graded(answers.get(PLAIN), plain_question(profile), value),
+            "plain": grade_of(answers.get(PLAIN), plain_question(profile), value),
             "human": case.human,
             "comparison": grading.said(COMPARISON),
             "explanation": grading.said(EXPLANATION),

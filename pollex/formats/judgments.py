@@ -21,7 +21,7 @@ from pollex.formats.answers import (
     faults_of,
     first_of_each,
     groups_of,
-    naturally,
+    natural_key,
     numbers,
     places,
 )
@@ -167,7 +167,7 @@ def judgment_table(
     known = usable & (question >= 0)
     faults += fault("judgment", "with an unknown option", known & (answer < 0), records.describe, "correct each")
     keep = known & (answer >= 0)
-    judges = sorted({j for j, use in zip(records.judge, keep.tolist(), strict=True) if use and j}, key=naturally)
+    judges = sorted({j for j, use in zip(records.judge, keep.tolist(), strict=True) if use and j}, key=natural_key)
     judge = codes_of(records.judge, judges)
     judgments = Judgments(row[keep], question[keep], judge[keep], answer[keep], tuple(judges))
     judgments, same = _informative(judgments, questionnaire)
@@ -218,7 +218,7 @@ def _questionnaire(
     nominal: Collection[str],
 ) -> tuple[Questionnaire, list[Issue]]:
     asked = {scale.question for scale in answers.scales}
-    own = sorted({name for name in records.question if name not in asked}, key=naturally)
+    own = sorted({name for name in records.question if name not in asked}, key=natural_key)
     loose = frozenset(nominal) | records.nominal
     of_own = codes(records.question, own)
     values = {name: np.unique(value[usable & (of_own == place)]).tolist() for place, name in enumerate(own)}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import NOT_RATED
-from pollex.errors import BadInput, WrongUse, spelled
+from pollex.errors import BadInput, WrongUse, spell
 from pollex.text import count, printable
 
 POSITIVE = """
@@ -121,14 +121,14 @@ class Verdicts:
             raise BadInput(what, remedy="name the field inside it", option={"label_field": inside})
         folded = _folded(value)
         if folded in MISSING:
-            self.said[shown(value), Label.NONE] += 1
+            self.said[show_value(value), Label.NONE] += 1
             return Label.NONE
         good, bad = self.positive.matches(folded), self.negative.matches(folded)
         if good and bad:
             raise WrongUse(f"the label {value!r} matches positive and negative", remedy="draw the bounds apart")
         if good or bad:
             label = Label.POSITIVE if good else Label.NEGATIVE
-            self.said[shown(value), label] += 1
+            self.said[show_value(value), label] += 1
             return label
         if self.numbers and isinstance(folded, float):
             self.leave(value)
@@ -142,7 +142,7 @@ class Verdicts:
 
     def leave(self, value: object) -> None:
         """Count a value that is no label as it stands."""
-        self.said[as_number(value) or shown(value), NEITHER] += 1
+        self.said[as_number(value) or show_value(value), NEITHER] += 1
 
 
 def as_number(value: object) -> str:
@@ -158,10 +158,10 @@ def rating_of(value: object) -> str:
     """Return what stands in a field of ratings: a number, `EMPTY`, or what it is in its place."""
     if isinstance(value, dict):
         return "an object"
-    return as_number(value) or ("a list" if isinstance(value, list) and value else shown(value))
+    return as_number(value) or ("a list" if isinstance(value, list) and value else show_value(value))
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """Return a value as lists of values show it."""
     return EMPTY if value is None or value in ("", [], {}) else printable(str(value), 40)
 
@@ -247,9 +247,9 @@ def _finite(number: float) -> float:
 def _unknown(value: object, verdicts: Verdicts) -> BadInput:
     if verdicts.compared:
         return BadInput(f"the label {value!r:.60} isn't a number", remedy="leave positive and negative to spellings")
-    advice = f"for ratings: {spelled(**BOUNDS)}"
+    advice = f"for ratings: {spell(**BOUNDS)}"
     if not isinstance(_folded(value), float):
-        advice = f"others: {spelled(positive='A,B', negative='C,D')}"
+        advice = f"others: {spell(positive='A,B', negative='C,D')}"
     return BadInput(f"unknown label {value!r:.60}", remedy=f"known are {_known(verdicts)}; {advice}")
 
 
@@ -290,22 +290,22 @@ def left_note(field: str, said: Said, *, compared: bool = False) -> list[str]:
 def _remedy(field: str, said: Said, compared: bool) -> str:
     left = sorted(float(value) for value, meant in said if meant == NEITHER and as_number(value))
     if not left:
-        return f"name the field inside: {spelled(label_field=f'{field}.NAME')}"
+        return f"name the field inside: {spell(label_field=f'{field}.NAME')}"
     if compared:
         return _on_either_side(positive=f">={left[0]:g}", negative=f"<={left[-1]:g}")
     low, high = bounds_of(sorted({float(value) for value, _ in said if as_number(value)}))
     taken = _taken(said)
     if not any(taken.values()) and not {f"{number:g}" for number in left} <= THUMB_NUMBERS:
-        return f"to take them: {spelled(positive=f'>={high:g}', negative=f'<={low:g}')}"
+        return f"to take them: {spell(positive=f'>={high:g}', negative=f'<={low:g}')}"
     sides = {"positive": [one for one in left if one >= high], "negative": [one for one in left if one <= low]}
     undecided = not any(sides.values())
     rules = {side: [*taken[side], *(f"{one:g}" for one in left if undecided or one in sides[side])] for side in sides}
     options = {side: ",".join(values) for side, values in rules.items() if values}
-    return _on_either_side(**options) if undecided else f"to take them: {spelled(**options)}"
+    return _on_either_side(**options) if undecided else f"to take them: {spell(**options)}"
 
 
 def _on_either_side(positive: str, negative: str) -> str:
-    return f"to take them: {spelled(positive=positive)} or {spelled(negative=negative)}"
+    return f"to take them: {spell(positive=positive)} or {spell(negative=negative)}"
 
 
 def _taken(said: Said) -> dict[str, list[str]]:

@@ -59,7 +59,7 @@ def pairs(given: str | Mapping[str, Any] | Pairs) -> Pairs:
     return tuple((part.strip(), name.strip()) for part, _, name in cut)
 
 
-def written(given: Iterable[tuple[str, str]]) -> str:
+def pairs_as_typed(given: Iterable[tuple[str, str]]) -> str:
     """Return pairs as somebody types them."""
     return ",".join(f"{part}={name}" for part, name in given)
 

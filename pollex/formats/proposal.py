@@ -19,7 +19,7 @@ from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import MISSING, as_number, is_usual
 from pollex.formats.log_shapes.readers import NoShape
 from pollex.formats.log_shapes.turns import ROLES, UnknownRole, is_list_of_turns
-from pollex.formats.mapping import USUAL, written
+from pollex.formats.mapping import USUAL, pairs_as_typed
 from pollex.text import printable
 
 MOST_ROWS, MOST_ROLES = 300, 12
@@ -88,7 +88,7 @@ class Strange:
                 f"roles that nobody knows: {names}",
                 where=where,
                 remedy="say whose turns they are",
-                option={"roles": printable(written([*given, *speakers([*self.roles], known)]))},
+                option={"roles": printable(pairs_as_typed([*given, *speakers([*self.roles], known)]))},
             )
         if self.first is None or logs.conversations or self.rows < len(logs.bad_rows):
             return None
@@ -153,11 +153,11 @@ class Guess:
         """The options that would read it, as far as they can be guessed."""
         order = ("conversation", "messages", "role", "text", "user", "assistant", "label", "comment", "time", "turn")
         found: dict[str, object] = {
-            "columns": printable(written((part, self.columns[part]) for part in order if part in self.columns))
+            "columns": printable(pairs_as_typed((part, self.columns[part]) for part in order if part in self.columns))
         }
         said = [str(value) for value in dict.fromkeys(self._column("role")) if value not in (None, "")]
         if any(ROLES.get(_plain(name)) is None for name in said) and len(said) <= MOST_ROLES:
-            found["roles"] = printable(written(speakers(said)))
+            found["roles"] = printable(pairs_as_typed(speakers(said)))
         sides = [[v for v in self._labels if _plain(v).replace(" ", "_") in words.split()] for words in (GOOD, BAD)]
         if not all(map(is_usual, self._labels)) and all(sides):
             found |= {"positive": ",".join(sides[0]), "negative": ",".join(sides[1])}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.frames import plain
+from pollex.formats.frames import as_plain
 from pollex.formats.json_rows import LogRow, rows_in
 from pollex.text import printable
 
@@ -208,7 +208,7 @@ def _plain(value: Any) -> Any:
         return bytes(value).decode("utf-8", "replace")
     if isinstance(value, Decimal):
         return float(value)
-    found = plain(value)
+    found = as_plain(value)
     return found if isinstance(found, str | int | float | list | dict | None) else str(found)
 
 

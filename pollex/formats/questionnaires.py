@@ -57,7 +57,7 @@ def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
         BadInput: Something in it is missing or wrong; file, line and remedy are named.
         WrongUse: There is no such file.
     """
-    path = bundled(str(name)) or Path(name)
+    path = bundled_questionnaire(str(name)) or Path(name)
     try:
         return questions_in(path.read_text(encoding="utf-8-sig"), str(path))
     except FileNotFoundError:
@@ -67,7 +67,7 @@ def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
         raise BadInput(f"it can't be read: {error}", where=str(name), remedy=UNREADABLE) from error
 
 
-def bundled(name: str) -> Path | None:
+def bundled_questionnaire(name: str) -> Path | None:
     """Return the file of a bundled questionnaire; None if there is none of this name."""
     path = HOME / f"{name}.toml"
     return path if Path(name).name == name and path.is_file() else None

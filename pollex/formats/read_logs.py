@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, TypeVar, get_args
 
 from pollex.conversations.conversation import Conversation, Feedback, Flag, Label, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
-from pollex.conversations.redaction import finders_of, redacted
+from pollex.conversations.redaction import finders_of, mask
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.assembly.beside import likely
+from pollex.formats.assembly.beside import likely_feedback
 from pollex.formats.assembly.joiner import Joiner
 from pollex.formats.assembly.labelled import Labeller
-from pollex.formats.assembly.thumbs import left
+from pollex.formats.assembly.thumbs import describe_unused
 from pollex.formats.assembly.trees import in_order
 from pollex.formats.bounds import CUT
 from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picker, ReadOptions, RowFields
@@ -24,7 +24,7 @@ from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import LogRow
 from pollex.formats.log_shapes.exports import WrongFile
 from pollex.formats.log_shapes.readers import Draft, NoShape, Reader, read_field, reader_of
-from pollex.formats.log_shapes.tools import export_of, nearest, respelled
+from pollex.formats.log_shapes.tools import export_of, nearest_format, respell
 from pollex.formats.mapping import Mapper
 from pollex.formats.proposal import Strange
 from pollex.formats.tally import CONTENT_ID, LogTally, Placed, Skipped, Voted
@@ -140,10 +140,10 @@ class Assembler:
         try:
             return reader_of(row.fields)
         except BadInput as error:
-            if (fields := respelled(row.fields)) is not None and (export := export_of(fields)) is not None:
+            if (fields := respell(row.fields)) is not None and (export := export_of(fields)) is not None:
                 self._joiner.take(row, export.name, export.read(fields))
                 return None
-            if near := nearest(row.fields):
+            if near := nearest_format(row.fields):
                 raise BadInput(f"no known format: {near}", remedy="export it again with those") from None
             raise error from None
 
@@ -184,7 +184,7 @@ class Assembler:
     def _picked(self, draft: Draft, id_names: tuple[str, ...] = ID_NAMES) -> RowFields:
         picked = self._picker.pick(draft.rest, id_names)
         if picked.label is Label.NONE and not picked.number and not self._picker.label_field:
-            self._joiner.unused.update(likely(picked.rest))
+            self._joiner.unused.update(likely_feedback(picked.rest))
         return picked
 
     def _feedback(self, picked: RowFields, row: LogRow) -> Feedback | None:
@@ -243,7 +243,7 @@ def _chat_of(conversation: Conversation) -> str | None:
     return next((str(value) for value in found if isinstance(value, str | int)), None)
 
 
-def joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Placed | Skipped | Voted | BadRow]:
+def label_joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Placed | Skipped | Voted | BadRow]:
     """Yield labeled conversations from rows that may be in several files.
 
     Raises:
@@ -405,14 +405,14 @@ def _logs(sources: Iterable[Iterable[LogRow | BadRow]], options: ReadOptions, wh
     joiner = Joiner(options, tally.owner_of)
     for item in _items(map(mapper.rows, sources), picker, options, joiner, strange):
         if finders and isinstance(item, Placed):
-            one, found = redacted(item.conversation, finders)
+            one, found = mask(item.conversation, finders)
             item = item._replace(conversation=one)
             originals |= {(one.id, one.text_hash): found} if found else {}
         tally.add(item)
     joiner.account.spellings.update(picker.spellings)
     tally.settle(picker.numbers)
     taken = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
-    unused = left(joiner.unused) if options.labels_needed and not taken else []
+    unused = describe_unused(joiner.unused) if options.labels_needed and not taken else []
     told = [*picker.notes, *unused, *joiner.notes, *joiner.odd.notes]
     logs = tally.logs(told)
     logs = replace(logs, label_field=picker.label_field, account=joiner.account, originals=originals)
@@ -453,4 +453,4 @@ def _items(
     for rows in sources:
         yield from Assembler(picker, options, joiner, strange).assemble(rows)
     if joiner.account.formats:
-        yield from joined(joiner, picker, options)
+        yield from label_joined(joiner, picker, options)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pollex.formats.write import arrays_out, encodable, listed, rows_out
+from pollex.formats.write import arrays_out, list_as_sql, make_encodable, rows_out
 from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
@@ -80,9 +80,9 @@ def _tables(
     plain = {name: type_ for name, type_ in columns.items() if name != "answers"}
     answers = _answer_rows(scores.answers, rubrics, other)
     found = _columns(scores, rubrics, judges, other, answers)
-    about, sql = arrays_of(plain, list(zip(*(map(encodable, found[name]) for name in plain), strict=True)))
-    made = [tuple(map(encodable, map(one.get, ANSWER))) for one in answers]
-    different, every = listed(ANSWER, made)
+    about, sql = arrays_of(plain, list(zip(*(map(make_encodable, found[name]) for name in plain), strict=True)))
+    made = [tuple(map(make_encodable, map(one.get, ANSWER))) for one in answers]
+    different, every = list_as_sql(ANSWER, made)
     about |= {f"_{place}": column + 1 for place, column in enumerate(scores.answers.index.T)}
     index = ", ".join(f"r._{place}" for place in range(scores.answers.index.shape[1]))
     asked = f"list_filter([{index}], one -> one > 0)" if (scores.answers.index < 0).any() else f"[{index}]"

@@ -232,7 +232,7 @@ def _tables(rows: Sequence[Sequence[Any]], columns: Mapping[str, str]) -> tuple[
         if structs := _STRUCTS.match(type_):
             items, members = [one for cell in given for one in cell or ()], dict(_MEMBER.findall(structs[1]))
             made = [tuple(_cell_of(kind, one.get(member)) for member, kind in members.items()) for one in items]
-            tables[name], lists[name] = listed(members, made)
+            tables[name], lists[name] = list_as_sql(members, made)
             ends = np.cumsum([len(cell or ()) for cell in given]).tolist()
             cells[name] = [
                 None if cell is None else (end - len(cell) + 1, end) for cell, end in zip(given, ends, strict=True)
@@ -246,7 +246,7 @@ def _tables(rows: Sequence[Sequence[Any]], columns: Mapping[str, str]) -> tuple[
     return tables, f"SELECT {', '.join(sql.values())} FROM given AS r"  # noqa: S608 - our own names
 
 
-def listed(members: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> tuple[Arrays, str]:
+def list_as_sql(members: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> tuple[Arrays, str]:
     """Return objects as arrays, and SQL that gives the list of all of them from a table whose name it leaves open."""
     arrays, cells = arrays_of(members, rows)
     made = ", ".join(f"{name} := {cell.rpartition(' AS ')[0]}" for name, cell in cells.items())
@@ -257,13 +257,13 @@ def listed(members: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> tuple
 def _cell_of(type_: str, value: Any) -> Any:
     """Return a value as DuckDB takes it: numbers of one type, no lone surrogates, no NaN."""
     if type_ == "VARCHAR" and value is not None:
-        return encodable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        return make_encodable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     if type_ == "DOUBLE":
         return None if value is None or not math.isfinite(value) else float(value)
     return value
 
 
-def encodable(value: Any) -> Any:
+def make_encodable(value: Any) -> Any:
     """Replace lone surrogates in a text as the other formats do."""
     return value if not isinstance(value, str) or value.isascii() else value.encode(errors="replace").decode()
 

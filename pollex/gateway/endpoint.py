@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, Request, request_for
-from pollex.gateway.redaction import names_secret, redacted, secrets_of_address
+from pollex.gateway.redaction import names_secret, redact, secrets_of_address
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -61,7 +61,7 @@ class Endpoint:
     @cached_property
     def shown(self) -> str:
         """`place` for messages and files, with keys in its query removed."""
-        return redacted(self.place, self.secrets)
+        return redact(self.place, self.secrets)
 
     def url(self, path: str) -> str:
         """Address of an operation, for example `chat/completions`; a query in the base URL stays."""

@@ -33,7 +33,7 @@ from pollex.gateway.calls import (
 )
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.limiter import Limiter
-from pollex.gateway.redaction import redacted
+from pollex.gateway.redaction import redact
 from pollex.gateway.responses import HttpFault, read
 from pollex.gateway.transport import ChatModel, Wire, connect
 from pollex.text import printable
@@ -261,7 +261,7 @@ class CircuitBreaker:
     def __init__(self, limits: Limits, where: str, *, keyless: bool = False) -> None:
         self._keyless = keyless
         self._limits = limits
-        self._where = redacted(where)
+        self._where = redact(where)
         self._failed_in_a_row = 0
         self._refused_in_a_row = 0
         self._served = False

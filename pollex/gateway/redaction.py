@@ -58,7 +58,7 @@ def _looks_random(text: str) -> bool:
     return len(text) >= _SHORTEST_RANDOM and bool(_RANDOM.search(text))
 
 
-def without(secrets: Collection[str], text: str) -> str:
+def strip_secrets(secrets: Collection[str], text: str) -> str:
     """Remove known `secrets` from `text`, without any other change: for stored bodies.
 
     In JSON a secret may have escaped characters, as some servers write slashes, plus signs and ampersands: it is the
@@ -102,6 +102,6 @@ def _escaped_or_quoted(character: str) -> str:
     return rf"(?:{_escaped(character)}|(?i:{quoted}){plus})"
 
 
-def redacted(text: str, secrets: Collection[str] = ()) -> str:
+def redact(text: str, secrets: Collection[str] = ()) -> str:
     """Remove known secrets, and anything that looks like one, for messages and logs."""
-    return _LOOKS_SECRET.sub(BLANK, without(secrets, text))
+    return _LOOKS_SECRET.sub(BLANK, strip_secrets(secrets, text))

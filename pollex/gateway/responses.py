@@ -28,7 +28,7 @@ from pollex.gateway.calls import (
     Usage,
     prompt_floor,
 )
-from pollex.gateway.redaction import redacted
+from pollex.gateway.redaction import redact
 
 CUT_SHORT = 0.7
 """A prompt of which the server counted less than this share of the tokens it has at least was cut."""
@@ -58,7 +58,7 @@ def read(reply: Reply, call: Call) -> Outcome | HttpFault:
             "text": _text(message, call),
             "logprobs": tokens if isinstance(tokens, list) and tokens else None,
             "finish_reason": str(choice.get("finish_reason") or ""),
-            "model": redacted(str(body.get("model") or "")),
+            "model": redact(str(body.get("model") or "")),
             "fingerprint": str(body.get("system_fingerprint") or ""),
             "usage": read_usage(body.get("usage")),
             "seconds": reply.seconds,
@@ -206,7 +206,7 @@ def _status_fault(status: int, headers: Mapping[str, str], text: str) -> HttpFau
     if status in _FINAL:
         return HttpFault("bad_request", "fail", detail)
     if 300 <= status < 400:
-        target = redacted(headers.get("location", "another address"))
+        target = redact(headers.get("location", "another address"))
         return HttpFault("redirect", "stop", f"HTTP {status} to {target}", "set the base URL to where the endpoint is")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         if _QUOTA.search(text):
@@ -269,7 +269,7 @@ def error_text(body: str) -> str:
         error = error.get("error", error.get("detail", error.get("message", body)))
     if isinstance(error, dict):
         error = " ".join(str(error[name]) for name in ("code", "type", "message") if error.get(name))
-    return redacted(" ".join(_plain(error).split())[:_LONGEST_DETAIL])
+    return redact(" ".join(_plain(error).split())[:_LONGEST_DETAIL])
 
 
 def _plain(value: Any) -> str:

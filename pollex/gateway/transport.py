@@ -30,7 +30,7 @@ from pydantic import SecretStr
 from pollex.gateway.calls import Call, Reply, Request, request_for
 from pollex.gateway.endpoint import LANGCHAIN, Endpoint
 from pollex.gateway.recorded import RecordedEndpoint
-from pollex.gateway.redaction import redacted, without
+from pollex.gateway.redaction import redact, strip_secrets
 
 EVENTS = "text/event-stream"
 _LAST = "[DONE]"
@@ -167,7 +167,7 @@ class OpenAIWire:
 
     async def send(self, request: Request, seconds: float) -> Reply:
         if (tell := request.call.on_text) is not None:
-            heard = Heard(lambda text: tell(without(self._endpoint.secrets, text)))
+            heard = Heard(lambda text: tell(strip_secrets(self._endpoint.secrets, text)))
             arriving = _Arriving(MOST_BYTES_WITH_LOGPROBS, heard)
             return await self._send("POST", self._url, request.body[:-1] + _IN_PIECES, arriving, seconds)
         cap = MOST_BYTES if request.call.top_logprobs is None else MOST_BYTES_WITH_LOGPROBS
@@ -187,7 +187,7 @@ class OpenAIWire:
         began = loop.time()
         try:
             async with (
-                within(seconds),
+                time_limit(seconds),
                 self._http.stream(method, url, content=body) as response,
             ):
                 await arriving.read(response)
@@ -195,7 +195,7 @@ class OpenAIWire:
             arriving.fail("timeout", f"no whole reply within {seconds:g} s")
         except NETWORK_ERRORS as error:
             certificate = _certificate(error)
-            words = redacted(f"{type(error).__name__}: {certificate or error}", self._endpoint.secrets)
+            words = redact(f"{type(error).__name__}: {certificate or error}", self._endpoint.secrets)
             arriving.fail("certificate" if certificate else "cut" if arriving.status == 200 else "connection", words)
         return arriving.reply(self._endpoint.secrets, loop.time() - began)
 
@@ -240,7 +240,7 @@ class _Arriving:
         body = heard.body() if heard is not None else b"".join(self._chunks).decode("utf-8", "replace")
         return Reply(
             status=self.status,
-            body=without(secrets, body),
+            body=strip_secrets(secrets, body),
             headers=self._headers,
             problem=self._problem,  # type: ignore[arg-type]
             detail=self._detail,
@@ -297,7 +297,7 @@ class ChatModel:
         """Class and settings of the model: what a base URL is to an endpoint."""
         kind = type(self.chat)
         settings = json.dumps(self.chat._identifying_params, sort_keys=True, default=repr)
-        digest = hashlib.sha256(without(self.secrets, settings).encode("utf-8", "replace")).hexdigest()[:16]
+        digest = hashlib.sha256(strip_secrets(self.secrets, settings).encode("utf-8", "replace")).hexdigest()[:16]
         return f"{LANGCHAIN}{kind.__module__}.{kind.__qualname__}:{digest}"
 
     @property
@@ -341,14 +341,14 @@ class ChatModelWire:
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
-            async with within(seconds):
+            async with time_limit(seconds):
                 message = await self._bound(request.call).ainvoke([dict(message) for message in request.call.messages])
         except TimeoutError:
             return Reply(problem="timeout", detail=f"no reply within {seconds:g} s", seconds=loop.time() - began)
         except Exception as error:  # what a provider's package raises, nobody knows
             return _reply_to(error, self._place.secrets, loop.time() - began)
         body = json.dumps(_completion(message), ensure_ascii=False, default=str)
-        return Reply(status=200, body=without(self._place.secrets, body), seconds=loop.time() - began)
+        return Reply(status=200, body=strip_secrets(self._place.secrets, body), seconds=loop.time() - began)
 
     async def close(self) -> None:
         """See `Wire`. Connections that the user made stay open."""
@@ -396,7 +396,7 @@ def _reply_to(error: Exception, secrets: tuple[str, ...], seconds: float) -> Rep
     """Return the reply behind a provider's exception: its status, or a fault of the connection."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
-    words = redacted(f"{type(error).__name__}: {error}", secrets)
+    words = redact(f"{type(error).__name__}: {error}", secrets)
     if isinstance(status, int):
         headers: Mapping[str, str] = getattr(response, "headers", None) or {}
         return Reply(status=status, body=words, headers=headers, seconds=seconds)
@@ -413,7 +413,7 @@ GRACE = 5.0
 
 
 @asynccontextmanager
-async def within(seconds: float) -> AsyncIterator[None]:
+async def time_limit(seconds: float) -> AsyncIterator[None]:
     """End what is in the block with `TimeoutError` after so many seconds in which the process ran.
 
     Time is counted in slices, of each of which at most one counts: a reply that came meanwhile is paid, and is read.

@@ -24,9 +24,9 @@ from pollex.measures.intervals import (
     Measure,
     Statistic,
     bounds_on_log_odds,
+    estimate,
     exact_share,
     interval_bounds,
-    measured,
     ratio,
     share_interval,
 )
@@ -334,11 +334,11 @@ def recovered(ours: Floats, plain: Floats, positive: Bools, unit: Ints, rng: np.
         return Figure(None, n=len(positive), undefined="there is only one class")
     order = _positives_first(positive)[0]
     own, other = (auc_statistic(one[order], int(positive.sum())) for one in (ours, plain))
-    found = measured({"plain": Measure(other)}, unit[order], rng, OF_RATIOS)["plain"]
+    found = estimate({"plain": Measure(other)}, unit[order], rng, OF_RATIOS)["plain"]
     if found.low is None or found.low <= GUESSING:
         return Figure(None, n=len(positive), undefined="the plain method itself is not surely better than guessing")
     share = Measure(lambda weights: ratio(own(weights) - GUESSING, other(weights) - GUESSING))
-    return measured({"share": share}, unit[order], rng, OF_RATIOS)["share"]
+    return estimate({"share": share}, unit[order], rng, OF_RATIOS)["share"]
 
 
 def learning_curve(
@@ -368,7 +368,7 @@ def learning_curve(
         str(size): Measure(lambda weights, each=each: np.mean([one(weights) for one in each], axis=0))  # type: ignore[misc]
         for size, each in draws.items()
     }
-    found = measured(
+    found = estimate(
         {**measures, "more": Measure(lambda weights: step * (centered @ reached(weights)))}, unit[order], rng, OF_RATIOS
     )
     return {size: found[str(size)] for size in scores}, found["more"]

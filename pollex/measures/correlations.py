@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, measured, ratio
+from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, estimate, ratio
 
 CELLS = 1 << 19
 """Cells of contingency tables held at once: 4 MB."""
@@ -88,7 +88,7 @@ def mean_correlation(values: Floats, unit: Ints, rng: np.random.Generator) -> Fi
         found: Floats = np.divide(together, both, out=np.zeros_like(both), where=both > 1e-9)
         return np.asarray(found.mean(axis=1))
 
-    return measured({"mean": Measure(statistic)}, unit, rng, 500)["mean"]
+    return estimate({"mean": Measure(statistic)}, unit, rng, 500)["mean"]
 
 
 def interval_alpha_statistic(x: Floats, y: Floats) -> Statistic:
@@ -190,7 +190,7 @@ def alpha(
     value = value_of(value_counts=counts, value_domain=np.array(values), level_of_measurement=level)
     measure = Measure(_alpha_statistic(counts, np.array(values), level))
     # A unit of resampling is a text, so each stands for all its judgments here.
-    found = measured({"alpha": measure}, np.arange(len(counts)), rng, resamples)["alpha"]
+    found = estimate({"alpha": measure}, np.arange(len(counts)), rng, resamples)["alpha"]
     if (counts.max(axis=1) == counts.sum(axis=1)).all():  # so does every resample, which doesn't make it certain
         return Figure(1.0, n=n, units=len(counts))
     return Figure(float(value), found.low, found.high, n, units=len(counts))
@@ -248,4 +248,4 @@ def weighted_kappa(one: Floats, other: Floats, unit: Ints, rng: np.random.Genera
     Source: Cohen 1968, doi:10.1037/h0026256.
     """
     measure = Measure(kappa_statistic(one, other), empty="all answers are alike")
-    return measured({"kappa": measure}, unit, rng)["kappa"]
+    return estimate({"kappa": measure}, unit, rng)["kappa"]

@@ -42,10 +42,10 @@ from pollex.measures.intervals import (
     RESAMPLES,
     Figure,
     Measure,
+    estimate,
     interval_bounds,
     mean_of,
-    measured,
-    resampled,
+    resample,
     unit_codes,
     with_interval,
 )
@@ -117,7 +117,7 @@ def smece(
     hits, codes = np.eye(options)[answer], unit_codes(text)
     values = _errors(proba, hits, np.ones((1, len(answer))))[0]
     draws = np.concatenate(
-        [np.zeros((0, options)), *(_errors(proba, hits, weights) for weights in resampled(codes, resamples, rng))]
+        [np.zeros((0, options)), *(_errors(proba, hits, weights) for weights in resample(codes, resamples, rng))]
     )
     n, texts = len(answer), int(codes.max()) + 1
     each = [
@@ -158,7 +158,7 @@ def reliability(proba: Floats, answer: Ints, text: Ints, values: tuple[float, ..
     ]
 
 
-def smoothed(probability: Floats, hit: Floats, weights: Floats, mesh: Floats, width: float) -> Floats:
+def smooth_hits(probability: Floats, hit: Floats, weights: Floats, mesh: Floats, width: float) -> Floats:
     """Smooth hits over probabilities by kernel regression `[resample, mesh]`.
 
     The kernel is a normal density that is reflected at 0 and 1, where a plain one would lose mass.
@@ -195,7 +195,7 @@ def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
     mesh = np.linspace(0, 1, MESH)
     kernel, scale = _kernel(probability, mesh, width)
     density = kernel.sum(axis=0) * scale
-    curve = smoothed(probability, hit, np.ones((1, len(hit))), mesh, width)[0]
+    curve = smooth_hits(probability, hit, np.ones((1, len(hit))), mesh, width)[0]
     low, high = wilson(curve, _texts_behind(kernel, unit_codes(text)))
     return {"mesh": mesh, "curve": curve, "low": low, "high": high, "density": density / density.mean(), "width": width}
 
@@ -360,7 +360,7 @@ def assess(
         smece_resamples: As `resamples`, for smECE, which is slow.
         smooth: False: without smECE, whose package alone takes seconds to load.
     """
-    quick = measured(figures_of(predictions), predictions.text, rng, resamples)
+    quick = estimate(figures_of(predictions), predictions.text, rng, resamples)
     texts = len(np.unique(predictions.text))
     if smooth:
         mean, each = smece(predictions.proba, predictions.answer, predictions.text, rng, smece_resamples)
@@ -445,7 +445,7 @@ def difference(
     figure = Measure(
         lambda weights: one.statistic(weights) - other.statistic(weights), one.undefined or other.undefined, one.empty
     )
-    return measured({measure: figure}, first.text, rng, resamples)[measure]
+    return estimate({measure: figure}, first.text, rng, resamples)[measure]
 
 
 def figures_of(predictions: Predictions) -> dict[str, Measure]:
@@ -489,7 +489,7 @@ def mean_grade(grades: Floats, rng: np.random.Generator) -> Figure:
         grades: `[text]`, one a text; NaN is a text without one, which counts for nothing.
     """
     given = grades[~np.isnan(grades)]
-    found = measured({"mean": Measure(mean_of(given))}, np.arange(len(given)), rng)["mean"]
+    found = estimate({"mean": Measure(mean_of(given))}, np.arange(len(given)), rng)["mean"]
     # All resamples are alike then, too, and would call the mean certain.
     return replace(found, low=None, high=None) if len(given) and np.ptp(given) == 0 else found
 
@@ -506,7 +506,7 @@ def cumulative(grades: Floats, levels: Floats) -> Floats:
     return np.asarray(np.searchsorted(np.sort(given), levels, side="right") / len(given), float)
 
 
-def paired(grades: Floats, human: Floats, rng: np.random.Generator) -> dict[str, Figure]:
+def agreement_of_grades(grades: Floats, human: Floats, rng: np.random.Generator) -> dict[str, Figure]:
     """Compute how far a judge's grades agree with people's of the same texts: Pearson, Spearman, Krippendorff's alpha.
 
     Distributions may be alike where right grades are given to wrong answers; these then are near 0 or below.
@@ -520,7 +520,7 @@ def paired(grades: Floats, human: Floats, rng: np.random.Generator) -> dict[str,
     why = "one of them gives all the same grade"
     measures = {"pearson": pearson_statistic, "spearman": spearman_statistic, "alpha": interval_alpha_statistic}
     measured_ = {name: Measure(make(x, y), empty=why) for name, make in measures.items()}
-    found = measured(measured_, np.arange(len(x)), rng)
+    found = estimate(measured_, np.arange(len(x)), rng)
     # All resamples of grades that are the same are perfect, too, which doesn't make it certain.
     return {name: replace(one, low=None, high=None) for name, one in found.items()} if (x == y).all() else found
 
@@ -544,7 +544,7 @@ def areas(
     differences = {f"{a} - {b}": (a, b) for a, b in combinations(pairs, 2)}
     if not n:
         return dict.fromkeys([*pairs, *differences], Figure(None, undefined="no grades in common", units=0))
-    weights = list(resampled(np.arange(n), resamples, rng))
+    weights = list(resample(np.arange(n), resamples, rng))
     drawn = {name: np.concatenate([[], *(pair.areas(w) for w in weights)]) for name, pair in pairs.items()}
     values = {name: float(pair.areas(np.ones((1, n)))[0]) for name, pair in pairs.items()}
     found = {}

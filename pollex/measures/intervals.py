@@ -105,7 +105,7 @@ class Support:
         return f"not yet calibrated: {self.labels} of {ENOUGH} labels, {self.missing} {verb} missing"
 
 
-def measured(
+def estimate(
     measures: Mapping[str, Measure], unit: Ints, rng: np.random.Generator | None = None, resamples: int = RESAMPLES
 ) -> dict[str, Figure]:
     """Compute figures, all on the same resamples.
@@ -120,7 +120,7 @@ def measured(
     defined = {name: measure for name, measure in measures.items() if not measure.undefined}
     values = {name: float(measure.statistic(np.ones((1, n)))[0]) for name, measure in defined.items()}
     draws: dict[str, list[Floats]] = {name: [] for name in defined}
-    for weights in resampled(codes, resamples, rng):
+    for weights in resample(codes, resamples, rng):
         for name, measure in defined.items():
             draws[name].append(measure.statistic(weights))
     units = int(codes.max()) + 1
@@ -137,7 +137,7 @@ def unit_codes(unit: Ints) -> Ints:
     return np.asarray(np.unique(unit, return_inverse=True)[1], dtype=np.int64)
 
 
-def resampled(codes: Ints, count: int, rng: np.random.Generator | None) -> Iterator[Floats]:
+def resample(codes: Ints, count: int, rng: np.random.Generator | None) -> Iterator[Floats]:
     """Yield weights of resamples `[resample, observation]`, in blocks.
 
     There are none without a generator, or with too few units.

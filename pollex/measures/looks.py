@@ -100,7 +100,7 @@ def bounds_at_equal_steps(looks: int = LOOKS, alpha: float = ALPHA) -> tuple[flo
     fractions = np.arange(1, looks + 1) / looks
 
     def excess(constant: float) -> float:
-        return crossing(constant / np.sqrt(fractions), fractions) - alpha
+        return crossing_probability(constant / np.sqrt(fractions), fractions) - alpha
 
     constant = brentq(excess, 0.5, 8.0, xtol=1e-6)
     return tuple(float(one) for one in constant / np.sqrt(fractions))
@@ -122,12 +122,12 @@ def bounds_to(look: int, fraction: float, alpha: float = ALPHA) -> tuple[float, 
     spent = 2 * float(norm.sf(norm.isf(alpha / 2) / np.sqrt(fraction)))
 
     def excess(bound: float) -> float:
-        return crossing(np.array([*taken, bound]), np.array([*steps, fraction])) - spent
+        return crossing_probability(np.array([*taken, bound]), np.array([*steps, fraction])) - spent
 
     return (*taken, float(brentq(excess, 0.5, 40.0, xtol=1e-6)))
 
 
-def crossing(bounds: Floats, fractions: Floats) -> float:
+def crossing_probability(bounds: Floats, fractions: Floats) -> float:
     """Compute the probability that |z| is beyond its bound at any look, where nothing is true.
 
     Args:
@@ -152,7 +152,7 @@ GOING, BETTER, WORSE, NOTHING = 0, 1, -1, 2
 """What a look decides: go on, an effect above zero, one below, or that going on is futile."""
 
 
-def decided(z: Floats, look: int, bounds: Sequence[float], clear: Bools) -> Ints:
+def decide(z: Floats, look: int, bounds: Sequence[float], clear: Bools) -> Ints:
     """Decide at a look.
 
     An effect ends the proof early only where all guardrails are cleared; harm always does, and futility from half on.

@@ -21,7 +21,7 @@ from scipy.stats import false_discovery_control, norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import LEVEL
-from pollex.measures.looks import BETTER, GOING, LOOKS, WORSE, bounds_at_equal_steps, bounds_to, decided
+from pollex.measures.looks import BETTER, GOING, LOOKS, WORSE, bounds_at_equal_steps, bounds_to, decide
 
 FEW = 20
 """Users below which signs of whole users are flipped in place of Student's t."""
@@ -133,7 +133,7 @@ def called_worse(p: Floats) -> Bools:
     return np.asarray(false_discovery_control(p, axis=-1) <= ACCUSED)
 
 
-def cleared(values: Floats, margin: float = MARGIN) -> Bools:
+def is_cleared(values: Floats, margin: float = MARGIN) -> Bools:
     """Tell whether the lower one-sided bound of an effect is above minus the margin `[...]`, over users."""
     return np.asarray(upper_bound(-values) < margin)
 
@@ -302,7 +302,7 @@ class ProofArrays:
         worse = called_worse(np.array([float(p_of_drop(one + shift)) for _, one, _, shift in known]))
         found = []
         for (name, one, least, _), bad in zip(known, worse, strict=True):
-            state: GuardrailState = "worse" if bad else "cleared" if cleared(one, least) else "open"
+            state: GuardrailState = "worse" if bad else "cleared" if is_cleared(one, least) else "open"
             needed = 1.645 * float(one.std(ddof=1)) / max(least + float(one.mean()), 0.01)
             more = max(1, int(np.ceil(needed**2)) - len(one)) if state == "open" else 0
             found.append(Guardrail(name, effect(one, n=len(one)), state, more))
@@ -362,7 +362,7 @@ class ProofArrays:
             at = first._replace(alpha=alpha / max(1, arms - rejected))
             guards = self.guardrails(look, arm)
             clear = bool(guards) and all(one.state == "cleared" for one in guards)
-            outcome = int(decided(np.array([z[arm]]), look, at.bounds, np.array([clear]))[0])
+            outcome = int(decide(np.array([z[arm]]), look, at.bounds, np.array([clear]))[0])
             rejected += outcome in (BETTER, WORSE)
             if outcome != GOING:
                 found[arm] = at._replace(outcome=outcome)

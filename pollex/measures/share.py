@@ -17,7 +17,7 @@ from scipy.stats import false_discovery_control, norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import wilson
-from pollex.measures.intervals import Figure, Measure, Statistic, measured, ratio
+from pollex.measures.intervals import Figure, Measure, Statistic, estimate, ratio
 
 LEVEL = 0.95
 FEWEST = 20
@@ -280,7 +280,7 @@ def mean_differences(
         second: Whether a conversation is of the second sample `[conversation]`.
         unit: Number of what is resampled together: a user's conversations, and a pair of one id `[conversation]`.
     """
-    return measured({name: Measure(_difference(column, second)) for name, column in values.items()}, unit, rng)
+    return estimate({name: Measure(_difference(column, second)) for name, column in values.items()}, unit, rng)
 
 
 def _difference(values: Floats, second: Bools) -> Statistic:
@@ -295,7 +295,7 @@ def _difference(values: Floats, second: Bools) -> Statistic:
     return statistic
 
 
-def moved(found: Mapping[str, Figure]) -> frozenset[str]:
+def names_that_moved(found: Mapping[str, Figure]) -> frozenset[str]:
     """Return the names with significant differences, with the false discovery rate bounded.
 
     Source: Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x; p-values by the width of the interval.

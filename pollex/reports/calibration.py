@@ -57,7 +57,7 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
         "data": data,
         "titles": TITLES,
         "verdict": verdict(data),
-        "about": about(data),
+        "about": describe_model(data),
         "cautions": list(cautions(data)),
         # only the calibrator has an interval of smECE, to save time
         "spared": known(own.low) and any(known(each.value) and not known(each.low) for each in others),
@@ -84,7 +84,7 @@ def verdict(data: CalibrationData) -> str:
     return f"{where}, the predictions have a log-loss of {number(loss.value, 3)} ({bounds})."
 
 
-def about(data: CalibrationData) -> str:
+def describe_model(data: CalibrationData) -> str:
     """Say which model it is, how it was tested, and how far judges agree."""
     alpha, bounds = data.agreement, interval_in_words(data.agreement, 2, NO_INTERVAL)
     agree = (

@@ -21,7 +21,7 @@ from pollex.measures.distributions import bin_predictions
 from pollex.measures.intervals import FEWEST
 from pollex.reports.numbers import LEVEL, SPACE, count, known, listed, number, percent, percent_interval, points
 from pollex.reports.page import REASON, render, short
-from pollex.reports.transcript import MarkedText, cut, marked_parts, marked_turns
+from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marked_turns
 from pollex.rubrics.headlines import headlines, hints_of, sounds_of, sounds_worth, turned
 from pollex.rubrics.learning.results import NO_EVENTS, NOT_THE_MODELS, LabelledScore
 from pollex.rubrics.lint import Mark
@@ -141,7 +141,7 @@ def findings_of(
         (one, places.example(id_), conversations[id_].opening if id_ in conversations else "")
         for one, id_ in ((one, one.conversation_id) for one in most_wrong(scores))
     ]
-    return Findings(leading, hints, against, sounds, topics, wrong, shown(rubrics, places), sounds_worth(beside))
+    return Findings(leading, hints, against, sounds, topics, wrong, prepare(rubrics, places), sounds_worth(beside))
 
 
 def finding(
@@ -156,20 +156,20 @@ def finding(
     quote = rubric.quotes[0] if rubric.quotes else None
     return Finding(
         rubric=rubric,
-        worth=spaced(in_words(worth)) if worth else "",
-        bounds=spaced(bounds_in_words(worth)) if worth else "",
+        worth=unbreak(in_words(worth)) if worth else "",
+        bounds=unbreak(bounds_in_words(worth)) if worth else "",
         beside=tuple(filter(None, map(signal_in_words, rubric.signals))),
-        doubt=spaced(doubt(worth, rubric.polarity)) if worth else "",
-        quote=marked_parts(*shortened(quote)) if quote else (),
+        doubt=unbreak(doubt(worth, rubric.polarity)) if worth else "",
+        quote=marked_parts(*trim(quote)) if quote else (),
         source=quote,
         examples=tuple(map(places.example, quoted_in(rubric)[:examples])),
-        never=spaced(never),
+        never=unbreak(never),
         marks=places.marks.get(rubric.id, ()),
         also=tuple(finding(twin, places, examples) for twin in also),
     )
 
 
-def spaced(text: str) -> str:
+def unbreak(text: str) -> str:
     """Keep a percentage on one line."""
     return text.replace(" %", f"{SPACE}%")
 
@@ -179,7 +179,7 @@ def quoted_in(rubric: ChosenRubric) -> list[str]:
     return list(dict.fromkeys(quote.conversation_id for quote in rubric.quotes))
 
 
-def shortened(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
+def trim(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
     """Cut a long quote to the words around its marks."""
     text = quote.text
     if len(text) <= LONGEST_QUOTE:
@@ -212,7 +212,7 @@ def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     return list(dict.fromkeys([*quoted, *topics, *(score.conversation_id for score in most_wrong(scores))]))
 
 
-def shown(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
+def prepare(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
     """Prepare the conversations that have an anchor, with the quotes of headline rubrics marked."""
     reasons = {reason.id: reason for reason in rubrics.reasons}
     quotes: dict[str, dict[int, list[tuple[str, Polarity]]]] = {}
@@ -226,7 +226,7 @@ def shown(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
             "id": id_,
             "place": place,
             "label": places.texts[id_].label.value,
-            "turns": marked_turns(cut(places.texts[id_].turns), quotes.get(id_, {})),
+            "turns": marked_turns(cut_turns(places.texts[id_].turns), quotes.get(id_, {})),
             "said_of_it": [one.text for one in places.texts[id_].feedback],
         }
         for id_, place in places.given.items()

@@ -13,7 +13,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.measures.intervals import Figure
 from pollex.reports.numbers import count, percent, percent_interval
 from pollex.reports.page import render
-from pollex.reports.transcript import MarkedTurn, cut, marked_turns
+from pollex.reports.transcript import MarkedTurn, cut_turns, marked_turns
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
@@ -165,6 +165,6 @@ def verdict(tally: ScoreTally) -> str:
 
 def marked_in(row: WorstRow, conversation: Conversation | None) -> list[MarkedTurn]:
     """Return a conversation's turns with what its lowest answer rests on marked; none where its text isn't at hand."""
-    turns = cut(conversation.turns) if conversation else []
+    turns = cut_turns(conversation.turns) if conversation else []
     quotes = {place: [(turns[place].shown, DSAT)] for place in row.turns if place < len(turns)}
     return marked_turns(turns, quotes)

@@ -34,10 +34,10 @@ def marked_turns(turns: Sequence[Turn], quotes: Mapping[int, Sequence[tuple[str,
     Args:
         quotes: By place of the turn, the quoted words and the kind of their rubric.
     """
-    return [MarkedTurn(turn.role, marked(turn.shown, quotes.get(place, ()))) for place, turn in enumerate(turns)]
+    return [MarkedTurn(turn.role, mark(turn.shown, quotes.get(place, ()))) for place, turn in enumerate(turns)]
 
 
-def marked(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[MarkedText, ...]:
+def mark(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[MarkedText, ...]:
     """Split a text at the borders of quotes, ignoring differences in white space."""
     return _cut_at(content, [(*span, kind) for words, kind in quotes for span in _spans(content, words)])
 
@@ -60,7 +60,7 @@ def _spans(content: str, words: str) -> list[tuple[int, int]]:
     return [match.span() for match in re.finditer(pattern, content)] if pattern else []
 
 
-def cut(turns: Sequence[Turn]) -> list[Turn]:
+def cut_turns(turns: Sequence[Turn]) -> list[Turn]:
     """Cut turns that would make the page heavy."""
     return [
         turn if len(turn.shown) <= LONGEST_TURN else Turn(role=turn.role, content=f"{turn.shown[:LONGEST_TURN]}…")

@@ -192,6 +192,6 @@ class Unanswered(BaseModel):
     judge: str = ""
 
 
-def retryable(answer: Answer | Unanswered, kinds: Collection[Outcome] = RETRYABLE) -> bool:
+def can_retry(answer: Answer | Unanswered, kinds: Collection[Outcome] = RETRYABLE) -> bool:
     """Tell whether asking again may bring an answer."""
     return isinstance(answer, Unanswered) and answer.outcome in kinds

@@ -35,7 +35,7 @@ class _List(BaseModel):
     purpose: str = ""
 
 
-def bundled() -> list[str]:
+def bundled_sets() -> list[str]:
     """Return the names of the bundled sets."""
     return sorted(file.stem for file in HOME.glob("*.toml"))
 
@@ -49,8 +49,8 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
     Raises:
         BadRubrics: It can't be read, something in it is missing or wrong, or a rubric occurs twice.
     """
-    path = HOME / f"{source}.toml" if str(source) in bundled() else Path(source)
-    missing = f"give a TOML file, or one of {', '.join(bundled())}"
+    path = HOME / f"{source}.toml" if str(source) in bundled_sets() else Path(source)
+    missing = f"give a TOML file, or one of {', '.join(bundled_sets())}"
     entries = _parsed(_List, path, str(source), REMEDY, missing).rubrics
     rubrics = [Rubric(id=content_id(e.polarity, e.text), text=e.text, polarity=e.polarity) for e in entries]
     if len({rubric.id for rubric in rubrics}) < len(rubrics):
@@ -154,7 +154,7 @@ def toml_of(entries: Iterable[Entry], name: str) -> str:
     return "\n".join([HEAD.format(name=name), *(entry.toml() for entry in entries)])
 
 
-def applied(
+def apply_edits(
     entries: Sequence[Entry], rubrics: Sequence[ChosenRubric], off: Sequence[ChosenRubric]
 ) -> tuple[tuple[ChosenRubric, ...], tuple[ChosenRubric, ...]]:
     """Apply edits by id; return the rubrics that are on, and those off."""

@@ -18,7 +18,7 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure, Support
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Question
-from pollex.rubrics.edits import applied, edits_beside, entries_of, read_edits, toml_of
+from pollex.rubrics.edits import apply_edits, edits_beside, entries_of, read_edits, toml_of
 from pollex.rubrics.records import (
     Baseline,
     CalibratorRecord,
@@ -216,7 +216,7 @@ class RubricSet(Record):
         """
         if not path.is_file():
             return self
-        on, off = applied(read_edits(path), self.rubrics, self.off)
+        on, off = apply_edits(read_edits(path), self.rubrics, self.off)
         if not on:
             raise BadRubrics("no rubric is active", where=str(path), remedy="activate one")
         if self.edited and digest_of(on) != digest_of(self.rubrics):
@@ -265,7 +265,7 @@ class RubricSet(Record):
             return None
         from pollex.calibration.grades import rated  # scikit-learn comes with them, and takes a second to import
         from pollex.calibration.questionnaire import Scale
-        from pollex.calibration.storage import BESIDE, unpacked
+        from pollex.calibration.storage import BESIDE, unpack
         from pollex.calibration.thumbs import questionnaire
 
         require_arrays(self._arrays, record.facts, "rubric set")
@@ -276,8 +276,8 @@ class RubricSet(Record):
             if record.rating is not None:
                 scales = [Scale(name, values, asked=False) for name, values in record.rating.scales.items()]
                 about = facts | record.rating.facts | {"questionnaire": asdict(rated(record.rubrics, options, scales))}
-                rating = unpacked(about, self._arrays, prefix=BESIDE)
-            return ThumbModel(record.rubrics, unpacked(facts, self._arrays), options, rating)
+                rating = unpack(about, self._arrays, prefix=BESIDE)
+            return ThumbModel(record.rubrics, unpack(facts, self._arrays), options, rating)
         except BadCalibrator as error:
             raise BadCalibrator(error.what, where="calibrator of the rubric set", remedy=AGAIN) from error
 

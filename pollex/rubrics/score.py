@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from pollex.conversations.conversation import Conversation
-from pollex.errors import WrongUse, spelled
+from pollex.errors import WrongUse, spell
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import entropy
 from pollex.rubrics.answers import LIKERT, NEUTRAL, Answer, Unanswered
@@ -277,7 +277,7 @@ class ThumbModel:
         if list(judges) == ["all"] and "all" not in self.judges:
             return self.judges
         if strangers := [judge for judge in judges if judge not in self.judges]:
-            learn, more = spelled(judge_field="user"), f" … ({len(self.judges)} in all)" * (len(self.judges) > SHOWN)
+            learn, more = spell(judge_field="user"), f" … ({len(self.judges)} in all)" * (len(self.judges) > SHOWN)
             remedy = f"its log names no annotators: leave annotators out, or learn again with {learn}"
             remedy = f"name one of {', '.join(self.judges[:SHOWN])}{more}" if self.judges else remedy
             raise WrongUse(f"no thumb of {strangers[0]!r} was learned from", remedy=remedy)
@@ -388,7 +388,7 @@ class NetSat:
             found[name] = [values[places[row]] if row in places else default for row in rows]
         for row in rows:
             if row not in places:
-                missing = failed(answers.at(row))
+                missing = missing_scores(answers.at(row))
                 alike = missing and len(missing) == len(self.signs)
                 found["outcome"][row] = missing[0].outcome if alike else "incomplete"
         return found
@@ -438,7 +438,7 @@ def _by_row(columns: Mapping[str, Sequence[float]], count: int) -> list[dict[str
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
 
 
-def failed(answers: Sequence[Answer | Unanswered]) -> list[Unanswered]:
+def missing_scores(answers: Sequence[Answer | Unanswered]) -> list[Unanswered]:
     """Return those that are missing."""
     return [answer for answer in answers if isinstance(answer, Unanswered)]
 

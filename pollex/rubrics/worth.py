@@ -12,7 +12,7 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import log_losses, smece, wilson
-from pollex.measures.intervals import Figure, Measure, mean_of, measured
+from pollex.measures.intervals import Figure, Measure, estimate, mean_of
 from pollex.rubrics.records import Alone, ChosenRubric, JudgedBy, ProbabilityFigures, Record, SignalShare, Worth
 from pollex.rubrics.rubric import Polarity
 
@@ -48,7 +48,7 @@ def probability_figures(
         "share_brier": Measure(mean_of(np.square(share - positive))),
         "gain": Measure(mean_of(constant - losses), impossible),
     }
-    found = measured(wanted, together, rng)
+    found = estimate(wanted, together, rng)
     if smooth:
         found["smece"] = smece(proba, thumb, together, rng, SMECE_RESAMPLES)[0]
     return ProbabilityFigures(n=len(positive), **found)

@@ -23,15 +23,15 @@ from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.compare import compare_runs
 from pollex.services.history import rubric_named
-from pollex.services.life import lives, seen_in
+from pollex.services.life import lives_of, seen_in
 from pollex.services.options import RunOptions
 from pollex.services.remedy.brief import brief
 from pollex.store.resume import conversations_of, find_run, runs
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.store.tables import unpacked
+from pollex.store.tables import unpack
 from pollex.store.traces import conversation_trace, run_tree
-from pollex.text import encoded
+from pollex.text import encode
 
 PAGE, LONGEST, ID = 10, 1_500, 200
 """Items in an answer, and characters of a text and of a name in it."""
@@ -71,7 +71,7 @@ class AgentTools:
                     "down_where_it_holds": _figure(one.down_with),
                     "down_elsewhere": _figure(one.down_without),
                 }
-                for one in lives(store, found.rubrics)
+                for one in lives_of(store, found.rubrics)
             ]
         return self._answer(rows, offset, run=found.run)
 
@@ -150,7 +150,7 @@ class AgentTools:
                 one = self._conversation(store, found, conversation)
                 rows = [vars(step) for step in conversation_trace(store, found.id, one.id).steps]
             else:
-                rows = [each for branch in run_tree(store, found.id) for each in _walk(encoded(branch))]
+                rows = [each for branch in run_tree(store, found.id) for each in _walk(encode(branch))]
         return self._answer(rows, offset, run=found.id, command=found.command, status=found.status)
 
     def brief(self, run: str = "", target: str = "", offset: int = 0) -> str:
@@ -181,12 +181,12 @@ class AgentTools:
         if wanted not in kept:
             known = ", ".join([*(path.name for path in self.sets), *kept][:8]) or "none"
             raise WrongUse("there is no such rubric set", where=str(self.folder), remedy=f"sets are {known}")
-        return RubricSet.parse(unpacked(kept[wanted]))
+        return RubricSet.parse(unpack(kept[wanted]))
 
     def _set_of(self, store: Store, run: Run) -> RubricSet:
         ids = {row["id"] for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])}
         loaded = (RubricSet.load(path) for path in self.sets)
-        parsed = (RubricSet.parse(unpacked(row["payload"])) for row in store.rows(NEWEST))
+        parsed = (RubricSet.parse(unpack(row["payload"])) for row in store.rows(NEWEST))
         for found in (*loaded, *parsed):
             if found.run == run.id or {one.id for one in found.rubrics} <= ids:
                 return found

@@ -20,8 +20,8 @@ from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.services.grade import by_model, note_cases, profile_for, require_model
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import rehearsed
-from pollex.services.results import ModelUsage, Shown, counted, used
+from pollex.services.plan import rehearse
+from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
 from pollex.services.runs import RunSettings, running
 from pollex.services.workspace import workspace
 from pollex.store.resume import conversations_of
@@ -83,10 +83,10 @@ class AnswerResult(Shown):
 
     def told(self) -> Told:
         """Yield how many questions were answered, and which were not."""
-        yield counted(self.outcomes)
+        yield line_of_outcomes(self.outcomes)
         failed = [f"{r.case.id}: {r.outcome}: {r.detail}" for r in self.responses if r.answer is None]
         yield from some_told("question has no answer", "questions have no answer", failed)
-        yield from used(self.usage)
+        yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.model}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def answer(
 
     grading = profile_for(profile, cases)
     if run.dry_run:
-        raise rehearsed(model, run, seed, lambda plan: _ask_all(cases, grading, respondent(plan.asker)))
+        raise rehearse(model, run, seed, lambda plan: _ask_all(cases, grading, respondent(plan.asker)))
     with workspace(run, progress) as opened:
         arguments = {"questions": names_of(questions), "out": out and str(out), "profile": grading.language}
         (asked, outcomes), usage = by_model(

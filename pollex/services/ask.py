@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.roles import Judge, answered
+from pollex.agents.roles import Judge, answer_each
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
@@ -15,12 +15,12 @@ from pollex.formats.questionnaires import PAPER, SheetQuestion, questionnaire_at
 from pollex.formats.write import require_format, write_rows
 from pollex.graphs.context import ConversationIndex, Progress
 from pollex.graphs.run import carry_out
-from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
+from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_retry
 from pollex.services.grade import by_model, require_model
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import rehearsed
-from pollex.services.results import ModelUsage, Shown, counted, used
+from pollex.services.plan import rehearse
+from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
 from pollex.services.runs import RunSettings, digest, kept_ids, running
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import BATCH, answers_of, step
@@ -74,7 +74,7 @@ class AskResult(Shown):
 
     @property
     def headline(self) -> str:
-        return counted(self.sources)
+        return line_of_outcomes(self.sources)
 
     def records(self) -> tuple[Row, ...]:
         return self.rows
@@ -87,7 +87,7 @@ class AskResult(Shown):
         if "point" in self.sources:
             advice = "choose an endpoint with log-probabilities, or --samples"
             yield Line(f"Points tell nothing of doubt: {advice}", "yellow")
-        yield from used(self.usage)
+        yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.judge}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def ask(
     questions = questionnaire_at(questionnaire)  # a word that is wrong in it is told before a long log is read
     read = logs_from(logs, reading.for_scores(), progress)
     if run.dry_run:
-        raise rehearsed(one_by_one(model), run, SEED, lambda plan: _rehearse(read, questions, LlmJudge(plan.asker)))
+        raise rehearse(one_by_one(model), run, SEED, lambda plan: _rehearse(read, questions, LlmJudge(plan.asker)))
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "questionnaire": str(questionnaire), "out": out and str(out)}
         (asked, sources), usage = by_model(
@@ -166,7 +166,7 @@ def one_by_one(model: ModelOptions) -> ModelOptions:
 
 async def _rehearse(read: Logs, questions: list[SheetQuestion], judge: LlmJudge) -> None:
     for one in read:
-        await answered(judge, one, [question.for_model for question in questions])
+        await answer_each(judge, one, [question.for_model for question in questions])
 
 
 def _rows(opened: Workspace, asked: str, read: Logs, questions: list[SheetQuestion]) -> Iterator[Row]:
@@ -240,4 +240,4 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
 
 def _settled(found: Answers, questions: Sequence[Question], retry_outcomes: Collection[Outcome]) -> bool:
     answers = [found.get(question.id) for question in questions]
-    return all(answer is not None and not retryable(answer, retry_outcomes) for answer in answers)
+    return all(answer is not None and not can_retry(answer, retry_outcomes) for answer in answers)

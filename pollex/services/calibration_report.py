@@ -21,7 +21,7 @@ from pollex.calibration.response_curves import response_curves
 from pollex.calibration.storage import JSON_NAME, load_each
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.answers import AnswerTable, Issue, naturally
+from pollex.formats.answers import AnswerTable, Issue, natural_key
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files
 from pollex.formats.judgments import JudgmentTable
@@ -164,7 +164,7 @@ def bench_of(
     return Bench(table.X, y, questions, [rows[part] for part in found], seed, groups, effort, progress)
 
 
-def compared(
+def crossfit_model(
     bench: Bench, title: str, model: JudgedEstimator, *, own: bool = False
 ) -> tuple[ComparedModel, Predictions]:
     """Cross-fit a model; return its held-out figures and predictions.
@@ -178,7 +178,7 @@ def compared(
         return ComparedModel(title, figures), predictions
 
 
-def kept(bench: Bench, model: JudgedEstimator, own: Predictions, seen: int | None) -> list[ComparedModel]:
+def measure_saved(bench: Bench, model: JudgedEstimator, own: Predictions, seen: int | None) -> list[ComparedModel]:
     """Measure the saved calibrator if all texts are new to it; else return nothing."""
     if seen != 0:
         return []
@@ -197,7 +197,7 @@ def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterato
         if kind is None or kind is type(model):
             continue
         try:
-            found, predictions = compared(bench, kind.title, kind())
+            found, predictions = crossfit_model(bench, kind.title, kind())
         except WrongUse as error:
             yield ComparedModel(kind.title, None, why_not=error.what)
         else:
@@ -242,7 +242,7 @@ def subgroups_of(
     for column, labels in columns.items():
         if len(set(labels)) > 1:
             each = assess_each(predictions, labels, bench.rng, bench.effort.resamples, smece_resamples=0)
-            found[column] = {label: each[label] for label in sorted(set(labels), key=naturally)}
+            found[column] = {label: each[label] for label in sorted(set(labels), key=natural_key)}
     return found
 
 
@@ -335,7 +335,7 @@ def predicted_of(
 def _subsets(groups: Mapping[str, Sequence[str]], texts: int) -> Iterator[tuple[str, str, Ints]]:
     yield "", "", np.arange(texts)
     for column, labels in groups.items():
-        names = sorted({label for label in labels if label}, key=naturally)
+        names = sorted({label for label in labels if label}, key=natural_key)
         if 1 < len(names) <= MOST_GROUPS:
             yield from ((column, name, np.flatnonzero(np.array(labels, dtype=object) == name)) for name in names)
 
@@ -524,7 +524,7 @@ def measure_calibrator(
         facts["sources"] = ", ".join(f"{name} ({n:,})" for name, n in counted.most_common())
     with stage(bench.progress, "Predicting every question"):
         seen, title = training.seen(table), name_for_people(model)
-        own, predictions = compared(bench, title, made, own=True)
+        own, predictions = crossfit_model(bench, title, made, own=True)
         given, scale = bench.given, bench.questions.scale()
         level: Level = "ordinal" if scale.ordinal else "nominal"
         worker = quick_of(model, scale.ordinal)
@@ -546,7 +546,7 @@ def measure_calibrator(
                 given.row, given.judge, given.answer, scale.values, level, bench.rng, bench.effort.resamples
             ),
             choice=choice_of(model),
-            compared=(own, *kept(bench, model, predictions, seen), *baselines(bench, model, predictions)),
+            compared=(own, *measure_saved(bench, model, predictions, seen), *baselines(bench, model, predictions)),
             reliabilities=tuple(reliability(predictions.proba, given.answer, given.row, scale.values)),
             subgroups=subgroups_of(bench, predictions, table, judged),
             mesh=mesh,

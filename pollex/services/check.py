@@ -22,12 +22,12 @@ from pollex.measures.looks import ConfidenceSequence, difference_interval
 from pollex.reports.share import compare_page
 from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.compare import Arm, Comparison, arm_of_run, arms_of, comparable, compared
+from pollex.services.compare import Arm, Comparison, arm_of_run, arms_of, compare_two, keep_comparable
 from pollex.services.life import RubricState, mark_back, mended_in
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Result
-from pollex.services.score import unedited
+from pollex.services.score import read_unedited
 from pollex.store.store import Store
 from pollex.text import DATA, Line, Rows, Told, count, notes_told, one_line
 
@@ -193,7 +193,7 @@ def check(
     Raises:
         WrongUse: A condition can't be read, or can't be looked at again and again.
     """
-    rubric_set = unedited(rubrics)
+    rubric_set = read_unedited(rubrics)
     mended = mended_in(run.store, rubric_set)
     conditions = conditions_of(fail_if, rubric_set, again=again) if fail_if or not mended else []
     written = tuple(path for path in (page, xml) if path is not None)
@@ -201,7 +201,7 @@ def check(
         require_writable(path, *files_of([new, against], rubrics, labels))
     arms, lost = arms_of([against, new], rubric_set, reading=reading, run=run, model=model, progress=progress)
     given = None if labels is None else read_labels(labels, reading)[0]
-    found = compared(arms[0], arms[1], rubric_set, given, drawn, conditions[0].limit or 0.05 if conditions else 0.05)
+    found = compare_two(arms[0], arms[1], rubric_set, given, drawn, conditions[0].limit or 0.05 if conditions else 0.05)
     back = {id_: one for id_, state in mended.items() if (one := came_back(id_, state, arms, rubric_set))}
     verdicts = (*_verdicts(conditions, found, arms, rubric_set, again=again), *back.values())
     if back:
@@ -244,7 +244,7 @@ def check_runs(
     """
     conditions = conditions_of(fail_if, rubric_set, again=again)
     arms = [arm_of_run(store, name, rubric_set) for name in (against, new)] if again or found is None else []
-    found = found or compared(arms[0], arms[1], rubric_set, None, None, conditions[0].limit or 0.05)
+    found = found or compare_two(arms[0], arms[1], rubric_set, None, None, conditions[0].limit or 0.05)
     verdicts = _verdicts(conditions, found, arms, rubric_set, again=again)
     return CheckResult(verdicts=verdicts, comparison=found, again=again, strict=strict, unscored=0)
 
@@ -253,7 +253,7 @@ def _verdicts(
     conditions: Sequence[Condition], found: Comparison, arms: Sequence[Arm], rubric_set: RubricSet, *, again: bool
 ) -> tuple[ConditionResult, ...]:
     if again:
-        a, b, _ = comparable(arms[0], arms[1])
+        a, b, _ = keep_comparable(arms[0], arms[1])
     return tuple(
         verdict(one, at_every_look(one.of, a, b, rubric_set) if again else figure_of(one, found)) for one in conditions
     )
@@ -264,7 +264,7 @@ def came_back(id_: str, state: RubricState, arms: Sequence[Arm], rubric_set: Rub
 
     The bound holds at every look: a build server asks every night.
     """
-    a, b, _ = comparable(arms[0], arms[1])
+    a, b, _ = keep_comparable(arms[0], arms[1])
     figure = at_every_look(f"{HOLDS}{id_}", a, b, rubric_set)
     if figure.low is None or figure.low <= 0:
         return None

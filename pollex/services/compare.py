@@ -36,7 +36,7 @@ from pollex.measures.share import (
     difference_at_random,
     labels_for_difference,
     mean_differences,
-    moved,
+    names_that_moved,
 )
 from pollex.reports.share import compare_page
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
@@ -45,8 +45,8 @@ from pollex.rubrics.score import Score
 from pollex.services.logs import files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown
-from pollex.services.score import score, unedited
-from pollex.services.share import grouped, labeled_at_random, sampled
+from pollex.services.score import read_unedited, score
+from pollex.services.share import conversations_by_group, labeled_at_random, sampled
 from pollex.store.resume import conversations_of, find_run, scores_of
 from pollex.store.store import Store
 from pollex.text import Line, Rows, Told, notes_told
@@ -140,7 +140,7 @@ def _sample_of(store: Store, name: str, rubric_set: RubricSet) -> Sample:
 
 def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sample]]:
     conversations, scores, folded = sample
-    masks = grouped(conversations, by)
+    masks = conversations_by_group(conversations, by)
     if baseline is not None and baseline not in masks:
         raise WrongUse(f"no conversation has {by} {baseline!r}", remedy=f"values are {', '.join(masks)}")
     if len(masks) < 2:
@@ -216,13 +216,13 @@ def watch(a: Arm, b: Arm, rubric_set: RubricSet, rng: np.random.Generator) -> Wa
     measured = rubric_set.calibrator and rubric_set.calibrator.held_out
     return Watch(
         stability=found,
-        unlike=unlike(a.conversations, b.conversations, rng),
+        unlike=novelty(a.conversations, b.conversations, rng),
         expected_log_loss=(expected_log_loss(a.probability), expected_log_loss(b.probability)),
         held_out_log_loss=measured.log_loss if measured else None,
     )
 
 
-def unlike(before: Sequence[Conversation], after: Sequence[Conversation], rng: np.random.Generator) -> Figure:
+def novelty(before: Sequence[Conversation], after: Sequence[Conversation], rng: np.random.Generator) -> Figure:
     """Estimate the smallest share of a sample that an earlier one has no counterpart for.
 
     A user's conversations, and those of one id, are predicted by a classifier that has seen none of them.
@@ -411,13 +411,13 @@ def compare(
     """
     if page is not None:
         require_writable(page, *files_of(samples, rubrics, labels))
-    rubric_set = unedited(rubrics)
+    rubric_set = read_unedited(rubrics)
 
     arms, lost = arms_of(
         samples, rubric_set, by=by, baseline=baseline, reading=reading, run=run, model=model, progress=progress
     )
     given = None if labels is None else read_labels(labels, reading)[0]
-    found = [compared(arms[0], arm, rubric_set, given, drawn, see) for arm in arms[1:]]
+    found = [compare_two(arms[0], arm, rubric_set, given, drawn, see) for arm in arms[1:]]
     if page is not None:
         page.write_text(compare_page(found), encoding="utf-8")
     return CompareResult(comparisons=tuple(found), unscored=lost, page=page)
@@ -426,10 +426,10 @@ def compare(
 def compare_runs(store: Store, first: str, second: str, rubric_set: RubricSet) -> Comparison:
     """Compare two runs of an open store with one rubric set, as `compare` does."""
     a, b = (arm_of_run(store, name, rubric_set) for name in (first, second))
-    return compared(a, b, rubric_set, None, None, 0.05)
+    return compare_two(a, b, rubric_set, None, None, 0.05)
 
 
-def compared(
+def compare_two(
     a: Arm, b: Arm, rubric_set: RubricSet, labels: list[GivenLabel] | None, drawn: str | None, see: float
 ) -> Comparison:
     """Compare two samples, without texts that a run learned from and answered without their own fold.
@@ -437,7 +437,7 @@ def compared(
     Raises:
         WrongUse: One has no score, or none but of such texts.
     """
-    a, b, left_out = comparable(a, b)
+    a, b, left_out = keep_comparable(a, b)
     for arm in (a, b):
         if not arm.conversations:
             what = "a score that can be compared" if left_out else "a score"
@@ -452,7 +452,7 @@ def compared(
     watched = watch(a, b, rubric_set, rng)
     drift = watched.stability["netsat"]
     of_rubrics = {rubric.id: found[rubric.id] for rubric in rubric_set.rubrics}
-    changed = moved(of_rubrics)
+    changed = names_that_moved(of_rubrics)
     rubrics = [
         RubricDifference(
             rubric.id,
@@ -483,7 +483,7 @@ def compared(
     )
 
 
-def comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
+def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
     """Return two samples without what only one of them scored, or answered by folds, and notes that say so.
 
     An answer to a training conversation comes from a scale that was learned without it; any other from the whole one.

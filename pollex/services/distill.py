@@ -20,7 +20,7 @@ from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import auc_difference, auc_of_scores
 from pollex.measures.correlations import pearson_statistic
-from pollex.measures.intervals import Figure, Measure, mean_of, measured
+from pollex.measures.intervals import Figure, Measure, estimate, mean_of
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 from pollex.rubrics.judge_settings import MOST_IN_A_CALL, JudgeSettings
 from pollex.rubrics.learning.results import Learned
@@ -34,9 +34,9 @@ from pollex.services.learn_result import require_not_edited, require_places
 from pollex.services.learn_runs import refit as run_refit
 from pollex.services.logs import Sources, files_of, logs_from, names_of, say_repeats
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import ModelUsage, Shown, used
+from pollex.services.results import ModelUsage, Shown, usage_by_stage
 from pollex.services.roles import Workers, embedded_workers, embedder_for, embeds_with, hire_judge
-from pollex.services.score import unedited
+from pollex.services.score import read_unedited
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import runs
 from pollex.store.rows import question_hash, read_answer
@@ -110,7 +110,7 @@ def _fidelity(
     else:
         blocks = block_ids([p[2] for p in pairs])
         measure = {"r": Measure(pearson_statistic(x, y), empty="the answers are all alike")}
-        figure = measured(measure, blocks, np.random.default_rng(0), 500)["r"]
+        figure = estimate(measure, blocks, np.random.default_rng(0), 500)["r"]
     able = figure.value is not None and figure.value >= least
     return Fidelity(rubric.id, rubric.text, figure, "distilled" if able else "dropped" if hard == "drop" else "model")
 
@@ -133,7 +133,7 @@ def log_loss(probability: Floats, up: Bools, rng: np.random.Generator) -> Figure
     """Measure the mean log-loss of probabilities, in nats, with its interval."""
     clipped = np.clip(probability, 1e-6, 1 - 1e-6)
     losses = -np.log(np.where(up, clipped, 1 - clipped))
-    return measured({"l": Measure(mean_of(losses))}, np.arange(len(up)), rng)["l"]
+    return estimate({"l": Measure(mean_of(losses))}, np.arange(len(up)), rng)["l"]
 
 
 JUDGING = ("learn", "refit", "score", "evaluate", "label")
@@ -197,7 +197,7 @@ class DistillResult(Shown):
             yield f"  the model asked about {row.asked:.0%}: decisions right {row.right} of {row.right.n}"
         before, now = self.calls
         yield f"Calls a conversation: {before} before, {now} now"
-        yield from used(self.usage)
+        yield from usage_by_stage(self.usage)
         if self.out is not None:
             yield f"Wrote {self.out} ({self.rubrics.judge.name}; run {self.run})"
 
@@ -231,7 +231,7 @@ def distill(
     Raises:
         WrongUse: The set has no model, or too few of the conversations were judged by it.
     """
-    rubric_set = unedited(rubrics)
+    rubric_set = read_unedited(rubrics)
     if rubric_set.judge.kind != LLM or len(rubric_set.questions[0].options) != len(LIKERT):
         raise WrongUse(
             "only answers of a model on five options are distilled", remedy="learn the set with a model", option="model"

@@ -101,9 +101,9 @@ def doctor(run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild:
     findings = [
         python(),
         *map(package, PACKAGES),
-        examined("embeddings", embeddings),
-        examined("store", lambda: store(run)),
-        *([examined("model", endpoint.look)] if endpoint else []),
+        examine("embeddings", embeddings),
+        examine("store", lambda: store(run)),
+        *([examine("model", endpoint.look)] if endpoint else []),
     ]
     notes = tuple(endpoint.notes) if endpoint else (BUILT_IN,)
     return Health(tuple(findings), notes, model.model or NAME, endpoint.as_dict() if endpoint else None)
@@ -160,7 +160,7 @@ def package(name: str) -> Diagnosis:
         return Diagnosis(name, "not installed", False, "pip install pollex")
 
 
-def examined(what: str, work: Callable[[], str]) -> Diagnosis:
+def examine(what: str, work: Callable[[], str]) -> Diagnosis:
     """Run a check; return its result, or its error and remedy."""
     try:
         return Diagnosis(what, work(), True)

@@ -21,7 +21,7 @@ from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import Assessment, WindowAssessment, assess, assess_window, auc_of_scores
 from pollex.measures.distributions import log_losses
-from pollex.measures.intervals import Figure, Measure, mean_of, measured
+from pollex.measures.intervals import Figure, Measure, estimate, mean_of
 from pollex.rubrics.records import ProbabilityFigures, TurnRecord, guarantee_text
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
@@ -31,7 +31,7 @@ from pollex.services import results
 from pollex.services.logs import Sources, files_of, labeled_logs, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_scoring
-from pollex.services.score import scored_by, unedited
+from pollex.services.score import read_unedited, scored_by
 from pollex.services.scorer import BatchScorer
 from pollex.services.workspace import workspace
 from pollex.store.runs import Status
@@ -84,8 +84,8 @@ class Evaluation(results.Shown):
         yield f"{about}: {results.probabilities_told(self.probability)}{smooth}"
         if self.probability_auc is not None:
             yield f"Probabilities rest on a starter, too; their AUC is {self.probability_auc}"
-        yield results.counted(self.outcomes)
-        yield from results.used(self.usage)
+        yield results.line_of_outcomes(self.outcomes)
+        yield from results.usage_by_stage(self.usage)
         yield f"Judge: {self.rubrics.judge.name}; run {self.run}"
         yield from notes_told(too_good(self.seen))
 
@@ -139,7 +139,7 @@ def evaluate(
         BadLabels: No conversation has a label.
         BadRubrics: The rubrics were edited after θ was fitted.
     """
-    rubric_set = unedited(rubrics)
+    rubric_set = read_unedited(rubrics)
     read = labeled_logs(logs, reading, run.store, progress)
     labelled = labelled_in(read, logs)
     if run.dry_run:
@@ -289,7 +289,7 @@ def fit_turns(
         BadLabels: There are fewer than forty labeled conversations, or ten of a class.
         WrongUse: The set's judge is a model: each beginning would be paid for.
     """
-    rubric_set = unedited(rubrics)
+    rubric_set = read_unedited(rubrics)
     if not rubric_set.judge.built_in:
         raise WrongUse(
             f"the set's judge is a model, {rubric_set.judge.name}: each beginning would be paid for",
@@ -333,7 +333,7 @@ def measured_after(number: int, begun: Sequence[Conversation], scorer: BatchScor
         "share_log_loss": Measure(mean_of(constant)),
         "gain": Measure(mean_of(constant - losses)),
     }
-    found = measured(wanted, block_ids(known), np.random.default_rng(0))
+    found = estimate(wanted, block_ids(known), np.random.default_rng(0))
     return TurnRecord(turns=number, n=len(known), calibration=fit_calibration(netsat, positive), **found)
 
 

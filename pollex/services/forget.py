@@ -154,14 +154,14 @@ def without_quotes(path: Path, target: ToForget) -> bool:
         values = [target.cleaned(value) for value in _values(path, path.read_text(encoding="utf-8"))]
         lines = path.suffix == ".jsonl"
         kept = [value for value in values if not (lines and isinstance(value, dict) and value.get("id") in target.ids)]
-        shown = (json.dumps(refitted(value), ensure_ascii=False, indent=None if lines else 1) for value in kept)
+        shown = (json.dumps(with_new_digest(value), ensure_ascii=False, indent=None if lines else 1) for value in kept)
         write_whole(path, "".join(f"{one}\n" for one in shown).encode())
     else:
         write_whole(path, _masked(path.read_text(encoding="utf-8"), path.suffix == ".html", target).encode())
     return not quotes(path, target)
 
 
-def refitted(value: Any) -> Any:
+def with_new_digest(value: Any) -> Any:
     """Return a rubric set with the digest of its rubrics as they are now: quotes are a part of it."""
     if not isinstance(value, dict) or "rubrics_digest" not in value:
         return value

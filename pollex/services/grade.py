@@ -20,7 +20,7 @@ from pollex.agents.llm.reference_judge import (
     told_type,
     type_question,
 )
-from pollex.agents.roles import Judge, answered
+from pollex.agents.roles import Judge, answer_each
 from pollex.conversations.logs import BadRow
 from pollex.conversations.references import Case, Cases, script_of
 from pollex.errors import WrongUse
@@ -33,11 +33,11 @@ from pollex.graphs.run import carry_out
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.reports.grades import example, grades_page
-from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
-from pollex.services.logs import Sources, listed, names_of
+from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_retry
+from pollex.services.logs import Sources, count_and_lines, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import rehearsed
-from pollex.services.results import ModelUsage, Shown, counted, used
+from pollex.services.plan import rehearse
+from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
 from pollex.services.roles import Workers, hire
 from pollex.services.runs import RunSettings, kept_ids, running
 from pollex.services.workspace import Workspace, workspace
@@ -95,8 +95,8 @@ class GradeResult(Shown):
             yield Line(f"Flagged, {times} of {found.n}: {flag}", "yellow")
         failed = [f"{g.case.id}: {g.outcome}: {g.detail}" for g in self.gradings if g.outcome != "graded"]
         yield from some_told("answer is not or not wholly graded", "answers are not or not wholly graded", failed)
-        yield counted(self.outcomes)
-        yield from used(self.usage)
+        yield line_of_outcomes(self.outcomes)
+        yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} and {self.page} ({self.judge}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def grade(
     cases = usable_grades(cases, rules.lowest, rules.highest)
     note_cases(cases, progress)
     if run.dry_run:
-        raise rehearsed(model, run, SEED, lambda plan: _ask_all(cases, rules, plan.asker, plain=plain))
+        raise rehearse(model, run, SEED, lambda plan: _ask_all(cases, rules, plan.asker, plain=plain))
     with workspace(run, progress) as opened:
         if any(case.answered_by == judge for case in cases):
             progress.note(f"Note: {judge} grades answers of its own; judges tend to prefer these")
@@ -210,7 +210,7 @@ def note_cases(cases: Cases, progress: Progress) -> None:
     progress.note(f"{count(len(cases), 'question')}: {references} with a reference, {evidence} with evidence for it")
     for note in cases.notes:
         progress.note(f"Note: {note}")
-    for line in listed("bad row was left out", "bad rows were left out", [str(row) for row in cases.bad_rows]):
+    for line in count_and_lines("bad row was left out", "bad rows were left out", [str(row) for row in cases.bad_rows]):
         progress.note(line)
 
 
@@ -266,10 +266,10 @@ async def _ask_all(cases: Cases, profile: ReferencingProfile, asker: Asker, *, p
     classifier, judge, other = (role(asker, profile) for role in (TaskClassifier, ReferenceJudge, PlainJudge))
     for case in cases:
         if case.answer and case.reference and profile.type_of(case.category, case.subcategory) is None:
-            await answered(classifier, case.conversation, [type_question(profile)])
-        await answered(judge, case.conversation, questions_for(profile, case, None))
+            await answer_each(classifier, case.conversation, [type_question(profile)])
+        await answer_each(judge, case.conversation, questions_for(profile, case, None))
         if plain:
-            await answered(other, case.conversation, plain_questions(profile))
+            await answer_each(other, case.conversation, plain_questions(profile))
 
 
 PROFILE = "profile"
@@ -381,7 +381,7 @@ def _complete(
 
 
 def _settled(answer: Answer | Unanswered | None, retry_outcomes: Collection[Outcome]) -> bool:
-    return answer is not None and not retryable(answer, retry_outcomes)
+    return answer is not None and not can_retry(answer, retry_outcomes)
 
 
 async def _keep_cases(store: Store, run: str, cases: Cases) -> None:

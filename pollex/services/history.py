@@ -17,7 +17,7 @@ from pollex.rubrics.rubric import Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
-from pollex.services.workspace import complete
+from pollex.services.workspace import run_to_end
 from pollex.store.resume import conversations_of, find_run, originals_of, runs
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -241,7 +241,7 @@ def trace_state(run: RunOptions, name: str, state: str) -> NodeState:
 
     with Store.open(run.store, read_only=True) as store:
         found = find_run(store, name)
-        return NodeState(found.id, state, complete(state_after(store, found, state)))
+        return NodeState(found.id, state, run_to_end(state_after(store, found, state)))
 
 
 def trace_conversation(run: RunOptions, name: str, conversation: str, *, reveal: bool = False) -> ConversationHistory:

@@ -20,7 +20,7 @@ from pollex.formats.log_shapes.readers import TIME_NAMES
 from pollex.graphs.context import Progress
 from pollex.services.logs import Sources, logs_from
 from pollex.services.results import Shown
-from pollex.text import Command, Told, count, encoded
+from pollex.text import Command, Told, count, encode
 
 MOST_READ = 2_000
 """Conversations whose language is told."""
@@ -139,7 +139,7 @@ class Inspection(Shown):
             **self.of("roles", "turns", "words", "attached", "languages", "comments", "tools", "times"),
             "group": self.group and {"field": self.group[0], "values": self.group[1]},
             "duplicates": {"identical": self.logs.duplicates, "same_text": self.same_text},
-            "bad_rows": encoded(self.logs.bad_rows),
+            "bad_rows": encode(self.logs.bad_rows),
             "notes": list(self.logs.notes),
             "examples": [{"id": c.id, "label": c.label.value, "messages": messages_of(c)} for c in self.examples],
         }

@@ -15,7 +15,7 @@ from pollex.agents.embedded.rater import EmbeddedRater
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.parsing import as_read
 from pollex.agents.llm.rater import LlmRater, Variant, calls_of
-from pollex.agents.votes import RUNS, Ensemble, Repeatable, Rule, Task, asked
+from pollex.agents.votes import RUNS, Ensemble, Repeatable, Rule, Task, make_question
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import UNREADABLE, BadInput, BadLabels, WrongUse
@@ -121,7 +121,7 @@ class JudgeOptions:
         if self.tau_precision is not None:
             rule = replace(rule, tau=None)
         by = f"{', '.join(members)}, prompt {self.variant}" if members else NAME
-        return Task(asked(self.question, self.options), rule, self.tau_precision, by)
+        return Task(make_question(self.question, self.options), rule, self.tau_precision, by)
 
     def instructions_text(self) -> str:
         """Return the instructions for human raters; empty if there is no file."""

@@ -7,7 +7,7 @@ from pollex.agents.votes import Ensemble, Task, verdict
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.context import ConversationIndex
-from pollex.graphs.judge.state import Tallied, tallied
+from pollex.graphs.judge.state import Tallied, count_run
 from pollex.graphs.run import carry_out
 from pollex.rubrics.answers import Question
 from pollex.services.runs import RunSettings, digest, kept_ids, running
@@ -138,7 +138,7 @@ def truth_of(conversations: Sequence[Conversation]) -> dict[str, int]:
 def work_of(store: Store, run: Run) -> Tallied | None:
     """Return the votes of an ended run with the rule that was fitted; None if it is no run of `judge`."""
     task = task_of(store, run.id) if run.command == "judge" else None
-    return None if task is None else tallied(store, run.id, task, conversations_of(store, run.id))
+    return None if task is None else count_run(store, run.id, task, conversations_of(store, run.id))
 
 
 def ratings_of(store: Store, run: Run) -> tuple[Question, dict[str, str]] | None:

@@ -36,9 +36,9 @@ from pollex.services.calibrate import faults_json
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_scoring
-from pollex.services.results import ModelUsage, Shown, counted, rows_told, support_json, used
+from pollex.services.results import ModelUsage, Shown, line_of_outcomes, rows_told, support_json, usage_by_stage
 from pollex.services.roles import embedder_for
-from pollex.services.score import scored_by, unedited
+from pollex.services.score import read_unedited, scored_by
 from pollex.services.training_record import training_of
 from pollex.services.workspace import workspace
 from pollex.text import Told, count, notes_told
@@ -80,8 +80,8 @@ class NextConversations(Shown):
         of = count(self.unlabelled, "conversation")
         listed = f"{len(self.rows)} of {of} without a label, those whose labels help most first"
         yield listed if self.unlabelled else "Every conversation has a label already."
-        yield counted(self.outcomes)
-        yield from used(self.usage)
+        yield line_of_outcomes(self.outcomes)
+        yield from usage_by_stage(self.usage)
         yield f"Probabilities: {self.rubrics.support}"
         if self.out is not None:
             yield f"Wrote {self.out}"
@@ -105,7 +105,7 @@ def next_conversations(
     progress: Progress,
 ) -> NextConversations:
     """Score unlabeled conversations, and pick those whose labels reduce uncertainty most."""
-    rubric_set = unedited(rubrics)
+    rubric_set = read_unedited(rubrics)
     questions = sheet_for(questionnaire, out)
     if out is not None:
         require_format(out, *files_of(rubrics, logs), formats=FORMATS)
@@ -243,7 +243,7 @@ def draw_for_share(
     make the sample one of people who don't vote.
     """
     from pollex.measures.share import FEWEST, expected_half_width  # SciPy comes with it, and takes half a second
-    from pollex.services.share import grouped
+    from pollex.services.share import conversations_by_group
 
     questions = sheet_for(questionnaire, out)
     if out is not None:
@@ -251,7 +251,7 @@ def draw_for_share(
     read = logs_from(logs, reading, progress)
     open_ = [c for c in read if not c.not_scorable and not (c.label is not Label.NONE and drawn_of(c) == RANDOM)]
     rng = np.random.default_rng(seed)
-    masks = {"": np.ones(len(open_), dtype=bool)} if by is None else grouped(open_, by)
+    masks = {"": np.ones(len(open_), dtype=bool)} if by is None else conversations_by_group(open_, by)
     places = {
         name: rng.permutation(np.flatnonzero(mask))[:count].tolist() for name, mask in masks.items() if mask.any()
     }

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pollex.calibration.candidates import NETWORK, START
-from pollex.calibration.thumbs import fitted, probability_positive
+from pollex.calibration.thumbs import fit_one, probability_positive
 from pollex.errors import BadCalibrator
 from pollex.measures.arrays import Bools, Floats, Ints, numbers_of, some_of
 from pollex.measures.distributions import log_losses
-from pollex.measures.intervals import Figure, Measure, mean_of, measured
+from pollex.measures.intervals import Figure, Measure, estimate, mean_of
 from pollex.reports.calibration import LearningPoint
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.records import CalibratorRecord
@@ -132,7 +132,7 @@ class _Table:
         known = [self.judges[row] for row in rows.tolist()]
         judges = known if any(known) else None
         name = START if self.record.chosen == NETWORK else self.record.chosen  # networks take seconds each
-        model = fitted(name, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics)
+        model = fit_one(name, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics)
         return probability_positive(model, seen)
 
     def varied(self, rows: Ints) -> bool:
@@ -222,7 +222,7 @@ def _point(
 ) -> CalibratorPoint:
     mean, spread = losses.mean(axis=0), losses.mean(axis=1)
     measures = {"loss": Measure(mean_of(mean)), "behind": Measure(mean_of(mean - best))}
-    figures = measured(measures, unit, rng, RESAMPLES)
+    figures = estimate(measures, unit, rng, RESAMPLES)
     deviation = float(spread.std(ddof=1)) if len(spread) > 1 else None
     point = LearningPoint(share, labels, float(mean.mean()), deviation, len(losses))
     return CalibratorPoint(point, figures["loss"], figures["behind"])
@@ -237,7 +237,7 @@ def _pulls(table: _Table, mine: Ints, whole: Floats, rng: np.random.Generator) -
     found = []
     for row in most:
         others = np.arange(len(whole)) != row
-        moved = measured({"moved": Measure(mean_of(change[row][others]))}, table.unit[others], rng, RESAMPLES)["moved"]
+        moved = estimate({"moved": Measure(mean_of(change[row][others]))}, table.unit[others], rng, RESAMPLES)["moved"]
         pull = Pull(table.ids[row], bool(table.up[row]), float(without[row][row]), float(whole[row]), moved)
         found.append(pull)
     return tuple(found), len(tried)

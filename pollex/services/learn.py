@@ -31,7 +31,7 @@ from pollex.services.plan import Planned, plan_learning, plan_scoring
 from pollex.services.pool_review import ENDING, Fork, People, PoolWaits, pool_in, rows_of, written_pool
 from pollex.services.results import ModelUsage
 from pollex.services.roles import Workers, embedded_roles, hire, hire_judge
-from pollex.services.starter import FEWEST, consulted, measured, starter_of
+from pollex.services.starter import FEWEST, consult_starter, starter_of, with_starter
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.store import Store
 
@@ -93,7 +93,7 @@ def learn(
     say_repeats(read, progress)
     if run.dry_run:
         raise Planned(plan_learning(read, settings, profile, run, model, given))
-    helper = elsewhere and consulted(*elsewhere, read, run=run, model=model, progress=progress)
+    helper = elsewhere and consult_starter(*elsewhere, read, run=run, model=model, progress=progress)
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
         edited = pool_in(pool) if pool and pool.exists() and run.resume else None
@@ -106,7 +106,7 @@ def learn(
                 written_pool(pool, waits.run, waits.pool)
                 waits.where, waits.remedy = str(pool), "edit the file, or the pool in `pollex serve`"
             raise
-        learned = measured(learned, helper, read, opened.store)
+        learned = with_starter(learned, helper, read, opened.store)
     return learned_result(read, learned, usage, out, run)
 
 
@@ -190,11 +190,11 @@ def refit(
         if model.name is None:
             raise Planned(plan_scoring(read.learnable, rubric_set, run, model))
         raise Planned(plan_learning(read, settings, rubric_set.domain, run, model, rubric_set.rubrics))
-    helper = consulted(rubric_set.starter, rubric_set, read, run=run, model=model, progress=progress)
+    helper = consult_starter(rubric_set.starter, rubric_set, read, run=run, model=model, progress=progress)
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
         learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments, answers, helper))
-        learned = measured(learned, helper, read, opened.store)
+        learned = with_starter(learned, helper, read, opened.store)
     return learned_result(read, learned, usage, out, run)
 
 

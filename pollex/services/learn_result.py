@@ -27,8 +27,8 @@ from pollex.services.results import (
     figures_json,
     figures_told,
     probabilities_told,
+    usage_by_stage,
     usage_json,
-    used,
 )
 from pollex.services.sets import lint_rubrics, rubrics_told
 from pollex.text import Line, Told, count, notes_told
@@ -138,7 +138,7 @@ class LearnResult(Shown):
         if verbose:
             yield from figures_told(sides)
             yield from _details(rubrics)
-            yield from used(self.usage)
+            yield from usage_by_stage(self.usage)
         else:
             side, found = next((side, found) for side, found in sides.items() if found is not None)
             figures = "; ".join(f"{FIGURES[name]} {getattr(found, name)}" for name in KEY_FIGURES)
@@ -221,7 +221,7 @@ def learned_result(
         report=report_of(out) if out else None,
         scores=learned.scores,
         means=learned.means,
-        skipped=tuple(skipped(read, learned)),
+        skipped=tuple(list_skipped(read, learned)),
         all_taken=not (failed or read.bad_rows or not_scorable(read)),
         usage=usage,
         conversations={c.id: c for c in read if c.id in named},
@@ -234,7 +234,7 @@ def learned_result(
     return result
 
 
-def skipped(logs: Logs, learned: Learned) -> list[LeftOut]:
+def list_skipped(logs: Logs, learned: Learned) -> list[LeftOut]:
     """Return everything that was read and not learned from, with its reason."""
     rows = [LeftOut(f"{row.source}:{row.line}", row.reason, row.remedy) for row in logs.bad_rows]
     odd = [LeftOut(id_, f"can't be judged: {reason}") for id_, reason in not_scorable(logs)]

@@ -23,7 +23,7 @@ from pollex.graphs.learn.state import LearnChoice, LearnContext
 from pollex.graphs.run import carry_out
 from pollex.measures.arrays import Bools
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, retryable
+from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, can_retry
 from pollex.rubrics.learning.material import GivenAnswers, Made, Material, Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
@@ -33,7 +33,7 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.worth import anew_told
 from pollex.selection.policies import DEFAULT, POLICIES
-from pollex.services.pool_review import Fork, People, PoolWaits, forked, until_taken
+from pollex.services.pool_review import Fork, People, PoolWaits, begin_fork, until_taken
 from pollex.services.roles import Workers
 from pollex.services.runs import RunSettings, digest, kept_ids, running, same_settings
 from pollex.store.resume import answers_of, extractions_of, find_run, step
@@ -109,7 +109,7 @@ async def refit(
     """Judge the rubrics of a set again and refit θ, window and probability; keep α."""
     from pollex.graphs.learn import refit as refit_graph
 
-    rubrics = asked(rubric_set, roles.judge)
+    rubrics = rubrics_as_judged(rubric_set, roles.judge)
     rating = rubric_set.calibrator and rubric_set.calibrator.rating
     kept_settings = LearnSettings(
         also=",".join(list(rating.scales)[1:]) if rating else "",
@@ -167,7 +167,7 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
     return fitted.model_copy(update=kept)
 
 
-def asked(rubric_set: RubricSet, judge: Judge) -> tuple[Rubric, ...]:
+def rubrics_as_judged(rubric_set: RubricSet, judge: Judge) -> tuple[Rubric, ...]:
     """Return the set's rubrics as the judge understands them."""
     return tuple(judge.understood(rubric.plain) for rubric in rubric_set.rubrics)
 
@@ -246,7 +246,7 @@ async def _begun(fork: Fork, setting: RunSettings, fingerprint: dict[str, str]) 
     """Return the run that a fork is of: a new one, or the named one; None where a resume has to look for it."""
     if not fork.node:
         return same_settings(find_run(setting.store, fork.run), fingerprint, setting.store)
-    return None if setting.resume else await forked(setting.store, fork, setting.arguments, fingerprint)
+    return None if setting.resume else await begin_fork(setting.store, fork, setting.arguments, fingerprint)
 
 
 def anew_by(roles: Roles) -> Callable[[Sequence[Conversation], Bools], Made] | None:
@@ -264,7 +264,7 @@ def _extracted(store: Store, run: str, retry_outcomes: Collection[Outcome]) -> d
     if store.value("SELECT count(*) FROM facts WHERE run = ? AND kind = 'step'", [run]):
         return found
     return {
-        id_: one for id_, one in found.items() if not (isinstance(one, Unanswered) and retryable(one, retry_outcomes))
+        id_: one for id_, one in found.items() if not (isinstance(one, Unanswered) and can_retry(one, retry_outcomes))
     }
 
 
@@ -279,7 +279,7 @@ def _judged(
     chosen = step(store, run, "select") is not None
     for id_, answers in answers_of(store, run).items():
         checked = chosen and id_ in training
-        yield id_, [answer for answer in answers.values() if checked or not retryable(answer, retry_outcomes)]
+        yield id_, [answer for answer in answers.values() if checked or not can_retry(answer, retry_outcomes)]
 
 
 def keep_conversations(

@@ -27,7 +27,7 @@ from pollex.store.database import FILE
 from pollex.store.resume import runs
 from pollex.store.runs import FINISHED, Run
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, now, packed, unpacked
+from pollex.store.tables import FactRow, now, pack, unpack
 from pollex.text import Line, Told, one_line
 
 Said = Literal["open", "mending", "mended", "accepted"]
@@ -167,19 +167,19 @@ def states(store: Store) -> dict[str, list[RubricState]]:
     """Return what was said of each family, in order."""
     found: dict[str, list[RubricState]] = {}
     for row in store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [STATE]):
-        found.setdefault(row["id"], []).append(RubricState(**unpacked(row["payload"])))
+        found.setdefault(row["id"], []).append(RubricState(**unpack(row["payload"])))
     return found
 
 
 def row_of(state: RubricState) -> FactRow:
     """Return a state as the store keeps it: with the facts, which `forget` looks through."""
-    return FactRow("", STATE, state.family, packed(asdict(state)))
+    return FactRow("", STATE, state.family, pack(asdict(state)))
 
 
-def remedied(rubric: Rubric, run: str, edit: str, verdict: str) -> FactRow:
+def outcome_of_proof(rubric: Rubric, run: str, edit: str, verdict: str) -> FactRow:
     """Return what a proof came to as the store keeps it."""
     event = LifeEvent(now(), f"change of the prompt proved: {verdict}", run, edit)
-    return FactRow("", EVENT, family(rubric), packed(asdict(event)))
+    return FactRow("", EVENT, family(rubric), pack(asdict(event)))
 
 
 def mended_in(folder: Path, rubric_set: RubricSet) -> dict[str, RubricState]:
@@ -189,11 +189,11 @@ def mended_in(folder: Path, rubric_set: RubricSet) -> dict[str, RubricState]:
     with Store.open(folder, read_only=True) as store:
         said = states(store)
     ids = {one.id for one in rubric_set.rubrics}
-    last = {one.id: mine[-1] for one in rubric_set.rubrics if (mine := about(said, one.id, family(one), ids))}
+    last = {one.id: mine[-1] for one in rubric_set.rubrics if (mine := remarks_on(said, one.id, family(one), ids))}
     return {id_: state for id_, state in last.items() if state.state == "mended"}
 
 
-def about(said: Mapping[str, list[RubricState]], id_: str, known: str, ids: Collection[str]) -> list[RubricState]:
+def remarks_on(said: Mapping[str, list[RubricState]], id_: str, known: str, ids: Collection[str]) -> list[RubricState]:
     """Return what was said of a rubric: under its id, or of one of its family that is not beside it in its set."""
     return [one for one in said.get(known, ()) if one.rubric == id_ or one.rubric not in ids]
 
@@ -245,7 +245,7 @@ def rubric_state(
             store.flush()
         elif release or note:
             raise WrongUse("there is no state", remedy=f"give one of {', '.join(get_args(Said))} before them")
-        return next(iter(lives(store, [found])))
+        return next(iter(lives_of(store, [found])))
 
 
 def rubric_in(store: Store, name: str) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def rubric_in(store: Store, name: str) -> dict[str, Any]:
     """
     found = {row["id"]: row["payload"] for row in store.rows(NAMED, [f"{name.replace('%', '').replace('_', '')}%"])}
     if name in found or len(found) == 1:
-        rubric: dict[str, Any] = unpacked(found.get(name) or next(iter(found.values())))
+        rubric: dict[str, Any] = unpack(found.get(name) or next(iter(found.values())))
         return rubric
     several = f"{len(found)} rubrics have ids that begin" if found else "no rubric of the store has an id that begins"
     remedy = f"give one of {', '.join(list(found)[:8])}" if found else "`pollex rubrics list` shows the ids of a set"
@@ -266,7 +266,7 @@ def rubric_in(store: Store, name: str) -> dict[str, Any]:
 NAMED = "SELECT id, payload FROM facts WHERE kind = 'rubric' AND id LIKE ? ORDER BY rowid"
 
 
-def lives(
+def lives_of(
     store: Store, rubrics: Sequence[Rubric | Mapping[str, Any]], kept: Callable[[Run], list[Seen]] | None = None
 ) -> list[RubricLife]:
     """Return the lives of some rubrics of an open store.
@@ -281,11 +281,11 @@ def lives(
     for run in every:
         if run.command in SCORED and run.status in FINISHED:
             rows = store.rows("SELECT payload FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])
-            asked = _families(unpacked(row["payload"]) for row in rows)
+            asked = _families(unpack(row["payload"]) for row in rows)
             seen |= {one.id: (one, asked) for one in (kept(run) if kept else seen_in(store, run))}
     said, sets = states(store), list(_sets(store, every))
     events = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [EVENT])
-    kept_events = [(row["id"], LifeEvent(**unpacked(row["payload"]))) for row in events]
+    kept_events = [(row["id"], LifeEvent(**unpack(row["payload"]))) for row in events]
     return [_life(_facts_of(one), seen.values(), said, sets, kept_events) for one in rubrics]
 
 
@@ -346,7 +346,7 @@ def _life(
         if one.down is not None:
             thumbs[held, one.down] += 1
     beside = next((made.texts for made in reversed(sets) if rubric["id"] in made.texts), {})
-    mine = about(said, rubric["id"], name, beside)
+    mine = remarks_on(said, rubric["id"], name, beside)
     return RubricLife(
         id=rubric["id"],
         text=rubric["text"],

@@ -13,7 +13,7 @@ from pollex.formats.frames import Rows
 from pollex.formats.read_logs import logs_of, read_logs, read_rows
 from pollex.graphs.context import Progress
 from pollex.store.database import FILE
-from pollex.store.labels import THUMB, VOLUNTARY, Opinion, opinions, settled
+from pollex.store.labels import THUMB, VOLUNTARY, Opinion, opinions, settle_answers
 from pollex.store.store import Store
 from pollex.text import count
 
@@ -74,10 +74,10 @@ def description(logs: Logs) -> list[str]:
     lines += [f"Note: {note}" for note in logs.notes]
     for flag, ids in logs.flags.items():
         holds = count(len(ids), "conversation holds", "conversations hold")
-        lines.append(f"Note: {holds} odd text ({flag}): {shortened(ids)}")
-    lines += listed("bad row was left out", "bad rows were left out", [str(row) for row in logs.bad_rows])
+        lines.append(f"Note: {holds} odd text ({flag}): {first_ids(ids)}")
+    lines += count_and_lines("bad row was left out", "bad rows were left out", [str(row) for row in logs.bad_rows])
     odd = [f"{id_}: {why}" for id_, why in not_scorable(logs)]
-    return lines + listed("conversation can't be judged", "conversations can't be judged", odd)
+    return lines + count_and_lines("conversation can't be judged", "conversations can't be judged", odd)
 
 
 def say_repeats(logs: Logs, progress: Progress) -> None:
@@ -91,7 +91,7 @@ def not_scorable(conversations: Iterable[Conversation]) -> list[tuple[str, str]]
     return [(c.id, c.not_scorable) for c in conversations if c.not_scorable]
 
 
-def listed(one: str, more: str, lines: Sequence[str]) -> list[str]:
+def count_and_lines(one: str, more: str, lines: Sequence[str]) -> list[str]:
     """Return a count with its noun, and the first lines; nothing without lines."""
     if not lines:
         return []
@@ -99,7 +99,7 @@ def listed(one: str, more: str, lines: Sequence[str]) -> list[str]:
     return [f"{count(len(lines), one, more)}:", *(f"  {line}" for line in lines[:LISTED]), *rest]
 
 
-def shortened(ids: Sequence[str], most: int = 3) -> str:
+def first_ids(ids: Sequence[str], most: int = 3) -> str:
     """Return the first ids of many."""
     return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")
 
@@ -157,7 +157,7 @@ def thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinio
         return {}
     with Store.open(store, read_only=True) as opened:
         said = [one for one in opinions(opened, THUMB) if one.source in sources and one.drawn != VOLUNTARY]
-    return settled(said)
+    return settle_answers(said)
 
 
 def notes_on(

@@ -13,7 +13,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.formats.places import Place
 from pollex.formats.units import Unit
 from pollex.rubrics.score import ScoreColumns
-from pollex.services.parts import Job, ScoredPart, beside, conversations_of, parquet_of
+from pollex.services.parts import Job, ScoredPart, conversations_of, file_of_facts, parquet_of
 from pollex.services.scorer import BatchScorer
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class PartWriter:
         batches, calls = self._scored(unit, conversations)
         outcomes = Counter(outcome for scores in batches for outcome in scores.column("outcome"))
         part = ScoredPart(name, unit.shown, outcomes.total(), dict(outcomes), [asdict(row) for row in bad], calls)
-        (self._out / beside(name)).write(json.dumps(asdict(part), ensure_ascii=False).encode())
+        (self._out / file_of_facts(name)).write(json.dumps(asdict(part), ensure_ascii=False).encode())
         (self._out / name).write(parquet_of(batches, job.rubrics, job.judges))
         return part
 

@@ -128,7 +128,7 @@ def parquet_of(batches: Iterable[ScoreColumns], rubrics: RubricSet, judges: Sequ
         return file.read_bytes()
 
 
-def beside(name: str) -> str:
+def file_of_facts(name: str) -> str:
     """Name the file of facts beside a part."""
     return f".{name.removesuffix('.parquet')}.json"
 
@@ -138,7 +138,7 @@ def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
     out = Place.at(job.out)
     names = {name.rpartition("-")[2]: name for name in out.names() if name.startswith("part-")}
     found = {unit.number: names.get(f"{job.key_of(unit)}.parquet") for unit in units}
-    return {n: ScoredPart(**json.loads((out / beside(name)).read())) for n, name in found.items() if name}
+    return {n: ScoredPart(**json.loads((out / file_of_facts(name)).read())) for n, name in found.items() if name}
 
 
 def write_manifest(job: Job, parts: Sequence[ScoredPart], lost: Sequence[tuple[Unit, str]]) -> None:

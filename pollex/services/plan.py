@@ -36,7 +36,7 @@ from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import ModelUsage, Result
-from pollex.services.roles import confirmed, embedding_confirmed, seed_of
+from pollex.services.roles import embedding_confirmed, options_as_before, seed_of
 from pollex.store.folder import kept_secret
 from pollex.store.store import Store
 from pollex.text import Told
@@ -76,7 +76,7 @@ class Planner:
         else:
             row.sent += self.times
             row.prompt += self.times * prompt_estimate(call.messages)
-            row.completion += self.times * written(call)
+            row.completion += self.times * estimate_tokens(call)
         return Failed(fault="planned")
 
     @contextmanager
@@ -89,7 +89,7 @@ class Planner:
             self.times, self.certainty = before
 
 
-def written(call: Call) -> int:
+def estimate_tokens(call: Call) -> int:
     """Estimate the tokens of a model's reply."""
     if call.max_tokens == 1:
         return 1
@@ -117,7 +117,7 @@ class Plan:
         """Make a plan for the named endpoint; the store is read, not created."""
         endpoint = model.endpoint()
         settings, salt = model.settings.but(seed=seed), kept_secret(run.store) or secrets.token_bytes(32)
-        planner = Planner(endpoint, paid(run).__contains__)
+        planner = Planner(endpoint, keys_paid_for(run).__contains__)
         return cls(planner, Asker(planner, capabilities or Capabilities(endpoint.model), profile, settings, salt))
 
     async def fitting(
@@ -192,7 +192,7 @@ class Plan:
                 await judge.judge(one, questions)
 
 
-def paid(run: RunOptions) -> set[str]:
+def keys_paid_for(run: RunOptions) -> set[str]:
     """Return the keys of stored replies; an empty set if the store can't be read."""
     try:
         with Store.open(run.store, read_only=True) as store:
@@ -264,7 +264,7 @@ def plan_scoring(
     if rubrics.judge.built_in:
         embedding_confirmed(model, rubrics.judge)  # refuses what the run would refuse
         return NO_CALLS
-    model, able = confirmed(model, rubrics.judge), rubrics.judge.options.capabilities
+    model, able = options_as_before(model, rubrics.judge), rubrics.judge.options.capabilities
     plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
     return call_plan(model, asyncio.run(plan.fitting(conversations, rubrics.rubrics, kept)), able is not None)
 
@@ -289,7 +289,7 @@ def plan_learning(
     return call_plan(model, asyncio.run(work), probed=False)
 
 
-def rehearsed(
+def rehearse(
     model: ModelOptions, run: RunOptions, seed: int, work: Callable[[Plan], Coroutine[Any, Any, object]]
 ) -> Planned:
     """Return the end of a dry run: the calls that some work makes of a model that only counts them."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import Interrupted, WrongUse
-from pollex.graphs.run import checkpointed, graph_of, state_after, thread_of
+from pollex.graphs.run import compile_on, graph_of, state_after, thread_of
 from pollex.prompts.domain import toml_value
 from pollex.rubrics.edits import Row, edited_pool, read_rubrics
 from pollex.rubrics.rubric import Rubric
@@ -76,7 +76,7 @@ def pool_in(path: Path) -> list[Row]:
     Raises:
         BadRubrics: It can't be read, or a rubric of it is wrong.
     """
-    return matched(rows_of(read_rubrics(path)), [])
+    return match_rows(rows_of(read_rubrics(path)), [])
 
 
 def rows_of(rubrics: Sequence[Rubric]) -> list[Row]:
@@ -84,7 +84,7 @@ def rows_of(rubrics: Sequence[Rubric]) -> list[Row]:
     return [{"id": "", "text": one.text, "polarity": one.polarity} for one in rubrics]
 
 
-def matched(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
+def match_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
     """Return edited rows; one that says what a rubric of the pool says is that rubric, with its reasons.
 
     Raises:
@@ -97,7 +97,7 @@ def matched(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
 
 async def waiting_pool(store: Store, run: Run) -> list[Row]:
     """Return the pool at which a run waits for people; nothing where it doesn't."""
-    async with checkpointed(graph_of(run), store) as compiled:
+    async with compile_on(graph_of(run), store) as compiled:
         found = await compiled.aget_state(thread_of(run.id))
     return found.values["kept"] if any(task.interrupts for task in found.tasks) and "kept" in found.values else []
 
@@ -111,12 +111,12 @@ async def take_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
     """
     if not (before := await waiting_pool(store, run)):
         raise WrongUse(f"{run.id} doesn't wait at its pool", remedy="go on with it, or fork it to change the pool")
-    told = {"kept": matched(rows, before), "reviewed": True}
-    async with checkpointed(graph_of(run), store) as compiled:
+    told = {"kept": match_rows(rows, before), "reviewed": True}
+    async with compile_on(graph_of(run), store) as compiled:
         await compiled.aupdate_state(thread_of(run.id), told, as_node="review_pool")
 
 
-async def forked(
+async def begin_fork(
     store: Store, fork: Fork, arguments: Mapping[str, Any] | None = None, fingerprint: Mapping[str, str] | None = None
 ) -> Run:
     """Begin a run that goes on from another's state when it is resumed: what was paid for before is taken over.
@@ -139,7 +139,7 @@ async def forked(
     if fork.pool:
         if "kept" not in state:
             raise WrongUse(f"there is no pool after {fork.node!r}", remedy="fork after deduplicate to edit it")
-        state = {**state, "kept": matched(fork.pool, state["kept"])}
+        state = {**state, "kept": match_rows(fork.pool, state["kept"])}
         if fork.node in JUDGED:
             state = {name: state[name] for name in BEFORE if name in state}
             at = "gather_sets" if "gather_sets" in graph_of(parent).nodes else "review_pool"
@@ -149,7 +149,7 @@ async def forked(
     await _take_over(store, parent.id, run.id, state)
     store.copy_answers(parent.id, run.id, [row["id"] for row in state["kept"] if row["id"]] if fork.pool else None)
     state |= {"run": run.id, **named}
-    async with checkpointed(graph_of(run), store) as compiled:
+    async with compile_on(graph_of(run), store) as compiled:
         await compiled.aupdate_state(thread_of(run.id), state, as_node=at)
     store.finish(run.id, "interrupted")
     return run

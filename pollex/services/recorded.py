@@ -68,7 +68,7 @@ class Recording:
     @classmethod
     def bundled(cls) -> Recording:
         """Read the recording that comes with the repository. Raises as `at` does."""
-        return cls.at(bundled())
+        return cls.at(bundled_recording())
 
     def endpoint(self, replies: str = REPLIES) -> RecordedEndpoint:
         """Return the model, which answers from the recording."""
@@ -103,7 +103,7 @@ class Recording:
         (out / SCORES).write_bytes(gzip.decompress((self.folder / PACKED).read_bytes()))
 
 
-def bundled() -> Path:
+def bundled_recording() -> Path:
     """Return the folder of the recording that comes with the repository."""
     return Path(str(files("pollex.examples"))).resolve() / "recorded"
 

@@ -25,7 +25,7 @@ from pollex.rubrics.score import Score
 from pollex.rubrics.worth import Detector, anew_in_words, worth_of
 from pollex.selection.losses import EVAL_RANGE
 from pollex.services.options import ModelOptions
-from pollex.services.roles import confirmed, embedded_judge, hire, hire_judge
+from pollex.services.roles import embedded_judge, hire, hire_judge, options_as_before
 from pollex.store.resume import answers_of, conversations_of
 from pollex.store.store import Store
 
@@ -243,12 +243,12 @@ def planned_preview(
 ) -> dict[str, int]:
     """Return about how many calls and tokens a preview by a model takes."""
     asked, conversations = changed_in(rubric_set, rubrics), _drawn(store, run, rng, FEW)
-    each = [planned(asked, one) for one in conversations] if asked else []
+    each = [estimate_calls(asked, one) for one in conversations] if asked else []
     names = ("calls", "prompt_tokens", "completion_tokens")
     return {name: sum(one[name] for one in each) for name in names} | {"conversations": len(conversations)}
 
 
-def planned(rubrics: Sequence[ChosenRubric], conversation: Conversation) -> dict[str, int]:
+def estimate_calls(rubrics: Sequence[ChosenRubric], conversation: Conversation) -> dict[str, int]:
     """Return about how many calls and tokens another judge takes for one conversation."""
     sides = len({rubric.polarity for rubric in rubrics})
     words = [turn.shown for turn in conversation.turns] + [rubric.text for rubric in rubrics]
@@ -281,7 +281,7 @@ def _as_before(model: ModelOptions, rubric_set: RubricSet) -> ModelOptions:
     """Return options that ask another judge on the set's own scale."""
     record = rubric_set.judge
     if record.name == model.name and not record.built_in:
-        return confirmed(model, record)
+        return options_as_before(model, record)
     return replace(model, settings=model.settings.but(scale=record.scale))
 
 

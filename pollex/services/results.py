@@ -14,7 +14,7 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.text import Line, Rows, Told, encoded, html_table
+from pollex.text import Line, Rows, Told, encode, html_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -54,7 +54,7 @@ class Result(ABC):
     def of(self, *names: str) -> dict[str, Any]:
         """Return fields as JSON values, `name=path` those of another place; of `usage` what it adds, if anything."""
         named = (name.partition("=") for name in names if name != "usage")
-        found = {name: encoded(attrgetter(path or name)(self)) for name, _, path in named}
+        found = {name: encode(attrgetter(path or name)(self)) for name, _, path in named}
         return found | (usage_json(getattr(self, "usage")) if "usage" in names else {})  # noqa: B009
 
 
@@ -70,7 +70,7 @@ class Shown(Result):
     @property
     def headline(self) -> str:
         """Return the result in a line."""
-        return counted(getattr(self, "outcomes"))  # noqa: B009
+        return line_of_outcomes(getattr(self, "outcomes"))  # noqa: B009
 
     @abstractmethod
     def records(self) -> Iterable[dict[str, Any]]:
@@ -91,7 +91,7 @@ class Shown(Result):
         return html_table(repr(self), names, [[row.get(name, "") for name in names] for row in rows])
 
 
-def counted(outcomes: Mapping[str, int]) -> str:
+def line_of_outcomes(outcomes: Mapping[str, int]) -> str:
     """Return outcomes in a line."""
     return ", ".join(f"{number} {outcome.replace('_', ' ')}" for outcome, number in outcomes.items())
 
@@ -156,7 +156,7 @@ class ModelUsage:
         return {"usage": self.by_stage(), "probe_calls": self.probe_calls}
 
 
-def used(usage: ModelUsage | None) -> Told:
+def usage_by_stage(usage: ModelUsage | None) -> Told:
     """Yield calls, tokens and cost by stage, where a model worked."""
     if usage is not None:
         yield from usage.told()

@@ -144,9 +144,9 @@ class Workers:
 
     def beside_built_in(self, built_in: Roles, without: frozenset[str]) -> Workers:
         """Return workers whose pool is of both sides; these where no model works or the user wants that."""
-        from pollex.agents.mixed import mixed  # what works with a model alone needs
+        from pollex.agents.mixed import mix_roles  # what works with a model alone needs
 
-        return self if self.gateway is None or BUILT_IN in without else self._with(mixed(self.roles, built_in))
+        return self if self.gateway is None or BUILT_IN in without else self._with(mix_roles(self.roles, built_in))
 
     def leaving(self, rubrics: Iterable[Rubric], learned: Mapping[str, Any]) -> Workers:
         """Return workers whose judge leaves a set's built-in and distilled rubrics to judges without a model.
@@ -362,8 +362,8 @@ async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store)
     """
     record = rubric_set.judge
     if not record.built_in:
-        hired = await hire(confirmed(options, record), rubric_set.domain, store, seed_of(record))
-        hired.notes += changed(record, hired.capabilities)
+        hired = await hire(options_as_before(options, record), rubric_set.domain, store, seed_of(record))
+        hired.notes += warn_of_changes(record, hired.capabilities)
         if any(rubric.answered_by for rubric in rubric_set.rubrics):
             hired.embedder = embedder_for(store.folder, embeds_with(record, options.settings.embedding_model))
         return hired.leaving(rubric_set.rubrics, record.learned)
@@ -371,7 +371,7 @@ async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store)
     return staff.judging_by(build(rubric_set.asked_judge, staff.embedder, rubric_set.rubrics), record)
 
 
-def confirmed(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
+def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
     """Return the options with which the set's judge answers as before.
 
     A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the user names it too.
@@ -403,7 +403,7 @@ def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
     return embeds_with(record, options.settings.embedding_model)
 
 
-def changed(record: JudgeRecord, now: Capabilities | None) -> list[str]:
+def warn_of_changes(record: JudgeRecord, now: Capabilities | None) -> list[str]:
     """Warn if the endpoint's capabilities changed since θ was fitted."""
     before = record.options.capabilities
     if before is None or now is None or bool(before.logprobs) == bool(now.logprobs):

@@ -15,11 +15,11 @@ from typing import Any
 from pollex.errors import Interrupted, PollexError, ResumeRefused
 from pollex.graphs.context import BATCH, GONE_ON, NullProgress, Progress
 from pollex.rubrics.answers import RETRYABLE, Outcome
-from pollex.store.resume import find_run, resumable, runs
+from pollex.store.resume import find_resumable, find_run, runs
 from pollex.store.runs import FINISHED, Run, differences
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
-from pollex.store.tables import unpacked
+from pollex.store.tables import unpack
 
 OFTEN = 0.25
 """Seconds between two notes at least."""
@@ -84,7 +84,7 @@ class KeptProgress:
         """Keep it while a run goes on, also while its stages wait for calls."""
         self._run = run
         before = self._store.value("SELECT payload FROM progress WHERE run = ?", [run])
-        self._earlier = spent(unpacked(before)) if before else 0.0
+        self._earlier = cost_so_far(unpack(before)) if before else 0.0
 
         async def beat() -> None:
             while True:
@@ -106,7 +106,7 @@ def cost_of(used: Mapping[str, Any]) -> float | None:
     return cost
 
 
-def spent(payload: Mapping[str, Any]) -> float | None:
+def cost_so_far(payload: Mapping[str, Any]) -> float | None:
     """Return the cost of a run so far, over all its starts; None if unknown."""
     cost: float | None = payload["cost"] if "cost" in payload else cost_of(payload.get("used", {}))
     return cost
@@ -237,7 +237,7 @@ def resumable_run(store: Store, command: str, fingerprint: Mapping[str, str]) ->
     last = next((run for run in reversed(runs(store)) if run.command == command), None)
     if last and last.status in FINISHED and last.fingerprint == dict(fingerprint):
         return last
-    return resumable(store, command, fingerprint)
+    return find_resumable(store, command, fingerprint)
 
 
 def digest(value: Any) -> str:

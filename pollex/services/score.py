@@ -34,9 +34,9 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import (
     ModelUsage,
     Shown,
-    counted,
+    line_of_outcomes,
     support_json,
-    used,
+    usage_by_stage,
 )
 from pollex.services.roles import hire_judge
 from pollex.services.runs import RunSettings, digest, kept_ids, running
@@ -90,8 +90,8 @@ class ScoreResult(Shown):
 
     def told(self) -> Told:
         """Yield what scoring came to."""
-        yield counted(self.outcomes)
-        yield from used(self.usage)
+        yield line_of_outcomes(self.outcomes)
+        yield from usage_by_stage(self.usage)
         if self.asked is not None:
             yield f"The model was asked about {self.asked} of {self.n}, whose label was in doubt"
         yield f"Probabilities: {self.support_text}"
@@ -160,7 +160,7 @@ def score(
         BadRubrics: The rubrics were edited after θ was fitted.
         WrongUse: An annotator is not known, or the set's judge has to be confirmed.
     """
-    rubric_set, full = unedited(rubrics), None if cascade is None else unedited(cascade)
+    rubric_set, full = read_unedited(rubrics), None if cascade is None else read_unedited(cascade)
     asked = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
     if form is not None and out is not None:
         from pollex.services.exchange import require_form  # as in `export`
@@ -216,9 +216,9 @@ def _sending(events: str | None, rubrics: RubricSet) -> Iterator[Callable[[Score
     if events is None:
         yield None
     else:
-        from pollex.services.telemetry import exporting  # few want it
+        from pollex.services.telemetry import exporter_of  # few want it
 
-        with exporting(events, rubrics.rubrics_digest) as emit:
+        with exporter_of(events, rubrics.rubrics_digest) as emit:
             yield emit
 
 
@@ -343,7 +343,7 @@ def write_page(tally: ScoreTally, read: Logs, out: Path, rubrics: str) -> Path |
     return page
 
 
-def unedited(rubrics: Path | RubricSet) -> RubricSet:
+def read_unedited(rubrics: Path | RubricSet) -> RubricSet:
     """Return the rubric set.
 
     Raises:

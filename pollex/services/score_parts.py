@@ -17,10 +17,10 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
 from pollex.services.part_writer import PartWriter
 from pollex.services.parts import LEDGER, Cluster, Done, Job, ScoredPart, parts_there, write_manifest
-from pollex.services.results import Shown, counted, support_json
-from pollex.services.score import unedited
+from pollex.services.results import Shown, line_of_outcomes, support_json
+from pollex.services.score import read_unedited
 from pollex.store.folder import SECRET, SIZE
-from pollex.text import Line, Told, count, encoded
+from pollex.text import Line, Told, count, encode
 
 Engine = Callable[[Job, Sequence[Unit], Cluster], Iterator[Done]]
 """Does units of a job side by side."""
@@ -89,14 +89,14 @@ class PartsResult(Shown):
 
     @property
     def headline(self) -> str:
-        return f"{counted(self.outcomes) or 'nothing to score'} in {count(len(self.parts), 'part')}"
+        return f"{line_of_outcomes(self.outcomes) or 'nothing to score'} in {count(len(self.parts), 'part')}"
 
     def records(self) -> Iterator[dict[str, Any]]:
         return ({"file": part.file, "source": part.source, "rows": part.rows} for part in self.parts)
 
     def told(self) -> Told:
         """Yield what scoring into parts came to."""
-        yield counted(self.outcomes)
+        yield line_of_outcomes(self.outcomes)
         yield f"Probabilities: {self.rubrics.support}"
         if self.lost:
             yield Line(f"{count(len(self.lost), 'unit')} failed; the same command tries them again", "yellow")
@@ -111,7 +111,7 @@ class PartsResult(Shown):
                 "there_before": self.there,
                 "calls": sum(part.calls for part in self.parts),
                 "lost": [{"source": unit.shown, "why": why} for unit, why in self.lost],
-                "bad_rows": encoded(self.bad_rows),
+                "bad_rows": encode(self.bad_rows),
             }
             | support_json(self.rubrics)
         )
@@ -149,7 +149,7 @@ def score_parts(
     if engine not in ENGINES:
         raise WrongUse(f"no engine is called {engine!r}", remedy=f"choose of {', '.join(ENGINES)}", option="engine")
     reading = reading.for_scores()
-    job = _job(unedited(rubrics), out, reading, tuple(judges), costs, model)
+    job = _job(read_unedited(rubrics), out, reading, tuple(judges), costs, model)
     urls = [str(logs)] if isinstance(logs, str | Path) else [str(one) for one in logs]
     units = units_of(urls, reading, unit_bytes)
     found = parts_there(job, units)

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import evidence_of
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.roles import Judge, answered, ask_sides
+from pollex.agents.roles import Judge, answer_each, ask_sides
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.frames import in_dicts
@@ -43,7 +43,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat, Score, ScoreColumns, judges_wanted
 from pollex.services.options import ModelOptions
 from pollex.services.roles import embedded_judge, hire_judge
-from pollex.services.workspace import COLLECTED_AFTER, Background, complete
+from pollex.services.workspace import COLLECTED_AFTER, Background, run_to_end
 from pollex.store.store import DEFAULT, Store
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class BatchScorer:
 
     def scores(self, conversations: Sequence[Conversation]) -> ScoreColumns:
         """Score conversations in synchronous code; see `batch`."""
-        return complete(self.batch(conversations))
+        return run_to_end(self.batch(conversations))
 
     async def batch(self, conversations: Sequence[Conversation], judges: Sequence[str] | None = None) -> ScoreColumns:
         """Score conversations, in their order; an error is the outcome of one alone.
@@ -129,7 +129,7 @@ class BatchScorer:
             if start:
                 await asyncio.sleep(0)  # an interrupt is heard
             await self.judge.prepare(some)
-            found += [await answered(self.judge, one, self._questions, trusted=ours) for one in some]
+            found += [await answer_each(self.judge, one, self._questions, trusted=ours) for one in some]
         return found
 
     async def _asked(self, conversations: Sequence[Conversation]) -> list[list[Answer | Unanswered]]:
@@ -230,12 +230,12 @@ class Scorer:
         Raises:
             WrongUse: One of them is no conversation, or one of the judges is not known.
         """
-        return list(self.batch(list(numbered(conversations)), judges))
+        return list(self.batch(list(number_all(conversations)), judges))
 
     def batch(self, conversations: Sequence[Conversation], judges: Sequence[str] = ()) -> ScoreColumns:
         """Score conversations in order, as columns."""
         work = self._batch(conversations, judges_wanted(self._netsat.thumb_model, judges))
-        return complete(work) if self._background is None else self._background.complete(work)
+        return run_to_end(work) if self._background is None else self._background.complete(work)
 
     async def _batch(self, conversations: Sequence[Conversation], judges: Sequence[str]) -> ScoreColumns:
         return await (await self._hired()).batch(conversations, judges)
@@ -316,7 +316,7 @@ def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping
     return Conversation(id=str(draft.rest.get("id", "conversation")), turns=draft.turns)
 
 
-def numbered(given: Iterable[Given]) -> Iterator[Conversation]:
+def number_all(given: Iterable[Given]) -> Iterator[Conversation]:
     """Yield conversations of a collection; errors name the number of the item."""
     for number, one in enumerate(given, 1):
         try:

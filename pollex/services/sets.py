@@ -27,7 +27,7 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.rejudging import preview
 from pollex.services.results import Result, figures_json
 from pollex.services.roles import embedder_for, hire
-from pollex.services.workspace import Workspace, complete, workspace
+from pollex.services.workspace import Workspace, run_to_end, workspace
 from pollex.store.store import Store
 from pollex.text import Line, Told, count
 
@@ -147,7 +147,7 @@ class RubricChange:
     @property
     def words(self) -> list[MarkedText]:
         """Return the words of both, marked where they differ."""
-        return differing(self.before.text if self.before else "", self.after.text if self.after else "")
+        return diff_words(self.before.text if self.before else "", self.after.text if self.after else "")
 
     @property
     def marked(self) -> str:
@@ -242,7 +242,7 @@ def meaning(rubric: ChosenRubric) -> Hashable:
     return source.event.pattern, topic, source.event.detail, rubric.polarity
 
 
-def differing(before: str, after: str) -> list[MarkedText]:
+def diff_words(before: str, after: str) -> list[MarkedText]:
     """Compare two texts word by word; what only the first has is `del`, only the second `ins`."""
     old, new = before.split(), after.split()
     found = []
@@ -398,7 +398,7 @@ def _foretold(found: EditedSet, store: Path | None) -> str:
         if not opened.rows("SELECT id FROM runs WHERE id = ?", [before.run]):
             return ""
         asked = [one for one in found.rubrics.rubrics if one.id == found.changed]
-        seen = complete(preview(opened, before.run, before, asked, np.random.default_rng(0)))
+        seen = run_to_end(preview(opened, before.run, before, asked, np.random.default_rng(0)))
     return " ".join(one.told for one in seen.changed)
 
 
@@ -503,7 +503,7 @@ def lint_rubrics(
 
 async def _worded_by_model(opened: Workspace, found: RubricSet, result: LintResult, model: ModelOptions) -> LintResult:
     from pollex.agents.llm.judge import LlmJudge
-    from pollex.agents.llm.rewording import reworded
+    from pollex.agents.llm.rewording import reword
 
     marked = [rubric for rubric in found.rubrics if marks_on_words(rubric)]
     why = {rubric.id: [mark.why for mark in marks_on_words(rubric)] for rubric in marked}
@@ -511,7 +511,7 @@ async def _worded_by_model(opened: Workspace, found: RubricSet, result: LintResu
         opened.announce(staff)
         judge = staff.roles.judge
         assert isinstance(judge, LlmJudge), "a model was named"
-        better = await reworded(judge.asker, marked, why)
+        better = await reword(judge.asker, marked, why)
     if isinstance(better, Unanswered):
         return replace(result, worded_by=model.name or "", unanswered=f"{better.outcome}: {better.detail}")
     marks = tuple(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pollex.agents.embedded.events.learning import topic_table
-from pollex.agents.embedded.events.reading import marked, read
+from pollex.agents.embedded.events.reading import mark_acts, read
 from pollex.agents.embedded.events.topics import learn_topics, plural
 from pollex.agents.embedded.signals import word_features
 from pollex.conversations.conversation import NO_PROMPT, Conversation, Label
@@ -45,7 +45,7 @@ from pollex.services.evaluate import seen_before
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown
-from pollex.services.score import score, unedited
+from pollex.services.score import read_unedited, score
 from pollex.text import Rows, Told, count, notes_told
 
 FOLDS = 10
@@ -53,7 +53,7 @@ RIDGE = 0.01
 """Inverse strength of the penalty: some 200 features stand against tens of labels."""
 
 
-def crossfitted(
+def crossfit_answers(
     features: Floats, known: Bools, answer: Bools, rng: np.random.Generator, together: Ints | None = None
 ) -> Floats:
     """Predict an answer for every conversation by logistic regression `[conversation]`.
@@ -212,9 +212,9 @@ def sampled(
             odds = np.log(np.clip(probability, 1e-6, 1) / np.clip(1 - probability, 1e-6, 1))
             of_random, features = probability, np.column_stack([features, odds])
     if of_random is None:
-        of_random = crossfitted(features, random, good, rng, user)
-    of_votes = crossfitted(features, voted, liked, rng, user)
-    voting = crossfitted(features, np.ones(len(voted), dtype=bool), voted, rng, user)
+        of_random = crossfit_answers(features, random, good, rng, user)
+    of_votes = crossfit_answers(features, voted, liked, rng, user)
+    voting = crossfit_answers(features, np.ones(len(voted), dtype=bool), voted, rng, user)
     return Sample(random, good, voted, liked, user, of_random, of_votes, voting), notes
 
 
@@ -234,7 +234,7 @@ def users_of(conversations: Sequence[Conversation]) -> Ints | None:
     return numbers_of((one.group, "") if one.group is not None else ("", one.id) for one in conversations)
 
 
-def grouped(conversations: Sequence[Conversation], by: str) -> dict[str, Bools]:
+def conversations_by_group(conversations: Sequence[Conversation], by: str) -> dict[str, Bools]:
     """Return the conversations of each group by name; segments may overlap.
 
     Raises:
@@ -272,7 +272,7 @@ def _value(one: Conversation, name: str, period: str) -> str:
 
 
 def _segments(conversations: Sequence[Conversation]) -> dict[str, Bools]:
-    topics = learn_topics([marked(one) for one in conversations])
+    topics = learn_topics([mark_acts(one) for one in conversations])
     about = topic_table([read(one, topics) for one in conversations], len(topics.topics))
     sizes = about.sum(axis=0)
     order = [int(place) for place in np.argsort(-sizes)[:MOST_GROUPS] if sizes[place]]
@@ -451,7 +451,7 @@ def share(
     conversations = [one for one in read_in if not one.not_scorable]
     given, bad = labels_of(conversations, labels, drawn, reading)
     notes = notes_on(given, conversations, drawn)
-    rubric_set = None if rubrics is None else unedited(rubrics)
+    rubric_set = None if rubrics is None else read_unedited(rubrics)
     probability = None
     if rubric_set is not None:
         shown = Logs(conversations=tuple(conversations), fingerprint=read_in.fingerprint)
@@ -472,7 +472,7 @@ def share_of(
 ) -> ShareResult:
     """Estimate the share from labels and scores that are at hand."""
     sample, notes = sampled(conversations, given, rubric_set, probability)
-    masks = {} if by is None else grouped(conversations, by)
+    masks = {} if by is None else conversations_by_group(conversations, by)
     return ShareResult(
         total=estimates("", sample),
         groups=tuple(estimates(name, sample.of(mask)) for name, mask in masks.items()),

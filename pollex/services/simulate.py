@@ -17,12 +17,12 @@ from pollex.gateway.calls import Call, Completed, Outcome
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out
 from pollex.graphs.simulate import SIMULATED
-from pollex.prompts.simulate.systems import chosen
+from pollex.prompts.simulate.systems import systems_named
 from pollex.rubrics.answers import Unanswered
 from pollex.services.grade import by_model, require_model
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import Plan, Planner, rehearsed
-from pollex.services.results import ModelUsage, Shown, counted, used
+from pollex.services.plan import Plan, Planner, rehearse
+from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
 from pollex.services.runs import RunSettings, digest, running
 from pollex.services.workspace import workspace
 from pollex.store.resume import conversations_of
@@ -50,7 +50,7 @@ def scenes_of(topics_in: Path, named: Sequence[str], documents: Path | None) -> 
     Raises:
         WrongUse: A system is unknown, or has no documents to find.
     """
-    systems = chosen(named)
+    systems = systems_named(named)
     searching = [system for system in systems if system.retrieval != "none"]
     if searching and documents is None:
         what = f"{searching[0].name} finds documents, and there are none"
@@ -105,13 +105,13 @@ class SimulateResult(Shown):
 
     def told(self) -> Told:
         """Yield how dialogues ended, their quality, and which failed."""
-        yield counted(self.outcomes)
+        yield line_of_outcomes(self.outcomes)
         for ending, n in self.endings.items():
             yield f"{ENDED[ending]}: {n}"
         for name, yes in self.quality.items():
             yield f"{ASKED[name]}: yes for {yes} of {self.outcomes.get(SIMULATED, 0)}"
         yield from some_told("dialogue failed", "dialogues failed", self.failed)
-        yield from used(self.usage)
+        yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.model}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def simulate(
         return Simulator(replace(asker, settings=settings), Passages(passages_of(found)), turns)
 
     if run.dry_run:
-        raise rehearsed(model, run, seed, lambda plan: _rehearse(scenes, simulator, plan))
+        raise rehearse(model, run, seed, lambda plan: _rehearse(scenes, simulator, plan))
     with workspace(run, progress) as opened:
         arguments = {"topics": str(topics), "systems": list(systems), "out": out and str(out)}
         hold_all = lambda asker, setting: hold(scenes, simulator(asker), setting)  # noqa: E731

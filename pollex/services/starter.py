@@ -20,7 +20,7 @@ from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.starter import PREFIX, StarterRecord, standard, with_prefix
 from pollex.selection.threshold import Window
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.score import score, unedited
+from pollex.services.score import read_unedited, score
 from pollex.store.resume import step
 from pollex.store.store import Store
 
@@ -55,7 +55,7 @@ def starter_of(starter: Path | RubricSet, model: ModelOptions) -> tuple[StarterR
         BadRubrics: It can't be read, or was edited after θ was fitted.
         WrongUse: The judge of the new set can't answer its rubrics.
     """
-    found, name = unedited(starter), starter.name if isinstance(starter, Path) else "(in memory)"
+    found, name = read_unedited(starter), starter.name if isinstance(starter, Path) else "(in memory)"
     require_same_judge(found, name, model)
     return record_of(found, name), found
 
@@ -83,7 +83,7 @@ def as_set(record: StarterRecord, around: RubricSet) -> RubricSet:
     return around.model_copy(update=changes | alone | {"window": window})
 
 
-def consulted(
+def consult_starter(
     record: StarterRecord | None,
     around: RubricSet,
     logs: Logs,
@@ -105,7 +105,7 @@ def consulted(
     return Starter(record, table)
 
 
-def measured(learned: Learned, starter: Starter | None, logs: Logs, store: Store) -> Learned:
+def with_starter(learned: Learned, starter: Starter | None, logs: Logs, store: Store) -> Learned:
     """Return a learned set with what its starter brings; as it is without one."""
     if starter is None:
         return learned

@@ -47,7 +47,7 @@ def _send(logger: Any, score: Score, digest: str) -> None:
 
 
 @contextmanager
-def exporting(url: str | None, digest: str) -> Iterator[Callable[[Score], None] | None]:
+def exporter_of(url: str | None, digest: str) -> Iterator[Callable[[Score], None] | None]:
     """Give what sends a score's events to an OpenTelemetry collector; None without an address.
 
     The SDK's own exporter sends them in batches, the last one at the end. Proxies of the environment are not used.

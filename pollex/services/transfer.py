@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.log_parts import moment
-from pollex.formats.peers.interfaces import INTERFACES, PAGE, Ask, Interface, Row, Stream, Where, inside
+from pollex.formats.peers.interfaces import INTERFACES, PAGE, Ask, Interface, Row, Stream, Where, text_inside
 from pollex.formats.write import draft_of, require_writable
 from pollex.gateway.endpoint import refuse_no_address
 from pollex.graphs.context import Progress
@@ -155,7 +155,7 @@ def _pages(
         for other in interface.streams:
             if other.about == stream.name:
                 known = state.ids.setdefault(other.name, [])
-                known += dict.fromkeys(id_ for row in rows if (id_ := inside(row, *other.id)) and id_ not in known)
+                known += dict.fromkeys(id_ for row in rows if (id_ := text_inside(row, *other.id)) and id_ not in known)
         yield rows
 
 

@@ -20,9 +20,9 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.services.options import ModelOptions
 from pollex.services.parts import LEDGER, Job
-from pollex.services.roles import confirmed, embedder_for, embeds_with, llm_workers, seed_of
+from pollex.services.roles import embedder_for, embeds_with, llm_workers, options_as_before, seed_of
 from pollex.services.scorer import BatchScorer
-from pollex.services.workspace import complete
+from pollex.services.workspace import run_to_end
 
 
 def model_of(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions, Capabilities]:
@@ -33,8 +33,8 @@ def model_of(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions, C
         ModelRefused: The endpoint refuses every call.
         ModelUnavailable: It can't be reached.
     """
-    options = confirmed(options, rubrics.judge)
-    return options, complete(probe(options.endpoint(), max_wait=options.limits.max_wait))
+    options = options_as_before(options, rubrics.judge)
+    return options, run_to_end(probe(options.endpoint(), max_wait=options.limits.max_wait))
 
 
 def scores_by_model(
@@ -48,7 +48,7 @@ def scores_by_model(
     """
     ledger = UnitLedger(Place.at(job.out) / LEDGER, unit)
     try:
-        return complete(_scored(job, conversations, ledger, budget)), ledger.calls
+        return run_to_end(_scored(job, conversations, ledger, budget)), ledger.calls
     finally:
         ledger.close()
 

@@ -35,15 +35,15 @@ from pollex.graphs.judge.state import Tallied
 from pollex.measures.correlations import alpha
 from pollex.measures.intervals import Figure, exact_share
 from pollex.rubrics.answers import RETRYABLE, Answer
-from pollex.selection.consensus import Filtered, TauPoint, ends_of, filtered, first_runs, modes, points, sides
+from pollex.selection.consensus import Filtered, TauPoint, ends_of, first_runs, modes, points, sides, split_at
 from pollex.services.judge_runs import truth_of
-from pollex.services.results import ModelUsage, Shown, counted, usage_json
+from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_json
 from pollex.store.folder import store_option
 from pollex.store.labels import THUMB, VOLUNTARY, Opinion, opinions
 from pollex.store.resume import BATCH
 from pollex.store.store import Store
 from pollex.store.votes import verdicts_of, votes_of
-from pollex.text import Rows, Told, count, encoded, some_told
+from pollex.text import Rows, Told, count, encode, some_told
 
 ENOUGH_LABELS = 50
 MOST_ROWS = 12
@@ -125,7 +125,7 @@ class JudgeResult(Shown):
     def told(self, store: Path) -> Told:
         """Yield the results of a run, the files written, and how to ask people."""
         judged, kept = self.judged, store_option(store)
-        yield counted(self.outcomes)
+        yield line_of_outcomes(self.outcomes)
         yield from _summary(self, kept)
         if self.precision:
             yield from precision_told(self.precision)
@@ -167,7 +167,7 @@ class JudgeResult(Shown):
             )
             | {"coverage": unseen.coverage.value, "coverage_interval": ends_of(unseen.coverage)},
             "precision": self.precision and self.precision.as_json,
-            "bad_rows": encoded(self.bad_rows),
+            "bad_rows": encode(self.bad_rows),
             **usage_json(first[1]),
             **panel,
         }
@@ -408,7 +408,7 @@ def precision_of(
     failing = {one.text_hash for one in used} - passing
     return Precision(
         sides(passes, modes(votes), right, together),
-        tuple(TauPoint(n, tau, filtered(*first[n], right, tau, together)) for n, tau in taus.items()),
+        tuple(TauPoint(n, tau, split_at(*first[n], right, tau, together)) for n, tau in taus.items()),
         tuple(point for n in numbers for point in points(*first[n], right, n, together)),
         (People.of(said, passing), People.of(said, failing)),
     )

@@ -98,7 +98,7 @@ class Workspace:
         """Run `work` to its end; interrupts end it cleanly if `on_interrupt` is set."""
         with few_collections():
             if self.options.on_interrupt is None:
-                return complete(work)
+                return run_to_end(work)
             return asyncio.run(self._interruptible(work, self.options.on_interrupt))
 
     async def _interruptible(self, work: Coroutine[Any, Any, T], told: Callable[[], None]) -> T:
@@ -175,7 +175,7 @@ LAST = 60.0
 """Seconds that a canceled coroutine has for calls that are out."""
 
 
-def complete(work: Coroutine[Any, Any, T]) -> T:
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine from synchronous code, also inside a running event loop (Jupyter).
 
     An interrupt cancels it; calls that are out are still awaited.

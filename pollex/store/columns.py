@@ -20,7 +20,7 @@ import duckdb
 import numpy as np
 
 from pollex.errors import PollexError
-from pollex.store.folder import failed, make_private, no_memory, no_room, not_writable
+from pollex.store.folder import error_of_store, make_private, no_memory, no_room, not_writable
 from pollex.store.tables import AnswerRow, ColumnRow, ConversationRow, ScoreRow, TextRow, damaged
 
 RUNS, TEXTS = "runs", "texts"
@@ -175,9 +175,9 @@ class Columns:
             return not_writable(written.parent)
         for folder in (self._folder / TEXTS, *(self._folder / RUNS).glob("*")):
             for part in all_parts(folder):
-                if why := unreadable(part.path):
+                if why := reason_unreadable(part.path):
                     return damaged(str(part.path), why)
-        return failed(place, words)
+        return error_of_store(place, words)
 
     def _pile(self, table: str, run: str) -> Path:
         return self._folder / TEXTS / run if table == TEXTS else self._folder / RUNS / run / table
@@ -305,7 +305,7 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def unreadable(part: Path) -> str:
+def reason_unreadable(part: Path) -> str:
     """Return why a Parquet file can't be read; empty where it can."""
     try:
         with duckdb.connect(":memory:") as connection:

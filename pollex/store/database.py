@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from pollex.errors import PollexError, StoreBusy, WrongUse
 from pollex.store import tables
-from pollex.store.folder import failed, no_memory, no_room, not_writable, write_failed
+from pollex.store.folder import error_of_store, no_memory, no_room, not_writable, write_failed
 from pollex.store.tables import Row, damaged, type_of
 
 VERSION = 10
@@ -293,7 +293,7 @@ def error_of(path: Path, failure: Exception) -> PollexError:
     wrong = name.startswith(DAMAGED) or isinstance(failure, UnicodeDecodeError)
     if wrong or re.search("malformed|no such|unsupported|not decode", words) or _is_unsound(path):
         return damaged(str(path), words)
-    return failed(path, words)
+    return error_of_store(path, words)
 
 
 def _is_unsound(path: Path) -> bool:

@@ -40,7 +40,7 @@ def make_private(folder: Path) -> None:
             folder.chmod(0o700)
 
 
-def aside(path: Path, why: str = "damaged") -> Path:
+def free_name(path: Path, why: str = "damaged") -> Path:
     """Return the first free `NAME.damaged.N`; `forgetting.left_in` knows such names."""
     number = 1
     while (name := path.with_name(f"{path.name}.{why}.{number}")).exists():
@@ -132,10 +132,10 @@ def write_failed(path: Path, failure: OSError) -> PollexError:
         return PollexError(
             "the store was removed while it was in use", where=str(path), remedy="put it back, then resume the run"
         )
-    return failed(path, failure.strerror or str(failure))
+    return error_of_store(path, failure.strerror or str(failure))
 
 
-def failed(path: Path, why: str) -> PollexError:
+def error_of_store(path: Path, why: str) -> PollexError:
     """Return the error for what is neither damage nor any other trouble that has words of its own."""
     return PollexError(f"the store can't be used: {why}", where=str(path), remedy="check the disk, then resume the run")
 

@@ -16,7 +16,7 @@ from pollex.store.columns import RUNS, TEXTS, all_parts
 from pollex.store.database import BACKUP, CHECKPOINTS
 from pollex.store.runs import is_worked_on
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, packed, unpacked
+from pollex.store.tables import FactRow, pack, unpack
 
 RUN = 5
 """Words of a fragment; a shorter turn is a fragment as a whole."""
@@ -129,18 +129,18 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
 
 
 def _words(turns: str) -> Iterator[str]:
-    for _, content, *tools in unpacked(turns):
+    for _, content, *tools in unpack(turns):
         yield content
         yield from (call["arguments"] for one in tools for call in one.get("calls", ()) if "arguments" in call)
 
 
 def _written(feedback: str | None) -> Iterator[str]:
-    for one in unpacked(feedback or "[]"):
+    for one in unpack(feedback or "[]"):
         yield from filter(None, [one.get("comment"), *one.get("tags", ())])
 
 
 def _users(metadata: str) -> set[str]:
-    values = unpacked(metadata) if metadata else {}
+    values = unpack(metadata) if metadata else {}
     return {str(values[name]) for name in USER_FIELDS if isinstance(values, dict) and values.get(name) is not None}
 
 
@@ -246,7 +246,7 @@ def _rewritten(connection: sqlite3.Connection, table: str, columns: Sequence[str
         cleaned = [target.cleaned(value) for value in values]
         if cleaned != values:
             changed += 1
-            new = [text if value is None else packed(value) for text, value in zip(texts, cleaned, strict=True)]
+            new = [text if value is None else pack(value) for text, value in zip(texts, cleaned, strict=True)]
             crc = f", crc = {FactRow('', '', '', new[0] or '').values[-1]}" if table == "facts" else ""
             places = ", ".join(f"{column} = ?" for column in columns)
             connection.execute(f"UPDATE {table} SET {places}{crc} WHERE rowid = ?", [*new, rowid])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pollex.store.store import Store
-from pollex.store.tables import unpacked
+from pollex.store.tables import unpack
 
 THUMB = "thumb"
 """The question that all conversations may be asked about; its values are `up` and `down`."""
@@ -40,11 +40,11 @@ class Opinion:
 
 def opinions(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
     """Return what everybody said last, or what they said of texts that they were shown once more."""
-    rows = [row | {"value": unpacked(row["value"])} for row in store.rows(LAST, [question, int(again)])]
+    rows = [row | {"value": unpack(row["value"])} for row in store.rows(LAST, [question, int(again)])]
     return [Opinion(**row) for row in rows if row["value"] is not None]
 
 
-def settled(of: Sequence[Opinion]) -> dict[str, Opinion]:
+def settle_answers(of: Sequence[Opinion]) -> dict[str, Opinion]:
     """Return one answer for each text: adjudicated, or by majority; none for ties."""
     by_text: dict[str, list[Opinion]] = defaultdict(list)
     for one in of:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import WrongUse
-from pollex.store.columns import RUNS, TEXTS, all_parts, unreadable
+from pollex.store.columns import RUNS, TEXTS, all_parts, reason_unreadable
 from pollex.store.database import BACKUP, FILE, VERSION, Database
-from pollex.store.folder import aside, write_failed
+from pollex.store.folder import free_name, write_failed
 from pollex.store.forgetting import require_idle
 from pollex.store.ledger import reply
-from pollex.store.runs import Run, changed
+from pollex.store.runs import Run, statement_of_run
 from pollex.store.store import Store
 from pollex.store.tables import AnswerRow, FactRow, LabelRow, ScoreRow, damaged, read_line
 from pollex.store.writer import change_of
@@ -57,7 +57,7 @@ def check(store: Store) -> None:
                 raise damaged(where, f"{WORDS.get(table, table)} were changed")
     for folder in (store.folder / TEXTS, *(store.folder / RUNS).glob("*")):
         for part in all_parts(folder):
-            if why := unreadable(part.path):
+            if why := reason_unreadable(part.path):
                 raise damaged(str(part.path), why)
 
 
@@ -189,7 +189,7 @@ def _take_lines(folder: Path, connection: sqlite3.Connection) -> None:
     for path in sorted((folder / RUNS).glob("*/run.json")):
         if path.parent.name not in runs:
             with suppress(ValueError):
-                connection.execute(*changed(Run.model_validate_json(path.read_bytes())))
+                connection.execute(*statement_of_run(Run.model_validate_json(path.read_bytes())))
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -202,7 +202,7 @@ def _set_aside(folder: Path, *, earlier: bool) -> Iterator[tuple[str, str]]:
     """Give the old files other names, but leave the database where it is; yield both names of each."""
     why = "earlier" if earlier else "damaged"
     if (folder / FILE).exists():
-        kept = aside(folder / FILE, why)
+        kept = free_name(folder / FILE, why)
         os.link(folder / FILE, kept)
         with suppress(FileNotFoundError):  # SQLite would fold it into the new one
             (folder / f"{FILE}-wal").rename(kept.with_name(f"{kept.name}-wal"))
@@ -210,7 +210,7 @@ def _set_aside(folder: Path, *, earlier: bool) -> Iterator[tuple[str, str]]:
         yield FILE, kept.name
     for name in EARLIER:
         if (folder / name).exists():
-            (folder / name).rename(kept := aside(folder / name, why))
+            (folder / name).rename(kept := free_name(folder / name, why))
             yield name, kept.name
 
 
@@ -219,11 +219,11 @@ def _set_parts_aside(folder: Path) -> list[str]:
     done = []
     for each in (folder / TEXTS, *(folder / RUNS).glob("*")):
         parts = all_parts(each)
-        bad = {part for part in parts if unreadable(part.path)}
+        bad = {part for part in parts if reason_unreadable(part.path)}
         if any(part.pile.name == AnswerRow.table for part in bad):
             bad |= {part for part in parts if part.pile.name == ScoreRow.table}
         for part in sorted(bad):
-            kept = aside(part.path)
+            kept = free_name(part.path)
             part.path.rename(kept)
             done.append(f"{part.path.name} of {each.name} was set aside as {kept.name}: a resume makes it anew")
     return done

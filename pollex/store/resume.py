@@ -18,7 +18,7 @@ from pollex.rubrics.score import ScoreColumns
 from pollex.store.rows import read_answer, read_conversation
 from pollex.store.runs import ALL_RUNS, FINISHED, Run, differences, read_runs
 from pollex.store.store import Store
-from pollex.store.tables import OriginalRow, damaged, unpacked
+from pollex.store.tables import OriginalRow, damaged, unpack
 
 
 def runs(store: Store) -> list[Run]:
@@ -60,7 +60,7 @@ def last_unfinished(store: Store, command: str, fingerprint: Mapping[str, str] |
     return left[-1] if left else None
 
 
-def resumable(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
+def find_resumable(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
     """Return the run that a `--resume` of `command` goes on with.
 
     Raises:
@@ -93,7 +93,7 @@ def facts_of(store: Store, run: str, kind: str, id_: str | None = None) -> dict[
     for row in rows:
         if zlib.crc32(row["payload"].encode()) != row["crc"]:
             raise damaged(str(store.folder), f"the {kind} {row['id']!r} of {run} was changed")
-    return {row["id"]: unpacked(row["payload"]) for row in rows}
+    return {row["id"]: unpack(row["payload"]) for row in rows}
 
 
 def step(store: Store, run: str, name: str) -> Any:

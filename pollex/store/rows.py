@@ -12,7 +12,7 @@ from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric, content_id
 from pollex.rubrics.score import AnswerColumns, ScoreColumns
 from pollex.store.columns import RowBlock, arrays_of, block_of
-from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, Row, ScoreRow, TextRow, packed, unpacked
+from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, Row, ScoreRow, TextRow, pack, unpack
 from pollex.store.writer import SMALL, Cells
 from pollex.text import writable
 
@@ -25,7 +25,7 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
     for one in conversations:
         tools = [turn.model_dump(include={"calls", "result"}, exclude_defaults=True) for turn in one.turns]
         said = [[turn.role, turn.content, *filter(None, [used])] for turn, used in zip(one.turns, tools, strict=True)]
-        yield TextRow(run, one.text_hash, packed(said))
+        yield TextRow(run, one.text_hash, pack(said))
         yield ConversationRow(
             run=run,
             id=one.id,
@@ -33,12 +33,12 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
             label=one.label.value,
             judge=one.judge,
             group=one.group,
-            metadata=packed(one.metadata),
+            metadata=pack(one.metadata),
             side=side,
             opening=one.opening[:OPENING],
             turn_count=len(one.turns),
             flags=" ".join(one.flags),
-            feedback=packed([it.model_dump(exclude_defaults=True) for it in one.feedback]) if one.feedback else "",
+            feedback=pack([it.model_dump(exclude_defaults=True) for it in one.feedback]) if one.feedback else "",
         )
 
 
@@ -49,7 +49,7 @@ def rubric_rows(run: str, rubrics: Iterable[Rubric]) -> Iterator[Row]:
 
 def fact(run: str, kind: str, id_: str, value: BaseModel) -> FactRow:
     """Return a result of a run as a row."""
-    return FactRow(run, kind, id_, packed(writable(value.model_dump(mode="json"))))
+    return FactRow(run, kind, id_, pack(writable(value.model_dump(mode="json"))))
 
 
 class AnswerCells:
@@ -114,7 +114,7 @@ WHY, SAID = -3, -2
 
 def label_row(run: str, about: Conversation, question: str, value: Any, *, drawn: str, annotator: str = "") -> LabelRow:
     """Make the row of a person's label; `drawn` says how the conversation was selected."""
-    return LabelRow(annotator, about.text_hash, about.id, run, question, packed(value), drawn=drawn)
+    return LabelRow(annotator, about.text_hash, about.id, run, question, pack(value), drawn=drawn)
 
 
 def question_hash(question: Question) -> str:
@@ -126,12 +126,12 @@ def read_conversation(row: Mapping[str, Any]) -> Conversation:
     """Convert a row of conversations, with its text's turns, to a conversation; without turns if no text was kept."""
     turns = [
         {"role": role, "content": content, **(tools[0] if tools else {})}
-        for role, content, *tools in unpacked(row["turns"] or "[]")
+        for role, content, *tools in unpack(row["turns"] or "[]")
     ]
     return Conversation.model_validate(
         {**{name: row[name] for name in ("id", "label", "judge", "group")}, "turns": turns}
         | {"flags": (row["flags"] or "").split()}
-        | {"metadata": unpacked(row["metadata"]), "feedback": unpacked(row.get("feedback") or "[]")}
+        | {"metadata": unpack(row["metadata"]), "feedback": unpack(row.get("feedback") or "[]")}
     )
 
 

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from pollex.errors import StoreBusy
 from pollex.store.database import Statement
 from pollex.store.folder import make_private
-from pollex.store.tables import damaged, packed
+from pollex.store.tables import damaged, pack
 
 SENDERS = "senders"
 """Folder of the files that holders lock."""
@@ -166,9 +166,9 @@ ALL_RUNS = (
 )
 
 
-def changed(run: Run) -> tuple[str, list[Any]]:
+def statement_of_run(run: Run) -> tuple[str, list[Any]]:
     """Return the statement that keeps a run as it is now, and its values."""
-    values = {name: packed(value) if name in JSON_COLUMNS else value for name, value in dict(run).items()}
+    values = {name: pack(value) if name in JSON_COLUMNS else value for name, value in dict(run).items()}
     columns, places = ", ".join(values), ", ".join("?" * len(values))
     return f"INSERT OR REPLACE INTO runs ({columns}) VALUES ({places})", list(values.values())
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from pollex.gateway.redaction import redacted
+from pollex.gateway.redaction import redact
 from pollex.store.store import Store
 from pollex.store.tables import SpanRow, now
 
@@ -88,7 +88,7 @@ class Tracer:
         self.nodes.setdefault(span.name, NodeCount()).active += 1
 
     def _write(self, span: Span, parent: str | None, ms: float, error: str) -> None:
-        error = redacted(error, self._secrets)[:LONGEST_ERROR]
+        error = redact(error, self._secrets)[:LONGEST_ERROR]
         counted = self.nodes[span.name]
         counted.n, counted.active, counted.ms = counted.n + 1, counted.active - 1, counted.ms + ms
         if error:

@@ -32,8 +32,8 @@ from pollex.errors import PollexError, StoreFull, WrongUse
 from pollex.store.columns import RUNS, TEXTS, Columns, RowBlock
 from pollex.store.database import BACKUP, FILE, Database, Statement
 from pollex.store.folder import STORE, keep_secret, make_private, write_failed
-from pollex.store.runs import ALL_RUNS, Claim, Lease, Run, Sender, Status, changed
-from pollex.store.tables import FactRow, Row, damaged, now, packed, without_texts
+from pollex.store.runs import ALL_RUNS, Claim, Lease, Run, Sender, Status, statement_of_run
+from pollex.store.tables import FactRow, Row, damaged, now, pack, without_texts
 from pollex.store.writer import Cells, Writer, queued
 from pollex.text import is_text
 
@@ -163,7 +163,7 @@ class Store:
                 versions=dict(versions),
                 started=now(),
             )
-            connection.execute(*changed(run))
+            connection.execute(*statement_of_run(run))
         self._claim(run.id)
         return run
 
@@ -190,11 +190,11 @@ class Store:
 
     async def write_step(self, run: str, name: str, payload: Any) -> None:
         """Keep what a step that is done once in a run came to, JSON values."""
-        await self.write([FactRow(run, "step", name, packed(payload))])
+        await self.write([FactRow(run, "step", name, pack(payload))])
 
     def pulse(self, run: str, payload: Mapping[str, Any]) -> None:
         """Note how far a run is; see `progress`."""
-        values = [run, os.getpid(), now(), packed(payload)]
+        values = [run, os.getpid(), now(), pack(payload)]
         self._writer.put([Statement("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", values)])
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
@@ -284,7 +284,7 @@ class Store:
             if row is None:
                 return
             noted = Run.read(dict(zip(names, row, strict=True))).model_copy(update=changes)
-            connection.execute(*changed(noted))
+            connection.execute(*statement_of_run(noted))
 
 
 @contextmanager

@@ -313,7 +313,7 @@ def without_texts(rows: Iterable[Fact]) -> Iterator[Fact]:
             yield row
 
 
-def packed(value: Any) -> str:
+def pack(value: Any) -> str:
     """Convert a value to JSON text, escaped if UTF-8 can't encode it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     if not text.isascii() and _LONE_SURROGATE.search(text):
@@ -321,7 +321,7 @@ def packed(value: Any) -> str:
     return text
 
 
-def unpacked(text: str) -> Any:
+def unpack(text: str) -> Any:
     """Return the values of a JSON text that the store wrote.
 
     Raises:
@@ -335,7 +335,7 @@ def unpacked(text: str) -> Any:
 
 def line_of(values: Mapping[str, Any]) -> str:
     """Return values as a JSON object whose first member is the CRC-32 of the others."""
-    body = packed(values)[1:]
+    body = pack(values)[1:]
     return f'{{"crc":"{zlib.crc32(body.encode()):08x}",{body}'
 
 
@@ -344,7 +344,7 @@ def read_line(line: str) -> dict[str, Any] | None:
     match = _LINE.fullmatch(line)
     if match is None or zlib.crc32(match[2].encode("utf-8", "surrogatepass")) != int(match[1], 16):
         return None
-    values: dict[str, Any] = unpacked("{" + match[2])
+    values: dict[str, Any] = unpack("{" + match[2])
     return values
 
 
@@ -359,7 +359,7 @@ def damaged(where: str, why: str) -> StoreDamaged:
 
 def _storable(value: Any) -> Any:
     if isinstance(value, tuple):
-        return packed(value) if value else "[]"
+        return pack(value) if value else "[]"
     return _encodable(value)
 
 

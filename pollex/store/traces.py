@@ -15,7 +15,7 @@ from pollex.rubrics.rubric import Reason, Rubric
 from pollex.store.resume import conversations_of, extractions_of, rubrics_of
 from pollex.store.rows import read_answer
 from pollex.store.store import Store
-from pollex.store.tables import ScoreRow, SpanRow, packed, unpacked
+from pollex.store.tables import ScoreRow, SpanRow, pack, unpack
 
 DECIDING = frozenset({"calibrate", "fit_rule"})
 """Nodes whose output is what they decided, and why."""
@@ -110,7 +110,7 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
         conversation=found[0],
         side=sides[-1]["side"],
         steps=tuple(
-            SpanRow(**row | {name: tuple(unpacked(row[name])) for name in ("inputs", "outputs")}) for row in spans
+            SpanRow(**row | {name: tuple(unpack(row[name])) for name in ("inputs", "outputs")}) for row in spans
         ),
         extraction=extractions_of(store, run, conversation=conversation_id).get(conversation_id),
         answers={row["question"]: read_answer(row) for row in answers},
@@ -140,7 +140,7 @@ def reasons_of(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]
         """SELECT reason.value AS reason FROM facts, json_each(facts.payload, '$.reasons') AS reason
         WHERE run = ? AND kind = 'extraction' AND reason.value ->> 'id' IN (SELECT value FROM json_each(?))
         ORDER BY facts.rowid""",
-        [run, packed(list(ids))],
+        [run, pack(list(ids))],
     )
     found = {reason.id: reason for reason in (Reason.model_validate_json(row["reason"]) for row in rows)}
     return tuple(found[one] for one in ids if one in found)
@@ -154,7 +154,7 @@ def _branches(spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, li
     for (name, kind), alike in groups.items():
         branch = Branch(name, kind, count=len(alike))
         branch.ms, branch.longest_ms = sum(span["ms"] for span in alike), max(span["ms"] for span in alike)
-        branch.told = ": ".join(unpacked(alike[-1]["outputs"])) if name in DECIDING else ""
+        branch.told = ": ".join(unpack(alike[-1]["outputs"])) if name in DECIDING else ""
         for span in alike:
             if span["error"]:
                 branch.errors[span["error"]] = branch.errors.get(span["error"], 0) + 1

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from pollex.agents.votes import Rule, Tally, Task, Verdict, Vote, persons_question, run_question, verdict
 from pollex.conversations.conversation import Conversation
-from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, retryable
+from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_retry
 from pollex.store.resume import BATCH, answers_of, step
 from pollex.store.store import Store
 
@@ -35,8 +35,8 @@ def so_far(
     partial: dict[str, dict[int, Vote]] = {}
     for id_, votes in votes_of(store, run, task):
         tallies[id_] = Tally.of(votes, len(task.question.options))
-        if any(retryable(vote, again) for vote in votes):
-            partial[id_] = {number: vote for number, vote in enumerate(votes) if not retryable(vote, again)}
+        if any(can_retry(vote, again) for vote in votes):
+            partial[id_] = {number: vote for number, vote in enumerate(votes) if not can_retry(vote, again)}
     return tallies, partial
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from langgraph.graph import StateGraph
 from langgraph.runtime import Runtime
 
-from pollex.graphs.context import GONE_ON, Resources, held
+from pollex.graphs.context import GONE_ON, Resources, hold_resources
 from pollex.graphs.grade.graph import build as build_grade
 from pollex.graphs.judge.graph import build as build_judge
 from pollex.graphs.learn.graph import build as build_learn
@@ -56,7 +56,7 @@ class StudioRun:
     async def _wait(self, live: Resources) -> dict[str, Any]:
         """Hold the run's resources until its graph has ended; return its last state."""
         self._ended = asyncio.get_running_loop().create_future()
-        with held(self._thread, live):
+        with hold_resources(self._thread, live):
             self._ready.set_result(asyncio.get_running_loop())
             return await self._ended
 

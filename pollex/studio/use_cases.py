@@ -28,7 +28,7 @@ from pollex.services.remedy.sample import RemedyOptions
 from pollex.store.folder import STORE, VARIABLE
 
 
-def common(given: Context) -> dict[str, Any]:
+def common_arguments(given: Context) -> dict[str, Any]:
     """Return what all use cases take: the store of the context, of the environment, or the usual one."""
     store = Path(given.store or os.environ.get(VARIABLE) or STORE)
     model = ModelOptions(model=given.model or None, base_url=given.base_url or None)
@@ -41,28 +41,28 @@ def learn(given: LearnChoice) -> None:
     settings = LearnSettings(test_fraction=share, budget=budget_of(given.budget or None), seed=given.seed)
     domain = Path(given.domain) if given.domain else None
     about: dict[str, Any] = {"out": None, "domain": domain, "rubrics_from": None, "settings": settings}
-    learning.learn(given.logs, **about, review=given.review, reading=ReadOptions(), **common(given))
+    learning.learn(given.logs, **about, review=given.review, reading=ReadOptions(), **common_arguments(given))
 
 
 def score(given: ScoreContext) -> None:
     """Score a log with a rubric set."""
-    scoring.score(given.logs, Path(given.rubrics), reading=ReadOptions(), **common(given))
+    scoring.score(given.logs, Path(given.rubrics), reading=ReadOptions(), **common_arguments(given))
 
 
 def judge(given: JudgeContext) -> None:
     """Ask one question about each conversation of a log."""
     options = judging.JudgeOptions(question=given.question, options=given.options or ("yes", "no"))
-    judging.judge(given.logs, options, reading=ReadOptions(), **common(given))
+    judging.judge(given.logs, options, reading=ReadOptions(), **common_arguments(given))
 
 
 def grade(given: GradeContext) -> None:
     """Grade answers against references."""
-    grading.grade(given.questions, profile=given.profile or None, reading=ReadOptions(), **common(given))
+    grading.grade(given.questions, profile=given.profile or None, reading=ReadOptions(), **common_arguments(given))
 
 
 def ask(given: AskContext) -> None:
     """Ask a questionnaire about each conversation of a log."""
-    asking.ask(given.logs, given.questionnaire or PAPER, reading=ReadOptions(), **common(given))
+    asking.ask(given.logs, given.questionnaire or PAPER, reading=ReadOptions(), **common_arguments(given))
 
 
 def remedy(given: RemedyContext) -> None:
@@ -70,9 +70,9 @@ def remedy(given: RemedyContext) -> None:
     options = RemedyOptions(prompt=Path(given.prompt), target=given.target, edit=tuple(given.edit), people=given.people)
     asked = named_assistant(given.assistant or None, given.profiles)
     reading = ReadOptions(group_field=given.group_field or None)
-    remedying.remedy(given.logs, Path(given.rubrics), options, asked, reading=reading, **common(given))
+    remedying.remedy(given.logs, Path(given.rubrics), options, asked, reading=reading, **common_arguments(given))
 
 
 def simulate(given: SimulateContext) -> None:
     """Simulate dialogues."""
-    simulating.simulate(Path(given.topics), given.systems, **common(given))
+    simulating.simulate(Path(given.topics), given.systems, **common_arguments(given))

@@ -31,7 +31,7 @@ def two_numbers(text: str | tuple[float, float]) -> tuple[float, float]:
     return first, second
 
 
-def mapped(given: str | Mapping[str, Any] | tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+def pairs_given(given: str | Mapping[str, Any] | tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     """Return pairs of what was given as NAME=VALUE,NAME=VALUE or as a table."""
     from pollex.formats.mapping import pairs  # what reads is not needed for --help
 
@@ -87,13 +87,13 @@ class Reading:
         "Which column is what: conversation=chat_nr,role=absender,text=nachricht,label=note,time=zeit.",
         place="rare",
         metavar="PART=COLUMN,…",
-        parse=mapped,
+        parse=pairs_given,
     )
     roles: str | dict[str, str] | None = reading_option(
         "Whose turns the log's names mean: user=Kunde,assistant=Bot.",
         place="rare",
         metavar="ROLE=NAME,…",
-        parse=mapped,
+        parse=pairs_given,
     )
     positive: str | None = reading_option("Values that are positive: '>=4', or 'solved,great'.", metavar="RULE")
     negative: str | None = reading_option("Values that are negative: '<=2', or 'failed,bad'.", metavar="RULE")
@@ -143,7 +143,7 @@ def read_options(asked: Any) -> ReadOptions:
     found = {one.name: getattr(asked, one.name, None) for one in fields(ReadOptions)}
     table = log_table(asked)
     for name in ("columns", "roles"):
-        found[name] = mapped(found[name] or table.get(name, {}))
+        found[name] = pairs_given(found[name] or table.get(name, {}))
     if isinstance(found["label_field"], tuple):
         label, *signals = found["label_field"] or (None,)
         found |= {"label_field": label, "signals": tuple(signals)}

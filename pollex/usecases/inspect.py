@@ -48,11 +48,11 @@ class InspectLogs(Commented, Judged, Grouped, Reading, UseCase["Inspection"]):
     @property
     def given_options(self) -> dict[str, object]:
         """The options of reading that differ from the usual, as they are typed."""
-        from pollex.formats.mapping import written  # what reads is not needed for --help
+        from pollex.formats.mapping import pairs_as_typed  # what reads is not needed for --help
 
         names = (one for one in fields(self) if one.name != "sources")
         given = {one.name: value for one in names if (value := getattr(self, one.name)) not in (one.default, None, ())}
-        return given | {name: written(given[name]) for name in ("columns", "roles") if name in given}
+        return given | {name: pairs_as_typed(given[name]) for name in ("columns", "roles") if name in given}
 
     def as_sources(self, crew: Crew) -> Sources | Logs:
         """Return files, or logs."""

@@ -10,7 +10,7 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import Reliability, reliability
 from pollex.measures.intervals import Figure
 from pollex.rubrics.worth import share_of
-from pollex.store.labels import opinions, settled
+from pollex.store.labels import opinions, settle_answers
 from pollex.store.store import Store
 from pollex.web.lens import Lens
 
@@ -82,13 +82,13 @@ def with_labels(lens: Lens, store: Store, source: Source, *, by_chance: bool = T
     if source == "log":
         return lens
     said = [one for one in opinions(store, "thumb") if one.source == source]
-    given = settled([one for one in said if source == "adjudicated" or not by_chance or one.drawn == "random"])
+    given = settle_answers([one for one in said if source == "adjudicated" or not by_chance or one.drawn == "random"])
     codes = {text: {"up": 1, "down": 0}.get(one.value, -1) for text, one in given.items()}
     label = np.array([codes.get(text, -1) for text in lens.hashes], dtype=np.int64)
     return replace(lens, label=label, version=f"{lens.version}.{source}", _orders={})
 
 
-def usable(lens: Lens) -> Bools:
+def find_usable(lens: Lens) -> Bools:
     """Tell which conversations have a probability and a thumb that nothing was learned from `[row]`."""
     told = (lens.label >= 0) & ~np.isnan(lens.probability)
     fresh = np.fromiter((side != "train" for side in lens.sides), bool, len(lens))
@@ -97,7 +97,7 @@ def usable(lens: Lens) -> Bools:
 
 def reliability_of(lens: Lens) -> Reliability | None:
     """Return how often a thumb up came at each probability, with band; None for fewer than two labels."""
-    rows = np.flatnonzero(usable(lens))
+    rows = np.flatnonzero(find_usable(lens))
     if len(rows) > MOST:
         rows = np.random.default_rng(0).choice(rows, MOST, replace=False)
     p, up = lens.probability[rows], lens.label[rows]
@@ -107,7 +107,7 @@ def reliability_of(lens: Lens) -> Reliability | None:
 
 def bands(lens: Lens) -> list[Band]:
     """Return the bands of equal width that have a labeled conversation."""
-    rows = usable(lens)
+    rows = find_usable(lens)
     p, up = lens.probability[rows], lens.label[rows] == 1
     place = np.minimum((p * BANDS).astype(int), BANDS - 1)
     return [_band(n / BANDS, (n + 1) / BANDS, p[place == n], up[place == n]) for n in np.unique(place).tolist()]
@@ -115,7 +115,7 @@ def bands(lens: Lens) -> list[Band]:
 
 def score_bands(lens: Lens) -> list[Band]:
     """Return at most ten bands of NetSAT with about as many labeled conversations each, the lowest first."""
-    known = usable(lens)
+    known = find_usable(lens)
     netsat, p, up = lens.netsat[known], lens.probability[known], lens.label[known] == 1
     edges = np.unique(np.quantile(netsat, np.linspace(0, 1, BANDS + 1)))
     place = np.searchsorted(edges[1:-1], netsat, side="right")
@@ -129,7 +129,7 @@ def _band(low: float, high: float, p: Floats, up: Bools) -> Band:
 
 def tails(lens: Lens) -> list[Tail]:
     """Return what is surest, below .1 and above .9, with what the thumbs say against it."""
-    rows = usable(lens)
+    rows = find_usable(lens)
     found = []
     for words, inside, against, sign in (
         ("Sure of a thumb down (P below .1)", lens.probability < 0.1, 1, 1),
@@ -149,7 +149,7 @@ def subgroups(lens: Lens, values: Mapping[str, str] | None = None, most: int = 2
     Args:
         values: Of a field, by conversation; None: the groups of the log.
     """
-    rows = np.flatnonzero(usable(lens))
+    rows = np.flatnonzero(find_usable(lens))
     by_group: dict[str, list[int]] = {}
     for row in rows.tolist():
         if (name := lens.groups[row] if values is None else values.get(lens.ids[row])) is not None:
@@ -182,11 +182,11 @@ def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[str, Any]
         row: dict[str, Any] = {"run": name, "n": int((~np.isnan(other.probability)).sum()), "mean": float(after.mean())}
         row |= {"seen": share_of(int((other.label[told] == 1).sum()), int(told.sum())), "marked": change.marked}
         row |= {"index": Figure(change.value, change.low, change.high, change.after)}
-        found.append(row | {"outside": outside(lens.netsat, other.netsat)})
+        found.append(row | {"outside": share_outside(lens.netsat, other.netsat)})
     return found
 
 
-def outside(before: Floats, after: Floats) -> Figure:
+def share_outside(before: Floats, after: Floats) -> Figure:
     """Compute the share of values beyond all of `before`, with Wilson's interval; NaN is no value."""
     known, own = (values[~np.isnan(values)] for values in (before, after))
     return share_of(int(((own < known.min()) | (own > known.max())).sum()), len(own))

@@ -10,7 +10,7 @@ from typing import Any
 from pollex.gateway.budget import Price
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.store.tables import read_line, unpacked
+from pollex.store.tables import read_line, unpack
 from pollex.web.faults import Fault
 
 CALL_ORDER = {
@@ -90,7 +90,7 @@ class KeptCall:
 def price_of(store: Store, run: Run) -> Price | None:
     """Return the price that a run was told; None if it wasn't told any."""
     kept = store.value("SELECT payload FROM progress WHERE run = ?", [run.id])
-    price = unpacked(kept).get("used", {}).get("price") if kept else None
+    price = unpack(kept).get("used", {}).get("price") if kept else None
     return Price(*price) if price else None
 
 

@@ -7,7 +7,7 @@ from pollex.agents.llm.simulator import Passages, passages_of
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.topics import read_documents
 from pollex.gateway.calls import Capabilities
-from pollex.prompts.simulate.systems import System, chosen
+from pollex.prompts.simulate.systems import System, systems_named
 from pollex.services.options import ModelOptions, ModelTable, tables_in
 
 MEND = (
@@ -49,7 +49,7 @@ class Profile(ModelTable):
         """
         given = self.within(max_wait=20.0)
         try:
-            system = None if self.system is None else chosen([self.system])[0]
+            system = None if self.system is None else systems_named([self.system])[0]
         except WrongUse as error:
             raise BadInput(error.what, where=str(file), remedy=f"system: {error.advice}") from error
         finds = system is not None and system.retrieval != "none"

@@ -219,7 +219,7 @@ _LAST = """
 COPIED = ("annotator", "text_hash", "conversation", "run", "question", "value", "source")
 
 
-def adopted(store: Store, queue: QueueRow, texts: Collection[str]) -> Iterator[Row]:
+def repeat_answers(store: Store, queue: QueueRow, texts: Collection[str]) -> Iterator[Row]:
     """Yield the last answers about texts of a queue once more, as those of conversations drawn at random.
 
     Chance draws from all of a run. If it left out what was labeled for being doubtful, the rest would look surer than

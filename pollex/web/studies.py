@@ -19,13 +19,13 @@ from pollex.agents.llm.asker import Asker, ModelClient
 from pollex.agents.llm.simulator import Dialogue, Persona, Scene, Simulator, Topic
 from pollex.conversations.conversation import Turn
 from pollex.errors import UNREADABLE, BadInput, PollexError
-from pollex.formats.questionnaires import LARGEST, SheetQuestion, bundled
+from pollex.formats.questionnaires import LARGEST, SheetQuestion, bundled_questionnaire
 from pollex.gateway.budget import Budget
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.services.options import ModelOptions
 from pollex.store.store import Store
-from pollex.store.tables import StudyRow, TalkTurnRow, now, unpacked
+from pollex.store.tables import StudyRow, TalkTurnRow, now, unpack
 from pollex.text import parse_toml
 from pollex.web.faults import Fault, NotThere
 from pollex.web.profiles import Speaker
@@ -123,7 +123,7 @@ def read_study(path: Path) -> Study:
         text = path.read_text(encoding="utf-8-sig")
         tables = parse_toml(text)
         named = tables.pop("questionnaire", None)
-        questions = path if named is None else bundled(named) or path.parent / named
+        questions = path if named is None else bundled_questionnaire(named) or path.parent / named
         asked = of_toml(text if questions == path else questions.read_text(encoding="utf-8-sig"))
         if len(text.encode()) > LARGEST:
             raise BadInput("the study is over 64 kB", where=str(path), remedy="shorten it")
@@ -313,16 +313,16 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
     """Return the sessions of a study, or of one participant, in the order in which they began."""
     given = [study, annotator]
     rows = store.rows(SESSIONS, given)
-    sides = {row["id"]: tuple(Side(i, name) for i, name in enumerate(unpacked(row["systems"]))) for row in rows}
+    sides = {row["id"]: tuple(Side(i, name) for i, name in enumerate(unpack(row["systems"]))) for row in rows}
     for row in store.rows(OF_SESSIONS.format(table="talk_turns"), given):
         side = sides[row["talk"]][row["position"]]
         side.fault, side.marked = row["outcome"], side.marked or bool(row["marked"])
         side.failed += bool(row["outcome"])
         if not row["outcome"]:
             told = {name: row[name] for name in ("role", "text", "ms", "edits")}
-            side.turns.append(told | {"sources": unpacked(row["sources"])})
+            side.turns.append(told | {"sources": unpack(row["sources"])})
     for row in store.rows(OF_SESSIONS.format(table="talk_answers"), given):
-        sides[row["talk"]][row["position"]].answers[row["question"]] = (unpacked(row["value"]), row["skip"])
+        sides[row["talk"]][row["position"]].answers[row["question"]] = (unpack(row["value"]), row["skip"])
     left = set[str]()
     for row in store.rows(OF_SESSIONS.format(table="talk_ends"), given):
         sides[row["talk"]][row["position"]].talked = True

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from pollex.formats.csv_rows import escape_formula
 from pollex.store.runs import Run
 from pollex.store.tables import QueueRow
-from pollex.text import encoded
+from pollex.text import encode
 from pollex.web import frame, pages
 from pollex.web.children import Child
 from pollex.web.forms import Fields, Form, OpenForm, answered, body, query, site_of
@@ -137,7 +137,7 @@ def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Cal
                 return found
             if as_json or not template:
                 headers = found.pop("headers", None)
-                return JSONResponse({"ok": True} | encoded(found), headers=headers)
+                return JSONResponse({"ok": True} | encode(found), headers=headers)
             site = site_of(request)
             about: Data = {"template": template, "here": here, "site": site.id, "read_only": site.read_only}
             return frame.page(**about | {name: given[name] for name in asked.finders} | {"form": form} | found)

@@ -132,11 +132,11 @@ class ReferencingProfile(_Part):
         Raises:
             WrongUse: It can't be read, isn't TOML, or doesn't hang together; what is wrong is named.
         """
-        file = HOME / f"{path}.toml" if str(path) in bundled() else Path(path)
+        file = HOME / f"{path}.toml" if str(path) in bundled_profiles() else Path(path)
         try:
             return cls.parse(file.read_text(encoding="utf-8-sig"), where=str(path))
         except (OSError, UnicodeDecodeError) as error:
-            remedy = f"give a TOML file, or one of {', '.join(bundled())}"
+            remedy = f"give a TOML file, or one of {', '.join(bundled_profiles())}"
             raise WrongUse(f"the profile can't be read: {error}", where=str(path), remedy=remedy) from error
 
     @classmethod
@@ -209,10 +209,10 @@ class ReferencingProfile(_Part):
 
 
 def _remedy() -> str:
-    return f"begin with a bundled one: {', '.join(str(HOME / f'{name}.toml') for name in bundled())}"
+    return f"begin with a bundled one: {', '.join(str(HOME / f'{name}.toml') for name in bundled_profiles())}"
 
 
-def bundled() -> list[str]:
+def bundled_profiles() -> list[str]:
     """Return the names of the bundled profiles."""
     return sorted(file.stem for file in HOME.glob("*.toml"))
 

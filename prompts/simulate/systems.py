@@ -35,7 +35,7 @@ def systems() -> dict[str, System]:
     return {name: System(name=name, **fields) for name, fields in found.items()}
 
 
-def chosen(names: Sequence[str]) -> list[System]:
+def systems_named(names: Sequence[str]) -> list[System]:
     """Return the systems with these names, each once.
 
     Raises:

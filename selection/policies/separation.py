@@ -27,7 +27,7 @@ FLOOR = EVAL_RANGE / 100
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
     """Add the rubric that maximizes `LC / s^α`, s the within-class standard deviation."""
-    gaps, covariance = pool.evals[0].mean(1) - pool.evals[1].mean(1), within(pool)
+    gaps, covariance = pool.evals[0].mean(1) - pool.evals[1].mean(1), within_class_covariances(pool)
     variances = np.diag(covariance)
 
     def costs(chosen: frozenset[int]) -> Floats:
@@ -43,7 +43,7 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
     return walk(pool, costs)
 
 
-def within(pool: Pool) -> Floats:
+def within_class_covariances(pool: Pool) -> Floats:
     """Compute pooled and shrunk within-class covariances of evals `[rubric, rubric]`."""
     centered = [evals - evals.mean(1, keepdims=True) for evals in pool.evals]
     freedom = max(sum(evals.shape[1] for evals in pool.evals) - 2, 1)

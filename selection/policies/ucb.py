@@ -7,7 +7,7 @@ doi:10.1023/A:1013689704352.
 import numpy as np
 
 from pollex.measures.arrays import Floats, Ints
-from pollex.selection.pool import Pool, ranked
+from pollex.selection.pool import Pool, rank_by_worth
 
 BATCH = 16
 """Conversations that a pull looks at."""
@@ -21,7 +21,7 @@ EXPLORATION = 1.0
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
     """Play the bandit, then take the rubrics with the largest mean reward."""
-    return ranked(pool, play(pool, rng))
+    return rank_by_worth(pool, play(pool, rng))
 
 
 def play(pool: Pool, rng: np.random.Generator) -> Floats:

@@ -21,7 +21,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.reading import ANYWHERE
 from pollex.agents.embedded.events.topics import Topics
 from pollex.agents.embedded.judge import FOLDS, EmbeddedJudge, deal
-from pollex.agents.embedded.signals import MEASURES, SIGNALS, measured
+from pollex.agents.embedded.signals import MEASURES, SIGNALS, measure_marks
 from pollex.agents.embedded.view import View
 from pollex.agents.mixed import Divided
 from pollex.agents.roles import Judge, no_answers
@@ -194,7 +194,7 @@ def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, flo
         found |= {f"w:{party}:{first} {second}": 1.0 for first, second in pairwise(words)}
     found |= {name: log1p(count) for name, count in found.items() if name.startswith("n:")}
     for name, signal in SEEN.items():
-        values = measured(signal.marks(view), view.of(signal.party))
+        values = measure_marks(signal.marks(view), view.of(signal.party))
         found |= {f"s:{name}:{measure}": float(v) for measure, v in zip(MEASURES, values, strict=True) if v}
     reading = view.reading("{}", NO_TOPICS)
     found |= {f"e:{event.pattern}": reading.sure(event) for event in reading.seen if event.topic == ANYWHERE}

@@ -19,9 +19,9 @@ from pollex.agents.embedded.events.learning import fit
 from pollex.agents.embedded.events.reading import EventRubric
 from pollex.agents.embedded.events.signal import event_signal, source_of
 from pollex.agents.embedded.events.topics import Topics, learn_topics
-from pollex.agents.embedded.evidence import phrase_signal, unexpected
+from pollex.agents.embedded.evidence import is_unexpected, phrase_signal
 from pollex.agents.embedded.judge import FOLDS, LearnedScale, binomials, deal, separation
-from pollex.agents.embedded.signals import MEASURES, SIGNALS, Party, Signal, measured
+from pollex.agents.embedded.signals import MEASURES, SIGNALS, Party, Signal, measure_marks
 from pollex.agents.embedded.view import Flags, Floats, View, views_of
 from pollex.conversations.conversation import Conversation
 from pollex.prompts.domain import STOPWORDS
@@ -67,7 +67,7 @@ class Clue:
         )
 
     def odds(self, view: View) -> float:
-        return float(self.scale.odds(measured(self.signal.marks(view), view.of(self.signal.party))))
+        return float(self.scale.odds(measure_marks(self.signal.marks(view), view.of(self.signal.party))))
 
 
 class StudiedLog:
@@ -118,7 +118,7 @@ class StudiedLog:
         """Make the pool of some conversations, with its answers about all of them; see `clues`."""
         clues = self.clues(positive, rows)
         rubrics = [clue.rubric for clue in clues]
-        leads = np.array([rubric.leads and not unexpected(rubric) for rubric in rubrics], dtype=bool)
+        leads = np.array([rubric.leads and not is_unexpected(rubric) for rubric in rubrics], dtype=bool)
         return Made(rubrics, leads, self.answers(clues, positive, rows))
 
     def mined(self, positive: Flags, rows: Flags) -> list[Signal]:
@@ -129,7 +129,7 @@ class StudiedLog:
         chosen = [
             phrase_signal(party, phrases[column])
             for party, phrases, present in self._phrases
-            for column in telling(present[rows], positive[rows], phrases)
+            for column in choose_phrases(present[rows], positive[rows], phrases)
         ]
         return [signal for signal in chosen if not refusal(signal.statement)]
 
@@ -143,7 +143,7 @@ class StudiedLog:
     def measures(self, source: str, signal: Signal) -> Floats:
         """Return the measures of a signal `[conversation, measure]`, taken once."""
         if source not in self._measures:
-            rows = [measured(signal.marks(view), view.of(signal.party)) for view in self.views]
+            rows = [measure_marks(signal.marks(view), view.of(signal.party)) for view in self.views]
             self._measures[source] = np.array(rows).reshape(len(rows), len(MEASURES))
         return self._measures[source]
 
@@ -219,7 +219,7 @@ def phrases_of(party: Party, views: Sequence[View], stop: frozenset[str] = STOPW
     return list(counter.get_feature_names_out()), present
 
 
-def telling(present: Any, positive: Flags, phrases: Sequence[str]) -> list[int]:
+def choose_phrases(present: Any, positive: Flags, phrases: Sequence[str]) -> list[int]:
     """Choose phrases that separate the classes, the clearest first: columns of `present`."""
     z = standing_out(present, positive)
     chosen: dict[int, Flags] = {}

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from pollex.agents.embedded.events.language import language_of, stopwords_of
-from pollex.agents.embedded.events.sentences import carried, word_set
+from pollex.agents.embedded.events.sentences import root_of, word_set
 from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.records import Remark
 from pollex.rubrics.rubric import Polarity, Quote
@@ -21,7 +21,7 @@ FEWEST, LEAST_SHARE = 3, 0.05
 WITHIN, ALIKE = 0.6, 0.8
 """A shorter phrase is left out where a longer one has so much of it; one that names nearly the same comments, too."""
 MOST, EXAMPLES = 8, 3
-PLAIN = frozenset(map(carried, word_set("assistant user reply answer something offer ask say tell tool call chat bot")))
+PLAIN = frozenset(map(root_of, word_set("assistant user reply answer something offer ask say tell tool call chat bot")))
 """Words of all statements, which tie no comment to one."""
 
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
@@ -54,7 +54,7 @@ def _of_side(
             polarity=side,
             share=share_of(len(places), len(own)),
             other=share_of(sum(stems in phrases for phrases in other), len(other)),
-            quotes=tuple(quote for place in list(places)[:EXAMPLES] if (quote := naming(own[place], set(stems)))),
+            quotes=tuple(quote for place in list(places)[:EXAMPLES] if (quote := quote_with(own[place], set(stems)))),
         )
 
 
@@ -71,7 +71,7 @@ def _phrases(conversation: Conversation, stop: frozenset[str]) -> Iterator[tuple
 
 
 def _stem(word: str) -> str:
-    return carried(word) or word
+    return root_of(word) or word
 
 
 def _telling(named: dict[tuple[str, ...], set[int]], comments: int) -> list[tuple[str, ...]]:
@@ -95,7 +95,7 @@ def _holds(longer: tuple[str, ...], stems: tuple[str, ...]) -> bool:
     return len(longer) > size and any(longer[i : i + size] == stems for i in range(len(longer) - size + 1))
 
 
-def naming(conversation: Conversation, stems: set[str]) -> Quote | None:
+def quote_with(conversation: Conversation, stems: set[str]) -> Quote | None:
     """Quote the comment's sentence that has most of some stems; None where it has none."""
     found = [
         (len(stems & {_stem(word) for word in _WORD.findall(sentence.casefold())}), -place, sentence.strip())
@@ -108,6 +108,6 @@ def naming(conversation: Conversation, stems: set[str]) -> Quote | None:
 
 def proof_of(conversation: Conversation, statement: str) -> tuple[Quote, ...]:
     """Quote the comment that speaks of what a reason says; none where no comment does."""
-    stems = {carried(word) for word in _WORD.findall(statement.casefold())} - PLAIN - {""}
-    quote = naming(conversation, stems) if conversation.feedback else None
+    stems = {root_of(word) for word in _WORD.findall(statement.casefold())} - PLAIN - {""}
+    quote = quote_with(conversation, stems) if conversation.feedback else None
     return (quote,) if quote else ()

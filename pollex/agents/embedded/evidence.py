@@ -36,7 +36,7 @@ def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
     return Signal(rubric.source or rubric.id, party_of(rubric), rubric.text, marks, vectors=True)
 
 
-def unexpected(rubric: Rubric) -> bool:
+def is_unexpected(rubric: Rubric) -> bool:
     """Return whether a rubric's side differs from the usual one of its source."""
     kind, _, rest = rubric.source.partition(":")
     signal = SIGNALS.get(rest) if kind == "signal" else event_signal(rubric.source, rubric.text)
@@ -103,13 +103,13 @@ def likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Floats]:
         turns = view.of(party)
         out = np.zeros(len(view.texts))
         if len(turns):
-            out[turns] = nearest(view.vectors[turns], embedder.embed(examples))
+            out[turns] = nearest_cosine(view.vectors[turns], embedder.embed(examples))
         return out
 
     return marks
 
 
-def nearest(turns: npt.NDArray[np.float32], examples: npt.NDArray[np.float32]) -> Floats:
+def nearest_cosine(turns: npt.NDArray[np.float32], examples: npt.NDArray[np.float32]) -> Floats:
     """Highest cosine of each turn [turn, width] to any example [example, width]."""
     return np.asarray((turns @ examples.T).max(axis=1), dtype=np.float64)
 
@@ -129,11 +129,11 @@ def quotes_from(view: View, signal: Signal, marks: Floats, most: int = 2) -> tup
     """Quote the turns with the strongest marks, around the place where the signal occurs."""
     return tuple(
         Quote(conversation_id=view.conversation.id, turn=turn, text=excerpt(view.texts[turn], spot(view, signal, turn)))
-        for turn in strongest(marks, view.of(signal.party), most)
+        for turn in strongest_turns(marks, view.of(signal.party), most)
     )
 
 
-def strongest(marks: Floats | Sequence[float], turns: Indices | Sequence[int], most: int) -> list[int]:
+def strongest_turns(marks: Floats | Sequence[float], turns: Indices | Sequence[int], most: int) -> list[int]:
     """Return the turns with the highest marks, in order; of equal marks, the last turns."""
     marked = sorted([int(turn) for turn in turns if marks[turn] != 0])
     if len(marked) <= most:

@@ -15,8 +15,8 @@ import numpy as np
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_source, plain_events
-from pollex.agents.embedded.evidence import evidence_of, party_of, strongest
-from pollex.agents.embedded.signals import MEASURES, SIGNALS, Signal, measured, summary
+from pollex.agents.embedded.evidence import evidence_of, party_of, strongest_turns
+from pollex.agents.embedded.signals import MEASURES, SIGNALS, Signal, measure_marks, summary
 from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
 from pollex.agents.roles import no_answers
 from pollex.conversations.conversation import Conversation, Label
@@ -172,8 +172,8 @@ class EmbeddedJudge:
             probabilities=p,
             chosen=p.index(max(p)),
             source="built-in",
-            justification=justified(evidence, measures, scale),
-            turns=tuple(strongest(marks, turns, MOST_TURNS)),
+            justification=describe_measure(evidence, measures, scale),
+            turns=tuple(strongest_turns(marks, turns, MOST_TURNS)),
             judge=self.name,
         )
 
@@ -198,7 +198,7 @@ def rubric_of(question: Question) -> Rubric:
 
 def measured_on(views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
     """Return the measures [conversation, rubric, measure]."""
-    rows = [[measured(signal.marks(view), view.of(signal.party)) for signal in evidence] for view in views]
+    rows = [[measure_marks(signal.marks(view), view.of(signal.party)) for signal in evidence] for view in views]
     return np.array(rows).reshape(len(views), len(evidence), len(MEASURES))
 
 
@@ -230,7 +230,7 @@ def deal(hashes: Sequence[str], positive: Flags) -> Indices:
     return np.array([order[text] % FOLDS for text in hashes], dtype=np.intp)
 
 
-def justified(evidence: Signal, measures: Sequence[float], scale: LearnedScale | None) -> str:
+def describe_measure(evidence: Signal, measures: Sequence[float], scale: LearnedScale | None) -> str:
     """Describe the measure with the greatest weight and the midpoint between good and bad."""
     name = evidence.name.partition(" {")[0]  # what an event is about stands in the rubric's words
     if scale is None:
@@ -263,16 +263,16 @@ def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
     Embeddings hardly see a “not”: a sentence that is denied in one of the two texts only is not near.
     """
     known = {signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()} | dict(plain_events())
-    alike = [sentence for sentence in known if negated(sentence) == negated(rubric.text)]
+    alike = [sentence for sentence in known if is_negated(sentence) == is_negated(rubric.text)]
     cosines = embedder.embed(alike) @ embedder.embed([rubric.text])[0]
     nearest = int(np.argmax(cosines))
     if cosines[nearest] >= NEAR:
         return known[alike[nearest]]
     quoted, party = _QUOTED.search(rubric.text), party_of(rubric)
-    return PERSON if quoted is None or negated(rubric.text) or party == "both" else f"phrase:{party}:{quoted[1]}"
+    return PERSON if quoted is None or is_negated(rubric.text) or party == "both" else f"phrase:{party}:{quoted[1]}"
 
 
-def negated(text: str) -> bool:
+def is_negated(text: str) -> bool:
     """Return whether a sentence is negated; a double negation is not."""
     return len(_NEGATION.findall(text)) % 2 == 1
 
@@ -337,7 +337,7 @@ def scale_from_json(rubric: str, stored: Any) -> LearnedScale:
     return found
 
 
-def rounded(values: Floats) -> Floats:
+def round_six(values: Floats) -> Floats:
     """Round to six significant digits, for readers and for an exact round trip to JSON."""
     return np.array([float(f"{value:.6g}") for value in values])
 
@@ -358,7 +358,7 @@ def learn_scale(measures: Floats, positive: Flags, direction: int, lean: int = 0
         lean: What is known of the evidence in general, +1, −1 or 0.
     """
     differences, middle, spread = separation(measures, positive, lean)
-    return LearnedScale(rounded(middle), rounded(spread), rounded(np.maximum(0.0, direction * differences)))
+    return LearnedScale(round_six(middle), round_six(spread), round_six(np.maximum(0.0, direction * differences)))
 
 
 def separation(measures: Floats, positive: Flags, lean: int | Indices = 0) -> tuple[Floats, Floats, Floats]:

@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.evidence import strongest
+from pollex.agents.embedded.evidence import strongest_turns
 from pollex.agents.embedded.judge import FARTHEST, FOLDS, MOST_TURNS, deal
-from pollex.agents.embedded.signals import MEASURES, SIGNALS, measured
+from pollex.agents.embedded.signals import MEASURES, SIGNALS, measure_marks
 from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation, Label
@@ -144,7 +144,7 @@ class EmbeddedRater(Judge):
             chosen=chosen,
             source="built-in",
             justification=f"most for it: {', '.join(self.signals[i].name for i in order)}",
-            turns=tuple(strongest(marks[order[0]], view.of(self.signals[order[0]].party), MOST_TURNS)),
+            turns=tuple(strongest_turns(marks[order[0]], view.of(self.signals[order[0]].party), MOST_TURNS)),
             judge=self.name,
         )
 
@@ -162,7 +162,7 @@ class EmbeddedRater(Judge):
 
     def _measures(self, marks: Marks, turns: Mapping[str, Indices]) -> Floats:
         parties = {**turns, "both": np.sort(np.concatenate(list(turns.values())))}
-        return np.array([measured(m, parties[s.party]) for m, s in zip(marks, self.signals, strict=True)])
+        return np.array([measure_marks(m, parties[s.party]) for m, s in zip(marks, self.signals, strict=True)])
 
     def _leans(self) -> Floats:
         return np.array([[signal.lean] * len(MEASURES) for signal in self.signals], dtype=np.float64)

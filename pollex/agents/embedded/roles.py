@@ -89,7 +89,7 @@ class EmbeddedExtractor:
         polarity: Polarity = "sat" if conversation.label is Label.POSITIVE else "dsat"
         view = View(conversation, self.embedder)
         found = [(clue, clue.odds(view)) for clue in self.clues if clue.polarity == polarity]
-        telling = [(unusual(clue, odds), clue) for clue, odds in found if odds > 0]
+        telling = [(rate_clue(clue, odds), clue) for clue, odds in found if odds > 0]
         telling.sort(key=lambda pair: (-pair[0], pair[1].source))
         shown = [reason for _, clue in telling if (reason := self._reason(clue, view))]
         # Events come before all others, but never alone.
@@ -116,7 +116,7 @@ class EmbeddedExtractor:
         )
 
 
-def unusual(clue: Clue, odds: float) -> float:
+def rate_clue(clue: Clue, odds: float) -> float:
     """Return how far a clue stands out in its class, plus its log-odds.
 
     Ranked by the odds alone, every conversation would give the same three reasons, and the pool would stay small.
@@ -176,7 +176,7 @@ class EmbeddedSummarizer:
         )
 
     def _written(self, source: str, reasons: Sequence[Reason], polarity: Polarity) -> Rubric:
-        text = about(reasons[0].text, [] if source.startswith(HAPPENED) else self._topic(reasons))
+        text = with_topic(reasons[0].text, [] if source.startswith(HAPPENED) else self._topic(reasons))
         return with_reasons(
             Rubric(id=content_id(polarity, text, source), text=text, polarity=polarity, source=source), reasons
         )
@@ -189,7 +189,7 @@ class EmbeddedSummarizer:
         return sorted(frequent, key=lambda word: -counts[word])[:MOST_WORDS]
 
 
-def about(statement: str, topic: Sequence[str]) -> str:
+def with_topic(statement: str, topic: Sequence[str]) -> str:
     """Append the main topic to a statement."""
     return f"{statement.removesuffix('.')}, mostly about {' and '.join(topic)}." if topic else statement
 
@@ -249,10 +249,10 @@ def components(
     linked = (vectors @ vectors.T >= near) & (kinds[:, None] == kinds[None, :])
     signals = np.array([source if source.startswith(BY_DESIGN) else "" for source in sources or [""] * len(kinds)])
     linked &= (signals[:, None] == signals[None, :]) | (signals[:, None] == "") | (signals[None, :] == "")
-    return connected(linked)
+    return components_of(linked)
 
 
-def connected(linked: npt.NDArray[np.bool_]) -> list[list[int]]:
+def components_of(linked: npt.NDArray[np.bool_]) -> list[list[int]]:
     """Return the connected components of a symmetric matrix, each in ascending order."""
     from scipy.sparse.csgraph import connected_components  # a quarter of a second; only `learn` needs it
 

@@ -75,7 +75,7 @@ def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0, 
     return Signal(name, party, statement, marks, lean, compiled)
 
 
-def measured(marks: Floats, turns: Indices) -> Floats:
+def measure_marks(marks: Floats, turns: Indices) -> Floats:
     """Summarize the marks of one party's turns in four numbers, [4]: see `MEASURES`.
 
     share: mean over the turns. amount: log(1 + sum), with the sum's sign. ending: the highest of the last two turns.
@@ -121,7 +121,7 @@ def unanswered_questions(view: View) -> Floats:
     return out
 
 
-def last(view: View, holds: Callable[[int], bool]) -> Floats:
+def mark_last(view: View, holds: Callable[[int], bool]) -> Floats:
     """Mark the last turn with 1 if something holds of it."""
     out, spoken = np.zeros(len(view.texts)), view.places("both")
     if spoken and holds(spoken[-1]):
@@ -143,9 +143,9 @@ MARKS: dict[str, Callable[[View], Floats]] = {
     "irrelevance": lambda view: -kept_to(view, view.replies),
     "unanswered_question": unanswered_questions,
     "follow_up": lambda view: kept_to(view, view.followed("assistant", "user")),
-    "user_ends": lambda view: last(view, lambda turn: view.roles[turn] == "user"),
-    "assistant_ends": lambda view: last(view, lambda turn: view.roles[turn] == "assistant"),
-    "open_end": lambda view: last(view, lambda turn: "?" in view.texts[turn][-40:]),
+    "user_ends": lambda view: mark_last(view, lambda turn: view.roles[turn] == "user"),
+    "assistant_ends": lambda view: mark_last(view, lambda turn: view.roles[turn] == "assistant"),
+    "open_end": lambda view: mark_last(view, lambda turn: "?" in view.texts[turn][-40:]),
     "many_turns": lambda view: np.ones(len(view.texts)),
     "few_turns": lambda view: -np.ones(len(view.texts)),
     "long_answers": lambda view: length(view, "assistant"),
@@ -173,4 +173,4 @@ def word_features(conversations: Sequence[Conversation]) -> Floats:
 
 def _row(conversation: Conversation, signals: Sequence[Signal]) -> Floats:
     view = View(conversation, Embedder())  # it loads a model only when it is asked
-    return np.concatenate([measured(signal.marks(view), view.of(signal.party)) for signal in signals])
+    return np.concatenate([measure_marks(signal.marks(view), view.of(signal.party)) for signal in signals])

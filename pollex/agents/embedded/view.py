@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.patterns import Firing
-from pollex.agents.embedded.events.reading import Observed, fired, marked, read
+from pollex.agents.embedded.events.reading import Observed, mark_acts, read, sure_firings
 from pollex.agents.embedded.events.sentences import Move, stem
 from pollex.agents.embedded.events.topics import Topics
 from pollex.conversations.conversation import Conversation
@@ -41,12 +41,12 @@ class WeighedStems:
 @lru_cache(maxsize=8192)
 def terms_of(text: str) -> WeighedStems:
     """Weigh the stems of a text by how rare their words are in English."""
-    weights = dict(map(weighed, _WORD.findall(text.casefold())))
+    weights = dict(map(weigh, _WORD.findall(text.casefold())))
     return WeighedStems(weights, hypot(*weights.values()))
 
 
 @lru_cache(maxsize=65536)
-def weighed(word: str) -> tuple[str, float]:
+def weigh(word: str) -> tuple[str, float]:
     """Return the stem of a word, and its weight."""
     return stem(word), rarity(word)
 
@@ -109,7 +109,7 @@ class View:
 
     def __init__(self, conversation: Conversation, embedder: Embedder, patterns: frozenset[str] | None = None) -> None:
         self.conversation = conversation
-        self.texts = [shortened(turn.content.strip()) for turn in conversation.turns]
+        self.texts = [shorten_middle(turn.content.strip()) for turn in conversation.turns]
         self.roles: list[str] = [turn.role for turn in conversation.turns]
         self._embedder = embedder
         self._patterns = patterns
@@ -130,11 +130,11 @@ class View:
     @cached_property
     def moves(self) -> list[Move]:
         """Its moves, with their acts."""
-        return marked(self.conversation)
+        return mark_acts(self.conversation)
 
     @cached_property
     def _fired(self) -> list[Firing]:
-        return fired(self.moves, self._patterns)
+        return sure_firings(self.moves, self._patterns)
 
     @cached_property
     def vectors(self) -> npt.NDArray[np.float32]:
@@ -201,7 +201,7 @@ def views_of(conversations: Sequence[Conversation], embedder: Embedder, *, vecto
     return views
 
 
-def shortened(text: str) -> str:
+def shorten_middle(text: str) -> str:
     """Cut the middle out of a very long text."""
     return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}{CUT}{text[-TAIL:]}"
 

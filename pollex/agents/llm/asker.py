@@ -177,7 +177,7 @@ class Role:
         return self.asker.fingerprint(*self._prompts, **self._facts)
 
 
-def polar(task: str, *, paper: bool = False) -> dict[Polarity, Prompt]:
+def load_by_polarity(task: str, *, paper: bool = False) -> dict[Polarity, Prompt]:
     """Load the prompts of a task, one for each polarity.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.roles import connected, merge
+from pollex.agents.embedded.roles import components_of, merge
 from pollex.agents.llm.asker import Asker, Role
 from pollex.agents.llm.parsing import numbers
 from pollex.agents.roles import Deduplication
@@ -70,10 +70,10 @@ class LlmDeduplicator(Role):
             return self._of_both(group), []
         same = [
             [group[i - 1] for i in found if group[i - 1].polarity == kind]
-            for found in disjoint(value["same"], len(group))
+            for found in disjoint_sets(value["same"], len(group))
             for kind in ("sat", "dsat")
         ]
-        pairs = [[group[i - 1] for i in found] for found in disjoint(value.get("mirrored") or [], len(group))]
+        pairs = [[group[i - 1] for i in found] for found in disjoint_sets(value.get("mirrored") or [], len(group))]
         apart = [pair for pair in pairs if len(pair) == 2 and pair[0].polarity != pair[1].polarity]
         return [found for found in same if len(found) > 1], apart
 
@@ -81,8 +81,8 @@ class LlmDeduplicator(Role):
         """Return sets of one side in which built-in rubrics and the model's are one by their words."""
         vectors = self.embedder.embed([rubric.text for rubric in group])
         sides = np.array([rubric.polarity for rubric in group])
-        near = linked(vectors, group, np.inf, self.asker.settings.alike) & (sides[:, None] == sides[None, :])
-        return [[group[i] for i in found] for found in connected(near) if len(found) > 1]
+        near = find_near(vectors, group, np.inf, self.asker.settings.alike) & (sides[:, None] == sides[None, :])
+        return [[group[i] for i in found] for found in components_of(near) if len(found) > 1]
 
 
 def by_support(rubrics: Iterable[Rubric]) -> list[Rubric]:
@@ -90,7 +90,7 @@ def by_support(rubrics: Iterable[Rubric]) -> list[Rubric]:
     return sorted(rubrics, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
 
 
-def linked(
+def find_near(
     vectors: npt.NDArray[np.float32], rubrics: Sequence[Rubric], near: float, alike: float
 ) -> npt.NDArray[np.bool_]:
     """Tell which pairs of the model's rubrics are `near`, and which of one of them and a built-in one are `alike`.
@@ -111,8 +111,8 @@ def near_groups(
     groups: list[list[int]] = []
     while pending:
         members, at_least = pending.pop()
-        pairs = linked(vectors[members], [rubrics[i] for i in members], at_least, max(at_least, alike))
-        for group in ([members[i] for i in found] for found in connected(pairs)):
+        pairs = find_near(vectors[members], [rubrics[i] for i in members], at_least, max(at_least, alike))
+        for group in ([members[i] for i in found] for found in components_of(pairs)):
             if len(group) <= MOST_IN_A_GROUP:
                 groups.append(group)
             elif at_least + _TIGHTER < 1:
@@ -122,7 +122,7 @@ def near_groups(
     return sorted(groups)
 
 
-def disjoint(sets: Sequence[Any], count: int) -> list[list[int]]:
+def disjoint_sets(sets: Sequence[Any], count: int) -> list[list[int]]:
     """Return disjoint sets of two or more of the numbers 1 to `count`."""
     taken: set[int] = set()
     found = []

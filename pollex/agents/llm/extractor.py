@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from pollex.agents.checks import copies, located, normalized, words, words_of
-from pollex.agents.llm.asker import TOLD, Asker, Role, polar, said_of_it, source_of, turns_as_items
+from pollex.agents.checks import copies, locate, normalized, words, words_of
+from pollex.agents.llm.asker import TOLD, Asker, Role, load_by_polarity, said_of_it, source_of, turns_as_items
 from pollex.agents.llm.parsing import entries
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
@@ -28,7 +28,7 @@ class LlmExtractor(Role):
 
     def __init__(self, asker: Asker) -> None:
         self.paper = asker.settings.prompts == "paper"
-        self.prompts = polar("extract", paper=self.paper)
+        self.prompts = load_by_polarity("extract", paper=self.paper)
         super().__init__(asker, self.prompts.values(), **asker.settings.facts(["reasons"]))
         self.tally: Counter[str] = Counter()
 
@@ -90,6 +90,6 @@ def _quote(conversation: Conversation, given: dict[str, Any]) -> Quote | None:
     text, turn = given.get("quote"), given.get("turn")
     if not isinstance(text, str):
         return None
-    found = located(conversation, text, turn if isinstance(turn, int) else 0)
+    found = locate(conversation, text, turn if isinstance(turn, int) else 0)
     part = given.get("part")
     return found.model_copy(update={"part": part}) if found and part in PARTS else found

@@ -24,14 +24,14 @@ from string import ascii_uppercase
 from typing import Self
 
 from pollex.agents.llm.asker import Asker, Role, failure, judge_id, turns_as_items
-from pollex.agents.llm.parsing import chosen
-from pollex.agents.llm.sampling import Sheet, again, point, sampled, unlisted
+from pollex.agents.llm.parsing import option_named
+from pollex.agents.llm.sampling import Sheet, ask_samples, asker_of_run, error_without_logprobs, point
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call, Completed
 from pollex.gateway.logprobs import Tokens
-from pollex.prompts.data_boundary import escaped
-from pollex.prompts.judging import batch_schema, coded, glossed, lettered, listed, meaning, numbered
+from pollex.prompts.data_boundary import escape_line
+from pollex.prompts.judging import batch_schema, by_letter, code_options, glossed, join_options, meaning, numbered
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP, Answer, Question, ScaleName, Unanswered
 from pollex.rubrics.judge_settings import JUDGMENTS
@@ -123,7 +123,7 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
     return ""
 
 
-def suspect(answers: Sequence[Answer | Unanswered], why: str) -> list[Answer | Unanswered]:
+def distrust(answers: Sequence[Answer | Unanswered], why: str) -> list[Answer | Unanswered]:
     """Replace all answers by `suspect` outcomes."""
     return [
         Unanswered(question_id=answer.question_id, outcome="suspect", detail=why, judge=answer.judge)
@@ -192,13 +192,13 @@ class Independent(Elicitation):
         if not proof or (isinstance(checked, Answer) and probe.passed(checked.chosen)):
             return answers
         self.tally["failed canaries"] += 1
-        return suspect(answers, f"the canary was answered wrong: {probe.text}")
+        return distrust(answers, f"the canary was answered wrong: {probe.text}")
 
     async def _ask(self, conversation: Conversation, question: Question, replicate: int) -> Answer | Unanswered:
         outcome = await self.asker.ask(self._call(conversation, question, replicate))
         if not isinstance(outcome, Completed):
             return failure(outcome, self.judge, question.id)
-        option = chosen(outcome.text, ascii_uppercase[: len(_shown(question))])
+        option = option_named(outcome.text, ascii_uppercase[: len(_shown(question))])
         if option is None:
             return Unanswered(
                 question_id=question.id,
@@ -216,8 +216,8 @@ class Independent(Elicitation):
             self.prompt,
             turns_as_items(conversation),
             {
-                "item": escaped(question.text),
-                "options": lettered(options),
+                "item": escape_line(question.text),
+                "options": by_letter(options),
                 **meaning(options if question.rubric else ()),
                 **({"middle": NEVER_CAME_UP} if question.may_never else {}),
             },
@@ -233,7 +233,7 @@ class Independent(Elicitation):
         found = tokens.distribution(0, letters) if tokens else None
         listed = found is not None and any(found)
         if not listed and self.asker.settings.require == "logprobs":
-            return unlisted(question, self.judge)
+            return error_without_logprobs(question, self.judge)
         came_up = option < options
         self.tally["never came up"] += not came_up
         probabilities = found if found and listed else point(option, len(letters))
@@ -299,7 +299,7 @@ class Batched(Elicitation):
         self.tally["never came up"] += sum(isinstance(one, Answer) and one.never_came_up for one in answers)
         missing = [question for question, place in pairs if sheet.missing(place)]
         why = "" if probe is None or len(missing) == len(questions) else self._caught(sheet, probe)
-        return suspect(answers, why) if why else answers, missing
+        return distrust(answers, why) if why else answers, missing
 
     def _call(
         self, conversation: Conversation, questions: Sequence[Question], probe: Canary | None, replicate: int
@@ -325,10 +325,10 @@ class Batched(Elicitation):
     def _labels(self, questions: Sequence[Question]) -> list[list[str]]:
         """Return the spellings of the options, as listed; with log-probabilities first behind letters."""
         texts = [option.text for option in questions[0].options] + [NEVER_CAME_UP] * questions[0].may_never
-        return [coded(texts), texts] if self.asker.capabilities.logprobs else [texts]
+        return [code_options(texts), texts] if self.asker.capabilities.logprobs else [texts]
 
     def _listed(self, question: Question, labels: Sequence[str]) -> str:
-        return glossed(labels) if question.may_never else listed(labels)
+        return glossed(labels) if question.may_never else join_options(labels)
 
     def _caught(self, sheet: Sheet, probe: Canary) -> str:
         """Return the wrong answer to the canary; empty if it was right."""
@@ -366,13 +366,13 @@ class LlmJudge(Role, Judge):
 
     def again(self, replicate: int) -> Self:
         """See `agents.votes.Repeatable`."""
-        return type(self)(again(self.asker, replicate, self.replicates))
+        return type(self)(asker_of_run(self.asker, replicate, self.replicates))
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in order; make no call for an unscorable conversation."""
         if why := conversation.not_scorable:
             return no_answers(questions, "not_scorable", why, self.elicitation.judge)
-        return await sampled(questions, self.replicates, lambda r: self._sample(conversation, questions, r))
+        return await ask_samples(questions, self.replicates, lambda r: self._sample(conversation, questions, r))
 
     async def _sample(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
         answers = await self.elicitation.answers(conversation, questions, replicate)
@@ -380,4 +380,4 @@ class LlmJudge(Role, Judge):
         if not why:
             return answers
         self.tally["straight-lined"] += 1
-        return suspect(answers, why)
+        return distrust(answers, why)

@@ -28,7 +28,7 @@ def matched_pairs(
     )
     if not up or not down:
         return ()
-    return tuple(Pair(satisfied=summaries[a.id], dissatisfied=summaries[b.id]) for a, b in nearest(up, down, most))
+    return tuple(Pair(satisfied=summaries[a.id], dissatisfied=summaries[b.id]) for a, b in pair_up(up, down, most))
 
 
 def in_turns(pairs: Sequence[Pair], size: int) -> Iterator[tuple[Pair, ...]]:
@@ -36,7 +36,7 @@ def in_turns(pairs: Sequence[Pair], size: int) -> Iterator[tuple[Pair, ...]]:
     return cycle([tuple(pairs[start : start + size]) for start in range(0, len(pairs), size)] or [()])
 
 
-def nearest(
+def pair_up(
     up: Sequence[Conversation], down: Sequence[Conversation], most: int
 ) -> list[tuple[Conversation, Conversation]]:
     """Return the pairs with the nearest user words by TF-IDF, nearest first."""

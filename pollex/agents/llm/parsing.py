@@ -22,7 +22,7 @@ def object_in(text: str) -> Block | None:
         return None
 
 
-def chosen(answer: Any, options: Sequence[str]) -> int | None:
+def option_named(answer: Any, options: Sequence[str]) -> int | None:
     """Return the index of the option that `answer` names, after NFKC and trimming."""
     if not isinstance(answer, str):
         return None

@@ -28,7 +28,7 @@ class Hunk(BaseModel):
     examples: list[int]
 
 
-async def proposed(asker: Asker, items: Sequence[Item], number: int) -> list[Hunk] | str:
+async def propose_hunks(asker: Asker, items: Sequence[Item], number: int) -> list[Hunk] | str:
     """Return the hunks of one proposal, at the model's own temperature, or why there are none."""
     asked = {"stage": "propose", "item": "", "temperature": None, "replicate": 10 * number}
     value = await asker.value(load("propose_edit"), items, {}, {"hunks": list}, **asked)

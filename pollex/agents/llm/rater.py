@@ -18,15 +18,15 @@ from dataclasses import replace
 from typing import Literal, Self, get_args
 
 from pollex.agents.llm.asker import Asker, Role, failure, judge_id, turns_as_items
-from pollex.agents.llm.parsing import chosen, object_in
-from pollex.agents.llm.sampling import again, point
+from pollex.agents.llm.parsing import object_in, option_named
+from pollex.agents.llm.sampling import asker_of_run, point
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, Completed
-from pollex.prompts.data_boundary import Item, escaped
+from pollex.prompts.data_boundary import Item, escape_line
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.judging import listed, rating_schema
+from pollex.prompts.judging import join_options, rating_schema
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
@@ -58,7 +58,7 @@ class LlmRater(Role, Judge):
 
     def again(self, replicate: int) -> Self:
         """See `agents.votes.Repeatable`."""
-        return type(self)(again(self.asker, replicate), self.variant, self.instructions)
+        return type(self)(asker_of_run(self.asker, replicate), self.variant, self.instructions)
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
         """Answer each question; the end states are described once for all of them."""
@@ -91,7 +91,7 @@ class LlmRater(Role, Judge):
         for attempt in range(2):
             outcome = await self.asker.ask(replace(call, replicate=call.replicate + attempt))
             block = object_in(outcome.text) if isinstance(outcome, Completed) else None
-            option = chosen(block.value.get("answer"), texts(question)) if block else None
+            option = option_named(block.value.get("answer"), texts(question)) if block else None
             if block is not None and option is not None:
                 return Answer(
                     question_id=question.id,
@@ -108,8 +108,8 @@ class LlmRater(Role, Judge):
     def _call(self, conversation: Conversation, question: Question, described: Sequence[Item]) -> Call:
         options = texts(question)
         values = {
-            "question": escaped(question.text),
-            "options": listed(options),
+            "question": escape_line(question.text),
+            "options": join_options(options),
             "instructions": self.instructions,
         }
         return self.asker.call(

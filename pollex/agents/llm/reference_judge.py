@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pollex.agents.llm.asker import Asker, Role, failure, judge_id
-from pollex.agents.llm.sampling import Sheet, sampled
+from pollex.agents.llm.sampling import Sheet, ask_samples
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.references import Case
 from pollex.gateway.calls import Call, Completed
-from pollex.prompts.data_boundary import Item, escaped
+from pollex.prompts.data_boundary import Item, escape_line
 from pollex.prompts.grading.profile import (
     COMPARISON,
     EVIDENCE,
@@ -78,7 +78,7 @@ class Mixed:
         """Answer each question, in their order; make no call if there are none."""
         if not questions:
             return []
-        return await sampled(questions, self.asker.replicates, lambda r: self._sample(item, data, questions, r))
+        return await ask_samples(questions, self.asker.replicates, lambda r: self._sample(item, data, questions, r))
 
     async def _sample(self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int) -> Answers:
         """Answer in one call; ask once more for questions that the answer left out."""
@@ -128,7 +128,7 @@ class Mixed:
         return self.asker.call(
             self.prompt,
             data,
-            {**self.values, "items": listed(texts, spellings)},
+            {**self.values, "items": list_questions(texts, spellings)},
             schema=schema_of(spellings, [question.id for question in questions if is_text(question)]),
             item=item,
             top_logprobs=self.asker.capabilities.logprobs or None,
@@ -138,7 +138,7 @@ class Mixed:
     def _spellings(self, question: Question) -> list[list[str]]:
         """Return the spellings of the options, as listed; with log-probabilities first padded."""
         texts = [option.text for option in question.options]
-        return [padded(texts), texts] if self.asker.capabilities.logprobs else [texts]
+        return [pad_numbers(texts), texts] if self.asker.capabilities.logprobs else [texts]
 
 
 def text_question(id_: str, text: str) -> Question:
@@ -151,7 +151,7 @@ def is_text(question: Question) -> bool:
     return len(question.options) == 1
 
 
-def padded(options: Sequence[str]) -> list[str]:
+def pad_numbers(options: Sequence[str]) -> list[str]:
     """Whole numbers with as many digits each: 01 … 10.
 
     Where 1 and 10 are both options, a token `1` that was not written may have been either: its probability would be
@@ -161,10 +161,10 @@ def padded(options: Sequence[str]) -> list[str]:
     return [option.zfill(width) for option in options] if all(map(str.isdecimal, options)) else list(options)
 
 
-def listed(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> str:
+def list_questions(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> str:
     """List the questions, one per line from 1, with their options."""
     asked = enumerate(zip(texts, spellings, strict=True), start=1)
-    return "\n".join(f"{n}. {escaped(text)} ({', '.join(map(plain, options))})" for n, (text, options) in asked)
+    return "\n".join(f"{n}. {escape_line(text)} ({', '.join(map(plain, options))})" for n, (text, options) in asked)
 
 
 def schema_of(spellings: Sequence[Sequence[str]], texts: Sequence[str] = ()) -> dict[str, Any]:
@@ -240,7 +240,7 @@ class ReferenceJudge(_Grader):
             self.asked.answers(conversation.id, [*known, answer], grades),
         )
         by_id = {answer.question_id: answer for answers in found for answer in answers}
-        return believed(questions, [by_id[question.id] for question in questions])
+        return mark_suspect(questions, [by_id[question.id] for question in questions])
 
 
 class PlainJudge(_Grader):
@@ -290,7 +290,7 @@ def material(case: Case) -> list[Item]:
     ]
 
 
-def believed(questions: Sequence[Question], answers: Answers) -> Answers:
+def mark_suspect(questions: Sequence[Question], answers: Answers) -> Answers:
     """Mark grades as suspect if the judge found that reference and evidence contradict."""
     found = {question.id: (question, answer) for question, answer in zip(questions, answers, strict=True)}
     question, check = found.get(EVIDENCE, (None, None))

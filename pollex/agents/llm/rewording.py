@@ -12,7 +12,7 @@ MOST = 20
 """Rubrics that one call rewords."""
 
 
-async def reworded(
+async def reword(
     asker: Asker, rubrics: Sequence[Rubric], marks: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[str, ...]] | Unanswered:
     """Return a model's words for marked rubrics, by id; what would be marked itself is left out.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pollex.agents.llm.asker import Asker, ModelClient
-from pollex.agents.llm.parsing import chosen, numbers, object_in
+from pollex.agents.llm.parsing import numbers, object_in, option_named
 from pollex.gateway.calls import Call, Capabilities, Completed, Outcome
 from pollex.gateway.json_in_text import CONFLICT, Block, value_spans
 from pollex.gateway.logprobs import Tokens
@@ -22,7 +22,7 @@ def point(chosen: int, options: int) -> tuple[float, ...]:
     return tuple(float(i == chosen) for i in range(options))
 
 
-def pooled(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unanswered:
+def pool(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unanswered:
     """Combine samples of the same question into one answer.
 
     An option's probability is its share of the samples that came to an end; those that named no option are mass that is
@@ -43,17 +43,17 @@ def pooled(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Una
     )
 
 
-async def sampled(
+async def ask_samples(
     questions: Sequence[Question], replicates: int, ask: Callable[[int], Awaitable[Sequence[Answer | Unanswered]]]
 ) -> list[Answer | Unanswered]:
     """Ask questions so many times, at once, and combine the samples of each; see `pooled`."""
     samples = await asyncio.gather(*(ask(replicate) for replicate in range(replicates)))
     if replicates == 1:
         return list(samples[0])
-    return [pooled(answers, len(q.options)) for q, answers in zip(questions, zip(*samples, strict=True), strict=True)]
+    return [pool(answers, len(q.options)) for q, answers in zip(questions, zip(*samples, strict=True), strict=True)]
 
 
-def unlisted(question: Question, judge: str) -> Unanswered:
+def error_without_logprobs(question: Question, judge: str) -> Unanswered:
     """Return an error outcome for an answer without the required log-probabilities."""
     detail = "no_logprobs: the answer came without log-probabilities, which are required"
     return Unanswered(question_id=question.id, outcome="error", detail=detail, judge=judge)
@@ -88,7 +88,7 @@ class Replicate:
         return await self.door.ask(self.capabilities.fit(drawn))
 
 
-def again(asker: Asker, number: int, seeds: int = 1) -> Asker:
+def asker_of_run(asker: Asker, number: int, seeds: int = 1) -> Asker:
     """Return the asker for the run of that number; see `Replicate`."""
     door = Replicate(asker.door, asker.capabilities, number, asker.settings.temperature, seeds)
     return replace(asker, door=door)
@@ -175,7 +175,7 @@ class Sheet:
             return Unanswered(question_id=question.id, outcome="unparsable", detail=detail, judge=judge)
         probabilities = self.probabilities(place)
         if probabilities is None and require_logprobs:
-            return unlisted(question, judge)
+            return error_without_logprobs(question, judge)
         entry, options = self.entry(place), len(question.options)
         listed = (0.0,) * options if option == options else (probabilities or ())[:options]  # it never came up
         return Answer(
@@ -190,5 +190,5 @@ class Sheet:
 
     def _match(self, place: int) -> tuple[int, Sequence[str]] | None:
         answer = self.entry(place).get("answer")
-        tried = ((chosen(answer, spelling), spelling) for spelling in self.spellings)
+        tried = ((option_named(answer, spelling), spelling) for spelling in self.spellings)
         return next(((option, spelling) for option, spelling in tried if option is not None), None)

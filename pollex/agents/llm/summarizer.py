@@ -10,7 +10,7 @@ from functools import reduce
 from typing import Any
 
 from pollex.agents.checks import normalized, refusal, words
-from pollex.agents.llm.asker import TOLD, Asker, Role, polar, source_of
+from pollex.agents.llm.asker import TOLD, Asker, Role, load_by_polarity, source_of
 from pollex.agents.llm.parsing import entries, numbers
 from pollex.agents.roles import Pair, Revision, Summary
 from pollex.rubrics.answers import Unanswered
@@ -22,7 +22,7 @@ class LlmSummarizer(Role):
 
     def __init__(self, asker: Asker) -> None:
         self.paper = asker.settings.prompts == "paper"
-        self.prompts = polar("summarize", paper=self.paper)
+        self.prompts = load_by_polarity("summarize", paper=self.paper)
         super().__init__(asker, self.prompts.values(), new_rubrics=asker.settings.new_rubrics)
 
     async def summarize(
@@ -101,7 +101,7 @@ class LlmUpdater(Role):
     """Revises a set of rubrics by a batch of reasons; omitted rubrics are dropped."""
 
     def __init__(self, asker: Asker) -> None:
-        self.prompts = polar("spur")
+        self.prompts = load_by_polarity("spur")
         super().__init__(asker, self.prompts.values())
 
     async def update(

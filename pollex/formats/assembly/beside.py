@@ -8,7 +8,7 @@ from typing import Any
 from pollex.formats.assembly.log_parts import COLUMN, Facts, LogPart, Message, ModelCall, Target, ToolScore, WholeTalk
 from pollex.formats.assembly.thumbs import is_named, letters
 from pollex.formats.labels import is_usual
-from pollex.formats.log_shapes.payloads import opened
+from pollex.formats.log_shapes.payloads import parse
 
 _LIKELY = re.compile(
     r"feedback|thumb|csat|satisf|sentiment|(up|down)vote"
@@ -30,7 +30,7 @@ LONGEST = 40
 """Characters of the longest value that may be a label."""
 
 
-def offered(
+def columns_offered(
     fields: Mapping[str, Any], parts: Sequence[LogPart], unnamed: str, wanted: str | None
 ) -> Iterator[ToolScore]:
     """Yield the columns of a row that may be the label, as scores with the source `COLUMN`.
@@ -71,7 +71,7 @@ def _of(
             yield ToolScore(*owner, value, path, COLUMN)
 
 
-def likely(fields: Mapping[str, Any]) -> Iterator[str]:
+def likely_feedback(fields: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of a row's short values that are named like feedback."""
     return (path for path, _ in _leaves(fields) if _is_likely(path))
 
@@ -88,7 +88,7 @@ def _leaves(fields: Mapping[str, Any], before: str = "", depth: int = 0) -> Iter
         if folded in _WORDS or depth > DEEPEST:
             continue
         path = f"{before}{name}"
-        inner = opened(value) if isinstance(value, str) and _OPENED.search(folded) else value
+        inner = parse(value) if isinstance(value, str) and _OPENED.search(folded) else value
         if isinstance(inner, Mapping):
             yield from _leaves(inner, f"{path}.", depth + 1)
         elif folded.endswith("tags") and isinstance(inner, list):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import Account, BadRow, describe_bad_rows
 from pollex.errors import BadInput
-from pollex.formats.assembly.beside import offered, owner_of
+from pollex.formats.assembly.beside import columns_offered, owner_of
 from pollex.formats.assembly.log_parts import (
     COLUMN,
     NO_FACTS,
@@ -25,9 +25,9 @@ from pollex.formats.assembly.log_parts import (
     Words,
 )
 from pollex.formats.assembly.sessions import UNREAD, WITHOUT_WORDS, NoWords, from_calls
-from pollex.formats.assembly.thumbs import chosen, is_persons, latest, letters, notes
-from pollex.formats.assembly.trees import Built, from_messages, gathered
-from pollex.formats.feedback import comment_of, named, signals_in, tags_of
+from pollex.formats.assembly.thumbs import choose_thumbs, is_persons, keep_latest, letters, notes
+from pollex.formats.assembly.trees import Built, from_messages, gather_fields
+from pollex.formats.feedback import comment_of, signals_in, split_field, tags_of
 from pollex.formats.fields import ReadOptions, look_up
 from pollex.formats.json_rows import LogRow
 from pollex.text import count
@@ -103,7 +103,7 @@ class Joiner:
             self._keep(part, place)
             self.odd.look_at(turns_of_part(part), place)
         self._columns_beside(row, found, place)
-        for score in offered(row.fields, found, f"{row.source}:{row.line}", self._options.label_field):
+        for score in columns_offered(row.fields, found, f"{row.source}:{row.line}", self._options.label_field):
             self._columns[score.target, score.id, score.name, str(score.value)] = score
 
     def _columns_beside(self, row: LogRow, found: Sequence[LogPart], place: Place) -> None:
@@ -112,7 +112,7 @@ class Joiner:
             self.comments_found = True
             if owner is not None:
                 self._keep(ToolScore(*owner, None, comment=value), place)
-        for name, _ in map(named, self._options.signals):
+        for name, _ in map(split_field, self._options.signals):
             if owner is not None and isinstance(value := look_up(row.fields, name), str | int | float):
                 self._signals.append(ToolScore(*owner, value, name, COLUMN))
 
@@ -152,7 +152,7 @@ class Joiner:
         if (name := self._options.comment_field) and score.name and letters(score.name) == letters(name):
             self.comments_found = True
             score = score._replace(value=None, comment=score.value)
-        if any(letters(score.name) == letters(named(signal)[0]) for signal in self._options.signals):
+        if any(letters(score.name) == letters(split_field(signal)[0]) for signal in self._options.signals):
             self._signals.append(score)
         comment, tags = self.odd.written(score.comment, score.tags, place)
         score = score._replace(comment=comment, tags=tags)
@@ -166,7 +166,7 @@ class Joiner:
         if not self._options.signals:
             return conversation
         found = self.odd.happened(conversation.metadata, self._options.signals, place)
-        self.signals_found.update(named(signal)[0] for signal in found)
+        self.signals_found.update(split_field(signal)[0] for signal in found)
         return conversation.model_copy(update={"signals": found})
 
     def _shared(self, turns: Turns) -> Turns:
@@ -198,7 +198,7 @@ class Joiner:
             BadInput: The files have thumbs and no words, or none of the thumbs belongs to their conversations.
             WrongUse: Several scores may be the thumb.
         """
-        taken, self.account.scores = chosen([*self._scores, *self._columns.values()], self._options)
+        taken, self.account.scores = choose_thumbs([*self._scores, *self._columns.values()], self._options)
         self.notes += notes(self.account.scores)
         self._link()
         sessions = self._sessions()
@@ -207,7 +207,7 @@ class Joiner:
             self._facts.setdefault(targets["span", id_], []).extend(self._facts.pop(id_))
         thumbs: dict[str, list[ToolScore]] = {}
         lost = 0
-        newest, older = latest(taken, self._options.thumbs)
+        newest, older = keep_latest(taken, self._options.thumbs)
         self.notes += older
         for score in (*newest, *self._remarks):
             score = _reached(score, targets)
@@ -221,7 +221,7 @@ class Joiner:
         for score in self._signals:
             score = _reached(score, targets)
             if (owner := targets.get((score.target, score.id))) is not None:
-                names = (named(signal)[0] for signal in self._options.signals)
+                names = (split_field(signal)[0] for signal in self._options.signals)
                 signal = next(name for name in names if letters(name) == letters(score.name))
                 self._facts.setdefault(owner, []).append({signal: score.value})
         found = bool(self.votes)
@@ -337,7 +337,7 @@ class Joiner:
 
     def _joined(self, id_: str, built: Built, thumbs: Mapping[str, list[ToolScore]]) -> Joined:
         self.account.ways[built.way] += 1
-        facts = gathered([built.facts, *self._facts.get(id_, [])])
+        facts = gather_fields([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
         if UNREAD in built.errors:
             self.odd.add(UNREAD, place)
@@ -432,9 +432,9 @@ class Oddities:
 
     def happened(self, values: Mapping[str, Any], signals: Sequence[str], place: tuple[str, int]) -> dict[str, bool]:
         """Return which signals happened; a value that tells nothing is noted."""
-        found = dict(signals_in({name: look_up(values, name) for name, _ in map(named, signals)}, signals))
+        found = dict(signals_in({name: look_up(values, name) for name, _ in map(split_field, signals)}, signals))
         for signal in [signal for signal, yes in found.items() if yes is None]:
-            self.add(f"a value of {named(signal)[0]!r} is neither yes nor no, and was left out", place)
+            self.add(f"a value of {split_field(signal)[0]!r} is neither yes nor no, and was left out", place)
         return {signal: yes for signal, yes in found.items() if yes is not None}
 
     @property

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pollex.conversations.conversation import BOUNDS, Feedback, Label
-from pollex.errors import BadInput, spelled
+from pollex.errors import BadInput, spell
 from pollex.formats.assembly.joiner import Joined
 from pollex.formats.assembly.log_parts import ToolScore, Turns
-from pollex.formats.assembly.thumbs import Hung, agreed, label_of
-from pollex.formats.fields import ReadOptions, RowFields, look_up, unread
+from pollex.formats.assembly.thumbs import Hung, label_by, label_of
+from pollex.formats.fields import ReadOptions, RowFields, look_up, note_on_unread
 from pollex.formats.labels import Verdicts, left_note
 from pollex.formats.tally import Voted
 from pollex.text import count
@@ -41,7 +41,7 @@ class Labeller:
         """
         try:
             thumbs = [hung for score in joined.scores if (hung := self._hung(joined, score)) is not None]
-            label = agreed(thumbs, self._options.thumbs)
+            label = label_by(thumbs, self._options.thumbs)
         except BadInput:
             if self._options.labels_needed:
                 raise
@@ -62,7 +62,7 @@ class Labeller:
             BadInput: As for `label`.
         """
         thumbs = [Hung(None, label_of(score, self._verdicts), score) for score in scores]
-        label = agreed(thumbs, self._options.thumbs)
+        label = label_by(thumbs, self._options.thumbs)
         people = ", ".join(dict.fromkeys(score.person for score in scores if score.person))
         return Voted(id_, label, people or None, feedback_of(thumbs))
 
@@ -73,16 +73,16 @@ class Labeller:
         if n := self._counts["after"]:
             talks = count(n, "conversation goes", "conversations go")
             found.append(
-                f"{talks} on for more than {AFTER} turns after the thumb; to cut them there: {spelled(thumbs='each')}"
+                f"{talks} on for more than {AFTER} turns after the thumb; to cut them there: {spell(thumbs='each')}"
             )
         if n := self._counts["unread"]:
-            found.append(unread(n))
+            found.append(note_on_unread(n))
         if n := self._counts["replaced"]:
             found.append(f"{count(n, 'thumb was', 'thumbs were')} given for answers that were replaced, and left out")
         found += left_note("the rating", self.spellings, compared=self._verdicts.compared)
         if self._counts["rating"]:
             stars = "ratings in stars count as thumbs: 4 and 5 up, 1 and 2 down, 3 none"
-            found.append(f"{stars}; for other bounds: {spelled(**BOUNDS)}")
+            found.append(f"{stars}; for other bounds: {spell(**BOUNDS)}")
         if n := self._counts["cut"]:
             found.append(
                 f"{count(n, 'answer is', 'answers are')} cut by the export; export whole messages in its place"
@@ -109,10 +109,10 @@ class Labeller:
         places = sorted({thumb.place for thumb in thumbs if thumb.place is not None})
         for place in places:
             here = [thumb for thumb in thumbs if thumb.place == place]
-            turns, label = joined.built.turns[: place + 1], agreed(here, "last")
+            turns, label = joined.built.turns[: place + 1], label_by(here, "last")
             yield self._labelled(joined, f"{joined.id}#{here[0].score.id}", turns, label, here, joined.id)
         if whole := [thumb for thumb in thumbs if thumb.place is None]:
-            yield self._labelled(joined, joined.id, joined.built.turns, agreed(whole, "last"), whole, joined.id)
+            yield self._labelled(joined, joined.id, joined.built.turns, label_by(whole, "last"), whole, joined.id)
 
     def _labelled(
         self, joined: Joined, id_: str, turns: Turns, label: Label, thumbs: Sequence[Hung], group: str | None = None

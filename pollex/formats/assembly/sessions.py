@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import ModelCall, Turns, Words
-from pollex.formats.assembly.trees import Built, gathered
+from pollex.formats.assembly.trees import Built, gather_fields
 
 FAILED = Turn(role="assistant", content="[error]")
 UNREAD = "what came out can't be read as words, and [error] stands for it"
@@ -75,7 +75,7 @@ def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
         if (said := _chosen(choice, candidates[index + 1 :], thread)) is not None:
             thread.add(said)
         thread.hang(wordless.get(index + 1, ()))
-    facts = gathered([call.facts for call in calls]) | _origin(calls, candidates)
+    facts = gather_fields([call.facts for call in calls]) | _origin(calls, candidates)
     errors = tuple(dict.fromkeys(said.error for choice in candidates for said in choice[-1:] if said.error))
     if not errors and FAILED in thread.turns:
         errors = (UNREAD,)

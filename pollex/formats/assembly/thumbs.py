@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import ScoreKind
-from pollex.errors import BadInput, WrongUse, spelled
+from pollex.errors import BadInput, WrongUse, spell
 from pollex.formats.assembly.log_parts import COLUMN, PAIR, ToolScore
-from pollex.formats.feedback import named
+from pollex.formats.feedback import split_field
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import Verdicts, as_number, is_usual
 from pollex.text import count
@@ -51,7 +51,7 @@ class Hung(NamedTuple):
     score: ToolScore
 
 
-def folded(name: str) -> str:
+def fold(name: str) -> str:
     """Normalize a name for comparison: without case, digits and punctuation."""
     return re.sub(r"[^a-z]", "", name.casefold())
 
@@ -69,10 +69,10 @@ def letters(path: str) -> str:
 
 def is_persons(score: ToolScore) -> bool:
     """Return whether a person gave a score, or its source is unknown."""
-    return not score.source or score.source == PAIR or folded(score.source) in PEOPLE
+    return not score.source or score.source == PAIR or fold(score.source) in PEOPLE
 
 
-def chosen(scores: Sequence[ToolScore], options: ReadOptions) -> tuple[list[ToolScore], list[ScoreKind]]:
+def choose_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> tuple[list[ToolScore], list[ScoreKind]]:
     """Return the scores that are thumbs, and counts of the other scores.
 
     Raises:
@@ -94,10 +94,10 @@ def _taken(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]
     if pairs and not options.pairs:
         what = "the files have pairs of a chosen and a rejected answer, not thumbs"
         raise WrongUse(what, remedy="to take chosen for a thumb up and rejected for one down", option={"pairs": True})
-    signals = {letters(named(signal)[0]) for signal in options.signals}
+    signals = {letters(split_field(signal)[0]) for signal in options.signals}
     scores = [score for score in scores if letters(score.name) not in signals]
     columns = [score for score in scores if score.source == COLUMN]
-    ours = [score for score in scores if not folded(score.name).startswith(OURS) and score.source != COLUMN]
+    ours = [score for score in scores if not fold(score.name).startswith(OURS) and score.source != COLUMN]
     if options.label_field:
         taken = _named(ours, options.label_field) or _column(columns, options.label_field)
     else:
@@ -111,7 +111,7 @@ def _taken(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]
 def _named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
     """Return the scores with the name that the user gave: people's if there are any."""
     exact = [score for score in scores if name in (score.name, score.source)]
-    same = exact or [score for score in scores if score.name and folded(score.name) == folded(name)]
+    same = exact or [score for score in scores if score.name and fold(score.name) == fold(name)]
     return [score for score in same if is_persons(score)] or same
 
 
@@ -134,13 +134,13 @@ def _sure(columns: Sequence[ToolScore]) -> list[ToolScore]:
 
 
 def _called(path: str) -> str:
-    return folded(path.removesuffix(".value").rpartition(".")[2])
+    return fold(path.removesuffix(".value").rpartition(".")[2])
 
 
 def _usual(scores: Sequence[ToolScore]) -> list[ToolScore]:
     people = [score for score in scores if is_persons(score)]
-    named = [score for score in people if folded(score.name) in NAMES]
-    names = Counter(folded(score.name) for score in named)
+    named = [score for score in people if fold(score.name) in NAMES]
+    names = Counter(fold(score.name) for score in named)
     if len(names) > 1:
         shown = Counter(score.name for score in named)
         listed = ", ".join(f"{name!r} ({n})" for name, n in shown.most_common())
@@ -182,7 +182,7 @@ def label_of(score: ToolScore, verdicts: Verdicts) -> Label:
     return verdicts.label(score.value)
 
 
-def latest(scores: Iterable[ToolScore], how: str | None = None) -> tuple[list[ToolScore], list[str]]:
+def keep_latest(scores: Iterable[ToolScore], how: str | None = None) -> tuple[list[ToolScore], list[str]]:
     """Keep each person's newest score of one name on one target, and the newest row of each score.
 
     Where no person is named, the newest of one source counts, since a trace or a message has one user; scores without
@@ -207,13 +207,13 @@ def latest(scores: Iterable[ToolScore], how: str | None = None) -> tuple[list[To
             found[key] = score
     again = [
         f"{count(n, 'score', 'scores')} {name!r} came before another one on the same answer, and the newest counts; "
-        f"to count the worst: {spelled(thumbs='worst')}"
+        f"to count the worst: {spell(thumbs='worst')}"
         for name, n in sorted(older.items())
     ]
     return list(found.values()), again
 
 
-def agreed(thumbs: Sequence[Hung], how: str | None) -> Label:
+def label_by(thumbs: Sequence[Hung], how: str | None) -> Label:
     """Return the label of a conversation with these thumbs.
 
     Raises:
@@ -244,7 +244,7 @@ def notes(found: Sequence[ScoreKind]) -> list[str]:
         if kind.taken:
             taken["column" if kind.source == COLUMN else "score", kind.name] += kind.scores
     named = [f"labels come from the {what} {name!r} ({n})" for (what, name), n in sorted(taken.items()) if name]
-    named += left({kind.name: kind.scores for kind in found if kind.source == COLUMN and not kind.taken})
+    named += describe_unused({kind.name: kind.scores for kind in found if kind.source == COLUMN and not kind.taken})
     kinds: Mapping[tuple[str, str], int] = {
         (kind.name, kind.source): kind.scores for kind in found if kind.source != COLUMN
     }
@@ -252,20 +252,18 @@ def notes(found: Sequence[ScoreKind]) -> list[str]:
         return named
     listed = ", ".join(f"{n} {name!r}" + (f" from {source}" if source else "") for (name, source), n in kinds.items())
     what = f"no score is known as a user's thumb: there are {listed}"
-    return [f"{what}; name the right one: {spelled(label_field=None)}", *named]
+    return [f"{what}; name the right one: {spell(label_field=None)}", *named]
 
 
 MOST = 5
 """How many columns a note names."""
 
 
-def left(columns: Mapping[str, int]) -> list[str]:
+def describe_unused(columns: Mapping[str, int]) -> list[str]:
     """Describe columns that look like feedback and weren't used, by how many rows have them."""
     if not columns:
         return []
     most = sorted(columns.items(), key=lambda column: -column[1])
     shown = ", ".join(f"{name!r:.80} ({n})" for name, n in most[:MOST])
     rest = f" and {len(most) - MOST} more" if len(most) > MOST else ""
-    return [
-        f"not used for labels, but named like feedback: {shown}{rest}; to use one: {spelled(label_field=most[0][0])}"
-    ]
+    return [f"not used for labels, but named like feedback: {shown}{rest}; to use one: {spell(label_field=most[0][0])}"]

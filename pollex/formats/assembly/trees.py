@@ -45,7 +45,7 @@ def from_messages(messages: Sequence[Message], shown: str | None, thumbed: Seque
         if message.key:
             places[message.key] = len(turns) - 1 if turns else 0
     errors = tuple(message.error for message in path if message.error)
-    facts = gathered([message.facts for message in path])
+    facts = gather_fields([message.facts for message in path])
     return Built(tuple(turns), places, errors, facts, "path of a tree" if tree else "messages in order")
 
 
@@ -69,7 +69,7 @@ def in_order(messages: Sequence[Said]) -> list[Said]:
     return sorted(ordered, key=lambda message: message.at or 0)
 
 
-def gathered(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def gather_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return each field's value if all agree, else the list of its different values."""
     found: dict[str, list[Any]] = {}
     for one in facts:

@@ -7,10 +7,10 @@ from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.log_parts import Addition, Facts, LogPart, Message, ToolScore, moment
-from pollex.formats.assembly.thumbs import NAMES, folded
-from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, truth
-from pollex.formats.log_shapes.payloads import opened
-from pollex.formats.log_shapes.turns import attached, call_of, result_beside, role_of, text_of, written
+from pollex.formats.assembly.thumbs import NAMES, fold
+from pollex.formats.log_shapes.exports import Fields, facts, get, objects, required, text, truth, unwrap
+from pollex.formats.log_shapes.payloads import parse
+from pollex.formats.log_shapes.turns import as_text, call_of, marks_of_files, result_beside, role_of, text_of
 
 
 def read_langflow(fields: Fields) -> Iterator[LogPart]:
@@ -20,14 +20,14 @@ def read_langflow(fields: Fields) -> Iterator[LogPart]:
     blocks = [content for block in objects(fields.get("content_blocks")) for content in objects(block.get("contents"))]
     tools = [content for content in blocks if content.get("type") == "tool_use"]
     calls = [turn for tool in tools for turn in _tool_turns(tool, tool.get("output"))]
-    said = ["[error]" if failed else words, *attached(opened(fields.get("files")))]
+    said = ["[error]" if failed else words, *marks_of_files(parse(fields.get("files")))]
     turn = Turn(role=role_of(fields.get("sender")), content="\n".join(filter(None, said)))
     yield Message(session, key, (*calls, turn), moment(fields.get("timestamp")), error=words if failed else "")
 
 
 def read_flowise(fields: Fields) -> Iterator[LogPart]:
     session, key = required(fields, "sessionId", "chatId"), text(fields.get("id"))
-    said = [text_of(str(fields.get("content") or "")), *attached(opened(fields.get("fileUploads")))]
+    said = [text_of(str(fields.get("content") or "")), *marks_of_files(parse(fields.get("fileUploads")))]
     turn = Turn(role=role_of(fields.get("role")), content="\n".join(filter(None, said)))
     calls = [
         turn
@@ -41,7 +41,7 @@ def _tool_turns(tool: Mapping[str, Any], output: object) -> Iterator[Turn]:
     call = call_of(tool)
     yield Turn(role="assistant", content=call.mark, calls=(call,))
     if output is not None:
-        yield Turn(role="tool", content=written(output), result=result_beside(tool))
+        yield Turn(role="tool", content=as_text(output), result=result_beside(tool))
 
 
 DIFY_CUT = 500
@@ -60,7 +60,7 @@ def read_dify_message(fields: Fields) -> Iterator[LogPart]:
     yield Message(id_, key, turns, when, parent, tree=branched, error=error, facts=said)
     for step in objects(fields.get("agent_thoughts")):
         yield from read_dify_step({**step, "message_id": key})
-    for one in [inside(fields.get("feedback")), *objects(fields.get("feedbacks"))]:
+    for one in [unwrap(fields.get("feedback")), *objects(fields.get("feedbacks"))]:
         if one.get("rating"):
             source = str(one.get("from_source") or "user")
             person = text(one.get("from_end_user_id")) or said.get("user")
@@ -72,15 +72,15 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
     names = [name for name in str(fields.get("tool") or "").split(";") if name]
     if not names:
         return  # the last step is the answer
-    given = opened(fields.get("tool_input"))
+    given = parse(fields.get("tool_input"))
     inputs = (
         given if isinstance(given, Mapping) and any(name in given for name in names) else dict.fromkeys(names, given)
     )
     calls = [call_of({"name": name, "arguments": inputs.get(name)}) for name in names]
     words = _THINKING.sub("", str(fields.get("thought") or "")).strip()
-    observed = opened(fields.get("observation"))
+    observed = parse(fields.get("observation"))
     named = [observed[n] for n in dict.fromkeys(names) if n in observed] if isinstance(observed, Mapping) else []
-    tools = [Turn(role="tool", content=written(one)) for one in named or [observed] if one not in (None, "")]
+    tools = [Turn(role="tool", content=as_text(one)) for one in named or [observed] if one not in (None, "")]
     said = "\n".join(filter(None, [words, *(call.mark for call in calls)]))
     turn = Turn(role="assistant", content=said, calls=tuple(calls))
     place = moment(fields.get("position")) or moment(fields.get("created_at"))
@@ -125,7 +125,7 @@ def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_rasa_tracker(fields: Fields) -> Iterator[LogPart]:
-    sender, slots = required(fields, "sender_id"), inside(fields.get("slots"))
+    sender, slots = required(fields, "sender_id"), unwrap(fields.get("slots"))
     for event in objects(fields.get("events")):
         yield from read_rasa_event({**event, "sender_id": sender}, slots=not slots)
     for name, value in slots.items():
@@ -133,13 +133,13 @@ def read_rasa_tracker(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_rasa_stored(fields: Fields) -> Iterator[LogPart]:
-    yield from read_rasa_event({**inside(fields.get("data")), "sender_id": fields.get("sender_id")})
+    yield from read_rasa_event({**unwrap(fields.get("data")), "sender_id": fields.get("sender_id")})
 
 
 def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
     """Yield a message; a text that begins with a slash is a payload."""
     sender, kind, words = required(fields, "sender_id"), fields.get("event"), str(fields.get("text") or "")
-    seen = inside(fields.get("data")) if kind == "bot" else {}
+    seen = unwrap(fields.get("data")) if kind == "bot" else {}
     marks = [f"[{mark}]" for name, mark in (("image", "image"), ("attachment", "file")) if seen.get(name)]
     if kind in ("user", "bot") and (words or marks) and not words.startswith("/"):
         turn = Turn(role="user" if kind == "user" else "assistant", content="\n".join(filter(None, [words, *marks])))
@@ -147,13 +147,13 @@ def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
     elif slots and kind == "slot":
         yield from _rasa_slot(sender, str(fields.get("name")), fields.get("value"))
     elif slots and words.startswith("/"):
-        payload = opened(words[words.find("{") :]) if "{" in words else None
+        payload = parse(words[words.find("{") :]) if "{" in words else None
         for name, value in payload.items() if isinstance(payload, Mapping) else ():
             yield from _rasa_slot(sender, str(name), value)
 
 
 def _rasa_slot(sender: str, name: str, value: object) -> Iterator[ToolScore]:
-    thumb = folded(name.removesuffix("_value")) in NAMES
+    thumb = fold(name.removesuffix("_value")) in NAMES
     if thumb and isinstance(value, str | int | float):
         yield ToolScore("conversation", sender, value, name=name.removesuffix("_value"))
 
@@ -162,25 +162,25 @@ def read_dialogflow_conversation(fields: Fields) -> Iterator[LogPart]:
     name = required(fields, "name")
     id_ = name.rpartition("/")[2]
     for number, interaction in enumerate(objects(_dialogflow_camel(fields.get("interactions")))):
-        key = text(at(interaction, "response.responseId")) or f"{name}/{number}"
+        key = text(get(interaction, "response.responseId")) or f"{name}/{number}"
         yield Message(id_, key, _dialogflow_turns(interaction), moment(interaction.get("createTime")))
         yield from _dialogflow_feedback(interaction.get("answerFeedback"), key)
 
 
 def read_dialogflow_logged(fields: Fields) -> Iterator[LogPart]:
     name, number = required(fields, "conversation_name"), required(fields, "turn_position")
-    interaction = {side: _dialogflow_camel(opened(fields.get(side))) for side in ("request", "response")}
+    interaction = {side: _dialogflow_camel(parse(fields.get(side))) for side in ("request", "response")}
     key = f"{name}/{number}"
     yield Message(name.rpartition("/")[2], key, _dialogflow_turns(interaction), moment(number))
-    yield from _dialogflow_feedback(_dialogflow_camel(opened(fields.get("bot_answer_feedback"))), key)
+    yield from _dialogflow_feedback(_dialogflow_camel(parse(fields.get("bot_answer_feedback"))), key)
 
 
 def _dialogflow_feedback(given: object, key: str) -> Iterator[ToolScore]:
-    feedback = inside(given)
+    feedback = unwrap(given)
     if feedback.get("rating") not in (None, "", 0, "RATING_UNSPECIFIED"):
-        comment = at(feedback, "ratingReason.feedback") or at(feedback, "customRating")
+        comment = get(feedback, "ratingReason.feedback") or get(feedback, "customRating")
         value = _DIALOGFLOW_RATINGS.get(str(feedback["rating"]), feedback["rating"])
-        yield ToolScore("message", key, value, comment=comment, tags=at(feedback, "ratingReason.reasonLabels"))
+        yield ToolScore("message", key, value, comment=comment, tags=get(feedback, "ratingReason.reasonLabels"))
 
 
 _DIALOGFLOW_RATINGS = {"1": "THUMBS_UP", "2": "THUMBS_DOWN"}
@@ -200,10 +200,10 @@ def _dialogflow_camel(value: object) -> Any:
 
 
 def _dialogflow_turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
-    said = at(interaction, "request.queryInput.text.text") or at(interaction, "response.queryResult.transcript")
+    said = get(interaction, "request.queryInput.text.text") or get(interaction, "response.queryResult.transcript")
     asked = (Turn(role="user", content=text_of(str(said))),) if said else ()
-    messages = objects(at(interaction, "response.queryResult.responseMessages"))
-    lines = [line for message in messages for line in (at(message, "text.text") or []) if isinstance(line, str)]
+    messages = objects(get(interaction, "response.queryResult.responseMessages"))
+    lines = [line for message in messages for line in (get(message, "text.text") or []) if isinstance(line, str)]
     answer = "\n".join(lines) if lines else "[error]"
     return (*asked, Turn(role="assistant", content=answer))
 
@@ -221,10 +221,10 @@ def _without_html(body: object) -> str:
 
 def read_intercom(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
-    parts = [inside(fields.get("source")), *objects(at(fields, "conversation_parts.conversation_parts"))]
+    parts = [unwrap(fields.get("source")), *objects(get(fields, "conversation_parts.conversation_parts"))]
     for number, part in enumerate(parts):
-        author = inside(part.get("author"))
-        words = "\n".join(filter(None, [_without_html(part.get("body")), *attached(part.get("attachments"))]))
+        author = unwrap(part.get("author"))
+        words = "\n".join(filter(None, [_without_html(part.get("body")), *marks_of_files(part.get("attachments"))]))
         if words and part.get("part_type", "comment") != "note":
             role: Role = "user" if str(author.get("type")) in CUSTOMERS else "assistant"
             when = moment(part.get("created_at")) or moment(fields.get("created_at"))
@@ -232,26 +232,26 @@ def read_intercom(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_zendesk_ticket(fields: Fields) -> Iterator[LogPart]:
-    id_, requester = required(fields, "id"), text(fields.get("requester_id") or at(fields, "requester.id"))
+    id_, requester = required(fields, "id"), text(fields.get("requester_id") or get(fields, "requester.id"))
     yield Facts(id_, facts(title=fields.get("subject"), user=requester))
     customers = _zendesk_ids(fields, "collaborator_ids", "email_cc_ids") - _zendesk_ids(fields, "follower_ids") | {
         requester
     }
     customers.discard(text(fields.get("assignee_id")))
     for number, comment in enumerate(objects(fields.get("comments"))):
-        author, role = text(comment.get("author_id")), text(at(comment, "author.role"))
+        author, role = text(comment.get("author_id")), text(get(comment, "author.role"))
         yield from _zendesk_said(id_, f"{id_}/{number}", comment, role in CUSTOMERS if role else author in customers)
-    yield from read_zendesk_rating({**inside(fields.get("satisfaction_rating")), "ticket_id": id_})
+    yield from read_zendesk_rating({**unwrap(fields.get("satisfaction_rating")), "ticket_id": id_})
 
 
 def _zendesk_ids(fields: Fields, *names: str) -> set[str | None]:
-    lists = (opened(fields.get(name)) for name in names)
+    lists = (parse(fields.get(name)) for name in names)
     return {text(one) for found in lists if isinstance(found, list) for one in found}
 
 
 def read_zendesk_chat(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
-    yield Facts(id_, facts(user=text(at(fields, "visitor.id"))))
+    yield Facts(id_, facts(user=text(get(fields, "visitor.id"))))
     said = [event for event in objects(fields.get("history")) if event.get("type") == "chat.msg"]
     for number, event in enumerate(said):
         visitor = str(event.get("sender_type") or event.get("nick")).casefold().startswith(("visitor", "enduser"))
@@ -281,7 +281,7 @@ def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
 
 def _zendesk_said(id_: str, key: str | None, comment: Mapping[str, object], customer: bool) -> Iterator[Message]:
     body = str(comment.get("plain_body") or "") or _without_html(comment.get("html_body") or comment.get("body"))
-    words = "\n".join(filter(None, [body.strip(), *attached(comment.get("attachments"))]))
+    words = "\n".join(filter(None, [body.strip(), *marks_of_files(comment.get("attachments"))]))
     if words and (comment.get("public") is None or truth(comment["public"])):
         turn = Turn(role="user" if customer else "assistant", content=words)
         yield Message(id_, key, (turn,), moment(comment.get("created_at")))

@@ -9,9 +9,9 @@ from pollex.conversations.conversation import Role, ToolResult, Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import Addition, Facts, LogPart, Message, ToolScore, WholeTalk, moment
 from pollex.formats.labels import as_number
-from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, truth
-from pollex.formats.log_shapes.payloads import opened, system_of
-from pollex.formats.log_shapes.turns import attached, call_of, role_of, text_of, turns_in, written
+from pollex.formats.log_shapes.exports import Fields, facts, get, objects, required, text, truth, unwrap
+from pollex.formats.log_shapes.payloads import parse, system_of
+from pollex.formats.log_shapes.turns import as_text, call_of, marks_of_files, role_of, text_of, turns_in
 
 _CHATGPT_WORDS = ("text", "multimodal_text")
 
@@ -21,25 +21,25 @@ def read_chatgpt_conversation(fields: Fields) -> Iterator[LogPart]:
     yield Facts(
         id_, facts(title=fields.get("title"), model=fields.get("default_model_slug")), text(fields.get("current_node"))
     )
-    for key, node in inside(fields.get("mapping")).items():
+    for key, node in unwrap(fields.get("mapping")).items():
         if isinstance(node, Mapping):
-            message = inside(node.get("message"))
+            message = unwrap(node.get("message"))
             when = moment(message.get("create_time"))
             yield Message(id_, str(key), _chatgpt_turns(message), when, text(node.get("parent")), tree=True)
 
 
 def _chatgpt_turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
     """Return the turns with text, also what was spoken; a tool that was called by its name; no thoughts."""
-    if not message or inside(message.get("metadata")).get("is_visually_hidden_from_conversation"):
+    if not message or unwrap(message.get("metadata")).get("is_visually_hidden_from_conversation"):
         return ()
-    role, recipient = role_of(at(message, "author.role")), message.get("recipient") or "all"
+    role, recipient = role_of(get(message, "author.role")), message.get("recipient") or "all"
     if role == "assistant" and recipient != "all":
-        given = at(message, "content.text") or at(message, "content.parts.0")
+        given = get(message, "content.text") or get(message, "content.parts.0")
         call = call_of({"name": recipient, "arguments": given})
         return (Turn(role=role, content=call.mark, calls=(call,)),)
-    if at(message, "content.content_type") not in _CHATGPT_WORDS:
+    if get(message, "content.content_type") not in _CHATGPT_WORDS:
         return ()
-    parts = at(message, "content.parts")
+    parts = get(message, "content.parts")
     said = "\n".join(filter(None, map(_chatgpt_words, parts if isinstance(parts, list) else ())))
     return (Turn(role=role, content=said),) if said else ()
 
@@ -47,9 +47,9 @@ def _chatgpt_turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
 def _chatgpt_words(part: object) -> str:
     if isinstance(part, str):
         return part
-    kind = str(inside(part).get("content_type"))
+    kind = str(unwrap(part).get("content_type"))
     if kind == "audio_transcription":
-        return str(inside(part).get("text") or "")
+        return str(unwrap(part).get("text") or "")
     return "" if "audio" in kind else "[image]" if "image" in kind else "[file]"
 
 
@@ -58,9 +58,9 @@ _WEBUI_ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 
 
 def read_open_webui_feedback(fields: Fields) -> Iterator[LogPart]:
-    chat = opened(inside(fields.get("snapshot")).get("chat"))
-    data, meta = inside(fields.get("data")), inside(fields.get("meta"))
-    id_, person = text(meta.get("chat_id")) or required(inside(chat), "id"), text(fields.get("user_id"))
+    chat = parse(unwrap(fields.get("snapshot")).get("chat"))
+    data, meta = unwrap(fields.get("data")), unwrap(fields.get("meta"))
+    id_, person = text(meta.get("chat_id")) or required(unwrap(chat), "id"), text(fields.get("user_id"))
     when = moment(fields.get("updated_at", fields.get("created_at")))
     compared = facts(arena=meta.get("arena"), sibling_model_ids=data.get("sibling_model_ids"))
     if isinstance(chat, Mapping):
@@ -84,15 +84,15 @@ def read_open_webui_chat(fields: Fields) -> Iterator[LogPart]:
 def _open_webui_chat(
     id_: str, fields: Mapping[str, Any], person: str | None, when: float | None, *, annotated: bool
 ) -> Iterator[LogPart]:
-    inner = opened(fields.get("chat", fields))
+    inner = parse(fields.get("chat", fields))
     if not isinstance(inner, Mapping):
         raise BadInput("the chat has no messages", remedy="export the feedback with its snapshots, or the chats")
-    messages = at(inner, "history.messages")
+    messages = get(inner, "history.messages")
     if not isinstance(messages, Mapping) or not messages:
         messages = _open_webui_tree(inner.get("messages"))
     models = facts(title=fields.get("title"), model=inner.get("models"), user=person)
-    state, system = when or 0, system_of({"system": at(inner, "params.system") or inner.get("system")})
-    yield Facts(id_, models, text(at(inner, "history.currentId")), state)
+    state, system = when or 0, system_of({"system": get(inner, "params.system") or inner.get("system")})
+    yield Facts(id_, models, text(get(inner, "history.currentId")), state)
     for key, message in messages.items():
         if isinstance(message, Mapping) and message.get("role") is not None:
             said = _open_webui_message(id_, str(key), message)
@@ -122,7 +122,7 @@ def _open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str
     role, content = role_of(message["role"]), message.get("content")
     words = content if isinstance(content, str) else text_of(content)
     turns = list(_open_webui_told(words)) if role == "assistant" else [Turn(role=role, content=text_of(words))]
-    beside = attached(message.get("files"))
+    beside = marks_of_files(message.get("files"))
     if beside and turns:
         turns[-1] = turns[-1].model_copy(update={"content": "\n".join(filter(None, [turns[-1].content, *beside]))})
     error = message.get("error")
@@ -142,12 +142,12 @@ def _open_webui_told(words: str) -> Iterator[Turn]:
         if attributes.get("type") != "tool_calls":
             said += "" if attributes.get("type") in ("reasoning", "code_interpreter") else found.group(0)
             continue
-        call = call_of({**attributes, "arguments": opened(attributes.get("arguments"))})
+        call = call_of({**attributes, "arguments": parse(attributes.get("arguments"))})
         told = "\n".join(filter(None, [text_of(said.strip()), call.mark]))
         yield Turn(role="assistant", content=told, calls=(call,))
         said = ""
         if "result" in attributes:
-            yield Turn(role="tool", content=written(opened(attributes["result"])))
+            yield Turn(role="tool", content=as_text(parse(attributes["result"])))
     rest = text_of((said + words[end:]).strip("\n"))
     if rest or not end:
         yield Turn(role="assistant", content=rest)
@@ -198,7 +198,7 @@ def _librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
     failed = (errors or [str(fields.get("text") or "failed")])[0] if truth(fields.get("error")) or errors else ""
     if failed and not any(part.get("type") == "text" for part in parts):
         return (Turn(role="assistant", content="[error]"),), failed
-    seen = attached(fields.get("files"))
+    seen = marks_of_files(fields.get("files"))
     return turns_in({"role": role, "content": [*(parts or filter(None, [fields.get("text")])), *seen]}), failed
 
 
@@ -217,7 +217,7 @@ def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
     failed = truth(fields.get("isError")) and role in ("assistant", "tool")
     turns: tuple[Turn, ...] = ()
     if role == "tool":
-        call = call_of({"name": fields.get("name"), "arguments": opened(fields.get("input"))})
+        call = call_of({"name": fields.get("name"), "arguments": parse(fields.get("input"))})
         result = ToolResult(error=words or "failed") if failed else None
         answered = Turn(role="tool", content="[error]" if failed else words, result=result)
         turns = (Turn(role="assistant", content=call.mark, calls=(call,)), answered)
@@ -231,11 +231,11 @@ def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
 
 def read_chainlit_element(fields: Fields) -> Iterator[LogPart]:
     if message := text(fields.get("forId", fields.get("stepId"))):
-        yield Addition(message, mark=attached([fields])[0])
+        yield Addition(message, mark=marks_of_files([fields])[0])
 
 
 def _chainlit_feedback(fields: Fields, key: str | None) -> Iterator[ToolScore]:
-    found = inside(fields.get("feedback"))
+    found = unwrap(fields.get("feedback"))
     value = found.get("value", fields.get("feedback_value"))
     if value not in (None, "") and key and not _is_unset_in_chainlit(found, value):
         comment = found.get("comment") or fields.get("feedback_comment")
@@ -255,12 +255,12 @@ def read_chainlit_feedback(fields: Fields) -> Iterator[LogPart]:
 
 def _said(role: object, content: object, files: object) -> tuple[Turn, ...]:
     parts = content if isinstance(content, list) else [content]
-    return turns_in({"role": role, "content": [*parts, *attached(files)]})
+    return turns_in({"role": role, "content": [*parts, *marks_of_files(files)]})
 
 
 def read_studio(fields: Fields) -> Iterator[LogPart]:
     chunks = [
-        chunk for chunk in objects(inside(fields.get("chunkedPrompt")).get("chunks")) if not chunk.get("isThought")
+        chunk for chunk in objects(unwrap(fields.get("chunkedPrompt")).get("chunks")) if not chunk.get("isThought")
     ]
     turns = [
         turn for chunk in chunks for turn in _said(chunk.get("role"), chunk.get("text") or _studio_mark(chunk), [])
@@ -277,7 +277,7 @@ def _studio_mark(chunk: Mapping[str, Any]) -> str:
 
 def read_arena(fields: Fields) -> Iterator[LogPart]:
     """Yield a chat as the server logged it, after each answer and with each vote."""
-    state = inside(fields.get("state"))
+    state = unwrap(fields.get("state"))
     id_, roles = required(state, "conv_id"), state.get("roles")
     asked = roles[0] if isinstance(roles, list) and roles else "USER"
     pairs = [pair for pair in state.get("messages") or [] if isinstance(pair, list) and len(pair) == 2 and pair[1]]

@@ -8,10 +8,10 @@ from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.log_parts import LogPart, Message, Target, ToolScore, WholeTalk, moment
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES
 from pollex.formats.labels import as_number, is_usual
-from pollex.formats.log_shapes.exports import Fields, facts, inside, objects, required, text, truth
-from pollex.formats.log_shapes.payloads import opened
+from pollex.formats.log_shapes.exports import Fields, facts, objects, required, text, truth, unwrap
+from pollex.formats.log_shapes.payloads import parse
 from pollex.formats.log_shapes.readers import NAMES, TIME_NAMES
-from pollex.formats.log_shapes.turns import attached, turns_in
+from pollex.formats.log_shapes.turns import marks_of_files, turns_in
 
 OWNERS = frozenset(OWNER_NAMES)
 THUMBS = (*LABEL_NAMES, *RATING_NAMES)
@@ -38,8 +38,8 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
 
 
 def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
-    parts = opened(message.get("parts") or message.get("content")) or []
-    files = attached(opened(message.get("attachments") or message.get("experimental_attachments")))
+    parts = parse(message.get("parts") or message.get("content")) or []
+    files = marks_of_files(parse(message.get("attachments") or message.get("experimental_attachments")))
     turns = turns_in(
         {"role": message.get("role"), "content": [*(parts if isinstance(parts, list) else [parts]), *files]}
     )
@@ -64,7 +64,7 @@ def _value(message: Mapping[str, object]) -> object:
 
 
 def _given(message: Mapping[str, object]) -> Mapping[str, object]:
-    places = [place for place in (message, inside(message.get("metadata"))) if not LABELS.isdisjoint(place)]
+    places = [place for place in (message, unwrap(message.get("metadata"))) if not LABELS.isdisjoint(place)]
     found = next((place[name] for place in places for name in THUMBS if place.get(name) is not None), None)
     return found if isinstance(found, Mapping) else {"value": found}
 

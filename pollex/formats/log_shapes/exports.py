@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from pollex.errors import BadInput
-from pollex.formats.log_shapes.payloads import nested, opened
+from pollex.formats.log_shapes.payloads import nest, parse
 
 Fields = Mapping[str, Any]
 
@@ -25,11 +25,11 @@ def has(fields: object, path: str) -> bool:
     return bool(dot) and isinstance(fields, Mapping) and has(fields.get(outer), inner)
 
 
-def at(fields: object, path: str) -> Any:
+def get(fields: object, path: str) -> Any:
     """Return the value under a path with dots; None if missing."""
     value: Any = fields
     for part in path.split("."):
-        value = inside(value).get(part)
+        value = unwrap(value).get(part)
     return value
 
 
@@ -49,7 +49,7 @@ def required(fields: Fields, name: str, *others: str) -> str:
         BadInput: None of them has any.
     """
     for one in (name, *others):
-        if found := text(at(fields, one)):
+        if found := text(get(fields, one)):
             return found
     raise BadInput(f"{name} is empty", remedy=f"export again with {name}")
 
@@ -61,23 +61,23 @@ def facts(**found: Any) -> dict[str, Any]:
 
 def objects(value: object) -> list[Mapping[str, Any]]:
     """Return the objects of a list, possibly in JSON text; an empty list otherwise."""
-    found = opened(value)
+    found = parse(value)
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
-def inside(value: object) -> Mapping[str, Any]:
+def unwrap(value: object) -> Mapping[str, Any]:
     """Return an object, possibly in JSON text; an empty one otherwise."""
-    found = opened(value)
+    found = parse(value)
     return found if isinstance(found, Mapping) else {}
 
 
-def under(fields: Fields, name: str) -> Any:
+def get_under(fields: Fields, name: str) -> Any:
     """Return the value of a column, or the object in columns whose names begin with it and a dot."""
     if fields.get(name) not in (None, ""):
         return fields[name]
     prefix = f"{name}."
     filled = [(column, value) for column, value in fields.items() if value not in (None, "")]
-    return nested({k.removeprefix(prefix): opened(v) for k, v in filled if k.startswith(prefix)}) or None
+    return nest({k.removeprefix(prefix): parse(v) for k, v in filled if k.startswith(prefix)}) or None
 
 
 def truth(value: object) -> bool:

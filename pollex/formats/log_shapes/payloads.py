@@ -37,7 +37,7 @@ class RunSide(NamedTuple):
     history: bool
 
 
-def opened(value: object) -> Any:
+def parse(value: object) -> Any:
     """Parse JSON text, up to twice nested, or Python's writing of it; return any other value as it is."""
     for _ in range(2):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
@@ -59,7 +59,7 @@ def _literal(text: str) -> Any:
         return text
 
 
-def nested(flat: Mapping[str, Any]) -> Any:
+def nest(flat: Mapping[str, Any]) -> Any:
     """Nest names with dots into objects; objects with only numbered names into lists."""
     tree: dict[str, Any] = {}
     for name, value in flat.items():
@@ -72,18 +72,16 @@ def nested(flat: Mapping[str, Any]) -> Any:
             node = inner
         else:
             node[last] = (
-                [nested(one) if isinstance(one, Mapping) else one for one in value]
-                if isinstance(value, list)
-                else value
+                [nest(one) if isinstance(one, Mapping) else one for one in value] if isinstance(value, list) else value
             )
     return _lists(tree)
 
 
-def flat(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def flatten(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Return objects inside one another as names with dots; lists stay as they are."""
     found: dict[str, Any] = {}
     for name, value in tree.items():
-        inner = flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {}
+        inner = flatten(value, f"{before}{name}.") if isinstance(value, Mapping) else {}
         found |= inner or {f"{before}{name}": value}
     return found
 
@@ -97,19 +95,19 @@ def _lists(tree: Any) -> Any:
     return inner
 
 
-def asked(value: object) -> RunSide | None:
+def input_of(value: object) -> RunSide | None:
     """Read the input of a run as turns; None if unreadable."""
     return _side(value, "user", QUESTION_NAMES)
 
 
-def answered(value: object) -> RunSide | None:
+def output_of(value: object) -> RunSide | None:
     """Read the output of a run as turns; None if unreadable."""
     return _side(value, "assistant", ANSWER_NAMES)
 
 
 def sides(given: object, came: object, *, silent: bool = False) -> dict[str, Any]:
     """Return what a `Call` has of its input and output: `before`, `after` and `history`; nothing of a silent one."""
-    before, after = (None, None) if silent else (asked(given), answered(came))
+    before, after = (None, None) if silent else (input_of(given), output_of(came))
     return of_sides(before, after)
 
 
@@ -121,7 +119,7 @@ def of_sides(before: RunSide | None, after: RunSide | None) -> dict[str, Any]:
 
 def _side(value: object, role: Role, names: Sequence[str]) -> RunSide | None:
     try:
-        return _read(opened(value), role, names)
+        return _read(parse(value), role, names)
     except BadInput:
         return None
 
@@ -142,7 +140,7 @@ def _said(role: Role, content: object) -> tuple[Turn, ...]:
 
 def _listed(values: list[Any], role: Role) -> RunSide | None:
     """Read a list of messages, of lists, of content parts, or with one text."""
-    values = [opened(value) for value in values]
+    values = [parse(value) for value in values]
     while len(values) == 1 and isinstance(values[0], list):
         values = values[0]
     if not values:
@@ -154,7 +152,7 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
     if len(objects) == len(values) and all(
         isinstance(one.get("message"), Mapping) and "role" not in one for one in objects
     ):
-        return generated(objects)
+        return turns_generated(objects)
     if len(objects) == len(values) and not any(_is_message(value) for value in objects):
         return RunSide(_said(role, values), False) if all("type" in value for value in objects) else None
     return RunSide(turns_of(values), True)
@@ -166,13 +164,13 @@ def _object(value: Mapping[str, Any], role: Role, names: Sequence[str], depth: i
     if _is_message(value):
         return RunSide(turns_in(value), True)
     for name in GENERATED_NAMES:
-        if isinstance(value.get(name), list) and (side := generated(value[name])):
+        if isinstance(value.get(name), list) and (side := turns_generated(value[name])):
             return side
     for name in names:
         if value.get(name) not in (None, "", [], {}):
-            return _read(opened(value[name]), role, names, depth + 1)
+            return _read(parse(value[name]), role, names, depth + 1)
     for name in WRAPPERS:
-        if value.get(name) and (side := _read(opened(value[name]), role, names, depth + 1)):
+        if value.get(name) and (side := _read(parse(value[name]), role, names, depth + 1)):
             return side
     texts = [inner for inner in value.values() if isinstance(inner, str) and inner.strip()]
     return RunSide(_said(role, texts[0]), False) if len(texts) == 1 and len(value) == 1 else None
@@ -186,7 +184,7 @@ def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
     turns = system_of(value)
     if history:
         turns += turns_of(history)
-    found = opened(value[name]) if name is not None else None
+    found = parse(value[name]) if name is not None else None
     if name is not None and (side := _listed(found if isinstance(found, list) else [found], role)):
         return RunSide(turns + side.turns, True)
     if history is not None and name is None:
@@ -214,7 +212,7 @@ def _is_message(value: object) -> bool:
     return kind in spoken and bool(value.keys() & {"content", "name", "output", "call_id"})
 
 
-def generated(choices: object) -> RunSide | None:
+def turns_generated(choices: object) -> RunSide | None:
     """Read an answer of OpenAI (`choices`), LangChain (`generations`) or Gemini (`candidates`)."""
     first: Any = choices
     while isinstance(first, list) and first:
@@ -240,6 +238,6 @@ def answer_in(fields: Mapping[str, Any]) -> tuple[str, tuple[Turn, ...]] | None:
     for name in REPLIES:
         if fields.get(name) not in (None, "", [], {}):
             value = {name: fields[name]} if name in GENERATED_NAMES else fields[name]
-            if side := answered(value):
+            if side := output_of(value):
                 return name, side.turns
     return None

@@ -10,7 +10,7 @@ from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import moment
 from pollex.formats.fields import OWNER_NAMES
 from pollex.formats.log_shapes.exports import Fields
-from pollex.formats.log_shapes.payloads import REPLIES, answer_in, asked, opened, system_of
+from pollex.formats.log_shapes.payloads import REPLIES, answer_in, input_of, parse, system_of
 from pollex.formats.log_shapes.turns import (
     ROLE_NAMES,
     TEXT_NAMES,
@@ -180,10 +180,10 @@ def _is_exchange(fields: Fields) -> bool:
 
 def _read_exchange(fields: Fields) -> Draft:
     name = _question(fields) or ""
-    value = opened(fields[name])
+    value = parse(fields[name])
     if name == "instruction" and isinstance(fields.get("input"), str):
         value = "\n".join(filter(None, [str(value), fields["input"]]))
-    side, answer = asked(value), answer_in(fields)
+    side, answer = input_of(value), answer_in(fields)
     if side is None or answer is None:
         lacking = name if side is None else "the answer"
         raise BadInput(f"{lacking} can't be read as words", remedy="give both what was asked and what was answered")
@@ -197,7 +197,7 @@ def _read_exchange(fields: Fields) -> Draft:
 
 
 def _earlier(history: object) -> tuple[Turn, ...]:
-    found: Any = opened(history)
+    found: Any = parse(history)
     if not isinstance(found, list) or not found:
         return ()
     if all(isinstance(pair, list) and len(pair) == 2 for pair in found):

@@ -9,15 +9,15 @@ from typing import Any
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import LogPart, ModelCall, Target, ToolScore, WholeTalk, Words, moment
-from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, inside, objects, required, text, under
+from pollex.formats.log_shapes.exports import Fields, WrongFile, facts, get, get_under, objects, required, text, unwrap
 from pollex.formats.log_shapes.payloads import (
     RunSide,
-    answered,
-    asked,
-    flat,
-    nested,
+    flatten,
+    input_of,
+    nest,
     of_sides,
-    opened,
+    output_of,
+    parse,
     sides,
     system_of,
 )
@@ -57,7 +57,7 @@ def call_of(
     trace: str, span: str, parent: str | None, begun: object, have: Mapping[str, Any], error: str, kind: str = ""
 ) -> ModelCall:
     """Return the call that a span of any exporter is; `have` is its attributes, names with dots."""
-    kind = kind or next((str(opened(have[name])) for name in KIND_NAMES if have.get(name)), "")
+    kind = kind or next((str(parse(have[name])) for name in KIND_NAMES if have.get(name)), "")
     operation = str(have.get("gen_ai.operation.name") or have.get("llm.request.type") or "")
     said = None if silent_kind(kind) or operation == "execute_tool" else messages_of(have)
     before, after = said or (None, None)
@@ -74,7 +74,7 @@ def call_of(
 
 
 def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    return next((found for name in names if (found := text(opened(attributes.get(name))))), None)
+    return next((found for name in names if (found := text(parse(attributes.get(name))))), None)
 
 
 def messages_of(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
@@ -91,10 +91,10 @@ def messages_of(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide 
 
 def _semantic(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """OpenTelemetry's conventions from 1.37 on: lists of messages, or JSON text of them."""
-    before, after = (opened(have.get(f"gen_ai.{name}.messages")) for name in ("input", "output"))
+    before, after = (parse(have.get(f"gen_ai.{name}.messages")) for name in ("input", "output"))
     if not isinstance(before, list) and not isinstance(after, list):
         return None
-    system = opened(have.get("gen_ai.system_instructions"))
+    system = parse(have.get("gen_ai.system_instructions"))
     turns = system_of({"system": system}) if system else ()
     asked_ = RunSide(turns + turns_of(before or []), True) if before else None
     return asked_, RunSide(turns_of(after), True) if after else None
@@ -108,16 +108,16 @@ def _openinference(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | N
         sides.append(RunSide(turns, True) if turns else None)
     if sides[0] is None:
         return None
-    return sides[0], sides[1] or answered(have.get("output.value"))
+    return sides[0], sides[1] or output_of(have.get("output.value"))
 
 
 def _listed(have: Mapping[str, Any], name: str) -> list[Any]:
     """Return a list of objects from one name, or from names with numbers."""
     if name in have:
-        whole = opened(have[name])
-        return [nested(one) for one in whole if isinstance(one, Mapping)] if isinstance(whole, list) else []
+        whole = parse(have[name])
+        return [nest(one) for one in whole if isinstance(one, Mapping)] if isinstance(whole, list) else []
     prefix = f"{name}."
-    spread = nested({key[len(prefix) :]: value for key, value in have.items() if key.startswith(prefix)})
+    spread = nest({key[len(prefix) :]: value for key, value in have.items() if key.startswith(prefix)})
     return spread if isinstance(spread, list) else []
 
 
@@ -146,7 +146,7 @@ def _flat(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | No
 
 
 def _content(content: object) -> object:
-    found = opened(content)
+    found = parse(content)
     return (
         found
         if isinstance(found, list) and found and all(isinstance(one, Mapping) and "type" in one for one in found)
@@ -157,11 +157,11 @@ def _content(content: object) -> object:
 def _langfuse(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     names = ("langfuse.observation.input", "langfuse.observation.output")
     before, after = have.get(names[0]), have.get(names[1])
-    return (asked(before), answered(after)) if before is not None or after is not None else None
+    return (input_of(before), output_of(after)) if before is not None or after is not None else None
 
 
 def _mlflow(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
-    return asked(have.get("mlflow.spanInputs")), answered(have.get("mlflow.spanOutputs"))
+    return input_of(have.get("mlflow.spanInputs")), output_of(have.get("mlflow.spanOutputs"))
 
 
 def _vercel(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
@@ -169,16 +169,16 @@ def _vercel(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | 
     prompt = have.get("ai.prompt.messages") or have.get("ai.prompt")
     if prompt is None:
         return None
-    called = opened(have.get("ai.response.toolCalls"))
+    called = parse(have.get("ai.response.toolCalls"))
     answer = {"role": "assistant", "content": have.get("ai.response.text"), "tool_calls": called}
-    return asked(prompt), answered(answer) if called or answer["content"] else None
+    return input_of(prompt), output_of(answer) if called or answer["content"] else None
 
 
 def _listed_events(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """Pydantic AI's spans, whose events are one attribute."""
-    events = opened(have.get("events") or have.get("all_messages_events"))
+    events = parse(have.get("events") or have.get("all_messages_events"))
     if not isinstance(events, list):
-        whole = opened(have.get("pydantic_ai.all_messages"))
+        whole = parse(have.get("pydantic_ai.all_messages"))
         return (RunSide(turns_of(whole), True), None) if isinstance(whole, list) else None
     sides: tuple[list[Turn], list[Turn]] = [], []
     for event in events:
@@ -198,7 +198,7 @@ def _plain(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | N
         ("gen_ai.prompt", "gen_ai.completion"),
     ):
         if have.get(before) is not None:
-            return asked(have[before]), answered(have.get(after))
+            return input_of(have[before]), output_of(have.get(after))
     return None
 
 
@@ -210,7 +210,7 @@ def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
     """Return the turns of an event such as `gen_ai.user.message`; empty for others."""
     if not isinstance(body, Mapping):
         return ()
-    for whole, read in (("gen_ai.content.prompt", asked), ("gen_ai.content.completion", answered)):
+    for whole, read in (("gen_ai.content.prompt", input_of), ("gen_ai.content.completion", output_of)):
         if name == whole:
             said = body.get(whole.replace(".content", ""))
             parts = re.split(r"(?m)^(system|user|assistant|tool|developer): ", said) if isinstance(said, str) else []
@@ -347,8 +347,8 @@ def _event(name: str, trace: str, span: str, have: Mapping[str, Any], body: obje
 
 
 def _unpacked(body: object, have: Mapping[str, Any]) -> object:
-    found = opened(body) or opened(have.get("gen_ai.event.content"))
-    return found if isinstance(found, Mapping) and found else {name: opened(value) for name, value in have.items()}
+    found = parse(body) or parse(have.get("gen_ai.event.content"))
+    return found if isinstance(found, Mapping) and found else {name: parse(value) for name, value in have.items()}
 
 
 def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iterator[ToolScore]:
@@ -373,7 +373,7 @@ PHOENIX_ATTRIBUTES = "attributes."
 
 
 def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
-    have = flat(inside(fields.get("attributes")))
+    have = flatten(unwrap(fields.get("attributes")))
     have |= {
         k.removeprefix(PHOENIX_ATTRIBUTES): v
         for k, v in fields.items()
@@ -381,7 +381,7 @@ def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
     }
     trace = hexadecimal(_phoenix_context(fields, "trace_id")) or required(fields, "context.trace_id")
     span = hexadecimal(_phoenix_context(fields, "span_id")) or required(fields, "context.span_id")
-    status = inside(fields.get("status")) or {"code": fields.get("status_code")}
+    status = unwrap(fields.get("status")) or {"code": fields.get("status_code")}
     failed = "ERROR" in (status.get("code"), status.get("status_code"))
     error = str(fields.get("status_message") or status.get("description") or "failed") if failed else ""
     parent, kind = hexadecimal(fields.get("parent_id")), str(fields.get("span_kind") or "")
@@ -390,20 +390,20 @@ def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
 
 
 def _phoenix_context(fields: Fields, name: str) -> object:
-    return fields.get(f"context.{name}") or at(fields, f"context.{name}")
+    return fields.get(f"context.{name}") or get(fields, f"context.{name}")
 
 
 def read_phoenix_session(fields: Fields) -> Iterator[LogPart]:
     for session, turns in fields.items():
         for turn in objects(turns):
-            root = inside(turn.get("root_span"))
-            span = text(at(root, "context.span_id")) or required(turn, "trace_id")
+            root = unwrap(turn.get("root_span"))
+            span = text(get(root, "context.span_id")) or required(turn, "trace_id")
             failed = root.get("status_code") == "ERROR"
             yield ModelCall(
                 *(required(turn, "trace_id"), span, None, session, moment(turn.get("start_time"))),
-                **sides(at(turn, "input.value"), at(turn, "output.value")),
+                **sides(get(turn, "input.value"), get(turn, "output.value")),
                 error=str(root.get("status_message") or "failed") if failed else "",
-                facts=facts(user=text(inside(root.get("attributes")).get("user.id"))),
+                facts=facts(user=text(unwrap(root.get("attributes")).get("user.id"))),
             )
 
 
@@ -416,10 +416,10 @@ def require_phoenix_words(fields: Fields) -> tuple[()]:
 
 
 def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
-    before, after = asked(under(fields, "input")), answered(under(fields, "output"))
+    before, after = input_of(get_under(fields, "input")), output_of(get_under(fields, "output"))
     id_ = required(fields, "id", "node_id")
     turns = (before.turns if before else ()) + (after.turns if after else ())
-    yield WholeTalk(id_, turns, facts=facts(session_lost=True, span=text(at(fields, "source.span_id"))))
+    yield WholeTalk(id_, turns, facts=facts(session_lost=True, span=text(get(fields, "source.span_id"))))
     for name, listed in _phoenix_annotations(fields):
         for one in listed if isinstance(listed, list) else [listed]:
             if isinstance(one, Mapping):
@@ -432,8 +432,8 @@ def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
 
 def _phoenix_annotations(fields: Fields) -> Iterator[tuple[str, Any]]:
     prefix = "metadata.annotations."
-    yield from ((k.removeprefix(prefix), opened(v)) for k, v in fields.items() if k.startswith(prefix))
-    inside = at({"metadata": opened(fields.get("metadata"))}, "metadata.annotations")
+    yield from ((k.removeprefix(prefix), parse(v)) for k, v in fields.items() if k.startswith(prefix))
+    inside = get({"metadata": parse(fields.get("metadata"))}, "metadata.annotations")
     yield from inside.items() if isinstance(inside, Mapping) else ()
 
 
@@ -446,11 +446,11 @@ MLFLOW_SESSION, MLFLOW_USER = "mlflow.trace.session", "mlflow.trace.user"
 
 
 def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
-    info = inside(fields.get("info"))
+    info = unwrap(fields.get("info"))
     trace = required(info, "trace_id", "request_id")
-    metadata = inside(info.get("trace_metadata", info.get("request_metadata")))
+    metadata = unwrap(info.get("trace_metadata", info.get("request_metadata")))
     session, user = text(metadata.get(MLFLOW_SESSION)), text(metadata.get(MLFLOW_USER))
-    spans = opened(at(fields, "data.spans"))
+    spans = parse(get(fields, "data.spans"))
     if not isinstance(spans, list):
         what = "the traces have no spans"
         raise WrongFile(what, remedy="write whole traces: trace.to_json(), or `mlflow traces search --output json`")
@@ -470,13 +470,13 @@ def _mlflow_span(
     """
     span = {_snake(name): value for name, value in span.items()}
     parent = hexadecimal(span.get("parent_span_id") or span.get("parent_id"))
-    written = attributes_of(opened(span.get("attributes")))
-    have = {name: opened(value) for name, value in written.items() if value != "null"}
-    status = inside(span.get("status")) or {"code": span.get("status_code")}
+    written = attributes_of(parse(span.get("attributes")))
+    have = {name: parse(value) for name, value in written.items() if value != "null"}
+    status = unwrap(span.get("status")) or {"code": span.get("status_code")}
     failed = str(status.get("code")) in ("STATUS_CODE_ERROR", "ERROR", "2")
     error = str(status.get("message") or "failed") if failed else ""
     when = span.get("start_time_unix_nano") or span.get("start_time_ns") or span.get("start_time") or begun
-    span_id = hexadecimal(span.get("span_id") or at(span, "context.span_id")) or trace
+    span_id = hexadecimal(span.get("span_id") or get(span, "context.span_id")) or trace
     call = call_of(trace, span_id, parent, when, have, error)
     return call._replace(session=session, facts=facts(user=user, **call.facts))
 
@@ -489,12 +489,12 @@ def _mlflow_assessments(info: Fields, trace: str) -> Iterator[ToolScore]:
     for one in objects(info.get("assessments")):
         if one.get("valid") is False:
             continue
-        feedback = inside(one.get("feedback"))
+        feedback = unwrap(one.get("feedback"))
         value = feedback.get("value")
         if value is None:
             continue
-        source = inside(one.get("source"))
-        session = text(inside(one.get("metadata")).get(MLFLOW_SESSION))
+        source = unwrap(one.get("source"))
+        session = text(unwrap(one.get("metadata")).get(MLFLOW_SESSION))
         target = ("conversation", session) if session else ("trace", trace)
         yield ToolScore(
             *(*target, value, required(one, "assessment_name", "name")),  # type: ignore[arg-type]
@@ -507,8 +507,8 @@ def _mlflow_assessments(info: Fields, trace: str) -> Iterator[ToolScore]:
 
 
 def read_mlflow_row(fields: Fields) -> Iterator[LogPart]:
-    if isinstance(opened(fields.get("spans")), str) and not isinstance(opened(fields.get("trace")), Mapping):
+    if isinstance(parse(fields.get("spans")), str) and not isinstance(parse(fields.get("trace")), Mapping):
         what = "the cells hold Python's writing of objects, not JSON"
         raise WrongFile(what, remedy="write each trace with trace.to_json(), one trace a line")
-    trace = opened(fields.get("trace"))
+    trace = parse(fields.get("trace"))
     yield from read_mlflow_trace(trace if isinstance(trace, Mapping) else {"info": fields, "data": fields})

@@ -9,14 +9,14 @@ from typing import Any
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import PAIR, Facts, Link, LogPart, Message, ToolScore, WholeTalk, moment
-from pollex.formats.assembly.thumbs import NAMES, folded
-from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, inside, objects, required, text, truth
-from pollex.formats.log_shapes.payloads import RunSide, answered, asked, opened, system_of
+from pollex.formats.assembly.thumbs import NAMES, fold
+from pollex.formats.log_shapes.exports import Fields, WrongFile, facts, get, objects, required, text, truth, unwrap
+from pollex.formats.log_shapes.payloads import RunSide, input_of, output_of, parse, system_of
 from pollex.formats.log_shapes.turns import role_of, turns_in, turns_of
 
 
 def read_oasst_tree(fields: Fields) -> Iterator[LogPart]:
-    waiting = [(inside(fields.get("prompt")), None)]
+    waiting = [(unwrap(fields.get("prompt")), None)]
     while waiting:
         message, parent = waiting.pop(0)
         yield from read_oasst_message(
@@ -41,7 +41,7 @@ def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
 
 
 def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
-    found: Mapping[str, Any] = inside(value)
+    found: Mapping[str, Any] = unwrap(value)
     if isinstance(found.get("name"), list):
         values = found.get(inner)
         return dict(zip(map(str, found["name"]), values if isinstance(values, list) else [], strict=False))
@@ -85,7 +85,7 @@ def _digest(value: object) -> str:
 
 
 def read_preferred(fields: Fields) -> Iterator[LogPart]:
-    before = objects(inside(fields.get("input")).get("messages"))
+    before = objects(unwrap(fields.get("input")).get("messages"))
     sides = {
         name: turns_of([*before, *objects(fields.get(name))]) for name in ("preferred_output", "non_preferred_output")
     }
@@ -131,11 +131,11 @@ ATTACHED = "attachment://"
 
 def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
     id_ = f"{required(fields, 'id')}_epoch_{fields.get('epoch') or 1}"
-    attached = inside(fields.get("attachments"))
+    attached = unwrap(fields.get("attachments"))
     turns = turns_of([_inspect_message(message, attached) for message in objects(fields.get("messages"))])
     error: Any = fields.get("error")
     error = error.get("message", "failed") if isinstance(error, Mapping) else error
-    said = facts(metadata=inside(fields.get("metadata")), sample=text(fields.get("id")), epoch=fields.get("epoch"))
+    said = facts(metadata=unwrap(fields.get("metadata")), sample=text(fields.get("id")), epoch=fields.get("epoch"))
     yield WholeTalk(id_, turns, at=moment(fields.get("started_at")), error=str(error or ""), facts=said)
     yield from _inspect_scores(fields.get("scores"), id_)
 
@@ -162,7 +162,7 @@ def _inspect_attached(value: Any, attached: Mapping[str, Any]) -> Any:
 
 def _inspect_scores(listed: object, id_: str) -> Iterator[ToolScore]:
     """Yield scores by name; NaN and null are none."""
-    for name, score in inside(listed).items():
+    for name, score in unwrap(listed).items():
         value = score.get("value") if isinstance(score, Mapping) else score
         if isinstance(value, Mapping):
             yield from _inspect_scores({inner: {**score, "value": one} for inner, one in value.items()}, id_)
@@ -188,7 +188,7 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
     )
     error = str(fields.get("error") or "").strip()
     yield WholeTalk(id_, turns, at=moment(fields.get("date")), error=error, facts=said)
-    scores = opened(fields.get("score"))
+    scores = parse(fields.get("score"))
     if isinstance(scores, Mapping):
         yield from _inspect_scores(scores, id_)
     scored = scores not in (None, "", "null") and not isinstance(scores, Mapping) and not _is_nan(scores)
@@ -222,8 +222,8 @@ _OPENAI_NUMBERED = re.compile(r"(.+)-(\d+)")
 
 def read_openai_completion(fields: Fields) -> Iterator[LogPart]:
     """Yield a completion's answer with what led to it, or without: its messages may be in a file of their own."""
-    id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
-    before, after = asked(fields.get("input", fields.get("messages"))), answered({"choices": fields.get("choices")})
+    id_, metadata = required(fields, "id"), unwrap(fields.get("metadata"))
+    before, after = input_of(fields.get("input", fields.get("messages"))), output_of({"choices": fields.get("choices")})
     turns = (before.turns if before else ()) + (after.turns if after else ())
     said = facts(metadata=metadata, user=text(metadata.get("user")), model=fields.get("model"))
     yield Message(id_, id_, turns, ANSWERED, facts=said, lacks=UNASKED)
@@ -254,7 +254,7 @@ def read_openai_thread_message(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_openai_thread(fields: Fields) -> Iterator[LogPart]:
-    id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
+    id_, metadata = required(fields, "id"), unwrap(fields.get("metadata"))
     yield Facts(id_, facts(metadata=metadata, user=text(metadata.get("user"))))
     yield from scores_in(metadata, id_)
 
@@ -266,9 +266,9 @@ def _openai_created(fields: Fields) -> float | None:
 def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
     """Yield what was asked of a row of a batch; the results are in another file, under the same id."""
     id_, nothing = required(fields, "custom_id", "key"), dict[str, object]()
-    body: Mapping[str, object] = next((one for name in _BATCH_BODIES if (one := inside(fields.get(name)))), nothing)
-    metadata = inside(body.get("metadata"))
-    turns = (asked(body) or RunSide((), True)).turns
+    body: Mapping[str, object] = next((one for name in _BATCH_BODIES if (one := unwrap(fields.get(name)))), nothing)
+    metadata = unwrap(body.get("metadata"))
+    turns = (input_of(body) or RunSide((), True)).turns
     if not any(turn.role == "system" for turn in turns):
         turns = system_of(body) + turns
     yield Message(id_, f"{id_}/asked", turns, 0, facts=facts(metadata=metadata, model=body.get("model")))
@@ -280,10 +280,10 @@ _BATCH_BODIES = ("body", "params", "request")
 
 def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "custom_id", "key")
-    found = inside(fields.get("response")) or inside(fields.get("result"))
-    body = inside(found.get("body")) or inside(found.get("message")) or found
+    found = unwrap(fields.get("response")) or unwrap(fields.get("result"))
+    body = unwrap(found.get("body")) or unwrap(found.get("message")) or found
     side = (
-        answered(body.get("output") or body) if body.keys() & {"output", "content", "choices", "candidates"} else None
+        output_of(body.get("output") or body) if body.keys() & {"output", "content", "choices", "candidates"} else None
     )
     turns = side.turns if side else (Turn(role="assistant", content="[error]"),)
     yield Message(id_, f"{id_}/answered", turns, 1, error="" if side else "failed", lacks=UNASKED)
@@ -291,14 +291,14 @@ def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
 
 def read_openai_response(fields: Fields) -> Iterator[LogPart]:
     """Yield a response, which names its conversation or the previous response."""
-    id_, metadata = required(fields, "id"), inside(fields.get("metadata"))
-    before = asked(fields.get("input")) or RunSide((), True)
+    id_, metadata = required(fields, "id"), unwrap(fields.get("metadata"))
+    before = input_of(fields.get("input")) or RunSide((), True)
     turns = before.turns + turns_of(fields.get("output") or [])
-    error: Mapping[str, object] = inside(fields.get("error"))
+    error: Mapping[str, object] = unwrap(fields.get("error"))
     failed = str(error.get("message") or "failed") if error else ""
     if failed and (not turns or turns[-1].role == "user"):
         turns += turns_of([{"role": "assistant", "content": "[error]"}])
-    conversation = text(inside(fields.get("conversation")).get("id")) or text(fields.get("conversation"))
+    conversation = text(unwrap(fields.get("conversation")).get("id")) or text(fields.get("conversation"))
     before_it = text(fields.get("previous_response_id"))
     if conversation is None and before_it is None:
         turns = system_of(fields) + turns
@@ -312,7 +312,7 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_openai_output_item(fields: Fields) -> Iterator[LogPart]:
-    id_, sample = required(fields, "id"), inside(fields.get("sample"))
+    id_, sample = required(fields, "id"), unwrap(fields.get("sample"))
     turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
     yield WholeTalk(id_, turns, facts=facts(model=sample.get("model"), item=fields.get("datasource_item")))
 
@@ -322,16 +322,16 @@ LANGGRAPH_WHOLE = "export the threads with their values: client.threads.search()
 
 
 def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, *(name for name in LANGGRAPH_IDS if at(fields, name)), LANGGRAPH_IDS[0])
-    values = fields.get("values") or at(fields, "checkpoint.channel_values")
-    if values is None and at(fields, "checkpoint.channel_versions"):
+    id_ = required(fields, *(name for name in LANGGRAPH_IDS if get(fields, name)), LANGGRAPH_IDS[0])
+    values = fields.get("values") or get(fields, "checkpoint.channel_values")
+    if values is None and get(fields, "checkpoint.channel_versions"):
         raise WrongFile("the checkpoint has no messages: they are in another table", remedy=LANGGRAPH_WHOLE)
-    side = answered(values) or RunSide((), True)
-    metadata = inside(fields.get("metadata"))
-    listed = objects(inside(values).get("messages"))
+    side = output_of(values) or RunSide((), True)
+    metadata = unwrap(fields.get("metadata"))
+    listed = objects(unwrap(values).get("messages"))
     keys = tuple(text(message.get("id")) for message in listed) if len(listed) == len(side.turns) else ()
     times = ("state_updated_at", "updated_at", "created_at", "checkpoint.ts")
-    when = moment(next((found for name in times if (found := at(fields, name))), None))
+    when = moment(next((found for name in times if (found := get(fields, name))), None))
     errors = [str(task["error"]) for task in objects(fields.get("tasks")) if task.get("error")]
     error = str(fields.get("error") or next(iter(errors), ""))
     comment = metadata.get("comment") or metadata.get("feedback_comment")
@@ -345,5 +345,5 @@ def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
 def scores_in(metadata: object, conversation: str) -> Iterator[ToolScore]:
     """Yield thumbs that an application stored in metadata, by their names."""
     for name, value in metadata.items() if isinstance(metadata, Mapping) else ():
-        if folded(str(name)) in NAMES and isinstance(value, str | int | float) and value != "":
+        if fold(str(name)) in NAMES and isinstance(value, str | int | float) and value != "":
             yield ToolScore("conversation", conversation, value, name=str(name))

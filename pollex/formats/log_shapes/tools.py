@@ -12,9 +12,9 @@ from typing import Any
 
 from pollex.formats.assembly.log_parts import Facts, LogPart, Message, ToolScore, moment
 from pollex.formats.labels import as_number
-from pollex.formats.log_shapes.exports import Fields, WrongFile, at, facts, has, inside, objects, required, text, truth
-from pollex.formats.log_shapes.payloads import opened
-from pollex.formats.log_shapes.turns import attached, turns_in
+from pollex.formats.log_shapes.exports import Fields, WrongFile, facts, get, has, objects, required, text, truth, unwrap
+from pollex.formats.log_shapes.payloads import parse
+from pollex.formats.log_shapes.turns import marks_of_files, turns_in
 
 NEAR = 0.6
 """The share of a format's keys from which on a row that lacks the others is said to look like it."""
@@ -42,7 +42,7 @@ class Export:
         if not any(_all_in(fields, sign) for sign in self.signs) or any(has(fields, k) for k in self.without.split()):
             return False
         if "." in self.where:
-            return any(at(fields, path) is not None for path in self.where.split("|"))
+            return any(get(fields, path) is not None for path in self.where.split("|"))
         return not self.where or bool(self._function(self.where)(fields))
 
     def read(self, fields: Fields) -> Iterable[LogPart]:
@@ -78,10 +78,10 @@ def _all_in(fields: Fields, sign: tuple[str, ...]) -> bool:
 
 
 def _items(table: Table, fields: Fields) -> Iterator[Fields]:
-    for name, value in inside(at(fields, table["named"])).items() if "named" in table else ():
-        yield {"^": fields, "name": name, "value": opened(value)}
+    for name, value in unwrap(get(fields, table["named"])).items() if "named" in table else ():
+        yield {"^": fields, "name": name, "value": parse(value)}
     if "each" in table:
-        found = opened(at(fields, table["each"]))
+        found = parse(get(fields, table["each"]))
         yield from ({"^": fields, **one} for one in objects([found] if isinstance(found, Mapping) else found))
     elif "named" not in table:
         yield fields
@@ -113,7 +113,7 @@ def _thumb(table: Table, fields: Fields) -> Iterator[ToolScore]:
 
 
 def _message(table: Table, fields: Fields) -> Iterator[Message]:
-    when = ((at(fields, name), value) for name, value in table.get("when", {}).items())
+    when = ((get(fields, name), value) for name, value in table.get("when", {}).items())
     if truth(_filled(fields, table.get("unless", ""))) or any(found not in (None, value) for found, value in when):
         return
     conversation, key = _id(fields, table["conversation"]) or "", _id(fields, table.get("key", ""))
@@ -121,8 +121,8 @@ def _message(table: Table, fields: Fields) -> Iterator[Message]:
     words: Any = next((value for name in table["text"].split("|") if (value := _filled(fields, name))), None)
     words = f"[{_id(fields, table['kind'])}]" if "kind" in table and not words else words
     parts = words if isinstance(words, list) else [words if isinstance(words, Mapping) else str(words or "").strip()]
-    files = (opened(at(fields, name)) for name in table.get("files", "").split("|"))
-    content = [*filter(None, parts), *(mark for listed in files for mark in attached(listed))]
+    files = (parse(get(fields, name)) for name in table.get("files", "").split("|"))
+    content = [*filter(None, parts), *(mark for listed in files for mark in marks_of_files(listed))]
     if users is not None:
         who = str(role).strip().casefold()
         role = "user" if who in users.split() else "assistant" if agents is None or who in agents.split() else None
@@ -137,7 +137,7 @@ def _message(table: Table, fields: Fields) -> Iterator[Message]:
 
 def _facts(table: Table, fields: Fields) -> Iterator[Facts]:
     told = {name: _filled(fields, names) for name, names in table.items() if name not in ("conversation", "shown")}
-    read = {"user": text(told.get("user")), "metadata": opened(told.get("metadata"))}
+    read = {"user": text(told.get("user")), "metadata": parse(told.get("metadata"))}
     yield Facts(_id(fields, table["conversation"]) or "", facts(**told | read), _id(fields, table.get("shown", "")))
 
 
@@ -148,7 +148,7 @@ def _inner(table: Table, fields: Fields) -> Iterable[LogPart]:
 
 def _filled(fields: Fields, names: str) -> Any:
     for name in names.split("|") if names else ():
-        value = name[1:] if name[0] == "=" else fields[name] if name in fields else at(fields, name)
+        value = name[1:] if name[0] == "=" else fields[name] if name in fields else get(fields, name)
         if value is not None and value != "" and value == value:
             return value
     return None
@@ -200,7 +200,7 @@ def _possible(names: frozenset[str]) -> tuple[Export, ...]:
     )
 
 
-def respelled(fields: Fields) -> dict[str, Any] | None:
+def respell(fields: Fields) -> dict[str, Any] | None:
     """Return a row with keys respelled as a known format's; None if none fits."""
     spelled = {_folded(name) for name in fields}
     for export in EXPORTS:
@@ -215,7 +215,7 @@ def respelled(fields: Fields) -> dict[str, Any] | None:
     return None
 
 
-def nearest(fields: Fields) -> str:
+def nearest_format(fields: Fields) -> str:
     """Describe the format that a row resembles, and its missing keys; empty if none."""
     with_words = (e for e in EXPORTS if all(e.signs) and (e.read_by or e.tables or e.refuse))
     shares = [(*export.missing(fields), export.name) for export in with_words]

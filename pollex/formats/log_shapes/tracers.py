@@ -6,16 +6,16 @@ from typing import Any
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import LogPart, ModelCall, ToolScore, moment
 from pollex.formats.labels import is_usual
-from pollex.formats.log_shapes.exports import Fields, at, facts, inside, objects, required, text, under
+from pollex.formats.log_shapes.exports import Fields, facts, get, get_under, objects, required, text, unwrap
 from pollex.formats.log_shapes.payloads import (
     ANSWER_NAMES,
     GENERATED_NAMES,
     QUESTION_NAMES,
     RunSide,
-    answered,
-    asked,
+    input_of,
     of_sides,
-    opened,
+    output_of,
+    parse,
     sides,
 )
 from pollex.formats.log_shapes.spans import field_of, silent_kind
@@ -53,8 +53,8 @@ def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[ToolScore]:
     for score in objects(fields.get("scores")):
         if "name" in score:
             yield from read_langfuse_score({"traceId": trace, **score})
-    for name, value in {**fields, **inside(fields.get("scores"))}.items():
-        listed = opened(value)
+    for name, value in {**fields, **unwrap(fields.get("scores"))}.items():
+        listed = parse(value)
         if isinstance(listed, list) and listed and name.replace("_", "").lower() not in _LANGFUSE_FIELDS and trace:
             values = [one for one in listed if isinstance(one, str | int | float)]
             yield from (ToolScore("trace", trace, one, name=name, summary=True) for one in values)
@@ -132,13 +132,13 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
     """Yield a run; its `session_id` is the project, and the conversation stands in the metadata."""
     run = required(fields, "id", "run_id")
     trace = text(fields.get("trace_id")) or text(fields.get("parent_run_id")) or run
-    metadata = inside(inside(fields.get("extra")).get("metadata"))
+    metadata = unwrap(unwrap(fields.get("extra")).get("metadata"))
     session = next(
         (found for name in LANGSMITH_THREADS if (found := text(metadata.get(name)))), text(fields.get("thread_id"))
     )
     kind, failed = str(fields.get("run_type") or ""), fields.get("error")
     given, came = fields.get("inputs"), fields.get("outputs")
-    before, after = (None, None) if silent_kind(kind) else (asked(given), answered(came))
+    before, after = (None, None) if silent_kind(kind) else (input_of(given), output_of(came))
     parent = text(fields.get("parent_run_id"))
     if parent is None and not silent_kind(kind):
         _require_langsmith_read(fields, before, after)
@@ -161,7 +161,7 @@ def _require_langsmith_read(fields: Fields, before: RunSide | None, after: RunSi
     if any(side and {turn.role for turn in side.turns} >= {"user", "assistant"} for side in (before, after)):
         return
     for name, side, names, role in sides:
-        values = opened(fields.get(name))
+        values = parse(fields.get(name))
         if side is None and values is not None and not isinstance(values, Mapping):
             raise BadInput("inputs or outputs aren't an object", remedy="export the runs as LangSmith records them")
         known = {"messages", *names, *GENERATED_NAMES}
@@ -184,8 +184,8 @@ OPIK_COLUMN, OPIK_REASON = "feedback_scores.", "_reason"
 
 
 def read_opik_trace(fields: Fields) -> Iterator[LogPart]:
-    trace, error = required(fields, "id"), inside(fields.get("error_info"))
-    metadata = inside(fields.get("metadata"))
+    trace, error = required(fields, "id"), unwrap(fields.get("error_info"))
+    metadata = unwrap(fields.get("metadata"))
     said = facts(user=text(metadata.get("user") or metadata.get("user_id")), tags=fields.get("tags"))
     call = _opik_call(fields, trace, None, str(error.get("message") or "failed") if error else "")
     yield call._replace(session=text(fields.get("thread_id")), facts=said)
@@ -199,7 +199,7 @@ def read_opik_trace(fields: Fields) -> Iterator[LogPart]:
 def _opik_call(fields: Fields, trace: str, parent: str | None, error: str = "") -> ModelCall:
     return ModelCall(
         *(trace, required(fields, "id"), parent, None, moment(fields.get("start_time"))),
-        **sides(under(fields, "input"), under(fields, "output")),
+        **sides(get_under(fields, "input"), get_under(fields, "output")),
         model=fields.get("type") == "llm",
         error=error,
     )
@@ -223,8 +223,8 @@ WEAVE_ANNOTATION = "wandb.annotation."
 
 def read_weave_call(fields: Fields) -> Iterator[LogPart]:
     call, trace = required(fields, "id"), required(fields, "trace_id")
-    before, after = asked(under(fields, "inputs")), answered(under(fields, "output"))
-    person, history = text(inside(under(fields, "attributes")).get("user")), bool(before and before.history)
+    before, after = input_of(get_under(fields, "inputs")), output_of(get_under(fields, "output"))
+    person, history = text(unwrap(get_under(fields, "attributes")).get("user")), bool(before and before.history)
     yield ModelCall(
         *(trace, call, text(fields.get("parent_id")), text(fields.get("thread_id")), moment(fields.get("started_at"))),
         before=before.turns if before else None,
@@ -234,13 +234,13 @@ def read_weave_call(fields: Fields) -> Iterator[LogPart]:
         error=str(fields.get("exception") or ""),
         facts=facts(user=person),
     )
-    for feedback in objects(at(inside(under(fields, "summary")), "weave.feedback")):
+    for feedback in objects(get(unwrap(get_under(fields, "summary")), "weave.feedback")):
         yield from read_weave_feedback({**feedback, "weave_ref": f"call/{call}"})
 
 
 def read_weave_feedback(fields: Fields) -> Iterator[LogPart]:
     call = required(fields, "weave_ref").rpartition("/")[2]
-    payload: Mapping[str, object] = inside(fields.get("payload"))
+    payload: Mapping[str, object] = unwrap(fields.get("payload"))
     kind = str(fields.get("feedback_type"))
     if kind == WEAVE_NOTE and payload.get("note"):
         yield ToolScore("span", call, None, comment=payload["note"], person=text(fields.get("creator")))
@@ -265,14 +265,14 @@ BRAINTRUST_SESSIONS = ("session_id", "sessionId", "thread_id", "conversation_id"
 
 
 def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
-    trace, metadata = required(fields, "root_span_id"), inside(fields.get("metadata"))
-    parents, kind = fields.get("span_parents"), str(inside(fields.get("span_attributes")).get("type") or "")
+    trace, metadata = required(fields, "root_span_id"), unwrap(fields.get("metadata"))
+    parents, kind = fields.get("span_parents"), str(unwrap(fields.get("span_attributes")).get("type") or "")
     silent = silent_kind(kind) or kind in ("score", "function")
     yield ModelCall(
         *(trace, text(fields.get("span_id")) or required(fields, "id")),
         parent=text(parents[0]) if isinstance(parents, list) and parents else None,
         session=next((found for name in BRAINTRUST_SESSIONS if (found := text(metadata.get(name)))), None),
-        at=moment(inside(fields.get("metrics")).get("start")) or moment(fields.get("created")),
+        at=moment(unwrap(fields.get("metrics")).get("start")) or moment(fields.get("created")),
         **sides(fields.get("input"), fields.get("output"), silent=silent),
         model=kind == "llm",
         error=str(fields.get("error") or "").strip().rpartition("\n")[2],
@@ -283,7 +283,7 @@ def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
-    have = inside(fields.get("attributes"))
+    have = unwrap(fields.get("attributes"))
     trace, kind, tags = required(have, "trace_id"), str(have.get("span_kind") or ""), _datadog_tags(have.get("tags"))
     parent = text(have.get("parent_id"))
     yield ModelCall(
@@ -301,12 +301,12 @@ def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
 def _datadog_tags(tags: object) -> Fields:
     """Return tags as an object, also those that are a list of `name:value`."""
     listed = tags if isinstance(tags, list) else []
-    return inside(tags) or {name: value for name, mark, value in (str(tag).partition(":") for tag in listed) if mark}
+    return unwrap(tags) or {name: value for name, mark, value in (str(tag).partition(":") for tag in listed) if mark}
 
 
 def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
-    request, answer = required(fields, "request_id"), inside(fields.get("response_body"))
-    properties: Mapping[str, Any] = {str(k).casefold(): v for k, v in inside(fields.get("request_properties")).items()}
+    request, answer = required(fields, "request_id"), unwrap(fields.get("response_body"))
+    properties: Mapping[str, Any] = {str(k).casefold(): v for k, v in unwrap(fields.get("request_properties")).items()}
     failed: Any = answer.get("error")
     failed = failed.get("message", "failed") if isinstance(failed, Mapping) else failed
     said = sides(fields.get("request_body"), None if failed else answer) | {"history": True}
@@ -321,8 +321,8 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_portkey_log(fields: Fields) -> Iterator[LogPart]:
-    request, metadata = required(fields, "id"), inside(fields.get("metadata"))
-    sent, came = inside(fields.get("request")), inside(fields.get("response"))
+    request, metadata = required(fields, "id"), unwrap(fields.get("metadata"))
+    sent, came = unwrap(fields.get("request")), unwrap(fields.get("response"))
     said = sides(sent.get("body", sent), came.get("body", came)) | {"history": True}
     session = text(fields.get("trace_id"))
     yield ModelCall(

@@ -62,7 +62,7 @@ def text_of(content: object) -> str:
     raise BadInput(f"a turn's content is {kind_of(content)}", remedy="make it text or a list of content parts")
 
 
-def written(value: object) -> str:
+def as_text(value: object) -> str:
     """Convert a tool's result to text: strings, parts by their text, others as JSON."""
     if value is None or isinstance(value, str):
         return _without_data(value or "")
@@ -126,13 +126,13 @@ def _output(part: Mapping[str, Any]) -> object:
 def result_of(part: Mapping[str, Any]) -> str:
     kind = part_kind(part)
     if isinstance(inner := _keyed(part, kind), Mapping):
-        return written(inner.get("response", inner.get("output")))
+        return as_text(inner.get("response", inner.get("output")))
     if kind == "tool_call_response":
-        return written(part.get("response", part.get("result")))
+        return as_text(part.get("response", part.get("result")))
     found = _output(part)
     if isinstance(found, Mapping) and found.keys() >= {"type", "value"}:  # as the AI SDK types what a tool answered
         found = found["value"]
-    return written(part.get("content", part.get("result")) if found is None else found)
+    return as_text(part.get("content", part.get("result")) if found is None else found)
 
 
 def _keyed(part: Mapping[str, Any], kind: str) -> object:
@@ -179,7 +179,7 @@ def _placeholder(part: Mapping[str, Any], kind: str) -> str:
 _CALLED = ("function", "functionCall", "function_call", "custom", *_INNER)
 
 
-def attached(files: object) -> list[str]:
+def marks_of_files(files: object) -> list[str]:
     """Return the mark of each file beside a message: an image by its type, media type or name, or another file."""
     found = files if isinstance(files, list) else []
     return ["[image]" if _IMAGE.search(" ".join(map(str, _facts_of(one)))) else "[file]" for one in found]
@@ -196,7 +196,7 @@ def _facts_of(file: object) -> list[object]:
 def call_of(call: object) -> ToolCall:
     """Read a call of a tool in any recorded form; one of odd shape has no name, and is kept as its arguments."""
     if not isinstance(call, Mapping):
-        return ToolCall(name="", arguments=written(call))
+        return ToolCall(name="", arguments=as_text(call))
     inner = next((call[name] for name in _CALLED if isinstance(call.get(name), Mapping)), call)
     name = inner.get("name", inner.get("toolName"))
     if name is None and part_kind(call) == "executableCode":
@@ -235,7 +235,7 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
     if isinstance(given, Mapping):
         given = given.get("message") or given
     flags = (part.get("is_error"), part.get("isError"), part.get("status") == "error")
-    error = written(given) if given not in (None, True) else "failed" if given or True in flags else ""
+    error = as_text(given) if given not in (None, True) else "failed" if given or True in flags else ""
     return ToolResult(id=id_, error=error) if id_ or error else None
 
 
@@ -393,12 +393,12 @@ _HIDDEN = ("reasoning", "mcp_list_tools", "mcp_approval_request", "mcp_approval_
 
 def _item(item: Mapping[str, Any]) -> Iterator[Turn]:
     if item["type"].endswith("_output"):
-        yield Turn(role="tool", content=written(item.get("output")), result=result_beside(item))
+        yield Turn(role="tool", content=as_text(item.get("output")), result=result_beside(item))
     elif item["type"] in CALLS and item.get("name"):
         call = call_of(item)
         yield Turn(role="assistant", content=call.mark, calls=(call,))
         if item.get("output"):
-            yield Turn(role="tool", content=written(item["output"]), result=result_beside({**item, "call_id": call.id}))
+            yield Turn(role="tool", content=as_text(item["output"]), result=result_beside({**item, "call_id": call.id}))
 
 
 def _parted(role: Role, parts: list[Any], said: list[str], beside: list[ToolCall]) -> Iterator[Turn]:

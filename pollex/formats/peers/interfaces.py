@@ -75,7 +75,7 @@ class Stream:
 
     def page(self, answer: Any) -> Page:
         """Read an answer."""
-        cursor = next((found for name in self.next if (found := inside(answer, *name.split(".")))), "")
+        cursor = next((found for name in self.next if (found := text_inside(answer, *name.split(".")))), "")
         return Page([ROWS.get(self.name, dict)(row) for row in rows_in(answer, self.rows)], cursor)
 
 
@@ -119,7 +119,7 @@ def rows_in(answer: Any, name: str = "data") -> list[Row]:
     return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
 
 
-def inside(row: Any, *names: str) -> str:
+def text_inside(row: Any, *names: str) -> str:
     """Return the text under names inside one another; empty where there is none."""
     for name in names:
         row = row.get(name) if isinstance(row, Mapping) else None
@@ -176,7 +176,7 @@ def _experiment(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
     if name.isdigit():
         return None
     ask = Ask("/api/2.0/mlflow/experiments/get-by-name", [("experiment_name", name)])
-    return ask, lambda answer: inside(answer, "experiment", "experiment_id")
+    return ask, lambda answer: text_inside(answer, "experiment", "experiment_id")
 
 
 def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from pollex.errors import UNREADABLE, BadRubrics
-from pollex.rubrics.edits import bundled, read_rubrics
+from pollex.rubrics.edits import bundled_sets, read_rubrics
 from pollex.rubrics.rubric import Polarity, Rubric, content_id
 
 LARGEST = 1_000_000
@@ -30,7 +30,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     Raises:
         BadRubrics: It can't be read, or holds no rubric that is known.
     """
-    if str(source) in bundled() or Path(source).suffix.lower() not in ENDINGS:
+    if str(source) in bundled_sets() or Path(source).suffix.lower() not in ENDINGS:
         return read_rubrics(source)
     try:
         stored = _stored(Path(source))

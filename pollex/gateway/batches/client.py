@@ -31,13 +31,13 @@ from pollex.gateway.batches.desk import (
     Submission,
     Undecided,
     answer_in,
-    compact,
+    dump_compactly,
     request_line,
 )
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.redaction import redacted, without
+from pollex.gateway.redaction import redact, strip_secrets
 from pollex.gateway.responses import fault_of
 from pollex.gateway.transport import CONNECT_SECONDS, NETWORK_ERRORS, OWN_HEADER
 
@@ -122,11 +122,11 @@ class BatchClient(AsyncOpenAI):
             raise self._error(error.response) from error
         except (OpenAIError, *NETWORK_ERRORS) as error:
             cause = error.__cause__ or error
-            words = redacted(f"{type(cause).__name__}: {cause}", self._endpoint.secrets)
+            words = redact(f"{type(cause).__name__}: {cause}", self._endpoint.secrets)
             raise (Doubtful(words) if once else self._unavailable(words)) from error
 
     def _error(self, response: httpx2.Response) -> PollexError:
-        body = without(self._endpoint.secrets, response.text)
+        body = strip_secrets(self._endpoint.secrets, response.text)
         fault = fault_of(Reply(status=response.status_code, body=body, headers=response.headers))
         if fault is None or fault.action in ("retry", "wait"):
             return self._unavailable(fault.detail if fault else f"HTTP {response.status_code}")
@@ -327,10 +327,10 @@ def result_in(text: bytes) -> BatchReply | None:
         row = json.loads(text)
         result = row["result"]
         if result["type"] == "succeeded":
-            return BatchReply(row["custom_id"], 200, compact(completion_of(result["message"])))
+            return BatchReply(row["custom_id"], 200, dump_compactly(completion_of(result["message"])))
         if result["type"] == "errored":
             error = result["error"].get("error", result["error"])
-            return BatchReply(row["custom_id"], STATUSES.get(error.get("type"), 500), compact({"error": error}))
+            return BatchReply(row["custom_id"], STATUSES.get(error.get("type"), 500), dump_compactly({"error": error}))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
     return None
@@ -338,7 +338,7 @@ def result_in(text: bytes) -> BatchReply | None:
 
 def completion_of(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message as a chat completion: its text, or what it gave to the tool."""
-    used = [compact(block["input"]) for block in message["content"] if block["type"] == "tool_use"]
+    used = [dump_compactly(block["input"]) for block in message["content"] if block["type"] == "tool_use"]
     text = "".join(block["text"] for block in message["content"] if block["type"] == "text")
     usage = message.get("usage") or {}
     cached = usage.get("cache_read_input_tokens") or 0

@@ -21,7 +21,7 @@ from pollex.errors import AnswersPending, LimitReached, ModelRefused, ModelUnava
 from pollex.gateway.budget import Budget, Limits, UsageTable
 from pollex.gateway.calls import Ledger, Reply, Request, Usage, prompt_estimate
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.redaction import without
+from pollex.gateway.redaction import strip_secrets
 from pollex.gateway.responses import read_usage
 
 ID_DIGITS = 40
@@ -162,12 +162,12 @@ def answer_in(text: str | bytes) -> BatchReply | None:
         row = json.loads(text)
         response: Any = row["response"]
         body = response.get("body") or {"error": row.get("error")}  # vLLM's words about a failure
-        return BatchReply(str(row["custom_id"]), int(response["status_code"]), compact(body))
+        return BatchReply(str(row["custom_id"]), int(response["status_code"]), dump_compactly(body))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
 
 
-def compact(body: Any) -> str:
+def dump_compactly(body: Any) -> str:
     """Return JSON values as a ledger keeps them."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
@@ -513,7 +513,7 @@ class Desk:
             await asyncio.gather(*(self._take(line, answer) for line, answer in found[start : start + AT_ONCE]))
 
     async def _take(self, line: BatchLine, answer: BatchReply) -> None:
-        body = without(self.endpoint.secrets, answer.body)
+        body = strip_secrets(self.endpoint.secrets, answer.body)
         reply = Reply(status=answer.status, body=body)
         await self.ledger.record(line.key, line.attempt, reply.facts(line.attempt), body)
         self.fresh.add(line.key)

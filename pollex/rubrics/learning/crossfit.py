@@ -31,9 +31,9 @@ from pollex.selection.multi_split import (
     ALPHA,
     MultiSplit,
     Narrowed,
-    holds,
+    find_holding,
+    keep_one_a_family,
     multi_split,
-    narrowed,
     one_each,
     one_sided,
     with_hints,
@@ -143,7 +143,7 @@ class Weighed:
             found = multi_split(values, up, self.sat, pool.ids, self.blocks[rows], rng, self.policy)
             found = MultiSplit(np.where(self.mined, 1.0, found.p), found.chosen)
             alone = one_each(np.ones(len(up), dtype=bool), self.blocks[rows], rng)
-            leads = narrowed(values[alone], up[alone], self.sat, found.p, self.events, self.families, LIKELY)
+            leads = keep_one_a_family(values[alone], up[alone], self.sat, found.p, self.events, self.families, LIKELY)
             self._known[key] = found, leads
         return self._known[key]
 
@@ -160,7 +160,7 @@ class Weighed:
         if hints or not len(order):
             order = with_hints(values, up, self.sat, pool.ids, found, alpha, len(pool.ids), self.policy)
         if not len(order):
-            order = np.argsort(one_sided(holds(values), up, self.sat), kind="stable")[:1]
+            order = np.argsort(one_sided(find_holding(values), up, self.sat), kind="stable")[:1]
         return self._within_limits(order)
 
     def _within_limits(self, order: Ints) -> Ints:
@@ -176,7 +176,7 @@ class Weighed:
 
 def families_of(weighed: Weighed, found: Narrowed) -> dict[str, dict[str, Any]]:
     """Return what each rubric that leads a family mostly consists of, by its id, as JSON values."""
-    pool, held = weighed.pool, holds(weighed.pool.values)
+    pool, held = weighed.pool, find_holding(weighed.pool.values)
     often, told = held.sum(axis=0), {}
     for first, members in found.members.items():
         narrower = [one for one in members.tolist() if often[one] < often[first] and pool.rubrics[one].leads]
@@ -232,7 +232,7 @@ class Part:
     @cached_property
     def held(self) -> Bools:
         """Where rubrics of its pool hold `[labeled row, rubric]`."""
-        return holds(self.weighed.pool.values)
+        return find_holding(self.weighed.pool.values)
 
     @cached_property
     def covered(self) -> Bools:
@@ -321,11 +321,11 @@ def held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
     What is fitted for a fold sees all of the others, and all that taught. Where there are too few, all are one fold.
     """
     found = material.table.answered((*material.held_out, *material.graded_held_out), material.chosen)
-    fold = dealt(material, found)
+    fold = fold_of_each(material, found)
     return found, np.zeros(len(found), dtype=np.int64) if fold is None else fold
 
 
-def dealt(material: Material, conversations: Sequence[Conversation]) -> Ints | None:
+def fold_of_each(material: Material, conversations: Sequence[Conversation]) -> Ints | None:
     """Return the fold of each conversation; None where there are too few."""
     try:
         return folds(conversations, FOLDS, material.settings.seed)

@@ -416,11 +416,11 @@ def calibrator_record(
     unseen: Unseen,
 ) -> tuple[CalibratorRecord, bytes]:
     """Return the chosen probability model with the figures of both sides, and its arrays."""
-    from pollex.calibration.storage import packed  # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.storage import pack_up  # scikit-learn comes with it, and takes a second to import
 
     rng = np.random.default_rng([material.settings.seed, 4])
     model = fitted.model
-    pack = packed(model.model, model.rating)
+    pack = pack_up(model.model, model.rating)
     seen, held_out = comparison["held_out"], unseen.conversations
     positive, truth = positives(training), positives(held_out)
     share = float(positive.mean())
@@ -550,14 +550,14 @@ def curve_of(
         else:
             assert pool_values is not None, "there is no curve without"
             weighed = Weighed.of(pool, material.settings, material.family_of)
-            orders = [fewer(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1] for _ in range(DRAWS)]
+            orders = [draw(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1] for _ in range(DRAWS)]
             scores[round(share * labels)] = [pool_values[:, order].sum(axis=1) for order in orders]
     scores[labels] = [unseen.netsat]
     points, more = learning_curve(scores, truth, unit, rng, MORE)
     return tuple(CurvePoint(labels=size, auc=auc) for size, auc in points.items()), more
 
 
-def fewer(weighed: Weighed, rows: Bools, share: float, fit: CrossFit, rng: np.random.Generator) -> tuple[Bools, Ints]:
+def draw(weighed: Weighed, rows: Bools, share: float, fit: CrossFit, rng: np.random.Generator) -> tuple[Bools, Ints]:
     """Choose by a share of each class of some conversations: which were drawn, and columns of the pool."""
     drawn, up = np.zeros(len(rows), dtype=bool), weighed.pool.labels
     for one in (np.flatnonzero(rows & up), np.flatnonzero(rows & ~up)):
@@ -568,7 +568,7 @@ def fewer(weighed: Weighed, rows: Bools, share: float, fit: CrossFit, rng: np.ra
 def by_fewer(part: Part, share: float, fit: CrossFit, rng: np.random.Generator) -> Floats:
     """Score all conversations by rubrics that a share of those outside a fold chose, less their θ `[conversation]`."""
     pool = part.weighed.pool
-    drawn, order = fewer(part.weighed, ~part.labeled_out, share, fit, rng)
+    drawn, order = draw(part.weighed, ~part.labeled_out, share, fit, rng)
     netsat = pool.values[:, order].sum(axis=1)
     return np.asarray(netsat - theta_c(netsat[drawn], pool.labels[drawn]))
 

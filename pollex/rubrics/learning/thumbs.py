@@ -21,7 +21,7 @@ from pollex.rubrics.learning.crossfit import (
     FOLDS,
     Candidates,
     cross_fit,
-    dealt,
+    fold_of_each,
     held_out_folds,
     with_graded,
     with_thumbs,
@@ -46,14 +46,14 @@ def grades_of(conversations: Sequence[Conversation], names: Sequence[str]) -> tu
     Args:
         names: Fields of the log; the first is the main one. Without grades in that there are no questions.
     """
-    from pollex.calibration.grades import rounded, scale_of
+    from pollex.calibration.grades import round_grades, scale_of
 
     found, scales = [], []
     for name in names:
         grades = np.array([_grade(conversation, name) for conversation in conversations], dtype=np.float64)
         scale = scale_of(name, grades)
         if scale is not None and (name != names[0] or len(scale.values) >= FEWEST_GRADES):
-            found.append(rounded(grades))
+            found.append(round_grades(grades))
             scales.append(scale)
         elif name == names[0]:
             break
@@ -91,14 +91,14 @@ def require_grades(logs: Logs, others: Sequence[str]) -> None:
 
 def grades_told(logs: Logs) -> str:
     """Say what becomes of the label's grades; empty where they are thumbs."""
-    from pollex.calibration.grades import MOST, rounded  # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.grades import MOST, round_grades  # scikit-learn comes with it, and takes a second to import
 
     if not logs.label_field:
         return ""
     if graded := graded_between(logs):
         return f"grades are learned beside thumbs, those of {len(graded)} without a thumb, too"
     grades = np.array([_grade(one, logs.label_field) for one in logs])
-    levels = len(np.unique(rounded(grades)[~np.isnan(grades)]))
+    levels = len(np.unique(round_grades(grades)[~np.isnan(grades)]))
     remedy = f"thumbs alone are learned; for grades, round them to {MOST} or fewer"
     return f"{logs.label_field} holds {levels} different grades: {remedy}" if levels > MOST else ""
 
@@ -198,7 +198,7 @@ def rating_of(
 
     Args:
         found: See `grades_compared`.
-        answers, signs: See `calibration.thumbs.fitted`.
+        answers, signs: See `calibration.thumbs.fit_one`.
     """
     from pollex.calibration.grades import fitted_grades
 
@@ -207,7 +207,7 @@ def rating_of(
     return fitted_grades(found["chosen"], answers, signs.tolist(), grades, scales, judges_of(training), ids, blocks)
 
 
-def stored(found: ModelComparison | None, probability: str) -> dict[str, Any]:
+def comparison_as_json(found: ModelComparison | None, probability: str) -> dict[str, Any]:
     """Return the comparison as JSON values.
 
     Args:
@@ -261,14 +261,14 @@ class FittedThumbs:
 
 
 def _fitted(material: Material, comparison: Mapping[str, Any], rows: Sequence[Conversation]) -> ThumbModel:
-    from pollex.calibration.thumbs import fitted  # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.thumbs import fit_one  # scikit-learn comes with it, and takes a second to import
 
     rubrics, (own, other) = material.in_order, comparison["weights"]
     weights = np.where(np.arange(len(rubrics)) < len(material.chosen), own, other)
     signs = np.array([rubric.sign for rubric in rubrics]) * weights
     thumbs, ids = with_thumbs(rows), [rubric.id for rubric in rubrics]
     answers, about = material.answers(thumbs), (judges_of(thumbs), ids, block_ids(thumbs))
-    own_model = fitted(comparison["chosen"], answers, signs.tolist(), positives(thumbs), *about)
+    own_model = fit_one(comparison["chosen"], answers, signs.tolist(), positives(thumbs), *about)
     model = ThumbModel(tuple(ids), own_model, answers.shape[2])
     if (graded := comparison.get("grades")) is not None:
         model.rating = rating_of(graded, material.answers(rows), rubrics, signs, rows)
@@ -299,7 +299,7 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     found = compare_models(thumbs, *about_rows, candidate(settings.probability)) if thumbs else None
     grades = grades_compared(parts, rows, graded_fields(material), settings.seed)
     about["weights"] = weights_of(material, pool, selection)
-    return stored(found, settings.probability) | {"grades": grades} | about
+    return comparison_as_json(found, settings.probability) | {"grades": grades} | about
 
 
 def without_each_fold(
@@ -309,7 +309,7 @@ def without_each_fold(
     from pollex.calibration.thumbs import Fold  # scikit-learn comes with it, and takes a second to import
 
     rubrics, parts = pool.rubrics, []
-    if (fold := dealt(material, rows)) is None:
+    if (fold := fold_of_each(material, rows)) is None:
         return None
     answers = material.table.probabilities(rows, rubrics)
     for number in range(FOLDS):

@@ -17,7 +17,7 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of
 from pollex.services.options import RunOptions
-from pollex.services.remedy.contexts import failing, listed, read_held, survives, why_no_target
+from pollex.services.remedy.contexts import failures_of, headline_rubrics, read_held, share_that_survives, why_no_target
 from pollex.services.remedy.prompt_text import PromptText, naive_sentence
 from pollex.services.results import Shown
 from pollex.text import Line, Told, count, printable
@@ -47,7 +47,7 @@ class BriefedTarget:
         contexts: Where it fails.
         asked: Conversations that were answered.
         lines: Lines of the prompt that are near in words, with their numbers.
-        survives: See `contexts.survives`; None where a model would be asked.
+        survives: See `contexts.share_that_survives`; None where a model would be asked.
     """
 
     rubric: ChosenRubric
@@ -165,15 +165,15 @@ def brief(
     found = [
         BriefedTarget(
             rubric=one.rubric,
-            contexts=failing(one),
+            contexts=failures_of(one),
             asked=one.asked,
             lines=() if text is None else tuple(nearest_lines(text, one.rubric)),
-            survives=survives(rubric_set, one) if rubric_set.judge.built_in else None,
+            survives=share_that_survives(rubric_set, one) if rubric_set.judge.built_in else None,
         )
         for one in wanted
-        if failing(one)
+        if failures_of(one)
     ]
-    seen = [held[one.id] for one in ([] if target else listed(rubric_set)) if held[one.id].holds]
+    seen = [held[one.id] for one in ([] if target else headline_rubrics(rubric_set)) if held[one.id].holds]
     result = BriefResult(
         targets=tuple(found),
         untestable=tuple((one.rubric, why) for one in seen if (why := why_no_target(rubric_set, one))),

@@ -26,7 +26,7 @@ DRAWS = 200
 BASIS = "if the relation of rubrics and thumbs in the log holds for the new replies too"
 
 
-def concluded(found: Gathered, live: RemedyWork, state: Mapping[str, Any], *, own: bool) -> list[dict[str, Any]]:
+def conclude_edits(found: Gathered, live: RemedyWork, state: Mapping[str, Any], *, own: bool) -> list[dict[str, Any]]:
     """Conclude on each change that was proven, the best first; return the fields of each `ProvenEdit`.
 
     Args:
@@ -40,8 +40,8 @@ def concluded(found: Gathered, live: RemedyWork, state: Mapping[str, Any], *, ow
         pair, wording = state["pairs"].get(edit["name"]), wording_of(live, arm, primary)
         over = shown_over_sealed(trial, arm, ended.look, sealed)
         said = {
-            "over 10 % of the old arm left the recorded calls of tools": diverged(trial, OLD),
-            "over 10 % of the new arm left the recorded calls of tools": diverged(trial, arm),
+            "over 10 % of the old arm left the recorded calls of tools": has_diverged(trial, OLD),
+            "over 10 % of the new arm left the recorded calls of tools": has_diverged(trial, arm),
             believes["said"]: believes["found"],
             "the rubrics like it, a reader without rubrics doesn't": pair and pair["against"],
             "it depends on the wording of the target": wording and any(not one["holds"] for one in wording),
@@ -75,7 +75,7 @@ def concluded(found: Gathered, live: RemedyWork, state: Mapping[str, Any], *, ow
     return sorted(verdicts, key=lambda one: RANKS.index(one["verdict"]))
 
 
-def diverged(trial: Trial, arm: int) -> bool:
+def has_diverged(trial: Trial, arm: int) -> bool:
     """Tell whether an arm left the recorded tools too often for a proof by replies."""
     return trial.missing(arm)["diverged"] > MOST_DIVERGED * sum(place[1] == arm for place in trial.texts)
 

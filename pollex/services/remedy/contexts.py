@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pollex.agents.roles import answered
+from pollex.agents.roles import answer_each
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext, may_answer
@@ -22,7 +22,7 @@ from pollex.services.kept_answers import kept_answers
 from pollex.services.logs import Sources, logs_from
 from pollex.services.options import RunOptions
 from pollex.services.roles import embedded_judge
-from pollex.services.workspace import complete
+from pollex.services.workspace import run_to_end
 from pollex.store.store import Store
 
 SIDES: tuple[Polarity, ...] = ("dsat", "sat")
@@ -115,12 +115,12 @@ def _answers(rubric_set: RubricSet, conversations: Sequence[Conversation], store
         judge = embedded_judge(rubric_set, None)
         await judge.prepare(conversations)
         for one in conversations:
-            for answer in await answered(judge, one, rubric_set.questions):
+            for answer in await answer_each(judge, one, rubric_set.questions):
                 if isinstance(answer, Answer):
                     said[answer.question_id].append((one, answer))
 
     if rubric_set.judge.built_in:
-        complete(judged())
+        run_to_end(judged())
     elif store.is_dir():
         with Store.open(store) as opened:
             try:
@@ -164,11 +164,11 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
 
 def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
     """List what a change of the prompt may aim at, commonest first; see `why_no_target`."""
-    able = [held[one.id] for one in listed(rubric_set) if not why_no_target(rubric_set, held[one.id])]
+    able = [held[one.id] for one in headline_rubrics(rubric_set) if not why_no_target(rubric_set, held[one.id])]
     return sorted(able, key=lambda one: (one.rubric.polarity != "dsat", -len(one.replies)))
 
 
-def listed(rubric_set: RubricSet) -> list[ChosenRubric]:
+def headline_rubrics(rubric_set: RubricSet) -> list[ChosenRubric]:
     """Return the rubrics of both headline lists."""
     return [entry.rubric for side in SIDES for entry in headlines(rubric_set.rubrics, side)]
 
@@ -185,7 +185,7 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
         return "it tells of the user's turns, which no reply shows: only whole dialogues or thumbs can"
     if held.later > (1 - SURVIVES) * len(held.replies):
         return "it tells of what the user says after the reply, which no reply shows"
-    if rubric_set.judge.built_in and (share := survives(rubric_set, held)) < SURVIVES:
+    if rubric_set.judge.built_in and (share := share_that_survives(rubric_set, held)) < SURVIVES:
         return f"without what follows the reply the judge finds it in {share:.0%} only"
     return ""
 
@@ -193,12 +193,12 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
 TWO_PARTS = "two parts"
 
 
-def failing(held: Held) -> tuple[ReplyContext, ...]:
+def failures_of(held: Held) -> tuple[ReplyContext, ...]:
     """Return where a target fails: where it holds for dissatisfaction, where it might hold for satisfaction."""
     return held.replies if held.rubric.polarity == "dsat" else held.without
 
 
-def fine(held: Held) -> tuple[ReplyContext, ...]:
+def went_well(held: Held) -> tuple[ReplyContext, ...]:
     """Return where the occasion of a target came up, and it went well."""
     return held.without if held.rubric.polarity == "dsat" else held.replies
 
@@ -221,15 +221,15 @@ def target_of(rubric_set: RubricSet, held: Mapping[str, Held], named: str) -> He
     return held[ids[0]]
 
 
-def survives(rubric_set: RubricSet, held: Held) -> float:
+def share_that_survives(rubric_set: RubricSet, held: Held) -> float:
     """Return in which share of its replies the built-in judge finds a rubric without what follows the reply."""
     question, judge = Question.about(held.rubric, rubric_set.judge.scale), embedded_judge(rubric_set, None)
 
     async def count() -> int:
         found = 0
         for context in held.replies:
-            (answer,) = await answered(judge, context.cut, [question])
+            (answer,) = await answer_each(judge, context.cut, [question])
             found += isinstance(answer, Answer) and bool(answer.turns) and answer.value() > NEUTRAL
         return found
 
-    return complete(count()) / len(held.replies)
+    return run_to_end(count()) / len(held.replies)

@@ -12,7 +12,7 @@ import numpy as np
 
 from pollex.agents.assistant import Assistant, EndpointAssistant, FileAssistant
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.rewording import reworded
+from pollex.agents.llm.rewording import reword
 from pollex.agents.llm.second_reader import LastExchange, SecondReader, reply_judge_of
 from pollex.agents.roles import Judge
 from pollex.errors import AnswersPending, WrongUse
@@ -30,9 +30,9 @@ from pollex.rubrics.rubric import Rubric
 from pollex.services.grade import asker_of
 from pollex.services.options import ModelOptions
 from pollex.services.remedy.assistants import AssistantOptions
-from pollex.services.remedy.conclude import arms_of, concluded, family, record_of
+from pollex.services.remedy.conclude import arms_of, conclude_edits, family, record_of
 from pollex.services.remedy.people import CHOICES, PAIRS, read_choices, sheet_of
-from pollex.services.remedy.proposals import vetted
+from pollex.services.remedy.proposals import propose_and_vet
 from pollex.services.remedy.result import COMMAND, COMPARED, FORMAT, SHEET, RemedyResult, pairs_of, rows_of
 from pollex.services.remedy.trials import Gathered, require_enough
 from pollex.services.results import ModelUsage
@@ -41,8 +41,8 @@ from pollex.services.runs import digest, running
 from pollex.services.workspace import Workspace
 from pollex.store.resume import runs, step
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, packed
-from pollex.text import encoded
+from pollex.store.tables import FactRow, pack
+from pollex.text import encode
 
 NO_WIDTH = 1e-4
 LEAST_KAPPA, FEWEST_JUDGED = 0.6, 30
@@ -86,7 +86,7 @@ class RemedyDesk:
     async def propose(self, trial: Trial) -> list[dict[str, str]]:
         """Have changes proposed and vetted."""
         proposer, embedder = self.askers["proposer"], self.staffs["judging"].embedder
-        return [one.kept for one in await vetted(self.found, trial, proposer, self.second, embedder)]
+        return [one.kept for one in await propose_and_vet(self.found, trial, proposer, self.second, embedder)]
 
     async def register(self, run: str, trial: Trial, changed: Sequence[str]) -> int:
         """Keep what may not change once the first reply of a proof is asked for.
@@ -135,7 +135,7 @@ class RemedyDesk:
 
 
 @asynccontextmanager
-async def hired(
+async def hire_all(
     found: Gathered, asked: AssistantOptions, model: ModelOptions, store: Store, out: Path | None
 ) -> AsyncIterator[RemedyDesk]:
     """Hire the judge and all that the profiles name."""
@@ -176,7 +176,7 @@ async def second_reader(asker: Asker, target: Rubric, scale: Any) -> SecondReade
     """Return the second judge with the target in other words, and its mirror."""
     other = {"sat": "dsat", "dsat": "sat"}[target.polarity]
     said = [target.model_copy(update={"id": "mirror", "text": f"It is not so that: {target.text}", "polarity": other})]
-    words = await reworded(asker, [target], {target.id: ["say the same in other words"]})
+    words = await reword(asker, [target], {target.id: ["say the same in other words"]})
     if not isinstance(words, Unanswered) and words:
         said.insert(0, target.model_copy(update={"id": "reworded", "text": words[target.id][0]}))
     return SecondReader(asker, [Question.about(one, scale) for one in said])
@@ -199,7 +199,7 @@ async def carried_out(
         WrongUse: The judge doesn't know the target in the reply alone.
     """
     store, options = opened.store, found.options
-    async with hired(found, asked, model, store, out) as desk:
+    async with hire_all(found, asked, model, store, out) as desk:
         opened.announce(desk.paid)
         kappa, without = await agreement(desk.judge, found)
         found = replace(found, without=without)
@@ -228,7 +228,7 @@ async def carried_out(
                 register=desk.register,
                 finalists=options.finalists,
                 sheet=lambda trial, arm: sheet_of(trial, arm, options, store.secret),
-                conclude=partial(concluded, found, own=desk.own),
+                conclude=partial(conclude_edits, found, own=desk.own),
                 seed=options.seed,
             )
             answers = partial(desk.answers, run.id)
@@ -252,14 +252,14 @@ async def carried_out(
         "judge": desk.judge.name,
         "second": desk.second and desk.second.name,
         "notes": [*notes_on(desk, state, kappa), *found.notes],
-        "bad_rows": encoded(found.logs.bad_rows),
+        "bad_rows": encode(found.logs.bad_rows),
     }
     record |= record_of(live, state, found) | {"edits": state["verdicts"]}
     replies = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))]
     pairs = pairs_of(live.trials["prove"], arms_of(state, "prove")) if "prove" in live.trials else []
     await store.write_step(live.run, COMMAND, record)
     kept = enumerate({one["conversation"]: one} for one in pairs)  # so each can be forgotten
-    await store.write([FactRow(live.run, COMPARED, str(n), packed(pair)) for n, pair in kept])
+    await store.write([FactRow(live.run, COMPARED, str(n), pack(pair)) for n, pair in kept])
     about: dict[str, Any] = {"run": live.run, "out": out, "usage": usage, "usages": usages}
     return RemedyResult(record=record, replies=replies, compared=pairs, **about)
 
@@ -267,7 +267,7 @@ async def carried_out(
 async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, frozenset[str]]:
     """Measure whether a model answers of the logged reply alone as of the whole conversation; no reply is bought yet.
 
-    A built-in judge answered both where the target was chosen; see `contexts.survives`.
+    A built-in judge answered both where the target was chosen; see `contexts.share_that_survives`.
 
     Returns:
         The agreement, and ids of contexts where the occasion never came up.

@@ -16,7 +16,7 @@ from pollex.services.logs import Sources
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.remedy.result import COMMAND, RemedyResult
 from pollex.services.results import Shown
-from pollex.services.workspace import complete
+from pollex.services.workspace import run_to_end
 from pollex.store.resume import find_run, runs, step
 from pollex.store.store import Store
 from pollex.text import Told
@@ -120,14 +120,14 @@ def follow(
     ]
     rows = [dict(zip(("what", "predicted", "realised", "low", "high"), one, strict=True)) for one in figures]
     with Store.open(run.store) as store:
-        complete(store.write_step(found.run, FOLLOWED, rows[0]))
+        run_to_end(store.write_step(found.run, FOLLOWED, rows[0]))
         known = [step(store, each.id, FOLLOWED) for each in runs(store) if each.command == COMMAND]
     pairs = [(row["predicted"], row["realised"]) for row in known if row and row["predicted"] is not None]
     about = {"run": found.run, "target": target["text"], "plan": seen.plan.headline}
-    return FollowResult(**about, rows=tuple(rows), believed=believed(pairs))
+    return FollowResult(**about, rows=tuple(rows), believed=slope_of_promises(pairs))
 
 
-def believed(pairs: list[tuple[float, float]]) -> dict[str, float] | None:
+def slope_of_promises(pairs: list[tuple[float, float]]) -> dict[str, float] | None:
     """Return the slope of realised on predicted differences with its 95 % interval; None under three remedies."""
     from scipy.stats import linregress, t  # half a second
 

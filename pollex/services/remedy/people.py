@@ -21,7 +21,7 @@ from pollex.store.store import Store
 PAIRS, CHOICES = "pairs.jsonl", "choices.jsonl"
 
 
-def drawn(trial: Trial, arm: int, seed: int) -> list[int]:
+def draw_pairs(trial: Trial, arm: int, seed: int) -> list[int]:
     """Return contexts of traffic in random order, whose replies are there under both prompts."""
     there = [n for n in range(len(trial.contexts)) if trial.arrays.stratum[n] != FINE and trial.pair(arm, n)]
     return sorted(there, key=lambda n: chance_of(f"pair {trial.contexts[n].id}", seed))
@@ -40,7 +40,7 @@ def sides_of(key: str, pair: tuple[str, str]) -> tuple[str, str]:
 def sheet_of(trial: Trial, arm: int, options: RemedyOptions, secret: bytes) -> list[dict[str, Any]]:
     """Return the pairs that people are shown: no prompt, arm, rubric or judge; equal replies need no look."""
     rows = []
-    for n in drawn(trial, arm, options.seed)[: options.people]:
+    for n in draw_pairs(trial, arm, options.seed)[: options.people]:
         pair, key = trial.pair(arm, n), key_of(trial, n, secret)
         if pair and pair[0] != pair[1]:
             left, right = sides_of(key, pair)
@@ -77,7 +77,7 @@ def people_say(
 
     What a reader without rubrics says is the prediction, where there is one.
     """
-    every, wins = drawn(trial, arm, options.seed), trial.wins.get(arm)
+    every, wins = draw_pairs(trial, arm, options.seed), trial.wins.get(arm)
     guess = np.full(len(trial.contexts), 0.5) if wins is None else np.where(np.isnan(wins), 0.5, wins)
     known: dict[int, float] = {}
     for n in every[: options.people]:

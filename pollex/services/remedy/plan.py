@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pollex.agents.assistant import EndpointAssistant
 from pollex.agents.llm.judge import LlmJudge
-from pollex.agents.llm.proposer import proposed
+from pollex.agents.llm.proposer import propose_hunks
 from pollex.agents.llm.second_reader import SecondReader, reply_judge_of
 from pollex.conversations.reply_context import ReplyContext
 from pollex.graphs.remedy.trial import Trial, request_for, value_of
@@ -21,13 +21,13 @@ from pollex.services.remedy.assistants import AssistantOptions
 from pollex.services.remedy.prompt_text import naive_sentence, with_line
 from pollex.services.remedy.proposals import asked_for
 from pollex.services.remedy.trials import Gathered
-from pollex.services.roles import confirmed, seed_of
+from pollex.services.roles import options_as_before, seed_of
 
 SPREAD = 0.32
 """Standard deviation of a user's difference with two replies an arm, for plans; as in the benchmark's world."""
 
 
-def planned(found: Gathered, assistant: AssistantOptions, run: RunOptions, model: ModelOptions) -> CallPlan:
+def count_calls(found: Gathered, assistant: AssistantOptions, run: RunOptions, model: ModelOptions) -> CallPlan:
     """Count the calls of a remedy: exactly up to the proposals, and at most after them."""
     calls = _Calls(found, assistant, run, model)
     asyncio.run(calls.count())
@@ -59,7 +59,7 @@ class _Calls:
         record, neutral = found.rubric_set.judge, DomainProfile.neutral()
         self.plans = {role: Plan.of(one, neutral, run, found.options.seed) for role, one in asked.models.items()}
         if not record.built_in:
-            self.judging, known = confirmed(model, record), record.options.capabilities
+            self.judging, known = options_as_before(model, record), record.options.capabilities
             self.known = known is not None
             self.plans["judge"] = Plan.of(self.judging, found.rubric_set.domain, run, seed_of(record), known)
             self.judge = reply_judge_of(LlmJudge(self.plans["judge"].asker))
@@ -84,7 +84,7 @@ class _Calls:
             edits = [with_line(found.prompt, naive_sentence(found.target)).text] * found.most
             lines = [{"line": n, "text": line} for n, line in enumerate(found.prompt.lines)]
             for number in range(asked_for(found.most) if "proposer" in self.plans else 0):
-                await proposed(self.plans["proposer"].asker, lines, number)
+                await propose_hunks(self.plans["proposer"].asker, lines, number)
         with self.at_most():
             for _ in edits if not own else ():
                 if second:

@@ -166,7 +166,7 @@ def with_hint(prompt: PromptText, rubric: Rubric, context: ReplyContext) -> Prom
     return with_line(prompt, f"{naive_sentence(rubric)} Here above all. This reply failed: {told}")
 
 
-def flattering(prompt: PromptText, rubric: Rubric) -> PromptText:
+def flattering_prompt(prompt: PromptText, rubric: Rubric) -> PromptText:
     """Return a prompt that changes no deed, and only has replies claim to do well."""
     claimed = "true" if rubric.polarity == "sat" else "not true"
     said = rubric.text.strip().rstrip(".")
@@ -228,14 +228,14 @@ def read_edit(path: Path, prompt: PromptText) -> PromptEdit:
         BadInput: It can't be read, doesn't apply, changes nothing, or changes what is protected or a place for a value.
     """
     text = read_file(path, "edit")
-    changed = applied(prompt, text, str(path)) if path.suffix in DIFFS else text
+    changed = apply_diff(prompt, text, str(path)) if path.suffix in DIFFS else text
     edit = PromptEdit(path.stem, prompt, PromptText(changed, prompt.keep))
     if edit.fault:
         raise BadInput(edit.fault, where=str(path), remedy="leave that part as it is in the prompt")
     return edit
 
 
-def applied(prompt: PromptText, diff: str, where: str) -> str:
+def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
     """Apply a unified diff.
 
     Raises:

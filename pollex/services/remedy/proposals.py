@@ -8,7 +8,7 @@ from typing import Any
 from pollex.agents.assistant import AssistantReply
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.proposer import Hunk, proposed
+from pollex.agents.llm.proposer import Hunk, propose_hunks
 from pollex.agents.llm.second_reader import SecondReader
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.redaction import found_in
@@ -65,7 +65,7 @@ class Vetting:
             "it speaks of how replies are judged": lambda: SPEAKS.search(added),
             "it names a tool that isn't there": lambda: [x for x in called if x not in old and x not in self.tools],
             "it is in another language than the prompt": lambda: len({language(old), language(added)} - {"unsure"}) > 1,
-            "it is nearly an earlier one": lambda: any(alike(added, one.added) >= TWIN for one in earlier),
+            "it is nearly an earlier one": lambda: any(share_of_words(added, one.added) >= TWIN for one in earlier),
         }
         return edit.fault or next((why for why, found in reasons.items() if found()), "")
 
@@ -81,13 +81,13 @@ def words_of(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
-def alike(one: str, other: str) -> float:
+def share_of_words(one: str, other: str) -> float:
     """Return the share of words that two texts have in common."""
     a, b = set(words_of(one).split()), set(words_of(other).split())
     return len(a & b) / max(len(a | b), 1)
 
 
-async def vetted(
+async def propose_and_vet(
     found: Gathered, trial: Trial, asker: Asker, second: SecondReader | None, embedder: Embedder
 ) -> list[PromptEdit]:
     """Ask the proposer, who sees the part that proposes; return what came, the naive one first, with why it's refused.
@@ -100,7 +100,7 @@ async def vetted(
     plain = with_line(prompt, naive_sentence(found.target))
     edits = [PromptEdit("naive", prompt, plain, "the plain opposite")] if most > 1 else []
     for number, contexts in enumerate(clusters(found, asked_for(most), embedder)):
-        asked, name = await proposed(asker, items(found, contexts, trial), number), f"proposal {number + 1}"
+        asked, name = await propose_hunks(asker, items(found, contexts, trial), number), f"proposal {number + 1}"
         if isinstance(asked, str):
             edits.append(PromptEdit(name, prompt, prompt, refused=asked))
         else:

@@ -19,7 +19,7 @@ from pollex.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
 from pollex.services.results import ModelUsage, Shown, usage_json
 from pollex.store.store import Store
-from pollex.store.tables import unpacked
+from pollex.store.tables import unpack
 from pollex.text import Line, Told, notes_told
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def chosen_of(store: Store, run: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     sql = "SELECT annotator, text_hash, value FROM labels WHERE question = ? ORDER BY rowid"
     for row in store.rows(sql, [f"{COMPARED} {run}"]):
-        found.setdefault(row["text_hash"], {})[row["annotator"]] = unpacked(row["value"])
+        found.setdefault(row["text_hash"], {})[row["annotator"]] = unpack(row["value"])
     return found
 
 

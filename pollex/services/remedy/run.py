@@ -11,17 +11,17 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.life import remedied
+from pollex.services.life import outcome_of_proof
 from pollex.services.logs import Sources, files_of, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned
 from pollex.services.remedy.assistants import AssistantOptions
-from pollex.services.remedy.contexts import failing, read_held, targets
-from pollex.services.remedy.plan import planned
+from pollex.services.remedy.contexts import failures_of, read_held, targets
+from pollex.services.remedy.plan import count_calls
 from pollex.services.remedy.prompt_text import PromptText, named_file, read_edit, rendered_for
 from pollex.services.remedy.result import RemedyResult
 from pollex.services.remedy.sample import RemedyOptions
-from pollex.services.remedy.trials import Gathered, require_enough, sampled
+from pollex.services.remedy.trials import Gathered, require_enough, sample_contexts
 from pollex.services.workspace import workspace
 
 
@@ -50,12 +50,12 @@ def remedy(
             out, *files_of(logs, rubrics, [str(named_file(one)[1]) for one in (*options.prompts, *options.edits)])
         )
     prompts = [PromptText.load(path, options.keep, name) for name, path in map(named_file, options.prompts)]
-    found = gathered(logs, rubrics, options, prompts, reading, run, progress)
+    found = gather(logs, rubrics, options, prompts, reading, run, progress)
     if not options.edit and "proposer" not in assistant.models:
         raise WrongUse("nobody proposes", remedy="give [proposer] in the profiles, or a change", option="edit")
     require_no_harm(found, assistant.given)
     if run.dry_run:
-        raise Planned(planned(found, assistant, run, model))
+        raise Planned(count_calls(found, assistant, run, model))
     from pollex.services.remedy.desk import carried_out  # LangGraph takes a while
 
     arguments: dict[str, Any] = {"logs": names_of(logs), "rubrics": ", ".join(names_of(rubrics))}
@@ -63,13 +63,13 @@ def remedy(
     with workspace(run, progress, found.logs) as opened:
         result = opened.run(carried_out(opened, found, assistant, model, arguments, out))
         target = found.target
-        opened.store.put(remedied(target, result.run, one.name, one.verdict) for one in result.edits)
+        opened.store.put(outcome_of_proof(target, result.run, one.name, one.verdict) for one in result.edits)
     if out is not None:
         result.save(out)
     return result
 
 
-def gathered(
+def gather(
     logs: Sources | Logs,
     rubrics: Path | RubricSet,
     options: RemedyOptions,
@@ -87,9 +87,9 @@ def gathered(
     edits = [read_edit(path, mine[0]) for _, path in edited]
     rubric_set, read, held, (target,) = read_held(logs, rubrics, options.target, reading, run, progress)
     guards = tuple(one.rubric for one in targets(rubric_set, held) if one.rubric.id != target.rubric.id)
-    prompt = max(mine, key=lambda one: sum(rendered_for(context, one) is not None for context in failing(target)))
+    prompt = max(mine, key=lambda one: sum(rendered_for(context, one) is not None for context in failures_of(target)))
     others = [one for one in prompts if one is not prompt]
-    found = sampled(rubric_set, read, prompt, edits, options, target, guards, others)
+    found = sample_contexts(rubric_set, read, prompt, edits, options, target, guards, others)
     require_enough(found)
     return found
 

@@ -20,12 +20,12 @@ from pollex.rubrics.answers import Question
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.inspect import language_of_text
-from pollex.services.remedy.contexts import Held, failing, fine
+from pollex.services.remedy.contexts import Held, failures_of, went_well
 from pollex.services.remedy.prompt_text import (
     PLACE,
     PromptEdit,
     PromptText,
-    flattering,
+    flattering_prompt,
     naive_sentence,
     rendered_for,
     with_hint,
@@ -187,7 +187,7 @@ class Gathered:
         contexts, strata = [context for context, _ in chosen], [stratum for _, stratum in chosen]
         prompts = [replace(self.prompt, text=one) for one in changed]
         if name == "flatter":
-            prompts = [flattering(self.prompt, target)]
+            prompts = [flattering_prompt(self.prompt, target)]
         arms = [[one] * len(chosen) for one in (self.prompt, *prompts)]
         if name == "headroom":
             arms.append([with_line(self.prompt, naive_sentence(target))] * len(chosen))
@@ -241,7 +241,7 @@ class Gathered:
         return frozen | {"proof": digest(frozen)}
 
 
-def sampled(
+def sample_contexts(
     rubric_set: RubricSet,
     logs: Logs,
     prompt: PromptText,
@@ -253,7 +253,7 @@ def sampled(
 ) -> Gathered:
     """Choose the contexts, and who proposes, selects and proves; those under other prompts are counted."""
     conversations = logs.conversations
-    strata: dict[int, list[ReplyContext]] = {FAILING: list(failing(target)), FINE: list(fine(target)), ANY: []}
+    strata: dict[int, list[ReplyContext]] = {FAILING: list(failures_of(target)), FINE: list(went_well(target)), ANY: []}
     taken = {one.id for contexts in strata.values() for one in contexts}
     for one in conversations:
         if not one.not_scorable and (turns := replies_in(one, len(one.turns))):

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from pollex.errors import WrongUse
-from pollex.services.telemetry import exporting
+from pollex.services.telemetry import exporter_of
 from pollex.store.folder import STORE
 from pollex.usecases.serve import ServeStore
 from pollex.web.guard import is_loopback
@@ -39,7 +39,7 @@ def serve_scores(asked: ServeStore) -> int:
     tell(asked, listening.getsockname()[1], None if given else token)
 
     async def run() -> None:
-        with exporting(asked.events, scorer.rubrics.rubrics_digest) as emit:
+        with exporter_of(asked.events, scorer.rubrics.rubrics_digest) as emit:
             line = WaitingLine(rubrics, scorer, asked.queue, Figures(), store, emit)
             await _run(line, token, listening)
 

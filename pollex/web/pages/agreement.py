@@ -18,11 +18,11 @@ from pollex.measures.intervals import Figure
 from pollex.reports.transcript import marked_turns
 from pollex.services.judge_runs import ratings_of
 from pollex.services.verdicts import agreement
-from pollex.store.labels import VOLUNTARY, Opinion, opinions, settled
+from pollex.store.labels import VOLUNTARY, Opinion, opinions, settle_answers
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.store.tables import LabelRow, SheetRow, packed
+from pollex.store.tables import LabelRow, SheetRow, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Fault
 from pollex.web.forms import Name, Words
@@ -149,7 +149,7 @@ def export(
         heads = ("text_id", "question", "judge", "answer", "source", "drawn")
         rows = ((one.conversation, one.question, one.annotator, one.value, one.source, one.drawn) for one in said)
         return sent("judgments.csv", "text/csv", table_lines([heads, *rows]))
-    return sent("labels.jsonl", links.NDJSON, _log_rows(site, list(settled(said).values())))
+    return sent("labels.jsonl", links.NDJSON, _log_rows(site, list(settle_answers(said).values())))
 
 
 def _log_rows(site: Site, said: list[Opinion]) -> Iterator[str]:
@@ -223,7 +223,7 @@ def decide(site: Site, text: str, who: Name, value: Words, reason: Reason, quest
         if said is None:
             raise Clash("the annotators no longer disagree about this text", remedy="go on with the next one")
         about = {"conversation": said[0].conversation, "run": said[0].run, "question": question}
-        label = LabelRow(who, text, **about, value=packed(chosen), source="adjudicated")
+        label = LabelRow(who, text, **about, value=pack(chosen), source="adjudicated")
         site.store.keep([label, SheetRow(label.id, comment=reason, saw=("others",))])
     return links.address(links.ADJUDICATE, question=question), {"label": label.id}
 

@@ -29,12 +29,12 @@ from pollex.web.calibrated import (
     Source,
     bands,
     drift,
-    outside,
+    find_usable,
     reliability_of,
     score_bands,
+    share_outside,
     subgroups,
     tails,
-    usable,
     with_labels,
 )
 from pollex.web.lens import Lens
@@ -61,7 +61,7 @@ def calibration(site: Site, run: str = "", source: Source = "log", by: str = "",
         if source != "log"
         else [(one.id, lens_for(site, one)) for one in every if one.id != chosen.id and one.finished][:MOST_RUNS]
     )
-    labels = int(usable(lens).sum())
+    labels = int(find_usable(lens).sum())
     enough = labels >= FEWEST
     named = site.set_of(chosen)
     fields = fields_of(site, chosen, lens)
@@ -265,7 +265,7 @@ def weeks(lens: Lens, values: Values, found: RubricSet | None, learned: Floats |
         if (moment := moment_of(value)) is not None and id_ in lens.place:
             day = moment.astimezone(UTC).date()
             rows[day - timedelta(days=day.weekday())].append(lens.place[id_])
-    told = usable(lens)
+    told = find_usable(lens)
     last = sorted(rows)[-MOST_WEEKS:]
     return [_week(lens, begins, np.array(rows[begins]), told[rows[begins]], found, learned) for begins in last]
 
@@ -280,5 +280,5 @@ def _week(lens: Lens, begins: date, rows: Ints, told: Bools, found: RubricSet | 
         float(known.mean()) if len(known) else float("nan"),
         share_of(int((labels == 1).sum()), len(labels)),
         None if found is None else drift_of(netsat[~np.isnan(netsat)], found),
-        None if learned is None else outside(learned, netsat),
+        None if learned is None else share_outside(learned, netsat),
     )

@@ -8,7 +8,7 @@ from pydantic import Field
 from pollex.store.labels import VOLUNTARY, opinions
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
-from pollex.store.tables import ChosenRow, LabelRow, QueueRow, SheetRow, now, packed
+from pollex.store.tables import ChosenRow, LabelRow, QueueRow, SheetRow, now, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Name, Short, Words
@@ -90,7 +90,7 @@ def thumb(
         if mine is not None and mine.drawn != VOLUNTARY:
             what = f"{who} has labeled it before, without seeing its score"
             raise Clash(what, remedy="the queue is where that answer is changed")
-        label = LabelRow(who, found.text_hash, found.id, run.id, QUESTION, packed(value), drawn=VOLUNTARY)
+        label = LabelRow(who, found.text_hash, found.id, run.id, QUESTION, pack(value), drawn=VOLUNTARY)
         others = any(one.text_hash == found.text_hash and one.annotator != who for one in said)
         saw = ("prediction", "others") if others else ("prediction",)
         site.store.keep([label, SheetRow(label.id, comment=comment, saw=saw)])

@@ -13,15 +13,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from pollex.conversations.conversation import messages_of
-from pollex.rubrics.edits import ENDING, Entry, applied, entries_of, toml_of
+from pollex.rubrics.edits import ENDING, Entry, apply_edits, entries_of, toml_of
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.kept_answers import left_to_ask
 from pollex.services.options import ModelOptions
 from pollex.services.rejudging import changed_in, planned_preview, preview
-from pollex.services.workspace import complete
+from pollex.services.workspace import run_to_end
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
-from pollex.store.tables import DraftRow, now, packed, unpacked
+from pollex.store.tables import DraftRow, now, pack, unpack
 from pollex.web import frame, links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Fields, Place
@@ -45,7 +45,7 @@ def begin(site: Site, named: NamedSet) -> Done:
 
 
 def _row(id_: str, version: int, named: NamedSet, entries: Sequence[Entry]) -> DraftRow:
-    payload = packed([entry.model_dump(mode="json") for entry in entries])
+    payload = pack([entry.model_dump(mode="json") for entry in entries])
     return DraftRow(id_, version, now(), named.id, named.name, payload)
 
 
@@ -55,7 +55,7 @@ def draft_of(site: Site, id_: str) -> tuple[DraftRow, tuple[Entry, ...], NamedSe
     if not rows:
         raise NotThere("there is no such draft", remedy="begin one on the page of a rubric set")
     row = DraftRow(**rows[0])
-    return row, tuple(Entry.model_validate(one) for one in unpacked(row.payload)), site.set(row.base)
+    return row, tuple(Entry.model_validate(one) for one in unpack(row.payload)), site.set(row.base)
 
 
 @page(f"{links.DRAFTS}/{{draft}}")
@@ -180,7 +180,7 @@ def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
 def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Response:  # noqa: ARG001 - the form's
     """Show what the words in the form would do, under the old θ; nothing is kept."""
     row, entries, named = draft_of(site, draft_id)
-    on, _ = applied(_edited(entries, given), named.rubric_set.rubrics, named.rubric_set.off)
+    on, _ = apply_edits(_edited(entries, given), named.rubric_set.rubrics, named.rubric_set.off)
     run = run_that_asked(site, named)
     if run is None:
         raise NotThere("no run in this store has asked these rubrics", remedy="score with the set first")
@@ -190,13 +190,13 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
         plan = planned_preview(site.store, run.id, own, on, rng)
         prices = {name: cost_of(one, plan["prompt_tokens"], plan["completion_tokens"]) for name, one in judges.items()}
         return frame.page("preview.html", found=None, plan=plan, judges=prices, named=named, draft=row)
-    found = complete(preview(site.store, run.id, own, on, rng, judges.get(judge)))
+    found = run_to_end(preview(site.store, run.id, own, on, rng, judges.get(judge)))
     return frame.page("preview.html", found=found, run=run, theta=own.theta)
 
 
 def _changed(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
     """Return a set as a draft has it; a rubric that changed its side was never answered."""
-    on, off = applied(entries, named.rubric_set.rubrics, named.rubric_set.off)
+    on, off = apply_edits(entries, named.rubric_set.rubrics, named.rubric_set.off)
     sides = {rubric.id: rubric.polarity for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)}
     on = tuple(
         one.model_copy(update={"written": ""}) if sides.get(one.id, one.polarity) != one.polarity else one for one in on

@@ -12,7 +12,7 @@ from pollex.formats.questionnaires import PAPER, SheetQuestion, questionnaire_at
 from pollex.reports.transcript import marked_turns
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
-from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now, packed
+from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Answers, Fields, Name, Words
@@ -24,12 +24,12 @@ from pollex.web.queues import (
     QUESTION,
     RANDOM,
     UNDONE,
-    adopted,
     lease_of,
     left_of,
     next_lease,
     queue_of,
     queues_of,
+    repeat_answers,
 )
 from pollex.web.site import Site, seconds_since
 from pollex.web.views import Data, Done, page, post
@@ -131,7 +131,7 @@ def give_next(site: Site, queue: QueueRow, request: Request, who: Name) -> Done:
 def _next(site: Site, queue: QueueRow, who: str) -> Done:
     with site.turn:
         lease, passed = next_lease(site.store, queue, lens_for(site, site.run(queue.run)), who)
-        rows: list[Row] = [*adopted(site.store, queue, passed)]
+        rows: list[Row] = [*repeat_answers(site.store, queue, passed)]
         if lease and not site.store.value("SELECT id FROM leases WHERE id = ?", [lease.id]):
             rows.append(lease)
         if rows:
@@ -162,7 +162,7 @@ def keep(
         took = shown_ms or None, 1000 * seconds_since(lease.time)
         rows: list[Row] = []
         for question, said, why in _answers(questions_of(queue.sheet), answers, value, skip):
-            about = who, lease.text_hash, lease.conversation, queue.run, question, packed(said)
+            about = who, lease.text_hash, lease.conversation, queue.run, question, pack(said)
             label = LabelRow(*about, drawn=drawn)
             rows += [label, SheetRow(label.id, lease.id, queue.id, why, comment, before.get(question, ""), *took)]
         site.store.keep(rows)
@@ -185,7 +185,7 @@ def undo(site: Site, id_: str, request: Request, who: Name) -> Done:
             raise Clash("this answer was changed since", remedy="take the newer one back")
         rows: list[Row] = []
         for question, before in kept.items():
-            label = LabelRow(who, lease.text_hash, lease.conversation, run, question, packed(None), drawn=lease.drawn)
+            label = LabelRow(who, lease.text_hash, lease.conversation, run, question, pack(None), drawn=lease.drawn)
             rows += [label, SheetRow(label.id, lease.id, lease.queue, UNDONE, replaces=before)]
         site.store.keep(rows)
     return links.address(f"{links.LABEL}/{lease.queue}", lease=lease.id), {"lease": lease.id}

@@ -18,7 +18,7 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.remedy.result import COMMAND, COMPARED, SHEET, chosen_of, people_for
 from pollex.store.resume import conversations_of, facts_of, step
 from pollex.store.runs import Run
-from pollex.store.tables import LabelRow, SheetRow, packed
+from pollex.store.tables import LabelRow, SheetRow, pack
 from pollex.web import links
 from pollex.web.faults import NothingYet, NotThere
 from pollex.web.forms import Name, Place, Short, Words
@@ -88,7 +88,7 @@ def remedy(
     names = pairs[only]
     read = [one for name in names[at : at + ON_A_PAGE] for one in facts_of(site.store, run.id, COMPARED, name).values()]
     shown = [
-        pair | {"new_first": crc32(packed(pair).encode()) % 2}  # arms stay hidden
+        pair | {"new_first": crc32(pack(pair).encode()) % 2}  # arms stay hidden
         for one in read
         for pair in one.values()
     ]
@@ -122,7 +122,7 @@ def compare(
     if pair is None:
         raise NotThere("there is no such pair", remedy="load the page again")
     about = {"annotator": who, "text_hash": key, "conversation": pair["conversation"], "run": run.id}
-    label = LabelRow(**about, question=f"{COMPARED} {run.id}", value=packed(choice), drawn="random")
+    label = LabelRow(**about, question=f"{COMPARED} {run.id}", value=pack(choice), drawn="random")
     site.store.keep([label, SheetRow(label.id, comment=comment)])
     return links.address(f"{links.REMEDIES}/{run.id}/compare", who=who), {"label": label.id}
 
@@ -163,9 +163,9 @@ def plan_of(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     from pollex.formats.fields import ReadOptions  # readers, SciPy and the roles of a model come with these
     from pollex.formats.read_logs import logs_of
     from pollex.services.remedy.assistants import AssistantOptions
-    from pollex.services.remedy.plan import planned
+    from pollex.services.remedy.plan import count_calls
     from pollex.services.remedy.prompt_text import PromptText
-    from pollex.services.remedy.run import gathered
+    from pollex.services.remedy.run import gather
     from pollex.services.remedy.sample import RemedyOptions
 
     progress.start("looking where it failed", 1)
@@ -175,9 +175,9 @@ def plan_of(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     model = ModelOptions(base_url=record.options.place or None)
     prompt = PromptText(next(said, "Help.").replace("{", "("))
     options, kept = RemedyOptions(prompt="", target=target, any_prompt=True), RunOptions(site.store.folder)
-    found = gathered(logs, named.rubric_set, options, [prompt], ReadOptions(), kept, progress)
+    found = gather(logs, named.rubric_set, options, [prompt], ReadOptions(), kept, progress)
     asked = AssistantOptions(models={"assistant": known or ModelOptions(model="assistant")})
-    return planned(found, asked, kept, model)
+    return count_calls(found, asked, kept, model)
 
 
 def _sheet(site: Site, run: Run) -> dict[str, dict[str, Any]]:

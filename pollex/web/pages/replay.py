@@ -10,10 +10,10 @@ from pollex.rubrics.edits import judged_anew
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
-from pollex.services.rejudging import ask_again, planned
-from pollex.services.sets import differing
+from pollex.services.rejudging import ask_again, estimate_calls
+from pollex.services.sets import diff_words
 from pollex.store.runs import Run
-from pollex.store.tables import ReplayRow, now, packed, unpacked
+from pollex.store.tables import ReplayRow, now, pack, unpack
 from pollex.web import links
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Words
@@ -49,7 +49,7 @@ def replay(site: Site, run: Run, id_: str, rubric: str = "", replay: str = "") -
 
 
 def _price(found: RubricSet, conversation: Any, options: ModelOptions) -> dict[str, Any]:
-    told: dict[str, Any] = dict(planned(found.rubrics, conversation))
+    told: dict[str, Any] = dict(estimate_calls(found.rubrics, conversation))
     price = options.limits.price
     return told | {"cost": price.cost(told["prompt_tokens"], told["completion_tokens"]) if price else None}
 
@@ -59,14 +59,14 @@ def _earlier(site: Site, run: Run, conversation: str) -> list[dict[str, Any]]:
         "SELECT id, time, payload FROM replays WHERE run = ? AND conversation = ? ORDER BY rowid DESC LIMIT 20",
         [run.id, conversation],
     )
-    return [{"id": row["id"], "time": row["time"], "judge": unpacked(row["payload"])["judge"]} for row in rows]
+    return [{"id": row["id"], "time": row["time"], "judge": unpack(row["payload"])["judge"]} for row in rows]
 
 
 def _shown(site: Site, found: RubricSet, replay_id: str) -> dict[str, Any] | None:
     payload = site.store.value("SELECT payload FROM replays WHERE id = ?", [replay_id]) if replay_id else None
     if payload is None:
         return None
-    told: dict[str, Any] = unpacked(payload)
+    told: dict[str, Any] = unpack(payload)
     words = {rubric.id: rubric for rubric in found.rubrics}
     rows = [
         _row(words.get(id_), text, told["before"].get(id_), told["after"].get(id_))
@@ -79,7 +79,7 @@ def _row(rubric: ChosenRubric | None, text: str, before: Any, after: Any) -> dic
     old, new = (one and one.get("value") for one in (before, after))
     return {
         "rubric": rubric,
-        "words": differing(rubric.text if rubric else "", text),
+        "words": diff_words(rubric.text if rubric else "", text),
         "before": before,
         "after": after,
         "change": None if old is None or new is None else new - old,
@@ -133,7 +133,7 @@ def _work(
         return str(error)
     if model is not None:  # a probe is paid, too
         site.profiles[judge] = replace(model, able=came.able)
-    site.store.keep([ReplayRow(id_, now(), run, conversation, packed(came.as_json()))])
+    site.store.keep([ReplayRow(id_, now(), run, conversation, pack(came.as_json()))])
     return ""
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from starlette.responses import JSONResponse, Response
 
 from pollex.errors import BadRubrics, PollexError
-from pollex.services.pool_review import Fork, forked, take_pool, waiting_pool
+from pollex.services.pool_review import Fork, begin_fork, take_pool, waiting_pool
 from pollex.store.database import CHECKPOINTS
 from pollex.store.runs import Run
 from pollex.web import links
@@ -151,7 +151,7 @@ async def _edited(site: Site, run: Run, node: str, rows: Sequence[Mapping[str, s
         return run.id
     if not rows:
         raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
-    return (await forked(site.store, Fork(run.id, node, rows))).id
+    return (await begin_fork(site.store, Fork(run.id, node, rows))).id
 
 
 @page(f"{links.CHILDREN}/{{child}}", "child.html")

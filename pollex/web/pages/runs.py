@@ -10,9 +10,9 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pollex.services.runs import spent
+from pollex.services.runs import cost_so_far
 from pollex.store.runs import Run
-from pollex.store.tables import unpacked
+from pollex.store.tables import unpack
 from pollex.web import links
 from pollex.web.drawings import distribution
 from pollex.web.faults import NotThere
@@ -91,7 +91,7 @@ def to_go_on(runs: Sequence[tuple[Run, str]]) -> list[tuple[Run, str]]:
 def costs_of(site: Site) -> dict[str, float]:
     """Return what runs cost, by id: those whose calls all had known prices and counted tokens."""
     rows = site.store.rows("SELECT run, payload FROM progress")
-    costs = {row["run"]: spent(unpacked(row["payload"])) for row in rows}
+    costs = {row["run"]: cost_so_far(unpack(row["payload"])) for row in rows}
     return {run: cost for run, cost in costs.items() if cost}
 
 
@@ -100,7 +100,7 @@ def pulse_of(site: Site, run: Run) -> dict[str, Any]:
     found = site.store.rows("SELECT beat, payload FROM progress WHERE run = ?", [run.id])
     if not found:
         return {"beat": "", "stages": [], "used": {}, "nodes": {}, "errors": []}
-    payload = unpacked(found[0]["payload"])
+    payload = unpack(found[0]["payload"])
     stages = [
         {"name": name, **stage, **_pace(site, f"{run.id} {name}", stage)} for name, stage in payload["stages"].items()
     ]

@@ -16,7 +16,7 @@ from pollex.rubrics.headlines import headlines, in_order
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.life import WORDS, RubricLife, Said, Seen, lives, row_of, said_of, seen_in
+from pollex.services.life import WORDS, RubricLife, Said, Seen, lives_of, row_of, said_of, seen_in
 from pollex.services.sets import diff_sets
 from pollex.store.runs import Run
 from pollex.web import drawings, links
@@ -124,7 +124,7 @@ def lives_in(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
 
     ended, said = (site.store.value(f"SELECT {one}") for one in CHANGED)
     key = ("lives", *(one.id for one in rubrics), str(ended), str(said))
-    return site.kept(key, lambda: lives(site.store, rubrics, seen))
+    return site.kept(key, lambda: lives_of(site.store, rubrics, seen))
 
 
 CHANGED = ("count(finished) FROM runs", "max(rowid) FROM facts")

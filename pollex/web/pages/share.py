@@ -9,7 +9,7 @@ import numpy as np
 from pollex.conversations.conversation import Label
 from pollex.errors import BadLabels, PollexError, WrongUse
 from pollex.formats.label_files import VOLUNTARY, GivenLabel, labels_in
-from pollex.store.labels import opinions, settled
+from pollex.store.labels import opinions, settle_answers
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.web import links
@@ -67,7 +67,7 @@ def _of_annotators(site: Site, run: Run) -> list[GivenLabel]:
     """One label a conversation, as annotators settled on it."""
     lens = lens_for(site, run)
     ids = dict(zip(lens.hashes, lens.ids, strict=True))
-    said = settled([one for one in opinions(site.store, QUESTION) if one.text_hash in ids])
+    said = settle_answers([one for one in opinions(site.store, QUESTION) if one.text_hash in ids])
     thumbs = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
     return [
         GivenLabel(ids[text], thumbs[one.value], one.drawn, one.annotator)

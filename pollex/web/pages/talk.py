@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from pollex.gateway.budget import Budget
-from pollex.store.tables import TalkAnswerRow, TalkEndRow, TalkRow, TalkTurnRow, now, packed
+from pollex.store.tables import TalkAnswerRow, TalkEndRow, TalkRow, TalkTurnRow, now, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Forbidden
 from pollex.web.forms import Answers, Place
@@ -142,7 +142,7 @@ def keep(site: Site, study: Study, request: Request, position: Position, answers
         if due is None or due.position != position:
             raise Clash("these answers are about another system", remedy="load the page again")
         given, moment = answers_on(study.questions, answers), now()
-        about = [(question, packed(value), skip) for question, value, skip in given]
+        about = [(question, pack(value), skip) for question, value, skip in given]
         site.store.keep(TalkAnswerRow(found.id, due.position, *each, moment) for each in about)
     return _page_of(found)
 

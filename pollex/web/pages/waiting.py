@@ -10,10 +10,10 @@ from pollex.agents.votes import persons_question
 from pollex.graphs.judge.state import Tallied
 from pollex.reports.transcript import marked_turns
 from pollex.services.judge_runs import work_of
-from pollex.store.labels import Opinion, opinions, settled
+from pollex.store.labels import Opinion, opinions, settle_answers
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
-from pollex.store.tables import LabelRow, SheetRow, packed
+from pollex.store.tables import LabelRow, SheetRow, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Name, Short, Words
@@ -55,7 +55,7 @@ def differ(said: Sequence[Opinion]) -> dict[str, list[Opinion]]:
 def given(waiting: Tallied, said: Sequence[Opinion]) -> dict[str, str]:
     """Return the answers that a run can take up, by conversation."""
     open_, left = set(waiting.waiting), differ(said)
-    found = {one.conversation: one.value for one in settled(said).values()}
+    found = {one.conversation: one.value for one in settle_answers(said).values()}
     return {id_: value for id_, value in found.items() if id_ in open_ and id_ not in left}
 
 
@@ -148,7 +148,7 @@ def give(
         conversation=about.id,
         run=run.id,
         question=persons_question(waiting.task.question).id,
-        value=packed(option),
+        value=pack(option),
         source="adjudicated" if decides else "person",
         drawn="doubtful",
     )

@@ -26,8 +26,8 @@ from pollex.agents.assistant import (
     CallableAssistant,
     NoReply,
     ReplyRequest,
+    ask_with_tools,
     assistant_of,
-    continued,
 )
 from pollex.conversations.conversation import Conversation, Label, ToolCall, Turn
 from pollex.conversations.logs import Logs
@@ -409,7 +409,7 @@ async def test_a_graph_that_ends_at_its_calls_gets_the_logged_results() -> None:
              Turn(role="tool", content="full"), Turn(role="assistant", content="Sorry."))  # fmt: skip
     request = ReplyRequest(key="k", item="c", system="", messages=[{"role": "user", "content": "A table?"}], seed=0)
     context = ReplyContext(Conversation(id="c", turns=turns), 1)
-    found = await continued(assistant_of(graph.compile()), request, context)
+    found = await ask_with_tools(assistant_of(graph.compile()), request, context)
     assert found == AssistantReply("It is full.")
 
 
@@ -433,13 +433,13 @@ async def test_calls_of_tools_get_what_was_logged_and_any_other_ends_as_diverged
         given = '{"people": 2, "day": "Friday"}' if system != "other" else '{"people": 3}'
         return AssistantReply("", (ToolCall(name="find", arguments=given, id="b"),))
 
-    found = await continued(CallableAssistant(calling), request, context)
+    found = await ask_with_tools(CallableAssistant(calling), request, context)
     assert found == AssistantReply("It is full.")
-    other = await continued(CallableAssistant(calling), replace(request, system="other"), context)
+    other = await ask_with_tools(CallableAssistant(calling), replace(request, system="other"), context)
     assert isinstance(other, NoReply)
     assert other.kind == "diverged"
     mocks = {"find": lambda people: f"free for {people}"}
-    found = await continued(CallableAssistant(calling), replace(request, system="other"), context, mocks)
+    found = await ask_with_tools(CallableAssistant(calling), replace(request, system="other"), context, mocks)
     assert found == AssistantReply("It is free for 3.")
 
 

@@ -3,7 +3,7 @@
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.services.options import ModelOptions
-from pollex.services.roles import confirmed, seed_of
+from pollex.services.roles import options_as_before, seed_of
 
 
 def test_a_judge_is_asked_again_as_it_was_asked() -> None:
@@ -13,7 +13,7 @@ def test_a_judge_is_asked_again_as_it_was_asked() -> None:
         fingerprint="f",
         options=JudgeSettings(place="http://h/v1", samples=3, closing="merged", seed=7, without=frozenset({"ds"})),
     )
-    again = confirmed(ModelOptions(base_url="http://h/v1"), record)
+    again = options_as_before(ModelOptions(base_url="http://h/v1"), record)
     assert (again.model, again.settings.samples, again.settings.closing, again.settings.without) == (
         "m",
         3,

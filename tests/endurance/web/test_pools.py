@@ -15,7 +15,7 @@ from small_runs import Learnt, run_here
 from web_site import client_of, made_app
 
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.pool_review import Fork, forked
+from pollex.services.pool_review import Fork, begin_fork
 from pollex.store.database import FILE
 from pollex.store.resume import facts_of, find_run
 from pollex.store.store import Store
@@ -137,7 +137,7 @@ async def test_what_keeps_a_run_from_going_on_stands_on_its_page_with_the_comman
         server.script([{"do": "status", "code": 401}])
         command = f"{parent.arguments['command']} --model mini --base-url {server.url}"
         arguments = {**parent.arguments, "command": command, "model": "mini"}
-        fork = await forked(store, Fork(parent.id, "select"), arguments, parent.fingerprint)
+        fork = await begin_fork(store, Fork(parent.id, "select"), arguments, parent.fingerprint)
         app = made_app(store)
         async with client_of(app) as client:
             go_on(app.app.state.site, fork)  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from pollex.agents.llm.reference_judge import (
     TaskClassifier,
     evidence_question,
     is_text,
-    padded,
+    pad_numbers,
     plain_question,
     plain_questions,
     rule_questions,
@@ -220,9 +220,9 @@ async def test_no_probability_is_lost_between_1_and_10_whatever_the_tokenizer() 
 
 
 def test_only_numbers_of_different_length_are_padded_and_only_numbers_are_asked_for_as_numbers() -> None:
-    assert padded(["1", "10"]) == ["01", "10"]
-    assert padded(["1", "5"]) == ["1", "5"]
-    assert padded(["no", "yes"]) == ["no", "yes"]
+    assert pad_numbers(["1", "10"]) == ["01", "10"]
+    assert pad_numbers(["1", "5"]) == ["1", "5"]
+    assert pad_numbers(["no", "yes"]) == ["no", "yes"]
     kinds = schema_of([["1", "2"], ["no", "yes"], ["01", "10"], ["1", "2"]])["$defs"]
     answers = [kind["properties"]["answer"] for kind in kinds.values()]
     assert answers == [
@@ -302,7 +302,7 @@ async def test_grades_on_a_server_have_its_true_distribution() -> None:
             (found,) = await judge.judge(CASE.conversation, [plain_question(PROFILE)])
     assert isinstance(found, Answer)
     (call,) = door.calls
-    options = padded([str(grade) for grade in PROFILE.grades])
+    options = pad_numbers([str(grade) for grade in PROFILE.grades])
     expected = truth(call.messages, options, ".1.answer")
     assert found.source == "logprobs"
     assert found.probabilities == pytest.approx([expected[option] for option in options], abs=1e-9)

@@ -23,11 +23,11 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.probe import probe
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.judging import coded
+from pollex.prompts.judging import code_options
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 from pollex.rubrics.judge_settings import JudgeSettings
 
-LABELS = coded([option.text for option in LIKERT])
+LABELS = code_options([option.text for option in LIKERT])
 ASKED = [*questions("The user thanks.", "The fix works."), *questions("The user repeats.", polarity="dsat")]
 
 

@@ -21,7 +21,7 @@ from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.graphs.context import NullProgress
 from pollex.measures.distributions import Predictions
 from pollex.services.calibrate import choice_sentences
-from pollex.services.calibration_report import QUICK, as_fitted, bench_of, kept, leverages_of
+from pollex.services.calibration_report import QUICK, as_fitted, bench_of, leverages_of, measure_saved
 
 JUDGES = ("ann", "bob", "=cy")
 TEXTS = 40
@@ -312,9 +312,9 @@ def test_the_kept_calibrator_has_its_own_leverage_and_is_measured_as_it_is_on_te
     assert found.mean == pytest.approx(np.nanmean(per_text(on_main, on_length)))
     given = bench.given
     own = Predictions(np.full((len(given), 3), 1 / 3), given.answer, given.row, (1.0, 2.0, 3.0))
-    assert kept(bench, model, own, seen=1) == []
-    assert kept(bench, model, own, seen=None) == []  # it may have learnt from all of them
-    (itself,) = kept(bench, model, own, seen=0)
+    assert measure_saved(bench, model, own, seen=1) == []
+    assert measure_saved(bench, model, own, seen=None) == []  # it may have learnt from all of them
+    (itself,) = measure_saved(bench, model, own, seen=0)
     proba = model.predict_proba(table.X[given.row], given.names())
     loss = -np.log(proba[np.arange(len(given)), given.answer]).mean()
     assert itself.assessment is not None

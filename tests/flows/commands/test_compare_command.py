@@ -15,7 +15,7 @@ from web_site import client_of, made_app
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.compare import Arm, comparable, watch
+from pollex.services.compare import Arm, keep_comparable, watch
 from pollex.store.store import Store
 
 
@@ -104,7 +104,7 @@ def test_what_only_one_of_two_runs_scored_is_in_neither_sample() -> None:
     told = [Conversation(id=str(n), turns=(Turn(role="user", content=f"Hello {n}"),)) for n in range(4)]
     whole = Arm("all", told, np.linspace(0.2, 0.8, 4), np.linspace(-2, 2, 4), np.zeros((4, 1)))
     part = replace(whole.without(frozenset({told[3].text_hash})), name="part", unscored=frozenset({told[3].text_hash}))
-    first, second, notes = comparable(part, whole)
+    first, second, notes = keep_comparable(part, whole)
     assert first.conversations == second.conversations == told[:3]
     assert notes[0].startswith("left out are conversations without a score in the other, 0 of part and 1 of all")
 

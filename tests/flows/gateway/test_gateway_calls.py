@@ -16,7 +16,7 @@ from pollex.errors import WrongUse
 from pollex.gateway.budget import Limits, Price
 from pollex.gateway.calls import Call, estimate, floor
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.redaction import redacted, without
+from pollex.gateway.redaction import redact, strip_secrets
 from pollex.gateway.responses import error_text
 
 HERE = Endpoint("m", "http://localhost:8000/v1", KEY)
@@ -130,11 +130,11 @@ def test_whatever_looks_like_a_key_is_blanked_out_of_messages() -> None:
         "at http://user:abcdef123@host/v1",
         "at https://host/v1?api_key=abcdef123&x=1",
     ):
-        shown = redacted(text, [KEY])
+        shown = redact(text, [KEY])
         assert "[redacted]" in shown
         assert not any(secret in shown for secret in (KEY, "abcdef"))
     said = "the user wrote sk-notakeybutaword12 and Bearer of bad news"
-    assert without([KEY, "ab"], f"{said} {KEY} ab") == f"{said} [redacted] ab", "a body loses what is known alone"
+    assert strip_secrets([KEY, "ab"], f"{said} {KEY} ab") == f"{said} [redacted] ab", "a body loses what is known alone"
 
 
 AWKWARD = 'k3y/with+slash&amp=="q9'
@@ -148,11 +148,11 @@ def test_a_secret_that_json_writes_with_escapes_is_blanked_out_and_the_body_stil
         AWKWARD.replace("+", "\\u002B").replace("&", "\\u0026").replace('"', "\\u0022"),
         "".join(f"\\u{ord(character):04x}" for character in AWKWARD),
     ):
-        kept = without([AWKWARD], f'{{"said": "your key is {written}, isn\'t it?\\n"}}')
+        kept = strip_secrets([AWKWARD], f'{{"said": "your key is {written}, isn\'t it?\\n"}}')
         assert json.loads(kept) == {"said": "your key is [redacted], isn't it?\n"}
     for key in (AWKWARD, "/begins+with+a+slash"):
         said = "\\" * 1_000_000 + f"\\u{ord(key[0]):04x}"  # in the length squared, it would take over ten minutes
-        assert without([key], said + key) == said + "[redacted]"
+        assert strip_secrets([key], said + key) == said + "[redacted]"
 
 
 def test_a_key_in_the_query_of_an_address_is_sent_and_not_shown() -> None:

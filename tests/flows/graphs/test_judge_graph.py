@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from recorded_runs import Recorded
 
-from pollex.agents.votes import Ensemble, Rule, Task, asked
+from pollex.agents.votes import Ensemble, Rule, Task, make_question
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.errors import Interrupted, ResumeRefused, WrongUse
 from pollex.graphs.judge.state import Tallied
@@ -20,7 +20,7 @@ from pollex.store.resume import answers_of, conversations_of, runs
 from pollex.store.store import Store
 from pollex.store.votes import verdicts_of
 
-QUESTION = asked("Was it done?", ["yes", "no"])
+QUESTION = make_question("Was it done?", ["yes", "no"])
 RUNS = {
     "sure": ["yes"] * 7,
     "near": ["no"] * 6 + ["yes"],
@@ -91,7 +91,7 @@ async def test_a_run_with_conversations_that_nobody_was_asked_about_is_not_taken
 
 
 def test_a_precision_that_thumbs_cannot_tell_is_wrong_use() -> None:
-    for question, precision in ((QUESTION, 0.0), (QUESTION, 1.1), (asked("How?", ["a", "b", "c"]), 0.9)):
+    for question, precision in ((QUESTION, 0.0), (QUESTION, 1.1), (make_question("How?", ["a", "b", "c"]), 0.9)):
         with pytest.raises(WrongUse):
             Task(question, Rule.of(7), precision)
 

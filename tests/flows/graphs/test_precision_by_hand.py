@@ -9,7 +9,7 @@ import pytest
 from recorded_runs import Recorded
 from web_site import client_of, made_app
 
-from pollex.agents.votes import Ensemble, Rule, Task, asked
+from pollex.agents.votes import Ensemble, Rule, Task, make_question
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.formats.verdicts import vote_rows
 from pollex.measures.intervals import share_interval
@@ -32,7 +32,7 @@ VOTES = {  # votes of five runs, and the thumb
     "h": ("yyyyy", Label.NONE),
 }
 """Of seven with a thumb a to d pass, of which c is wrong; of e, f and g only e is right."""
-QUESTION = asked("Was it done?", ["yes", "no"])
+QUESTION = make_question("Was it done?", ["yes", "no"])
 
 
 def talk(id_: str, label: Label, judge: str | None = None, text: str = "") -> Conversation:
@@ -116,7 +116,7 @@ async def test_the_page_of_the_run_has_ratings_entropies_and_both_figures_where_
 ) -> None:
     run, task = await judged(store, LOG, Rule.of(5))
     unlabelled = [one.model_copy(update={"label": Label.NONE}) for one in LOG]
-    three = Task(asked("How?", ["a", "b", "c"]), task.rule)
+    three = Task(make_question("How?", ["a", "b", "c"]), task.rule)
     assert precision_of(store, run, task, task.rule, unlabelled) is None
     assert precision_of(store, run, three, task.rule, LOG) is None
     async with client_of(made_app(store)) as client:

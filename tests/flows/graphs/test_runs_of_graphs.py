@@ -21,9 +21,9 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.errors import BadRubrics, Interrupted, ModelRefused, PollexError, WrongUse
 from pollex.formats.read_logs import logs_of, read_logs
-from pollex.graphs.context import GONE_ON, Resources, held
+from pollex.graphs.context import GONE_ON, Resources, hold_resources
 from pollex.graphs.learn.graph import build
-from pollex.graphs.run import OUTSIDE, checkpointed, state_after, thread_of
+from pollex.graphs.run import OUTSIDE, compile_on, state_after, thread_of
 from pollex.graphs.score import ScoreContext
 from pollex.graphs.score import build as build_score
 from pollex.prompts.domain import DomainProfile
@@ -315,7 +315,7 @@ async def test_where_no_held_out_conversation_has_a_score_that_is_said(
 async def test_a_run_tells_what_happened_in_spans_and_states_of_json_and_who_goes_together(whole: Whole) -> None:
     (tree,) = run_tree(whole.kept, whole.run)
     assert {branch.name for branch in tree.branches} == set(build().nodes) - {"finish", "review_pool"}
-    async with checkpointed(build(), whole.kept) as graph:
+    async with compile_on(build(), whole.kept) as graph:
         history = [(one.next, one.values) async for one in graph.aget_state_history(thread_of(whole.run))][::-1]
     assert {node for following, _ in history for node in following} >= set(build().nodes)
     last = history[-1][1]
@@ -351,7 +351,7 @@ async def test_a_run_that_is_stopped_again_and_again_goes_on_at_that_node_and_co
             await learn(logs, staff(embedder, judge, extractor), kept, embedded_record(embedder), **setting)
         setting["resume"] = True
         runs_seen.add(find_run(kept, "last").id)
-        async with checkpointed(build(), kept) as graph:
+        async with compile_on(build(), kept) as graph:
             assert (await graph.aget_state(thread_of(max(runs_seen)))).next == (node,)
     judge = PlainJudge()
     again = await learn(logs, staff(embedder, judge, odd(embedder)), kept, embedded_record(embedder), **setting)
@@ -429,13 +429,13 @@ async def test_a_servers_thread_goes_on_in_another_process_in_the_middle_of_a_ba
     graph, stopped = build_score().compile(checkpointer=saver), list[str]()
 
     async def first(live: Resources) -> dict[str, Any]:
-        with held("a thread", live):
+        with hold_resources("a thread", live):
             await stops.ainvoke({}, thread_of("a thread"), context=ScoreContext())
         stopped.append(live.run)
         raise Interrupted("the server was ended")
 
     async def then(live: Resources) -> dict[str, Any]:
-        with held("a thread", live):
+        with hold_resources("a thread", live):
             return await graph.ainvoke(None, thread_of("a thread"), context=ScoreContext())
 
     OUTSIDE.set(first)

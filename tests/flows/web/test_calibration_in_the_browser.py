@@ -10,7 +10,7 @@ from pollex.rubrics.records import SpreadRecord
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows, fact
 from pollex.store.store import Store
-from pollex.web.calibrated import bands, reliability_of, score_bands, subgroups, tails, usable
+from pollex.web.calibrated import bands, find_usable, reliability_of, score_bands, subgroups, tails
 from pollex.web.lens import lens_of
 from pollex.web.likeness import drift_of
 from pollex.web.pages.calibration import fields_of, moment_of, times_among, weeks
@@ -20,12 +20,14 @@ from pollex.web.site import Site
 @pytest.mark.parametrize("own", [120], indirect=True)
 async def test_bands_hold_what_was_predicted_and_seen(own: Store) -> None:
     learn, score = runs(own)
-    assert not usable(lens_of(own, learn)).any(), "labels that were learned from say nothing"
+    assert not find_usable(lens_of(own, learn)).any(), "labels that were learned from say nothing"
     lens = lens_of(own, score)
     found = bands(lens)
-    rows = usable(lens)
+    rows = find_usable(lens)
     known_elsewhere = frozenset(lens.hashes[place][:16] for place in np.flatnonzero(rows)[:7])
-    assert usable(lens_of(own, score, known_elsewhere)).sum() == rows.sum() - 7, "nor what another set learned from"
+    assert find_usable(lens_of(own, score, known_elsewhere)).sum() == rows.sum() - 7, (
+        "nor what another set learned from"
+    )
     assert sum(band.seen.n for band in found) == rows.sum()
     for band in found:
         mine = rows & (lens.probability >= band.low) & (lens.probability < band.high)
@@ -98,7 +100,7 @@ async def test_weeks_and_groups_are_those_of_a_field_of_the_log(own: Store) -> N
     known = first & ~np.isnan(lens.probability)
     assert found[0].n == known.sum()
     assert found[0].mean == pytest.approx(lens.probability[known].mean())
-    assert found[0].seen.n == (usable(lens) & first).sum()
+    assert found[0].seen.n == (find_usable(lens) & first).sum()
     mine = lens.netsat[first & ~np.isnan(lens.netsat)]
     assert found[0].outside is not None
     assert found[0].outside.value == pytest.approx(((mine < learned[0]) | (mine > learned[1])).mean())

@@ -13,14 +13,14 @@ from httpx2 import AsyncClient
 from small_runs import Learnt, run_here
 from web_site import client_of, made_app
 
-from pollex.calibration.thumbs import fitted, probability_positive
+from pollex.calibration.thumbs import fit_one, probability_positive
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import AnswerColumns
 from pollex.services.label_figures import label_figures
 from pollex.store.resume import answers_of, runs
 from pollex.store.store import Store
-from pollex.store.tables import LabelRow, packed
+from pollex.store.tables import LabelRow, pack
 from pollex.web import links
 from pollex.web.calibrated import with_labels
 from pollex.web.lens import lens_of
@@ -53,7 +53,7 @@ def test_a_label_moves_the_probabilities_as_much_as_leaving_it_out_by_hand(learn
     signs = [1.0 if kinds[one] == "sat" else -1.0 for one in record.rubrics]
     positive = np.array([row["label"] == "positive" for row in rows])
     without, whole = (
-        probability_positive(fitted(record.chosen, given[part], signs, positive[part], None, record.rubrics), given)
+        probability_positive(fit_one(record.chosen, given[part], signs, positive[part], None, record.rubrics), given)
         for part in (left, known)
     )
     others = [n for n, row in enumerate(rows) if row["id"] != top.id]
@@ -148,8 +148,8 @@ async def test_labels_of_people_count_where_they_were_drawn_at_random_and_never_
         [("ann", "up", "random"), ("ann", "down", "unsure"), ("ann", "up", "random"), ("bob", "up", "random")]
     ):
         text = lens.hashes[min(row, 2)]
-        own.put([LabelRow(who, text, lens.ids[row], score.id, "thumb", packed(value), drawn=drawn)])
-    own.put([LabelRow("cy", lens.hashes[2], "", score.id, "thumb", packed("down"), source="adjudicated")])
+        own.put([LabelRow(who, text, lens.ids[row], score.id, "thumb", pack(value), drawn=drawn)])
+    own.put([LabelRow("cy", lens.hashes[2], "", score.id, "thumb", pack("down"), source="adjudicated")])
     own.flush()
     people, decided = (with_labels(lens, own, source).label for source in ("person", "adjudicated"))
     assert people[:3].tolist() == [1, -1, 1]

@@ -12,9 +12,9 @@ from web_site import client_of, judged_run, made_app
 
 from pollex.formats.read_logs import read_logs
 from pollex.services.verdicts import agreement
-from pollex.store.labels import Opinion, opinions, settled
+from pollex.store.labels import Opinion, opinions, settle_answers
 from pollex.store.store import Store
-from pollex.store.tables import unpacked
+from pollex.store.tables import unpack
 from pollex.web.pages.agreement import disputed, with_oneself
 
 
@@ -50,7 +50,7 @@ async def test_how_long_a_sheet_was_open_and_what_a_page_showed_is_kept(own: Sto
         thumb = {"run": "score-2", "id": id_, "who": who, "value": "up"}
         assert (await web.post("/api/thumbs", json=thumb)).status_code == 200
     rows = own.rows("SELECT shown_ms, took_ms > 0 AS took, saw FROM sheets ORDER BY rowid")
-    assert [(row["shown_ms"], row["took"], unpacked(row["saw"])) for row in rows] == [
+    assert [(row["shown_ms"], row["took"], unpack(row["saw"])) for row in rows] == [
         (1234, 1, []), (None, None, ["prediction"]), (None, None, ["prediction", "others"]),
     ]  # fmt: skip
 
@@ -220,7 +220,7 @@ def test_answers_that_are_near_each_other_agree_more_where_options_have_an_order
 
 def test_most_answers_settle_a_text_and_a_tie_settles_none() -> None:
     given = said(("a", "t", "up"), ("b", "t", "up"), ("c", "t", "down"), ("a", "s", "up"), ("b", "s", "down"))
-    assert {text: one.value for text, one in settled(given).items()} == {"t": "up"}
+    assert {text: one.value for text, one in settle_answers(given).items()} == {"t": "up"}
     assert set(disputed(given)) == {"t", "s"}
 
 

@@ -17,7 +17,7 @@ from web_site import PORT, client_of, made_app, made_store
 
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import Worth
-from pollex.services.sets import differing
+from pollex.services.sets import diff_words
 from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.web.app import application
@@ -280,7 +280,7 @@ async def test_a_set_leads_to_the_turns_that_its_rubrics_came_from_and_to_what_c
     same = (await client.get("/sets/diff", params={"a": address[6:], "b": address[6:]})).text
     only_our_elements(same)
     assert same.count("The same words") == 2
-    found = [(part.text, part.kind) for part in differing("The user says thanks", "The user shouts thanks loudly")]
+    found = [(part.text, part.kind) for part in diff_words("The user says thanks", "The user shouts thanks loudly")]
     assert found == [("The user", ""), ("says", "del"), ("shouts", "ins"), ("thanks", ""), ("loudly", "ins")]
 
 

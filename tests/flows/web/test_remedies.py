@@ -15,11 +15,11 @@ from web_site import client_of, made_app, made_store
 from pollex.gateway.budget import Limits, Price
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
-from pollex.services.workspace import complete
+from pollex.services.workspace import run_to_end
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, packed
+from pollex.store.tables import FactRow, pack
 from pollex.web.site import set_digest
 
 HOSTILE = "<script>alert(1)</script> [a link](javascript:alert(1)) \u202eevil"
@@ -55,12 +55,12 @@ PAIRS = [pair(0, -0.5, 0.0, 1.0), pair(1, -0.1, -0.3, 0.0), pair(2, 0.0, None, N
 def proved(tmp_path: Path) -> Iterator[Store]:
     with made_store(tmp_path / ".pollex", n=3) as store:
         run = store.begin("remedy", arguments={}, fingerprint={}, versions={}).id
-        complete(store.write_step(run, "remedy", KEPT))
-        complete(store.write_step(run, "registered", FROZEN))
+        run_to_end(store.write_step(run, "remedy", KEPT))
+        run_to_end(store.write_step(run, "registered", FROZEN))
         to_choose = {"key": "0" * 16, "conversation": "talk 3", "said": [], "1": "a", "2": "b"}
-        complete(store.write_step(run, "pairs", [to_choose]))
-        store.put(FactRow(run, "pair", str(n), packed({one["conversation"]: one})) for n, one in enumerate(PAIRS))
-        store.put([FactRow(run, "pair", "4", packed({}))])  # its conversation was forgotten
+        run_to_end(store.write_step(run, "pairs", [to_choose]))
+        store.put(FactRow(run, "pair", str(n), pack({one["conversation"]: one})) for n, one in enumerate(PAIRS))
+        store.put([FactRow(run, "pair", "4", pack({}))])  # its conversation was forgotten
         store.finish(run, "done")
         yield store
 

@@ -15,7 +15,7 @@ from pollex.graphs.context import NullProgress
 from pollex.rubrics.answers import NEUTRAL, Answer
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.check import check
-from pollex.services.life import family, lives, mark_back, mended_in, rubric_state, states
+from pollex.services.life import family, lives_of, mark_back, mended_in, rubric_state, states
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.store.forgetting import conversations_to_forget, forget
 from pollex.store.resume import answers_of, facts_of, runs
@@ -60,7 +60,7 @@ def test_a_conversation_that_two_runs_scored_counts_once_as_the_last_has_it(own:
     for rubric in found.rubrics:
         said = [each[rubric.id] for each in answers.values() if isinstance(each.get(rubric.id), Answer)]
         held = sum(one.expected() > NEUTRAL for one in said if isinstance(one, Answer))
-        (life,) = lives(own, [rubric])
+        (life,) = lives_of(own, [rubric])
         (share,) = life.weeks.values()
         assert (share.n, round((share.value or 0) * len(said))) == (len(said), held)
         assert life.events[0].what == "found"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_logs import bad, conversation, good, small_log
 
-from pollex.agents.checks import located
+from pollex.agents.checks import locate
 from pollex.agents.embedded.clues import StudiedLog, contrast, phrases_in, standing_out
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
@@ -83,7 +83,7 @@ def test_reasons_are_few_of_the_labels_kind_and_quote_what_was_said(
             assert reason.polarity == ("sat" if one.label is Label.POSITIVE else "dsat")
             assert reason.quotes
             for quote in reason.quotes:
-                found = located(one, quote.text, quote.turn)
+                found = locate(one, quote.text, quote.turn)
                 assert found is not None
                 assert found.turn == quote.turn
     sources = {clue.source: clue.polarity for clue in learnt.clues}

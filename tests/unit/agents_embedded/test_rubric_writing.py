@@ -8,13 +8,13 @@ import pytest
 
 from pollex.agents.checks import refusal
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.judge import negated, understood
+from pollex.agents.embedded.judge import is_negated, understood
 from pollex.agents.embedded.roles import EmbeddedDeduplicator, EmbeddedSummarizer
 from pollex.agents.embedded.signals import SIGNALS
 from pollex.agents.roles import Deduplication, Summary
 from pollex.errors import BadRubrics
 from pollex.reports.learning import cost_of
-from pollex.rubrics.edits import bundled, read_rubrics
+from pollex.rubrics.edits import bundled_sets, read_rubrics
 from pollex.rubrics.rubric import MAX_QUOTES, Quote, Reason, Rubric
 
 
@@ -103,7 +103,7 @@ def test_evidence_is_sought_for_a_persons_words_only(embedder: Embedder) -> None
         assert (found.source, found.text, found.reason_ids) == (source, text, LONG.reason_ids)
         kept = LONG.model_copy(update={"text": text})
         assert understood(kept, embedder) == kept, "a detector stays, whatever its words are"
-    denials = [negated(text) for text in ("It works.", "It doesn't work.", "It is not never so.", "Nota")]
+    denials = [is_negated(text) for text in ("It works.", "It doesn't work.", "It is not never so.", "Nota")]
     assert denials == [False, True, False, False]
 
 
@@ -152,7 +152,7 @@ def test_a_mark_of_byte_order_is_no_part_of_a_list_and_what_can_not_be_read_is_r
 
 
 def test_bundled_sets_have_ten_rubrics_a_kind_that_learnt_ones_could_be() -> None:
-    for name in bundled():
+    for name in bundled_sets():
         rubrics = read_rubrics(name)
         assert [sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat")] == [10, 10]
         assert [refusal(rubric.text) for rubric in rubrics] == [""] * 20

@@ -9,7 +9,7 @@ import pytest
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.language import TABLE, acts_in
-from pollex.agents.embedded.events.reading import fired, marked
+from pollex.agents.embedded.events.reading import mark_acts, sure_firings
 from pollex.agents.embedded.events.sentences import moves_of, rows
 from pollex.agents.embedded.signals import SIGNALS
 from pollex.agents.embedded.view import View
@@ -63,10 +63,10 @@ def test_signals_acts_and_patterns_are_seen_in_the_bundled_logs_as_before() -> N
     logs = [list(read_logs(str(EXAMPLES / f"{name}.jsonl")).conversations)[:60] for name in ("debugging", "bikes")]
     signals, acts, patterns = Counter[str](), Counter[str](), Counter[str]()
     for conversation in (one for log in logs for one in log):
-        view, moves = View(conversation, Embedder()), marked(conversation)
+        view, moves = View(conversation, Embedder()), mark_acts(conversation)
         signals.update({name: int((signal.marks(view) != 0).sum()) for name, signal in SIGNALS.items()})
         acts.update(act for move in moves for sentence in move.sentences for act in sentence.hits)
-        patterns.update(firing.pattern for firing in fired(moves))
+        patterns.update(firing.pattern for firing in sure_firings(moves))
     found = {"signals": signals, "acts": acts, "patterns": patterns}
     if os.environ.get("WRITE_SNAPSHOTS"):
         FILE.write_text(

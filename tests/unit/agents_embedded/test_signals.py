@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_logs import conversation, view
 
-from pollex.agents.checks import located, refusal
+from pollex.agents.checks import locate, refusal
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import (
     LONGEST_QUOTE,
@@ -17,10 +17,10 @@ from pollex.agents.embedded.evidence import (
     party_of,
     phrase_signal,
     quotes_from,
-    strongest,
+    strongest_turns,
 )
-from pollex.agents.embedded.signals import MARKS, MEASURES, SIGNALS, measured
-from pollex.agents.embedded.view import CUT, HEAD, TAIL, View, shortened
+from pollex.agents.embedded.signals import MARKS, MEASURES, SIGNALS, measure_marks
+from pollex.agents.embedded.view import CUT, HEAD, TAIL, View, shorten_middle
 from pollex.rubrics.rubric import TONES, Quote, Rubric
 
 PATTERNED = [signal for signal in SIGNALS.values() if signal.pattern]
@@ -76,7 +76,7 @@ def test_marks_are_finite_and_stay_with_the_signals_party_whatever_is_said(embed
         # What both parties do together, such as a number of turns, is counted on the party's turns alone by `measured`.
         assert signal.party == "both" or not marks[others].any()
         empty = View(conversation(), Embedder())
-        assert (measured(signal.marks(empty), empty.of(signal.party)) == np.zeros(len(MEASURES))).all()
+        assert (measure_marks(signal.marks(empty), empty.of(signal.party)) == np.zeros(len(MEASURES))).all()
         assert all(np.isfinite(signal.marks(view(embedder, *talk))).all() for talk in odd)
 
 
@@ -141,8 +141,8 @@ def test_a_tool_between_question_and_answer_does_not_part_them(embedder: Embedde
 def test_the_four_measures_by_hand() -> None:
     marks = np.array([1.0, 9.0, 0.0, 2.0, 9.0, 3.0])
     # The party's marks are 1, 0, 2, 3: thirds of one turn each.
-    assert measured(marks, np.array([0, 2, 3, 5])) == pytest.approx([1.5, np.log(7), 3.0, 2.0])
-    assert measured(-marks, np.array([0, 2, 3, 5])) == pytest.approx([-1.5, -np.log(7), -2.0, -2.0])
+    assert measure_marks(marks, np.array([0, 2, 3, 5])) == pytest.approx([1.5, np.log(7), 3.0, 2.0])
+    assert measure_marks(-marks, np.array([0, 2, 3, 5])) == pytest.approx([-1.5, -np.log(7), -2.0, -2.0])
 
 
 @given(st.text(alphabet="ab. \n…?\u3000", max_size=600), st.integers(0, 600))
@@ -155,7 +155,7 @@ def test_an_excerpt_is_a_piece_of_its_turn(text: str, at: int) -> None:
 @pytest.mark.parametrize("at", [0, 300, 2_000, 5_950, 6_010, 7_900])
 def test_an_excerpt_of_a_huge_turn_shows_the_place_and_not_the_cut(at: int) -> None:
     words = " ".join(f"w{number}" for number in range(4_000))
-    text = shortened(words)
+    text = shorten_middle(words)
     word = text[text.rfind(" ", 0, at) + 1 :].split(" ", 1)[0]
     found = excerpt(text, text.index(word))
     assert word in found
@@ -173,9 +173,9 @@ def test_quotes_come_from_the_marked_turns_alone_and_keep_their_numbers(embedder
     seen = view(embedder, ("u", "help"), ("a", long))
     (quote,) = quotes_from(seen, SIGNALS["apology"], SIGNALS["apology"].marks(seen))
     assert (quote.text.startswith("Sorry, that was wrong."), quote.turn) == (True, 1), "from where it is seen on"
-    assert strongest(np.array([0.0, -0.9, -0.1, -0.5]), np.arange(4), 2) == [2, 3]
-    assert strongest(np.array([1.0, 1.0, 1.0]), np.arange(3), 2) == [1, 2]
-    assert strongest(np.zeros(3), np.arange(3), 2) == []
+    assert strongest_turns(np.array([0.0, -0.9, -0.1, -0.5]), np.arange(4), 2) == [2, 3]
+    assert strongest_turns(np.array([1.0, 1.0, 1.0]), np.arange(3), 2) == [1, 2]
+    assert strongest_turns(np.zeros(3), np.arange(3), 2) == []
 
 
 def test_every_quote_stands_in_its_turn_whatever_white_space_it_has(embedder: Embedder) -> None:
@@ -185,7 +185,7 @@ def test_every_quote_stands_in_its_turn_whatever_white_space_it_has(embedder: Em
     seen = View(talk, embedder)
     for signal in SIGNALS.values():
         for quote in quotes_from(seen, signal, signal.marks(seen)):
-            found = located(talk, quote.text, quote.turn)
+            found = locate(talk, quote.text, quote.turn)
             assert found is not None
             assert found.turn == quote.turn
 

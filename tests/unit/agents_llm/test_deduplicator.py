@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scripted import Scripted, asker, rubric
 
 from pollex.agents.embedded.roles import EmbeddedDeduplicator
-from pollex.agents.llm.deduplicator import MOST_IN_A_GROUP, LlmDeduplicator, disjoint, near_groups
+from pollex.agents.llm.deduplicator import MOST_IN_A_GROUP, LlmDeduplicator, disjoint_sets, near_groups
 from pollex.agents.mixed import MixedDeduplicator
 from pollex.gateway.calls import Refused
 from pollex.rubrics.rubric import Rubric
@@ -114,8 +114,8 @@ def test_a_large_group_is_split_until_it_fits() -> None:
 @settings(deadline=None)
 @given(st.lists(st.lists(st.integers(-2, 12)) | st.integers()))
 def test_whatever_a_model_says_no_rubric_is_in_two_sets(sets: list[object]) -> None:
-    found = disjoint(sets, 10)
+    found = disjoint_sets(sets, 10)
     flat = [i for numbers in found for i in numbers]
     assert len(flat) == len(set(flat))
     assert set(flat) <= set(range(1, 11))
-    assert disjoint([[1, 2, 2], [2, 3], [3, 4, 9, 0], [5]], 5) == [[1, 2], [3, 4]]
+    assert disjoint_sets([[1, 2, 2], [2, 3], [3, 4, 9, 0], [5]], 5) == [[1, 2], [3, 4]]

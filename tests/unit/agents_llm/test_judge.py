@@ -42,7 +42,7 @@ from pollex.gateway.calls import (
     Truncated,
 )
 from pollex.rubrics.answers import LIKERT, Answer, Option, Question, Unanswered
-from pollex.store.resume import resumable
+from pollex.store.resume import find_resumable
 from pollex.store.store import Store
 
 TWO = questions("one", "two")
@@ -413,9 +413,9 @@ def test_a_resume_with_another_prompt_or_scale_is_refused_and_says_whose(tmp_pat
     before, now = {"judge": judge.fingerprint}, {"judge": other.fingerprint}
     with Store.open(tmp_path) as store:
         begun = store.begin("score", arguments={}, fingerprint=before, versions={})
-        assert resumable(store, "score", before).id == begun.id
+        assert find_resumable(store, "score", before).id == begun.id
         with pytest.raises(ResumeRefused, match=r"judge: .* → "):
-            resumable(store, "score", now)
+            find_resumable(store, "score", now)
     extractor, changed_one = LlmExtractor(asker(Scripted())), LlmExtractor(asker(Scripted()))
     changed_one.prompts["sat"] = replace(changed_one.prompts["sat"], version="another")
     assert extractor.fingerprint != changed_one.fingerprint

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pollex.agents.checks import located, refusal, unescaped, words
+from pollex.agents.checks import locate, refusal, resolve_escapes, words
 from pollex.agents.llm.asker import turns_as_items
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.reports.transcript import marked_turns
@@ -24,7 +24,7 @@ TALK = Conversation(
     "text", ["", "  \n ", "It never works.", "“…”", "is empty. Print", "Thanks It works", "It … thanks"]
 )
 def test_what_does_not_stand_in_one_turn_is_no_quote(text: str) -> None:
-    assert located(TALK, text, 0) is None
+    assert locate(TALK, text, 0) is None
 
 
 def test_a_call_is_quoted_with_its_arguments_as_prompts_show_them() -> None:
@@ -32,7 +32,7 @@ def test_a_call_is_quoted_with_its_arguments_as_prompts_show_them() -> None:
     turn = Turn(role="assistant", content=f"Wait. {call.mark}", calls=(call,))
     talk = Conversation(id="c", turns=(Turn(role="user", content="On Sunday."), turn))
     assert [item["text"] for item in turns_as_items(talk)][1] == 'Wait. [tool call: book] {"day": "Friday"}'
-    quote = located(talk, 'tool call: book] {"day": "Friday', 1)
+    quote = locate(talk, 'tool call: book] {"day": "Friday', 1)
     assert quote is not None
     assert quote.text == 'tool call: book] {"day": "Friday'
     assert marked_turns(talk.turns, {1: [(quote.text, "dsat")]})[1].parts[1].text == quote.text
@@ -52,11 +52,11 @@ def test_marks_dashes_case_and_an_ellipsis_may_differ_and_the_turns_own_words_ar
     talk = Conversation(
         id="c", turns=(Turn(role="user", content="I can't find it — sorry.\nSay “go” to it, and then… it  stops"),)
     )
-    found = located(talk, quote, 0)
+    found = locate(talk, quote, 0)
     assert found is not None
     assert found.text == " ".join(own.split())
     long = Conversation(id="c", turns=(Turn(role="user", content=f"It stops {'again ' * 100}and I wait"),))
-    assert located(long, "It stops … I wait", 0) is None, "an ellipsis stands for no more than a few sentences"
+    assert locate(long, "It stops … I wait", 0) is None, "an ellipsis stands for no more than a few sentences"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_marks_dashes_case_and_an_ellipsis_may_differ_and_the_turns_own_words_ar
 def test_white_space_copied_escapes_and_a_wrong_turn_are_set_right(
     text: str, claimed: int, turn: int, found: str
 ) -> None:
-    quote = located(TALK, text, claimed)
+    quote = locate(TALK, text, claimed)
     assert quote is not None
     assert (quote.turn, quote.text) == (turn, found)
 
@@ -80,9 +80,9 @@ def test_white_space_copied_escapes_and_a_wrong_turn_are_set_right(
 @settings(deadline=None)
 @given(st.text(), st.integers(-3, 9))
 def test_no_text_whatever_breaks_the_check(text: str, turn: int) -> None:
-    quote = located(TALK, text, turn)
+    quote = locate(TALK, text, turn)
     assert quote is None or 0 <= quote.turn < 3
-    assert isinstance(unescaped(text), str)
+    assert isinstance(resolve_escapes(text), str)
 
 
 LONG_RUN = "please set the retry count to nine and restart the worker"

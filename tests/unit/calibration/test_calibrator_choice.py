@@ -15,9 +15,9 @@ from pollex.calibration.model_choice import (
     choice_from,
     clipped_log_losses,
     close_to_best,
-    compared,
-    mixed,
+    mixture_weights,
     standard_error,
+    try_candidates,
 )
 from pollex.calibration.models.baselines import Constant
 from pollex.calibration.models.best import LEAST_WEIGHT, Calibrator
@@ -143,7 +143,7 @@ def test_those_averaged_have_equal_shares_and_those_stacked_the_likeliest_ones_w
 def test_trials_are_compared_with_the_best_worked_by_hand() -> None:
     answers, texts = np.array([0, 1, 1]), np.array([0, 0, 1])
     half, sure = np.full((3, 2), 0.5), np.array([[0.8, 0.2], [0.2, 0.8], [0.2, 0.8]])
-    first, second = compared([("a", {}), ("b", {})], [half, sure], answers, texts)
+    first, second = try_candidates([("a", {}), ("b", {})], [half, sure], answers, texts)
     assert (first.loss, second.loss) == pytest.approx((np.log(2), -np.log(0.8)))
     assert (first.behind, second.behind, second.behind_error) == (pytest.approx(np.log(1.6)), 0, 0)
 
@@ -159,7 +159,7 @@ def test_mixing_weights_are_those_of_the_largest_likelihood() -> None:
     rng = np.random.default_rng(0)
     probas = [rng.dirichlet(np.ones(3), 200) for _ in range(2)]
     answers = rng.integers(0, 3, 200)
-    weights = mixed(probas, answers, rounds=3000)
+    weights = mixture_weights(probas, answers, rounds=3000)
 
     def loss(share: Floats) -> float:
         return float(clipped_log_losses(share[0] * probas[0] + (1 - share[0]) * probas[1], answers).sum())

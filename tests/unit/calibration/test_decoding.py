@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pollex.calibration.estimator import aggregated
+from pollex.calibration.estimator import combine_judges
 from pollex.calibration.models.baselines import JudgeMean
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
@@ -36,10 +36,10 @@ def test_several_judges_answers_as_one_by_hand_and_in_no_way_that_there_is_not()
     values = np.array([[1.0, 2.0, 4.0], [3.0, 3.0, 0.0]])
     expected = (("mean", [7 / 3, 2.0]), ("max", [4, 3]), (0.0, [1, 0]), (0.5, [2, 3]), (0.25, [1.5, 1.5]))
     for how, one in expected:
-        assert aggregated(values, how) == pytest.approx(one)  # type: ignore[arg-type]
+        assert combine_judges(values, how) == pytest.approx(one)  # type: ignore[arg-type]
     for odd in ("median", "", 1.01, -0.1, nan):
         with pytest.raises(WrongUse, match="no way to aggregate"):
-            aggregated(values, odd)  # type: ignore[arg-type]
+            combine_judges(values, odd)  # type: ignore[arg-type]
 
 
 def test_trusted_judges_are_asked_and_no_others() -> None:

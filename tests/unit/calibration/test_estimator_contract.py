@@ -13,7 +13,7 @@ from pollex.calibration.models import NAMES, model_named, name_of
 from pollex.calibration.models.baselines import Constant
 from pollex.calibration.models.best import Calibrator
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.storage import packed, unpacked
+from pollex.calibration.storage import pack_up, unpack
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats
 
@@ -247,15 +247,15 @@ def test_an_estimator_without_its_own_learning_can_not_be_made_and_one_without_a
         JudgedEstimator()  # type: ignore[abstract]
     X, y, judges = world()
     with pytest.raises(WrongUse, match="Stateless can't be kept"):
-        packed(Stateless().fit(X, y, judges, QUESTIONS))
+        pack_up(Stateless().fit(X, y, judges, QUESTIONS))
 
 
 def test_one_that_was_kept_is_found_under_its_file_has_a_title_and_predicts_the_same(fitted: JudgedEstimator) -> None:
     assert model_named(name_of(fitted)) is type(fitted)
     assert fitted.title
     X, _, judges = world(seed=1)
-    pack = packed(fitted)
-    again = unpacked(pack.facts, pack.arrays)
+    pack = pack_up(fitted)
+    again = unpack(pack.facts, pack.arrays)
     np.testing.assert_array_equal(again.predict_proba(X, judges), fitted.predict_proba(X, judges))
     assert again.judges_ == fitted.judges_
 

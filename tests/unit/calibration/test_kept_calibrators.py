@@ -12,7 +12,7 @@ from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.models.baselines import JudgeMean
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.storage import described, load, packed, rebuilt, save, unpacked
+from pollex.calibration.storage import load, pack_up, rebuild, save, state_of, unpack
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.measures.arrays import Floats
 
@@ -92,7 +92,7 @@ def test_another_format_facts_that_do_not_fit_and_arrays_elsewhere_are_refused(
 
 def test_what_is_no_json_and_arrays_that_are_missing_or_of_another_calibrator_are_refused(folder: Path) -> None:
     (arrays,) = folder.glob("*.safetensors")
-    arrays.write_bytes(packed(fitted(shared=1.0)).arrays)
+    arrays.write_bytes(pack_up(fitted(shared=1.0)).arrays)
     with pytest.raises(BadCalibrator, match="not the ones that were written with it"):
         load(folder)
     arrays.unlink()
@@ -130,9 +130,9 @@ def test_what_was_kept_predicts_as_before(tmp_path: Path, settings: dict[str, An
 
 
 def test_the_same_calibrator_is_kept_as_the_same_bytes_readable_json_with_safetensors_beside_it(folder: Path) -> None:
-    facts, kept = facts_of(folder), packed(fitted())
+    facts, kept = facts_of(folder), pack_up(fitted())
     assert json.loads(json.dumps(kept.facts)).items() <= facts.items()
-    assert (folder / facts["arrays"]).read_bytes() == kept.arrays == packed(unpacked(kept.facts, kept.arrays)).arrays
+    assert (folder / facts["arrays"]).read_bytes() == kept.arrays == pack_up(unpack(kept.facts, kept.arrays)).arrays
     assert (facts["model"], facts["format"]) == ("ordinal", 1)
     thumb = {"question": "thumb", "values": [0.0, 1.0], "ordinal": True, "asked": False}
     assert facts["questionnaire"]["scales"][1] == thumb
@@ -147,9 +147,9 @@ def test_a_second_calibrator_takes_the_first_ones_place(folder: Path) -> None:
 
 def test_a_calibrator_can_be_kept_inside_another() -> None:
     model = fitted()
-    one, two = described(model, "one."), described(fitted(shared=1.0), "two.")
+    one, two = state_of(model, "one."), state_of(fitted(shared=1.0), "two.")
     one.arrays.update(two.arrays)
-    np.testing.assert_array_equal(rebuilt(one, "one.").predict_proba(answers()), model.predict_proba(answers()))
+    np.testing.assert_array_equal(rebuild(one, "one.").predict_proba(answers()), model.predict_proba(answers()))
 
 
 def test_one_that_asks_nothing_or_whose_values_are_a_list_or_an_array_is_kept_as_any_other(tmp_path: Path) -> None:

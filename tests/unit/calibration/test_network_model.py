@@ -11,11 +11,11 @@ from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.network.training import (
     TrainingConfig,
     TrainingData,
-    begun,
     heads_of,
+    init_weights,
     log_likelihood,
     slots_of,
-    trained,
+    train,
 )
 from pollex.calibration.network.weights import Weights
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -88,7 +88,7 @@ def test_equations_3_to_5_and_a_cumulative_link_head_worked_by_hand():
 def test_training_maximises_the_likelihood_that_predictions_have():
     rng = np.random.default_rng(1)
     sheets = AnswerMatrix(np.arange(6), np.zeros(6, int), rng.integers(2, size=(6, 2)))
-    begin = begun((3, 4, 3), (2, 2), heads_of(sheets, np.array([2, 4]), np.array([False, True])), 2, 0).arrays()
+    begin = init_weights((3, 4, 3), (2, 2), heads_of(sheets, np.array([2, 4]), np.array([False, True])), 2, 0).arrays()
     weights = Weights(**(begin | {name: rng.normal(size=begin[name].shape) for name in ("W1a", "W2a", "Va", "V")}))
     judges = np.array([0, 1, 1, -1, 0, 1])
     inputs = np.concatenate([rng.random((6, 3)), np.ones((6, 1))], axis=1)
@@ -118,7 +118,7 @@ def test_deltas_of_a_judge_without_answers_stay_zero_and_strong_shrinkage_holds_
     sheets = AnswerMatrix(np.arange(4), np.zeros(4, int), np.array([[0], [1], [1], [0]]))
     heads = heads_of(sheets, np.array([2]), np.array([False]))
     data = TrainingData(np.concatenate([np.eye(4), np.ones((4, 1))], axis=1), sheets, np.arange(4))
-    after = trained(begun((4, 3, 3), (2, 2), heads, 1, 0), data, TrainingConfig(5, 0.05, 0.0, 1.0), 0)
+    after = train(init_weights((4, 3, 3), (2, 2), heads, 1, 0), data, TrainingConfig(5, 0.05, 0.0, 1.0), 0)
     assert np.abs(after.Va[:, 0]).max() > 0
     assert not after.Va[:, 1].any()
     assert not after.W1a[:, 1].any()

@@ -9,7 +9,7 @@ from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.models.weighted_sum import WeightedSum
 from pollex.calibration.network import begun
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.storage import packed, unpacked
+from pollex.calibration.storage import pack_up, unpack
 from pollex.errors import BadCalibrator
 from pollex.measures.arrays import Floats
 
@@ -69,14 +69,14 @@ def test_raters_and_several_questions_are_learned_and_kept() -> None:
     model = made(seeds=5).fit(X, given, questions=STARS)
     mild, strict, stranger = (model.predict(X, [who] * 60).mean() for who in ("mild", "strict", "new"))
     assert strict < stranger < mild
-    pack = packed(model)
-    again = unpacked(pack.facts, pack.arrays)
+    pack = pack_up(model)
+    again = unpack(pack.facts, pack.arrays)
     for question in ("stars", "kind"):
         assert np.array_equal(again.predict_proba(X, question=question), model.predict_proba(X, question=question))
     scales = pack.facts["questionnaire"]["scales"]
     wider = [*scales[:3], {"question": "d", "values": LIKERT, "ordinal": True, "asked": True}, *scales[3:]]
     with pytest.raises(BadCalibrator, match="its network has 19 inputs, and its questions give 25"):
-        unpacked(pack.facts | {"questionnaire": {"main": "stars", "scales": wider}}, pack.arrays)
+        unpack(pack.facts | {"questionnaire": {"main": "stars", "scales": wider}}, pack.arrays)
 
 
 @pytest.mark.filterwarnings("ignore::pollex.calibration.estimator.ConstantLabelsWarning")

@@ -11,10 +11,10 @@ from pollex.calibration.cumulative_link import (
     SEARCH,
     LinkTerms,
     _Task,
-    alike,
     distribution,
-    learned,
-    unlearned,
+    fit_terms,
+    flat_terms,
+    precisions,
 )
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -68,8 +68,8 @@ def test_with_two_options_it_is_scikit_learns_logistic_regression(monkeypatch: p
     answers = (F @ [1.0, -0.5, 0] + rng.logistic(size=80) > 0.3).astype(np.int64)
     for name, value in {"ftol": 1e-16, "gtol": 1e-9}.items():
         monkeypatch.setitem(SEARCH, name, value)
-    center = unlearned(np.array([0.5, 0.5]), inputs=3, judges=0)
-    found = learned(F, np.full(80, -1), answers, center, alike(center, (0.0, 0.0, 2.0, None, None, None)))
+    center = flat_terms(np.array([0.5, 0.5]), inputs=3, judges=0)
+    found = fit_terms(F, np.full(80, -1), answers, center, precisions(center, (0.0, 0.0, 2.0, None, None, None)))
     theirs = LogisticRegression(C=0.5, tol=1e-12, max_iter=1000).fit(F, answers)
     np.testing.assert_allclose(found.slopes, theirs.coef_[0], atol=1e-6)
     np.testing.assert_allclose(-found.start, theirs.intercept_, atol=1e-6)

@@ -15,7 +15,7 @@ from pollex.calibration.thumbs import (
     ModelComparison,
     _choice,
     compare_models,
-    fitted,
+    fit_one,
     probability_positive,
     questionnaire,
     thumb_models,
@@ -78,7 +78,7 @@ def without_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_row_is_predicted_by_a_model_that_saw_its_thumb(without_network: None) -> None:
     answers, positive = drawn()
     folds = dealt(answers, 2)
-    model = fitted(PLAIN, answers[~folds[0].out], SIGNS, positive[~folds[0].out])
+    model = fit_one(PLAIN, answers[~folds[0].out], SIGNS, positive[~folds[0].out])
     alone = probability_positive(model, answers[folds[0].out])
     for labels in (positive, positive ^ folds[0].out):
         again = compare_models(folds, labels, wanted=PLAIN)
@@ -147,7 +147,7 @@ def test_candidates_are_found_however_they_are_written_and_asked_the_rubrics_and
 @pytest.mark.parametrize("name", NAMES)
 def test_every_candidate_gives_users_their_own_intercept_and_strangers_the_shared_part(name: str) -> None:
     answers, _ = drawn()
-    model = fitted(name, answers, SIGNS, np.arange(60) % 2 == 0, ["mild", "strict"] * 30)
+    model = fit_one(name, answers, SIGNS, np.arange(60) % 2 == 0, ["mild", "strict"] * 30)
     mild, strict, stranger, nobody = (
         float(probability_positive(model, answers[:1], None if who is None else [who])[0])
         for who in ("mild", "strict", "new", None)

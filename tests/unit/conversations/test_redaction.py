@@ -6,7 +6,7 @@ from pathlib import Path
 from small_log import write_log
 
 from pollex.conversations.conversation import Conversation, Feedback, ToolCall, ToolResult, Turn
-from pollex.conversations.redaction import Placeholders, found_in, kind_of, pseudonym, redacted
+from pollex.conversations.redaction import Placeholders, found_in, kind_of, mask, pseudonym
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 from pollex.formats.references import read_cases
@@ -36,7 +36,7 @@ def test_a_thing_has_one_placeholder_in_all_turns_however_it_is_written() -> Non
         Turn(role="user", content=text)
         for text in (f"I am {MAIL}, call {PHONE}.", f"{MAIL.upper()}? No: b@example.com", "Phone 415-555-2671!")
     )
-    one, originals = redacted(Conversation(id="c", turns=turns, metadata={"mail": [MAIL], "n": 3}))
+    one, originals = mask(Conversation(id="c", turns=turns, metadata={"mail": [MAIL], "n": 3}))
     assert [turn.content for turn in one.turns] == [
         "I am <MAIL_1>, call <PHONE_1>.",
         "<MAIL_1>? No: <MAIL_2>",
@@ -61,7 +61,7 @@ def test_arguments_and_errors_of_tools_are_redacted_and_stay_json() -> None:
         Turn(role="assistant", content=call.mark, calls=(call,)),
         Turn(role="tool", content="failed", result=failed),
     )
-    one, originals = redacted(Conversation(id="c", turns=turns))
+    one, originals = mask(Conversation(id="c", turns=turns))
     assert json.loads(one.turns[0].calls[0].arguments) == {"to": "<MAIL_1>", "copies": 2, "card": "<CARD_1>"}
     assert one.turns[1].result == ToolResult(error="no such address: <MAIL_1>")
     assert originals == {"<MAIL_1>": MAIL, "<CARD_1>": CARD}
@@ -69,7 +69,7 @@ def test_arguments_and_errors_of_tools_are_redacted_and_stay_json() -> None:
 
 def test_what_people_wrote_is_redacted_and_who_wrote_it_has_another_name() -> None:
     said = Feedback(comment=f"It never wrote to {MAIL}.", tags=(PHONE,), author=MAIL)
-    one, _ = redacted(Conversation(id="c", turns=(), feedback=(said,), group=MAIL))
+    one, _ = mask(Conversation(id="c", turns=(), feedback=(said,), group=MAIL))
     assert (one.id, one.group) == ("c", pseudonym(MAIL))
     assert one.feedback == (
         Feedback(comment="It never wrote to <MAIL_1>.", tags=("<PHONE_1>",), author=pseudonym(MAIL)),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, BadRubrics, PollexError
 from pollex.formats import bounds, files
-from pollex.formats.bounds import CUT, PART, TooLong, held
+from pollex.formats.bounds import CUT, PART, TooLong, joined_or_cut
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.formats.read_logs import read_logs
@@ -64,8 +64,8 @@ def test_a_row_whose_long_texts_are_cut_is_the_row_with_shorter_texts(texts: lis
 
 
 def test_what_is_too_long_with_its_texts_cut_too_is_a_bad_row() -> None:
-    assert isinstance(held(["[" + "1," * PART] * 3, 20, 2 * PART), TooLong)
-    assert isinstance(held(["a" * PART] * 3, None, 2 * PART), TooLong)
+    assert isinstance(joined_or_cut(["[" + "1," * PART] * 3, 20, 2 * PART), TooLong)
+    assert isinstance(joined_or_cut(["a" * PART] * 3, None, 2 * PART), TooLong)
 
 
 def test_a_file_of_no_rows_is_refused_before_it_is_read_to_its_end(

@@ -12,7 +12,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.log_shapes.readers import READERS, reader_of
-from pollex.formats.log_shapes.tools import EXPORTS, export_of, nearest
+from pollex.formats.log_shapes.tools import EXPORTS, export_of, nearest_format
 from pollex.formats.log_shapes.turns import role_of, text_of, turns_in
 from pollex.formats.read_logs import read_logs
 
@@ -81,7 +81,7 @@ def test_numbers_that_are_none_end_in_conversations_or_in_words(odd: object, tmp
 
 def test_a_row_that_lacks_a_formats_key_is_told_the_nearest_format(tmp_path: Path) -> None:
     row = {"name": "user-feedback", "source": "API", "dataType": "BOOLEAN", "value": 1}
-    assert nearest(row).startswith("it looks like Langfuse scores, but has no ")
+    assert nearest_format(row).startswith("it looks like Langfuse scores, but has no ")
     with pytest.raises(BadInput, match="it looks like Langfuse scores, but has no"):
         logs_from(tmp_path, row)
 

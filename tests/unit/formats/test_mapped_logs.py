@@ -9,7 +9,7 @@ import pytest
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.mapping import Pairs, pairs, written
+from pollex.formats.mapping import Pairs, pairs, pairs_as_typed
 from pollex.formats.read_logs import read_logs
 
 HEAD = "chat_nr;absender;nachricht;note;zeit"
@@ -87,5 +87,5 @@ def test_a_column_of_turns_and_a_pair_of_question_and_answer_are_guessed_too(tmp
 
 
 def test_pairs_are_written_as_they_are_read() -> None:
-    assert written(pairs(COLUMNS)) == COLUMNS
+    assert pairs_as_typed(pairs(COLUMNS)) == COLUMNS
     assert pairs({"user": ["Kunde", "Gast"]}) == (("user", "Kunde"), ("user", "Gast"))

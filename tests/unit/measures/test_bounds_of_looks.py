@@ -17,8 +17,8 @@ from pollex.measures.looks import (
     bounds_at_equal_steps,
     bounds_to,
     conditional_power,
-    crossing,
-    decided,
+    crossing_probability,
+    decide,
     difference_interval,
 )
 
@@ -46,7 +46,7 @@ def test_a_proof_that_a_cap_ends_spends_what_the_function_has_for_its_fraction()
     """Lan and DeMets 1983: α(t) = 2 − 2Φ(1.96/√t); at the first look alone the bound is 1.96/√t itself."""
     assert bounds_to(0, 0.16)[-1] == pytest.approx(1.96 / 0.4, abs=1e-3)
     assert bounds_to(2, 0.6)[:2] == bounds_at_equal_steps()[:2]
-    spent = crossing(np.array(bounds_to(2, 0.6)), np.array([0.25, 0.5, 0.6]))
+    spent = crossing_probability(np.array(bounds_to(2, 0.6)), np.array([0.25, 0.5, 0.6]))
     assert spent == pytest.approx(2 * norm.sf(1.96 / np.sqrt(0.6)), abs=1e-5)
 
 
@@ -58,9 +58,9 @@ def test_conditional_power_by_hand() -> None:
 def test_an_effect_ends_a_proof_early_only_where_guardrails_are_cleared_and_harm_always() -> None:
     bounds, z = bounds_at_equal_steps(), np.array([5.0, 5.0, -5.0, 0.2])
     clear = np.array([True, False, False, True])
-    assert decided(z, 0, bounds, clear).tolist() == [BETTER, GOING, WORSE, GOING]
-    assert decided(z, 1, bounds, clear).tolist() == [BETTER, GOING, WORSE, NOTHING]
-    assert decided(z, 3, bounds, clear).tolist() == [BETTER, BETTER, WORSE, NOTHING]
+    assert decide(z, 0, bounds, clear).tolist() == [BETTER, GOING, WORSE, GOING]
+    assert decide(z, 1, bounds, clear).tolist() == [BETTER, GOING, WORSE, NOTHING]
+    assert decide(z, 3, bounds, clear).tolist() == [BETTER, BETTER, WORSE, NOTHING]
 
 
 def test_levels_of_proofs_on_the_same_conversations_stay_under_one() -> None:

@@ -8,7 +8,7 @@ from krippendorff import alpha
 from scipy.stats import pearsonr, wasserstein_distance
 
 from pollex.measures.correlations import interval_alpha_statistic
-from pollex.measures.distributions import _Pair, areas, cumulative, mean_grade, paired
+from pollex.measures.distributions import _Pair, agreement_of_grades, areas, cumulative, mean_grade
 
 NAN = float("nan")
 
@@ -39,22 +39,22 @@ def test_a_mean_counts_no_missing_grade_and_its_interval_is_about_two_standard_e
 def test_right_grades_for_wrong_answers_have_no_area_and_no_agreement() -> None:
     human = np.repeat([2.0, 4.0, 6.0, 8.0], 10)
     turned = human[::-1].copy()
-    found = paired(turned, human, rng())
+    found = agreement_of_grades(turned, human, rng())
     assert areas({"rules": turned}, human, rng())["rules"].value == 0.0
     assert {name: one.value for name, one in found.items()} == pytest.approx(
         {"pearson": -1.0, "spearman": -1.0, "alpha": 1 - 79 * 40 * 20 / (160 * 1200 - 400**2)}
     )
-    perfect = paired(human, human, rng())["alpha"]
+    perfect = agreement_of_grades(human, human, rng())["alpha"]
     assert (perfect.value, perfect.low, perfect.n) == (1.0, None, 40)
 
 
 def test_paired_agreement_counts_only_what_both_graded_and_is_undefined_where_all_is_alike() -> None:
-    found = paired(np.array([1.0, 2.0, NAN, 5.0, 4.0]), np.array([2.0, 2.0, 9.0, NAN, 5.0]), rng())
+    found = agreement_of_grades(np.array([1.0, 2.0, NAN, 5.0, 4.0]), np.array([2.0, 2.0, 9.0, NAN, 5.0]), rng())
     assert {one.n for one in found.values()} == {3}
     assert found["pearson"].value == pytest.approx(pearsonr([1, 2, 4], [2, 2, 5])[0])
-    alike = paired(np.full(4, 8.0), np.full(4, 8.0), rng())
+    alike = agreement_of_grades(np.full(4, 8.0), np.full(4, 8.0), rng())
     assert [one.value for one in alike.values()] == [None, None, None]
-    assert paired(np.array([NAN]), np.array([1.0]), rng())["alpha"].undefined
+    assert agreement_of_grades(np.array([NAN]), np.array([1.0]), rng())["alpha"].undefined
 
 
 def test_alpha_of_two_judges_and_areas_are_those_of_the_packages() -> None:

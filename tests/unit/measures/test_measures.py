@@ -23,7 +23,7 @@ from pollex.measures.distributions import (
     difference,
     log_losses,
 )
-from pollex.measures.intervals import Figure, Measure, Support, mean_of, measured, resampled
+from pollex.measures.intervals import Figure, Measure, Support, estimate, mean_of, resample
 
 FOUR = (1.0, 2.0, 3.0, 4.0)
 CORRELATIONS = {"pearson": pearson_statistic, "spearman": spearman_statistic, "kendall": kendall_statistic}
@@ -113,7 +113,7 @@ def test_any_predictions_agree_with_scipy_and_scikit_learn(n: int, seed: int, va
 def test_weights_count_as_copies() -> None:
     draw = rng(1)
     x, y = draw.integers(9, size=50), draw.integers(5, size=50)
-    weights = np.concatenate(list(resampled(np.arange(50) // 2, 20, draw)))
+    weights = np.concatenate(list(resample(np.arange(50) // 2, 20, draw)))
     copies = [(np.repeat(x, row), np.repeat(y, row)) for row in weights.astype(int)]
     for name, statistic in CORRELATIONS.items():
         assert statistic(x, y)(weights) == pytest.approx([TRUSTED[name](*copy)[0] for copy in copies], abs=1e-9), name
@@ -137,7 +137,7 @@ def test_rounding_and_a_large_offset_cost_a_correlation_nothing_and_no_variation
 
 
 def mean(values: np.ndarray, texts: np.ndarray, draw: np.random.Generator, count: int = 2000) -> Figure:
-    return measured({"mean": Measure(mean_of(values))}, texts, draw, count)["mean"]
+    return estimate({"mean": Measure(mean_of(values))}, texts, draw, count)["mean"]
 
 
 def test_the_interval_is_that_of_all_possible_resamples_and_of_fewer_than_five_texts_there_is_none() -> None:

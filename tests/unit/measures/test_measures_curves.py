@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pollex.calibration.crossfit import Point, alone, assign_folds, crossfit, learning_curve
+from pollex.calibration.crossfit import Point, assign_folds, crossfit, learning_curve, take_rows
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments, predictions_beside
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -78,6 +78,6 @@ def test_what_a_judge_says_of_a_text_again_is_no_further_label_of_the_curve() ->
 
 def test_a_model_that_is_fitted_without_rows_does_not_see_their_texts() -> None:
     X, y = data(6)
-    kept, own = alone(X, y, np.array([4, 1]))
+    kept, own = take_rows(X, y, np.array([4, 1]))
     assert (kept == X[[4, 1]]).all()
     assert sorted(zip(own.row.tolist(), own.answer.tolist(), strict=True)) == [(0, y.answer[4]), (1, y.answer[1])]

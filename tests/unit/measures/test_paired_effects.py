@@ -10,10 +10,10 @@ from pollex.measures.proofs import (
     at_equal_length,
     by_length,
     called_worse,
-    cleared,
     effect,
     flipped_p,
     flips_of,
+    is_cleared,
     of_users,
     smallest_effect,
     upper_bound,
@@ -59,7 +59,7 @@ def test_benjamini_and_hochberg_by_hand() -> None:
 
 def test_a_guardrail_without_change_is_cleared_by_many_users_and_open_with_few() -> None:
     values = np.tile([0.3, -0.3], 100)
-    assert (bool(cleared(values)), bool(cleared(values[:10]))) == (True, False)
+    assert (bool(is_cleared(values)), bool(is_cleared(values[:10]))) == (True, False)
     assert smallest_effect(0.3, 320) == pytest.approx(smallest_effect(0.3, 80) / 2)
 
 

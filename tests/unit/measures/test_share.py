@@ -14,7 +14,7 @@ from pollex.measures.share import (
     share_at_random,
     wilson_share,
 )
-from pollex.services.share import crossfitted
+from pollex.services.share import crossfit_answers
 
 
 def world(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -130,7 +130,7 @@ def test_features_that_tell_nothing_predict_nothing_of_known_labels() -> None:
     for seed in range(4):
         rng = np.random.default_rng(seed)
         x, y = rng.normal(size=(120, 60)), rng.random(120) < 0.7
-        p = crossfitted(x, np.ones(120, dtype=bool), y, rng)
+        p = crossfit_answers(x, np.ones(120, dtype=bool), y, rng)
         found.append(np.corrcoef(p, y)[0, 1])
     assert np.mean(found) < 0.05  # a model of the same labels has over .5
 
@@ -140,15 +140,15 @@ def test_what_belongs_to_one_user_is_never_predicted_from_that_user() -> None:
     user = np.repeat(np.arange(30), 4)
     y = np.repeat(rng.random(30) < 0.5, 4)
     x = np.eye(30)[user]
-    p = crossfitted(x, np.ones(120, dtype=bool), y, rng, user)
+    p = crossfit_answers(x, np.ones(120, dtype=bool), y, rng, user)
     assert np.corrcoef(p, y)[0, 1] < 0.1
-    alone = crossfitted(x, np.ones(120, dtype=bool), y, rng)
+    alone = crossfit_answers(x, np.ones(120, dtype=bool), y, rng)
     assert np.corrcoef(alone, y)[0, 1] > 0.9
 
 
 def test_labels_that_are_all_alike_give_one_probability() -> None:
     rng = np.random.default_rng(0)
-    p = crossfitted(rng.normal(size=(40, 5)), np.arange(40) < 20, np.ones(40, dtype=bool), rng)
+    p = crossfit_answers(rng.normal(size=(40, 5)), np.arange(40) < 20, np.ones(40, dtype=bool), rng)
     assert np.ptp(p) < 0.05
     assert p.min() > 0.8
 
@@ -160,7 +160,7 @@ def test_intervals_of_crossfitted_probabilities_cover_what_they_should() -> None
         x = rng.normal(size=(300, 4))
         y = rng.random(300) < 1 / (1 + np.exp(-(x[:, 0] + np.log(1.5))))
         known = rng.permutation(300) < 60
-        p = crossfitted(x, known, y, rng)
+        p = crossfit_answers(x, known, y, rng)
         found = share_at_random(Labeled(y[known], p[known], p[~known]))
         hits.append(found.low <= 0.583 <= found.high)  # the mean of that logistic over x
     assert np.mean(hits) >= 0.88  # models that had seen the labels would cover some 70 %

@@ -7,7 +7,7 @@ from pollex.measures.distributions import (
     reliability,
     smece,
     smooth_error,
-    smoothed,
+    smooth_hits,
     wilson,
 )
 from pollex.measures.intervals import Figure, interval_bounds, with_interval
@@ -91,7 +91,7 @@ def test_a_constant_at_the_base_rate_has_no_error_and_one_beside_it_has() -> Non
 def test_smoothing_a_hit_and_a_miss_worked_by_hand(
     probability: list[float], weights: list[float], at: float, width: float, expected: float
 ) -> None:
-    found = smoothed(np.array(probability), np.array([1.0, 0.0]), np.array([weights]), np.array([at]), width)
+    found = smooth_hits(np.array(probability), np.array([1.0, 0.0]), np.array([weights]), np.array([at]), width)
     assert found[0, 0] == pytest.approx(expected, abs=1e-9)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pollex.measures.drift import expected_log_loss, index, stability
-from pollex.measures.share import conversations_for_difference, mean_differences, moved
+from pollex.measures.share import conversations_for_difference, mean_differences, names_that_moved
 
 
 def test_intervals_of_a_difference_cover_it_also_where_users_have_several_conversations() -> None:
@@ -31,7 +31,7 @@ def test_of_many_values_without_a_difference_few_move() -> None:
     rng = np.random.default_rng(2)
     second = np.repeat([False, True], 80)
     found = {str(n): rng.normal(size=160) for n in range(40)} | {"real": rng.normal(size=160) + second}
-    names = moved(mean_differences(found, second, np.arange(160), rng))
+    names = names_that_moved(mean_differences(found, second, np.arange(160), rng))
     assert "real" in names
     assert len(names) <= 3
 

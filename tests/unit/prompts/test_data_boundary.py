@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sealed import unseal
 
-from pollex.prompts.data_boundary import boundary, conversation, enclose, escaped, seal, written
+from pollex.prompts.data_boundary import boundary, conversation, enclose, escape_line, seal, write_items
 from pollex.prompts.domain import Closing, DomainProfile
 from pollex.prompts.judging import meaning, numbered
 from pollex.prompts.prompt import Layout, load, messages
@@ -94,12 +94,12 @@ def test_an_attack_in_a_rubric_stays_in_its_line() -> None:
 
 def test_written_data_holds_no_structure_beside_json() -> None:
     for text in ATTACKS:
-        data = written([{"i": 0, "role": "user", "text": text}])
+        data = write_items([{"i": 0, "role": "user", "text": text}])
         assert data.count("\n") == 2
         assert not set(data) & set("<>&＜＞\x7f\u200b\u202e\u2060\ufeff\U000e0041\ud83d\u2028｜")
         assert "[INST]" not in data
         assert "[/INST]" not in data
-    assert escaped("می‌خواهم 👩‍💻") == '"می‌خواهم 👩‍💻"', "joiners that scripts and emoji need stay readable"
+    assert escape_line("می‌خواهم 👩‍💻") == '"می‌خواهم 👩‍💻"', "joiners that scripts and emoji need stay readable"
 
 
 @settings(deadline=None)
@@ -113,7 +113,7 @@ def test_any_conversation_comes_back_as_it_was(turns: list[tuple[str, str]]) -> 
 @given(st.text(st.characters(categories=["Cs", "Cc", "Cf"], include_characters="<>&[]INST/ab")))
 def test_odd_characters_come_back_to_the_code_unit(text: str) -> None:
     """A high and a low surrogate in a row are the one character that they spell, as in UTF-16."""
-    back = json.loads(escaped(text))
+    back = json.loads(escape_line(text))
     assert back.encode("utf-16-be", "surrogatepass") == text.encode("utf-16-be", "surrogatepass")
 
 

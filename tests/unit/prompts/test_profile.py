@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pollex.errors import WrongUse
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.grading.profile import HOME, ReferencingProfile, bundled, prompts
+from pollex.prompts.grading.profile import HOME, ReferencingProfile, bundled_profiles, prompts
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 WHOLE = {
@@ -157,7 +157,7 @@ def test_rules_are_listed_from_the_worst_on_and_another_rule_makes_another_finge
     assert [line.partition(":")[0] for line in lines] == ["1–2", "3–4", "5–6", "7–8", "9–10"]
     changed = ReferencingProfile.parse(ENGLISH.replace("near perfect", "perfect", 1))
     assert changed.fingerprint != profile.fingerprint == ReferencingProfile.parse(ENGLISH).fingerprint
-    assert bundled() == ["chinese", "english"]
+    assert bundled_profiles() == ["chinese", "english"]
     with pytest.raises(WrongUse, match=r"klingon: the profile can't be read.*chinese, english"):
         ReferencingProfile.load("klingon")
 

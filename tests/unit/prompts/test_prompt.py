@@ -11,7 +11,7 @@ import pytest
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item, conversation
 from pollex.prompts.domain import SWITCHES, Closing, DomainProfile, switched_off
-from pollex.prompts.judging import batch_schema, coded, glossed, lettered, listed, meaning, numbered
+from pollex.prompts.judging import batch_schema, by_letter, code_options, glossed, join_options, meaning, numbered
 from pollex.prompts.prompt import Layout, load, messages, names, parse
 from pollex.prompts.simulate import systems
 from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP, NUMERIC, SCALES, Answer, Question
@@ -106,7 +106,7 @@ VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
     "thumb": "down",
     "items": numbered(RUBRICS),
     "item": RUBRICS[0],
-    "options": listed(OPTIONS),
+    "options": join_options(OPTIONS),
     **meaning(OPTIONS),
     "question": '"Was the task completed?"',
     "instructions": "Answer yes where the user got what was asked for.",
@@ -134,8 +134,8 @@ def sent(name: str, layout: Layout) -> list[dict[str, str]]:
     items = ITEMS.get(name.partition("_")[0], conversation(TURNS))
     options = OPTIONS if name == "judge_batch_paper" else [*OPTIONS, NEVER_CAME_UP]
     schema = batch_schema(prompt.schema, len(RUBRICS), options) if name.startswith("judge_batch") else None
-    listing = {"judge_question": lettered(OPTIONS), "judge_batch": glossed([*OPTIONS, NEVER_CAME_UP])}
-    values = VALUES | {"options": listing.get(name, listed(OPTIONS))}
+    listing = {"judge_question": by_letter(OPTIONS), "judge_batch": glossed([*OPTIONS, NEVER_CAME_UP])}
+    values = VALUES | {"options": listing.get(name, join_options(OPTIONS))}
     values |= {"most": "three"} if name.startswith("extract") else {}
     return messages(prompt, values, items, layout, schema=schema)
 
@@ -182,7 +182,7 @@ def test_the_task_comes_last_whoever_says_it(closing: Closing, roles: list[str])
 def test_twenty_rubrics_take_at_most_1200_tokens_beside_the_conversation(profile: DomainProfile) -> None:
     """Two calls of ten rubrics and a canary, 70 characters a rubric, a token for every four characters."""
     prompt, rubrics = load("judge_batch"), ["x" * 70] * 10 + ["x" * 55]
-    options = coded([*OPTIONS, NEVER_CAME_UP])
+    options = code_options([*OPTIONS, NEVER_CAME_UP])
     schema = batch_schema(prompt.schema, len(rubrics), options)
     values = profile.values() | {"items": numbered(rubrics), "options": glossed(options)}
     said = messages(prompt, values, [], Layout(b"salt"), schema=schema)
@@ -191,11 +191,11 @@ def test_twenty_rubrics_take_at_most_1200_tokens_beside_the_conversation(profile
 
 
 def test_an_option_or_item_that_could_be_structure_is_escaped() -> None:
-    assert listed(["Yes", 'No, "or"', "<b>"]) == r'Yes, "No, \"or\"", "\u003cb\u003e"'
-    assert lettered(["Yes", "<b>"]) == 'A. Yes\nB. "\\u003cb\\u003e"'
+    assert join_options(["Yes", 'No, "or"', "<b>"]) == r'Yes, "No, \"or\"", "\u003cb\u003e"'
+    assert by_letter(["Yes", "<b>"]) == 'A. Yes\nB. "\\u003cb\\u003e"'
     assert numbered(["a\n2. b"]) == '1. "a\\n2. b"'
     with pytest.raises(WrongUse, match="27 options"):
-        lettered([str(i) for i in range(27)])
+        by_letter([str(i) for i in range(27)])
 
 
 def test_the_schema_of_a_batch_names_every_answer_once() -> None:

@@ -19,7 +19,7 @@ from pollex.services.remedy.desk import unspread
 from pollex.services.remedy.prompt_text import PromptText, named_file
 from pollex.services.remedy.proposals import asked_for
 from pollex.services.remedy.sample import RemedyOptions, parts_of
-from pollex.services.remedy.trials import sampled
+from pollex.services.remedy.trials import sample_contexts
 
 RUBRIC = rubric(1, "dsat").model_copy(update={"id": "t", "text": "The assistant names no other time."})
 SET = rubric_set()
@@ -82,10 +82,10 @@ def test_who_names_a_number_of_proposals_has_a_selection_of_few_failures_and_is_
     log = [table(n) for n in range(50)]
     target = Held(RUBRIC, 50, 50, tuple(ReplyContext(one, 1) for one in log))
     known, usual = (SET, Logs(log), PromptText("x"), []), RemedyOptions(prompt=Path("x"), target="t")
-    few = sampled(*known, usual, target, ())
+    few = sample_contexts(*known, usual, target, ())
     assert (few.most, few.notes) == (1, [])
     named = RemedyOptions(prompt=Path("x"), target="t", candidates=3, replies=1, tried=20, others=10)
-    some = sampled(*known, named, target, ())
+    some = sample_contexts(*known, named, target, ())
     assert some.most == 3
     assert "50 failing contexts are too few to choose by" in some.notes[0]
     assert [asked_for(most) for most in (1, 2, 3, 4, 6)] == [1, 1, 2, 2, 4]
@@ -109,7 +109,7 @@ def test_each_context_is_asked_under_the_prompt_of_its_conversation_and_others_a
     target = Held(RUBRIC, 6, 6, tuple(ReplyContext(one, len(one.turns) - 1) for one in log))
     options = RemedyOptions(prompt=("web=web.md", "app=app.md"), target="t")
     assert [named_file(one) for one in options.prompts] == [("web", Path("web.md")), ("app", Path("app.md"))]
-    sample = sampled(SET, Logs(log), web, [], options, target, (), [app])
+    sample = sample_contexts(SET, Logs(log), web, [], options, target, (), [app])
     assert sorted(one.conversation.id for one in sample.strata[0]) == ["c0", "c4"]
     assert (sample.unmatched, dict(sample.under)) == (4, {"app": 2})
     assert "2 of them are under the prompt app" in sample.notes

@@ -10,7 +10,7 @@ from test_learning_page import HOSTILE, Reader, loud
 
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.measures.intervals import Figure
-from pollex.reports.learning import LONGEST_QUOTE, findings_of, learning_page, named_in, shortened
+from pollex.reports.learning import LONGEST_QUOTE, findings_of, learning_page, named_in, trim
 from pollex.reports.transcript import MarkedText, marked_parts
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import Baseline, ChosenRubric, Segment
@@ -139,7 +139,7 @@ def test_hostile_conversations_make_no_element() -> None:
 
 def test_long_quotes_are_cut_around_the_words_that_decided() -> None:
     quote = Quote(conversation_id="a", turn=0, text="x" * 500 + "here" + "y" * 500, marks=((500, 504),))
-    text, marks = shortened(quote)
+    text, marks = trim(quote)
     assert len(text) == LONGEST_QUOTE + 2
     assert [text[low:high] for low, high in marks] == ["here"]
     assert text.startswith("…x")

@@ -9,7 +9,7 @@ from rubric_set_by_hand import rubric_set
 from pollex.conversations.conversation import Turn
 from pollex.reports.learning import learning_page
 from pollex.reports.page import STYLES, environment, file_of, style_of
-from pollex.reports.transcript import MarkedText, MarkedTurn, marked, marked_turns
+from pollex.reports.transcript import MarkedText, MarkedTurn, mark, marked_turns
 
 
 def filled(source: str, **data: object) -> str:
@@ -35,14 +35,14 @@ def test_a_page_says_which_file_it_was_made_for(tmp_path: Path, name: str) -> No
 
 
 def test_quotes_are_marked_where_only_white_space_differs() -> None:
-    assert marked("it  works\nnow, thanks", [("works now", "sat"), ("now, thanks", "dsat"), (" ", "sat")]) == (
+    assert mark("it  works\nnow, thanks", [("works now", "sat"), ("now, thanks", "dsat"), (" ", "sat")]) == (
         MarkedText("it  "),
         MarkedText("works\n", "sat"),
         MarkedText("now", "sat dsat"),
         MarkedText(", thanks", "dsat"),
     )
-    assert marked("no such words", [("works", "sat")]) == (MarkedText("no such words"),)
-    assert marked("", [("a", "sat")]) == ()
+    assert mark("no such words", [("works", "sat")]) == (MarkedText("no such words"),)
+    assert mark("", [("a", "sat")]) == ()
 
 
 def test_a_list_of_turns_shows_every_character_and_marks_what_is_quoted() -> None:

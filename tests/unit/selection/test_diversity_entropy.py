@@ -8,7 +8,7 @@ from scipy.stats import binomtest, entropy
 
 from pollex.agents.votes import diversity_entropy, mode
 from pollex.measures.intervals import share_interval
-from pollex.selection.consensus import TIE, TauSide, crossfitted, ends_of, entropies, filtered, fitted_tau, modes
+from pollex.selection.consensus import TIE, TauSide, crossfit_tau, ends_of, entropies, fitted_tau, modes, split_at
 
 VOTES = np.array([[7, 0, 0], [6, 1, 0], [3, 3, 1], [0, 0, 0], [2, 2, 2], [0, 0, 1]])
 NONE = np.array([], dtype=np.int64)
@@ -33,12 +33,12 @@ def test_the_sides_of_tau_are_those_counted_by_hand_and_nothing_on_a_side_has_no
     """Of six conversations three pass; two of these are right: (2 − 1)/3. Of the rest one of three is right."""
     de = np.array([0.0, 0.0, 0.4, 0.6, 0.7, np.nan])
     picked, truth = picks(0, 1, 1, 0, TIE, TIE), picks(0, 0, 1, 0, 1, 1)
-    found = filtered(de, picked, truth, 0.4)
+    found = split_at(de, picked, truth, 0.4)
     assert (found.passed, found.left) == (TauSide(3, 2, 0), TauSide(3, 1, 2))
     scores = found.passed.as_json["score"], found.left.as_json["score"]
     assert (found.coverage.value, *scores) == pytest.approx((0.5, 1 / 3, -1 / 3))
-    assert filtered(de, picked, truth, 0.7).passed.n == 4  # a tie never passes
-    empty = filtered(NONE.astype(float), NONE, NONE, 0.5).as_json
+    assert split_at(de, picked, truth, 0.7).passed.n == 4  # a tie never passes
+    empty = split_at(NONE.astype(float), NONE, NONE, 0.5).as_json
     assert (empty["coverage"], empty["coverage_interval"]) == (None, None)
     assert (empty["passed"]["score"], empty["passed"]["interval"]) == (None, None)
 
@@ -89,20 +89,20 @@ def test_each_fold_is_cut_at_the_tau_of_the_others_as_counted_by_hand() -> None:
     """Fold 0 goes by 0.6, to which fold 1 is right: 5 of its 6 pass. Fold 1 goes by 0, since fold 0 errs above it."""
     de = np.array([0.0, 0.0, 0.6, 0.6, 0.6, 0.7, 0.0, 0.0, 0.0, 0.6, 0.6, 0.6])
     truth, folds, picked = picks(0, 0, 1, 1, *[0] * 8), np.repeat([0, 1], 6), picks(*[0] * 12)
-    found = crossfitted(de, picked, truth, 0.9, folds)
+    found = crossfit_tau(de, picked, truth, 0.9, folds)
     assert (found.passed, found.left) == (TauSide(5 + 3, 3 + 3, 0), TauSide(1 + 3, 1 + 3, 0))
     assert found.passed.precision.value == 6 / 8
     assert ends_of(found.passed.precision) == pytest.approx(share_interval(6, 8))
     assert fitted_tau(de, picked, truth, 0.9).precision.value == 1.0  # on what it was fitted to it looks better
     # Where the others reach no precision a fold passes nothing; fold 1 goes by fold 0, which is right.
-    none = crossfitted(np.zeros(4), picks(0, 0, 0, 0), picks(0, 0, 1, 1), 0.9, picks(0, 0, 1, 1))
+    none = crossfit_tau(np.zeros(4), picks(0, 0, 0, 0), picks(0, 0, 1, 1), 0.9, picks(0, 0, 1, 1))
     assert (none.passed, none.coverage.value) == (TauSide(2, 0, 0), 0.5)
 
 
 def test_conversations_that_go_together_count_as_one_in_intervals() -> None:
     de, truth = np.repeat([0.0, 0.6], 4), picks(0, 0, 0, 1, 0, 1, 0, 1)
     folds, picked, users = picks(0, 0, 1, 1, 0, 0, 1, 1), picks(*[0] * 8), picks(0, 0, 1, 1, 2, 2, 2, 2)
-    alone, paired = (crossfitted(de, picked, truth, 0.5, folds, together) for together in (None, users))
+    alone, paired = (crossfit_tau(de, picked, truth, 0.5, folds, together) for together in (None, users))
     assert (paired.passed.n, paired.passed.right) == (alone.passed.n, alone.passed.right) == (8, 5)
     assert (paired.passed.units, paired.units, alone.passed.units) == (3, 3, None)
     assert ends_of(paired.passed.precision) == pytest.approx(share_interval(5 * 3 / 8, 3))
@@ -126,7 +126,7 @@ def test_what_cross_fitting_tells_is_what_new_conversations_bring() -> None:
     gaps = []
     for _ in range(40):
         known, new = drawn(200), drawn(20_000)
-        told = crossfitted(*known, 0.85, np.arange(200) % 10).passed.precision.value
-        kept = filtered(*new, fitted_tau(*known, 0.85).tau).passed.precision.value  # type: ignore[arg-type]
+        told = crossfit_tau(*known, 0.85, np.arange(200) % 10).passed.precision.value
+        kept = split_at(*new, fitted_tau(*known, 0.85).tau).passed.precision.value  # type: ignore[arg-type]
         gaps.append(told - kept)  # type: ignore[operator]
     assert abs(np.mean(gaps)) < 0.02

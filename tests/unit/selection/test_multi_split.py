@@ -8,8 +8,8 @@ from pollex.selection.multi_split import (
     SPLITS,
     halvings,
     holm,
+    keep_one_a_family,
     multi_split,
-    narrowed,
     one_each,
     one_sided,
     over_halvings,
@@ -81,7 +81,7 @@ def test_a_family_has_one_entry_an_event_before_a_signal() -> None:
     values = pool(3)
     values[:, 1] = values[:, 0]  # answered alike
     p = np.array([0.01, 0.02, 0.2, 0.9, 0.9, 0.9])
-    found = narrowed(values, UP, SAT, p, np.arange(6) > 0, IDS, likely=0.3)
+    found = keep_one_a_family(values, UP, SAT, p, np.arange(6) > 0, IDS, likely=0.3)
     assert found.base.tolist() == [1, 2], "surest first; the event leads for both"
     assert found.members[1].tolist() == [0, 1]
     assert not set(found.open.tolist()) & {0, 1, 2}
@@ -93,14 +93,14 @@ def test_a_narrower_form_has_an_entry_of_its_own_only_where_it_is_proven_beside_
     worse, alike = wide & ~UP & (rng.random(N) < 0.6), wide & (rng.random(N) < 0.4)
     values = values_of(np.stack([wide, worse, alike, *np.zeros((3, N), dtype=bool)], axis=1))
     p, names = np.array([0.01, 0.01, 0.2, 1, 1, 1]), ["failed"] * 3 + ["d", "e", "f"]
-    found = narrowed(values, UP, SAT, p, EVENTS, names, likely=0.3)
+    found = keep_one_a_family(values, UP, SAT, p, EVENTS, names, likely=0.3)
     assert found.base.tolist() == [0, 1]
     assert found.members[0].tolist() == [0, 2]
 
 
 def test_hints_are_added_up_to_the_maximum_behind_what_is_borne_out() -> None:
     values = pool(4)
-    found = narrowed(values, UP, SAT, np.array([0.01, *[1.0] * 5]), EVENTS, IDS, likely=0.3)
+    found = keep_one_a_family(values, UP, SAT, np.array([0.01, *[1.0] * 5]), EVENTS, IDS, likely=0.3)
     assert with_hints(values, UP, SAT, IDS, found, 1.0, 1).tolist() == [0]
     first, *hints = with_hints(values, UP, SAT, IDS, found, 1.0, 15).tolist()
     assert first == 0

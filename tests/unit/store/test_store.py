@@ -24,9 +24,9 @@ from pollex.store.resume import (
     conversations_of,
     extractions_of,
     facts_of,
+    find_resumable,
     find_run,
     last_unfinished,
-    resumable,
     runs,
     step,
 )
@@ -240,16 +240,16 @@ class TestRuns:
         store.finish(second.id, "interrupted")
         store.finish(third.id, "partial")
         assert last_unfinished(store, "learn") is not None
-        assert resumable(store, "learn", {"data": "d"}).id == second.id
+        assert find_resumable(store, "learn", {"data": "d"}).id == second.id
         store.finish(second.id, "done")
-        assert resumable(store, "learn", {"data": "d"}) == first
+        assert find_resumable(store, "learn", {"data": "d"}) == first
 
     def test_a_resume_with_something_else_is_refused_and_shows_what(self, store: Store) -> None:
         with pytest.raises(WrongUse, match="no learn run is unfinished"):
-            resumable(store, "learn", {})
+            find_resumable(store, "learn", {})
         run = begin(store, data="d1", model="m")
         with pytest.raises(ResumeRefused, match=rf"{run.id} .*\(data: d1 → d2; prompts: none → p\)"):
-            resumable(store, "learn", {"data": "d2", "model": "m", "prompts": "p"})
+            find_resumable(store, "learn", {"data": "d2", "model": "m", "prompts": "p"})
 
     def test_a_run_is_worked_on_by_one_and_given_free_when_it_ends(self, folder: Path) -> None:
         with Store.open(folder) as store, Store.open(folder) as other:

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pollex.web.calibrated import outside
+from pollex.web.calibrated import share_outside
 from pollex.web.filters import all_of, choices, histogram
 from pollex.web.lens import Lens
 from pollex.web.listing import ListForm, masks_of
@@ -93,7 +93,7 @@ def test_a_histogram_counts_every_figure_once() -> None:
 
 def test_values_beyond_all_earlier_ones_are_counted_and_missing_ones_are_not() -> None:
     before, after = np.array([-3.0, 0.0, 5.0, np.nan]), np.array([-3.0, 5.0, 5.1, -4.0, 1.0, np.nan])
-    found = outside(before, after)
+    found = share_outside(before, after)
     assert (found.value, found.n) == (0.4, 5)
     assert found.low is not None
     assert found.low < 0.4

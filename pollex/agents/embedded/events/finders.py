@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pollex.agents.embedded.events.patterns import Chars, Exchange, Firing
 from pollex.agents.embedded.events.sentences import Move, Sentence
 from pollex.agents.embedded.events.tools import tools
-from pollex.agents.embedded.events.values import ASKED, DATE, PRICE, TIME, concrete, wanted
+from pollex.agents.embedded.events.values import ASKED, DATE, PRICE, TIME, names_a_value, values_asked_for
 
 FEATURE = re.compile(
     r"\b(?:does|do|is|are|can|has|have|will|am|if|whether) (?:it|they|this|that|the|there be|i|we|you "
@@ -79,7 +79,7 @@ def names(text: str) -> frozenset[str]:
     return frozenset(a or b for a, b in CODE_NAME.findall(text))
 
 
-def advises(move: Move) -> bool:
+def is_advice(move: Move) -> bool:
     """Return whether a move gives advice: code, instructions, or an explanation with names of code."""
     return move.code or move.has("instructs") or (move.has("explains") and bool(move.names))
 
@@ -87,12 +87,12 @@ def advises(move: Move) -> bool:
 def advice(x: Exchange) -> Iterator[Firing]:
     """Advice of one exchange."""
     if general_list(x):
-        yield x.fire_at("general_list", x.here, advising(x.here), 0.85)
+        yield x.fire_at("general_list", x.here, sentences_of_advice(x.here), 0.85)
     if x.here.has("offers", "done", "confirms", "anything_else") and not x.here.code:
         return
     if x.here.has("asks_back") and brings_evidence(x):
         yield x.fire("asks_evidence", (x.here, "asks_back"))
-    if advises(x.here):
+    if is_advice(x.here):
         yield from _first_advice(x)
         yield from _helped(x)
 
@@ -108,13 +108,13 @@ def general_list(x: Exchange) -> bool:
     """Return whether a reply lists three or more things without using the user's names."""
     if x.user is None or not x.here.sentences or len(LISTED.findall(x.here.text)) < 3:
         return False
-    return bool(names(x.user.text)) and not shared(x.user, x.here)
+    return bool(names(x.user.text)) and not shared_name(x.user, x.here)
 
 
 def _first_advice(x: Exchange) -> Iterator[Firing]:
     if x.user is None:
         return
-    own = shared(x.user, x.here)
+    own = shared_name(x.user, x.here)
     if own and x.opening and x.here.code:
         name, sentence = own
         at = sentence.text.find(name)
@@ -129,7 +129,7 @@ def _first_advice(x: Exchange) -> Iterator[Firing]:
         yield x.fire("cause_shown", (x.here, "explains"))
 
 
-def shared(user: Move, here: Move) -> tuple[str, Sentence] | None:
+def shared_name(user: Move, here: Move) -> tuple[str, Sentence] | None:
     """Return a name of the user's own code that the reply uses, with its sentence."""
     given = names(user.text)
     for sentence in here.sentences:
@@ -139,7 +139,7 @@ def shared(user: Move, here: Move) -> tuple[str, Sentence] | None:
     return None
 
 
-def advising(move: Move) -> list[Sentence]:
+def sentences_of_advice(move: Move) -> list[Sentence]:
     """Return the sentences that give advice; the first sentence if none is marked."""
     return [one for one in move.sentences if "instructs" in one.hits][:2] or move.sentences[:1]
 
@@ -155,7 +155,7 @@ def _helped(x: Exchange) -> Iterator[Firing]:
         return
     elif after.has("works_now"):
         yield x.fire("fix_works", (after, "works_now"))
-    elif after.has("asks") and agrees(after.sentences[0].low):
+    elif after.has("asks") and is_agreement(after.sentences[0].low):
         yield x.fire("next_problem", (after, "asks"), sure=0.8)
 
 
@@ -168,7 +168,7 @@ def _comes_back(x: Exchange, after: Move) -> Iterator[Firing]:
         yield x.fire("fix_fails_again", (after, "still_fails"), (x.user, "still_fails"))
 
 
-def agrees(low: str) -> bool:
+def is_agreement(low: str) -> bool:
     """Return whether a sentence accepts what was said and reports no trouble."""
     return bool(AGREES.search(low)) and not TROUBLE.search(low)
 
@@ -211,7 +211,7 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
         yield from _no(x, question)
     elif feature and x.here.sentences and YES.search(x.here.sentences[0].low):
         yield x.fire_at("answer_yes", x.here, x.here.sentences[:1], 0.85)
-    elif only(x.here.sentences, "asks_back") and not user.has("requests", "accepts", "changes", "asks_other"):
+    elif do_one_act(x.here.sentences, "asks_back") and not user.has("requests", "accepts", "changes", "asks_other"):
         yield x.fire("question_back", (x.here, "asks_back"), question)
     elif (
         x.here.sentences
@@ -220,7 +220,7 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
         and not user.has("requests", "changes", "asks_other", "leaves", "accepts")
     ):
         yield x.fire_at("question_passed", x.here, x.here.sentences, 0.85, marks)
-    asked = wanted(" ".join(one.low for one in user.sentences if "asks" in one.hits))
+    asked = values_asked_for(" ".join(one.low for one in user.sentences if "asks" in one.hits))
     missing = [name for name, value in asked if not value.search(x.here.low) and not mentions(name, x.here.low)]
     if missing and user.has("accepts") and len(missing) == len(asked) and x.here.has("done", "fails", "unavailable"):
         yield x.fire_at("question_lost", x.here, x.here.sentences, 0.9, marks, the_slot(missing[0]))
@@ -293,7 +293,7 @@ def same_question(asking: list[Sentence], earlier: Move) -> Sentence | None:
     return None
 
 
-def only(sentences: list[Sentence], act: str) -> bool:
+def do_one_act(sentences: list[Sentence], act: str) -> bool:
     """Return whether all sentences do one act."""
     return bool(sentences) and all(act in one.hits for one in sentences)
 
@@ -342,12 +342,12 @@ def alternative(here: Move, failed: str) -> str:
             or "anything_else" in sentence.hits
         ):
             continue
-        if act in ("offers_other", "offers") or OTHER_WORDS.search(sentence.low) or concrete(sentence.low):
+        if act in ("offers_other", "offers") or OTHER_WORDS.search(sentence.low) or names_a_value(sentence.low):
             return act
     return ""
 
 
-def offered(sentence: Sentence) -> str:
+def describe_offer(sentence: Sentence) -> str:
     """Describe what an alternative changes; empty if it names nothing."""
     found = re.search(r"\b(?:another|a different|different|other) ((?:price |star )?[a-z]+)\b", sentence.low)
     if TIME.search(sentence.low) or re.search(
@@ -407,7 +407,7 @@ def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
                 break
     if after is not None and not other and not after.has("leaves", "gives_up"):
         for act in ("changes", "requests"):
-            if act in after.acts and (concrete(after.acts[act].low) or OTHER_WORDS.search(after.acts[act].low)):
+            if act in after.acts and (names_a_value(after.acts[act].low) or OTHER_WORDS.search(after.acts[act].low)):
                 yield x.fire("fail_user_retries", (after, act), own)
                 break
     if before and x.earlier is not None:
@@ -425,11 +425,11 @@ def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
 def _with_other(x: Exchange, failed: str, other: str) -> Iterator[Firing]:
     sentence = x.here.acts[other]
     own, way = (x.here, failed), (x.here, other)
-    named = concrete(sentence.low) or (other == "offers" and sentence.text[1:] != sentence.text[1:].lower())
+    named = names_a_value(sentence.low) or (other == "offers" and sentence.text[1:] != sentence.text[1:].lower())
     if not named:
         yield x.fire("fail_open_choice", own, way)
         return
-    detail = offered(sentence)
+    detail = describe_offer(sentence)
     if x.after is None:
         return
     if x.after.has("accepts") and not x.after.has("changes", "rejects"):
@@ -483,7 +483,7 @@ def _confirms(x: Exchange) -> Iterator[Firing]:
         yield x.fire("confirm_twice", own, (x.earlier, "confirms"))
     if x.after is None or x.after.has("accepts"):
         return
-    if x.after.has("corrects") and concrete(x.after.low):
+    if x.after.has("corrects") and names_a_value(x.after.low):
         yield x.fire("confirm_wrong", (x.after, "corrects"), own)
     elif x.after.has("changes"):
         yield x.fire("confirm_changed", (x.after, "changes"), own)
@@ -592,13 +592,13 @@ def _reaction(x: Exchange) -> Iterator[Firing]:
         return
     if after.has("complains"):
         yield x.fire("complained", (after, "complains"))
-    if after.has("corrects") and not x.here.has("confirms", "proposes", "offers") and wrong(x.here, after):
+    if after.has("corrects") and not x.here.has("confirms", "proposes", "offers") and corrects_the_reply(x.here, after):
         yield x.fire("contradicted", (after, "corrects"))
     if after.has("gives_up"):
         yield x.fire("given_up", (after, "gives_up"))
 
 
-def wrong(reply: Move, after: Move) -> bool:
+def corrects_the_reply(reply: Move, after: Move) -> bool:
     """Return whether a correction is of the reply: a no to its question, or a slip of the user's own, is not."""
     if OWN_SLIP.search(after.low):
         return False

@@ -67,7 +67,7 @@ class Acts:
         for move in moves:
             for sentence in move.sentences:
                 self._mark(sentence, before, move.role)
-            move.acts = surest(move.sentences)
+            move.acts = surest_sentences(move.sentences)
             before = {*move.acts, "gives_code"} if move.code else move.acts
 
     def _mark(self, sentence: Sentence, before: Collection[str], party: str) -> None:
@@ -85,7 +85,7 @@ class Acts:
                 hits[act.name] = Hit(act.name, one.sure, start + found.start(), start + found.end(), detail)
 
 
-def surest(sentences: Iterable[Sentence]) -> dict[str, Sentence]:
+def surest_sentences(sentences: Iterable[Sentence]) -> dict[str, Sentence]:
     """Return the surest sentence of each act; the first of equals."""
     found: dict[str, Sentence] = {}
     for sentence in sentences:

@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from pollex.agents.embedded.events.language import ENGLISH, language_of
 from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Observed, marked, read
+from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Observed, mark_acts, read
 from pollex.agents.embedded.events.signal import (
     MOST,
     SURE,
     EventQuote,
+    can_be_said,
     evidence,
     named_topics,
-    sayable,
     sentence,
     told_of,
 )
@@ -145,7 +145,7 @@ def last_within(p: Floats) -> int:
     return int(within[-1]) + 1 if len(within) else 0
 
 
-def chosen(
+def choose_events(
     events: Sequence[Event],
     sure: Floats,
     up: Bools,
@@ -166,7 +166,7 @@ def chosen(
     waiting = [f for f in found if not any(twins(sure, f, one) for one in known)]
     while waiting and any(left.values()):
         model = [*known, *out]
-        p = fitted(sure[:, [f.column for f in model]], up, np.array([f.side for f in model], dtype=float))
+        p = fit_shrunk(sure[:, [f.column for f in model]], up, np.array([f.side for f in model], dtype=float))
         gains = [gain(sure[:, f.column], up, p, f, events[f.column]) for f in waiting]
         best = int(np.argmax(gains))
         if gains[best] <= 0:
@@ -203,7 +203,7 @@ def gain(x: Floats, up: Bools, p: Floats, found: Marker, event: Event) -> float:
     return worth + EXPECTED * (pattern.side == found.side) + ACTING * (pattern.who == "assistant")
 
 
-def fitted(x: Floats, up: Bools, sides: Floats) -> Floats:
+def fit_shrunk(x: Floats, up: Bools, sides: Floats) -> Floats:
     """Fit the probability of a thumb up [conversation], with weights shrunk toward the sides."""
     w, b = weights(x, up, sides)
     return np.asarray(1 / (1 + np.exp(-(x @ w + b))))
@@ -258,12 +258,12 @@ def fit(
         topic_table(readings, len(topics.topics)),
         up,
         rng,
-        lambda event: sayable(event, topics),
+        lambda event: can_be_said(event, topics),
     )
     pool = [f for f in found if (f.within_bound or (f.p < FILL and f.expected)) and (f.both_halves or f.expected)]
     rates = {f.column for f in pool if PATTERNS[events[f.column].pattern].rate}
-    best = chosen(events, sure, up, [f for f in pool if f.column not in rates], budget)
-    best += chosen(events, sure, up, [f for f in pool if f.column in rates], RATES, known=best)
+    best = choose_events(events, sure, up, [f for f in pool if f.column not in rates], budget)
+    best += choose_events(events, sure, up, [f for f in pool if f.column in rates], RATES, known=best)
     return [rubric_of(events[f.column], f, readings, up, topics) for f in best]
 
 
@@ -296,7 +296,7 @@ def segments_of(training: Sequence[Conversation], told: Sequence[Conversation]) 
     """Compute segments of labeled conversations by learned topics; none if the log isn't in English."""
     if not told or language_of(training) != ENGLISH:
         return ()
-    topics = learn_topics([marked(conversation) for conversation in training])
+    topics = learn_topics([mark_acts(conversation) for conversation in training])
     up = np.array([conversation.label is Label.POSITIVE for conversation in told], dtype=bool)
     return tuple(segments([read(conversation, topics) for conversation in told], topics, up))
 

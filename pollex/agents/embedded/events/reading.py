@@ -71,7 +71,7 @@ class Observed:
         return 1 - left
 
 
-def marked(conversation: Conversation) -> list[Move]:
+def mark_acts(conversation: Conversation) -> list[Move]:
     """Return the moves of a conversation with their acts."""
     moves = moves_of(conversation)
     acts_for(moves).mark(moves)
@@ -85,7 +85,7 @@ def finders_of(patterns: frozenset[str] | None) -> tuple[Finder, ...]:
     return tuple(find for find in FINDERS if find.__name__ in wanted)
 
 
-def fired(moves: list[Move], patterns: frozenset[str] | None = None) -> list[Firing]:
+def sure_firings(moves: list[Move], patterns: frozenset[str] | None = None) -> list[Firing]:
     """Return all sure firings of a conversation, or those of some patterns; they don't depend on topics."""
     finders = finders_of(patterns)
     return [
@@ -109,10 +109,10 @@ def read(
         moves: With their acts, where they are known already.
         found: Likewise the firings of these moves.
     """
-    moves = marked(conversation) if moves is None else moves
+    moves = mark_acts(conversation) if moves is None else moves
     track = topics.track(moves)
     seen: dict[Event, list[Firing]] = {}
-    for firing in fired(moves) if found is None else found:
+    for firing in sure_firings(moves) if found is None else found:
         for event in events_of(firing, track[firing.move]):
             seen.setdefault(event, []).append(firing)
     return Observed(conversation, moves, track, seen)

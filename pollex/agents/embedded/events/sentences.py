@@ -92,7 +92,7 @@ class Sentence:
     @cached_property
     def content(self) -> frozenset[str]:
         """Stems of the words that carry meaning."""
-        return frozenset(map(carried, self.words)) - _NOTHING
+        return frozenset(map(root_of, self.words)) - _NOTHING
 
 
 class Called(NamedTuple):
@@ -175,7 +175,7 @@ def stem(word: str) -> str:
 
 
 @lru_cache(maxsize=1 << 16)
-def carried(word: str) -> str:
+def root_of(word: str) -> str:
     """Return the stem of a word that carries meaning; empty for others."""
     return stem(word) if len(word) >= _CONTENT_LEAST and word not in FUNCTION_WORDS else ""
 
@@ -220,7 +220,7 @@ _CALL = re.compile(r"\[tool call: ([^\]\n]{1,100})\]")
 
 def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
     """Yield sentences outside code, each with its place in the text."""
-    low = lowered(text)
+    low = lower_case(text)
     words_in = (_WORD if low.isascii() else _LETTERS).findall
     start = 0
     for end, following in _cuts(low, text):
@@ -249,7 +249,7 @@ def _cuts(low: str, text: str) -> list[tuple[int, int]]:
     return cuts
 
 
-def lowered(text: str) -> str:
+def lower_case(text: str) -> str:
     """Lower case of the same length: code blanked out, straight apostrophes."""
     if "`" in text or "[tool call" in text:
         text = _BLOCK.sub(lambda m: "\n" + " " * (len(m.group()) - 1), text)

@@ -17,7 +17,7 @@ import numpy as np
 from pollex.agents.embedded.events.nouns import GENERAL, chunks
 from pollex.agents.embedded.events.patterns import PATTERNS, Firing
 from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Observed
-from pollex.agents.embedded.events.topics import LogTopic, Topics, listed, plural, with_article
+from pollex.agents.embedded.events.topics import LogTopic, Topics, join_or, plural, with_article
 from pollex.agents.embedded.signals import Signal
 from pollex.agents.embedded.view import Floats, View
 from pollex.rubrics.rubric import Quote
@@ -212,16 +212,16 @@ def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Seq
         details: Of each happening.
     """
     pattern, named = PATTERNS[event.pattern], named_topics(event, topics, happened)
-    named = named if event.topic != ANYWHERE or covered(named, happened) else []
+    named = named if event.topic != ANYWHERE or has_topics(named, happened) else []
     text = pattern.text if named else _ABOUT.sub("", pattern.anywhere or pattern.text)
     words = dict(PLAIN)
     if named:
         found = [topics.topics[i] for i in named]
-        words["deed"] = joined([topic.deed for topic in found if topic.deed]) or PLAIN["deed"]
-        words["thing"] = listed([with_article(topic.name) for topic in found])
+        words["deed"] = join_actions([topic.deed for topic in found if topic.deed]) or PLAIN["deed"]
+        words["thing"] = join_or([with_article(topic.name) for topic in found])
         words["trouble"] = words["thing"]
-        words["things"] = listed([plural(topic.name) for topic in found])
-        words["bare"] = listed([topic.name for topic in found])
+        words["things"] = join_or([plural(topic.name) for topic in found])
+        words["bare"] = join_or([topic.name for topic in found])
     common = Counter(details).most_common(1)
     words["detail"] = event.detail or (common[0][0] if common and common[0][0] else PLAIN["detail"])
     return text.format_map(words)
@@ -233,13 +233,13 @@ def plain_events() -> tuple[tuple[str, str], ...]:
     return tuple((sentence(Event(name), Topics([]), ()), f"event:{name}") for name in PATTERNS)
 
 
-def joined(deeds: Sequence[str]) -> str:
+def join_actions(deeds: Sequence[str]) -> str:
     """Join actions into one phrase, each verb once: "buy tickets or book a table"."""
     objects: dict[str, list[str]] = {}
     for deed in dict.fromkeys(deeds):
         verb, _, noun = deed.partition(" ")
         objects.setdefault(verb, []).append(noun)
-    return listed([f"{verb} {listed(nouns)}" for verb, nouns in objects.items()])
+    return join_or([f"{verb} {join_or(nouns)}" for verb, nouns in objects.items()])
 
 
 def named_topics(event: Event, topics: Topics, happened: Sequence[int]) -> list[int]:
@@ -256,7 +256,7 @@ def named_topics(event: Event, topics: Topics, happened: Sequence[int]) -> list[
     return common[:MOST_NAMED]
 
 
-def covered(named: Sequence[int], happened: Sequence[int]) -> bool:
+def has_topics(named: Sequence[int], happened: Sequence[int]) -> bool:
     """Tell whether most happenings have one of these topics."""
     return sum(topic in named for topic in happened) >= LEAST_COVERED * max(1, len(happened))
 
@@ -275,7 +275,7 @@ def told_of(reading: Observed, firing: Firing, topics: Topics) -> int:
     return ANYWHERE if objects and objects.isdisjoint(topics.words_of([topic])) else topic
 
 
-def sayable(event: Event, topics: Topics) -> bool:
+def can_be_said(event: Event, topics: Topics) -> bool:
     """Return whether the log has the words that the sentence needs."""
     text = PATTERNS[event.pattern].text
     if event.topic == ANYWHERE:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from pollex.agents.embedded.events.patterns import Chars, Exchange, Firing
-from pollex.agents.embedded.events.sentences import Called, lowered, stem
+from pollex.agents.embedded.events.sentences import Called, lower_case, stem
 
 ERROR = re.compile(
     r"\b(?:error|exception|failed|failure|timed? ?out|traceback|not found|forbidden|unauthorized|bad "
@@ -46,7 +46,7 @@ def _calls(x: Exchange) -> Iterator[Firing]:
             marks = (mark, Chars(before.turn, before.start, before.end))
             yield Firing("tool_again", 0.95, mark, marks, x.index, f"`{called.call.name}`")
         known[key] = called
-        if unsaid(called, x):
+        if is_unsaid(called, x):
             yield Firing("tool_unsaid", 0.85, mark, (mark,), x.index, f"`{called.call.name}`")
 
 
@@ -97,7 +97,7 @@ def numbers_in(texts: Iterable[str]) -> set[str]:
     return found
 
 
-def unsaid(called: Called, x: Exchange) -> bool:
+def is_unsaid(called: Called, x: Exchange) -> bool:
     """Return whether an argument has a value of which nothing was said before, by anybody or by a tool."""
     try:
         values = list(_values(json.loads(called.call.arguments)))
@@ -105,7 +105,7 @@ def unsaid(called: Called, x: Exchange) -> bool:
         return False
     if not values:
         return False
-    texts = [lowered(text) for text in _before(x, called.turn)]
+    texts = [lower_case(text) for text in _before(x, called.turn)]
     said = " ".join(texts)
     stems = {stem(word) for word in _WORDS.findall(said)}
     numbers = numbers_in(texts) | {str(n) for n, word in enumerate(_SPELLED) if word in stems}
@@ -137,5 +137,5 @@ def _before(x: Exchange, turn: int) -> Iterator[str]:
 
 def ignored(result: str, reply: str) -> bool:
     """Return whether a reply shares no value with a result that has at least three."""
-    given = set(VALUE.findall(lowered(result)))
-    return len(given) >= 3 and not given & set(VALUE.findall(lowered(reply)))
+    given = set(VALUE.findall(lower_case(result)))
+    return len(given) >= 3 and not given & set(VALUE.findall(lower_case(reply)))

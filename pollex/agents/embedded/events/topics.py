@@ -124,7 +124,7 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
     topics = [
         LogTopic(
             top,
-            written(top, nouns),
+            most_frequent_form(top, nouns),
             {noun: nouns.key[noun] * (1.0 if noun == top else PART_WEIGHT) for noun in groups[top]},
             "",
             nouns.share[top],
@@ -186,7 +186,7 @@ def root(noun: str, parent: dict[str, str]) -> str:
     return noun
 
 
-def written(noun: str, nouns: Nouns) -> str:
+def most_frequent_form(noun: str, nouns: Nouns) -> str:
     """Return the most frequent form of a noun."""
     return nouns.forms[noun].most_common(1)[0][0]
 
@@ -208,7 +208,7 @@ def with_deeds(topics: Topics, log: Sequence[Sequence[Move]], nouns: Nouns, deed
         strong = [pair for pair, n in ranked if pair[0] not in PLAIN_VERBS and n >= 0.4 * ranked[0][1]]
         best = strong[0] if strong else ranked[0][0] if ranked else None
         alone = best is not None and best[1] in one.nouns and not told_together(log, one.name, best[1])
-        what = best and compound(one, best[1], nouns, alone=alone)
+        what = best and with_its_topic(one, best[1], nouns, alone=alone)
         deed = f"{best[0]} {what}" if best else ""
         named.append(LogTopic(one.name, one.form, one.nouns, deed, one.share))
     return Topics(named)
@@ -234,9 +234,9 @@ def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple
     return found
 
 
-def compound(topic: LogTopic, noun: str, nouns: Nouns, *, alone: bool) -> str:
+def with_its_topic(topic: LogTopic, noun: str, nouns: Nouns, *, alone: bool) -> str:
     """Put the topic before an object that could belong to several, "a restaurant reservation", unless it is alone."""
-    form = written(noun, nouns)
+    form = most_frequent_form(noun, nouns)
     many = form != noun
     if alone or topic.name in noun:
         return form if many else with_article(form)
@@ -264,6 +264,6 @@ def plural(noun: str) -> str:
     return noun + ("es" if re.search(r"(?:s|x|ch|sh)$", noun) else "s")
 
 
-def listed(names: Sequence[str]) -> str:
+def join_or(names: Sequence[str]) -> str:
     """Join names into one phrase: "a, b or c"."""
     return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -54,11 +54,11 @@ ASKED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
 """What assistants ask for, how the question says so, and how a user's message gives it."""
 
 
-def wanted(low: str) -> list[tuple[str, re.Pattern[str]]]:
+def values_asked_for(low: str) -> list[tuple[str, re.Pattern[str]]]:
     """List what a user's question asks for by name, with a pattern of the answer."""
     return [(name, value) for name, question, value in WANTED if question.search(low)]
 
 
-def concrete(low: str) -> bool:
+def names_a_value(low: str) -> bool:
     """Return whether a time, day, price, or number of people or nights is named."""
     return any(value.search(low) for value in (TIME, DATE, PEOPLE, NIGHTS, PRICE))

@@ -7,7 +7,7 @@ from pathlib import Path
 from pollex.agents.embedded.events import finders, tools
 from pollex.agents.embedded.events.language import ACTS
 from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.reading import marked, read
+from pollex.agents.embedded.events.reading import mark_acts, read
 from pollex.agents.embedded.events.topics import Topics
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 
@@ -66,7 +66,7 @@ def shows(act: str, exchange: str) -> bool:
     party = ACTS.by_name[act].party
     other = "user" if party == "assistant" else "assistant"
     turns = [Turn(role=other, content=before)] if before.strip() else []
-    moves = marked(Conversation(id="1", turns=(*turns, Turn(role=party, content=said))))
+    moves = mark_acts(Conversation(id="1", turns=(*turns, Turn(role=party, content=said))))
     return act in moves[-1].acts
 
 

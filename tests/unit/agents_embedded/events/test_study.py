@@ -13,7 +13,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.language import ACTS, ENGLISH, acts_for, language_of, needs_english, stopwords_of
 from pollex.agents.embedded.events.learning import last_within, segments_of, stratified_half, support
 from pollex.agents.embedded.events.nouns import key_nouns
-from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, marked, read
+from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, mark_acts, read
 from pollex.agents.embedded.events.signal import sentence, told_of
 from pollex.agents.embedded.events.topics import LogTopic, Topics, told_together
 from pollex.conversations.conversation import Conversation, Turn
@@ -75,7 +75,7 @@ def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
 
 def test_objects_are_nouns_and_what_is_said_as_one_of_them_is_one() -> None:
     said = (("Rent a tandem. Is that correct?", "Pay the deposit."), ("Book a hotel room.", "The hotel room is yours."))
-    log = [marked(spoken(*turns)) for turns in said for _ in range(9)]
+    log = [mark_acts(spoken(*turns)) for turns in said for _ in range(9)]
     assert {"tandem", "room"} <= key_nouns(log).key.keys()
     assert "correct" not in key_nouns(log).key
     assert told_together(log, "hotel", "room")
@@ -162,7 +162,7 @@ def chat(*said: str) -> Conversation:
 def test_failures_apologies_requests_and_thanks_are_found_in_a_language_by_its_table(language: str) -> None:
     talk = chat(*SAID[language])
     assert language_of([talk] * 5) == language
-    asked, failed, thanked = marked(talk)
+    asked, failed, thanked = mark_acts(talk)
     assert "requests" in asked.acts
     assert {"fails", "apologizes"} <= failed.acts.keys()
     assert "thanks" in thanked.acts
@@ -172,14 +172,14 @@ def test_what_is_denied_is_not_done() -> None:
     talk = chat(
         SAID["German"][0], "Wir haben um acht Uhr noch einen Tisch für Sie frei.", "Das ist gar nicht schlecht."
     )
-    assert "complains" not in marked(talk)[2].acts
-    assert "complains" in marked(chat(*[turn.content for turn in talk.turns[:2]], "Das ist schlecht."))[2].acts
+    assert "complains" not in mark_acts(talk)[2].acts
+    assert "complains" in mark_acts(chat(*[turn.content for turn in talk.turns[:2]], "Das ist schlecht."))[2].acts
 
 
 def test_english_and_short_texts_are_read_by_the_rules_of_english() -> None:
     english = chat("I would like to book a table for two at seven this evening, please.", "Sorry, I can't book it.")
-    assert acts_for(marked(english)) is ACTS
-    assert acts_for(marked(chat("Tisch?", "Nein."))) is ACTS
+    assert acts_for(mark_acts(english)) is ACTS
+    assert acts_for(mark_acts(chat("Tisch?", "Nein."))) is ACTS
     assert language_of([english] * 5) == ENGLISH
     assert needs_english([english] * 5) == ""
 
