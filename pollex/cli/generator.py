@@ -4,7 +4,6 @@ import inspect
 import os
 import shlex
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -90,13 +89,9 @@ def command_of(kind: type[UseCase[Any]]) -> click.Command:
     if issubclass(kind, AtTerminal):
         return Verb(kind.verb, params=params, callback=partial(left_to, kind), help=inspect.getdoc(kind), known=known)
     counted = issubclass(kind, Calls)
-    params += [JSON(), *([DRY_RUN()] if counted else []), *([SetOption(known)] if settings_in(known) else [])]
+    settings = [SetOption(known)] if any(one.place == "setting" for one in known.values()) else []
+    params += [JSON(), *([DRY_RUN()] if counted else []), *settings]
     return Verb(kind.verb, params=params, callback=partial(carry_out, kind), help=inspect.getdoc(kind), known=known)
-
-
-def settings_in(known: Mapping[str, VerbOption]) -> bool:
-    """Return whether something is given by `--set` alone."""
-    return any(one.place == "setting" for one in known.values())
 
 
 def parameter_of(one: VerbOption) -> click.Parameter:

@@ -261,10 +261,6 @@ def _answers_of_long(rows: Sequence[LogRow]) -> Records:
     return replace(_of_long(rows, "answers", "option"), nominal=frozenset(classes))  # as `ask` writes it
 
 
-def _judgments_of_long(rows: Sequence[LogRow]) -> Records:
-    return _of_long(rows, "judgments", "answer")
-
-
 def _of_long(rows: Sequence[LogRow], side: Side, option: str) -> Records:
     known = KNOWN[side]
     columns = [column for column in dict.fromkeys(key for row in rows for key in row.fields) if column not in known]
@@ -285,7 +281,7 @@ LONG = Shape(
     },
     needed={"answers": "text_id question option probability", "judgments": "text_id question answer"},
     answers=_answers_of_long,
-    judgments=_judgments_of_long,
+    judgments=lambda rows: _of_long(rows, "judgments", "answer"),
 )
 
 

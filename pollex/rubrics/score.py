@@ -388,7 +388,7 @@ class NetSat:
             found[name] = [values[places[row]] if row in places else default for row in rows]
         for row in rows:
             if row not in places:
-                missing = missing_scores(answers.at(row))
+                missing = [answer for answer in answers.at(row) if isinstance(answer, Unanswered)]
                 alike = missing and len(missing) == len(self.signs)
                 found["outcome"][row] = missing[0].outcome if alike else "incomplete"
         return found
@@ -436,11 +436,6 @@ class NetSat:
 
 def _by_row(columns: Mapping[str, Sequence[float]], count: int) -> list[dict[str, float]]:
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
-
-
-def missing_scores(answers: Sequence[Answer | Unanswered]) -> list[Unanswered]:
-    """Return those that are missing."""
-    return [answer for answer in answers if isinstance(answer, Unanswered)]
 
 
 def decide_at(costs: tuple[float, float]) -> float:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pollex.agents.embedded.events.signal import family_of
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.roles import EmbeddedExtractor
-from pollex.agents.roles import Extraction, Judge, Roles
+from pollex.agents.roles import Extraction, Roles
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
@@ -109,7 +109,7 @@ async def refit(
     """Judge the rubrics of a set again and refit θ, window and probability; keep α."""
     from pollex.graphs.learn import refit as refit_graph
 
-    rubrics = rubrics_as_judged(rubric_set, roles.judge)
+    rubrics = tuple(roles.judge.understood(rubric.plain) for rubric in rubric_set.rubrics)
     rating = rubric_set.calibrator and rubric_set.calibrator.rating
     kept_settings = LearnSettings(
         also=",".join(list(rating.scales)[1:]) if rating else "",
@@ -165,11 +165,6 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
         "notes": (*fitted.notes, *notes, *anew_told(before.rubrics, fitted.rubrics)),
     }
     return fitted.model_copy(update=kept)
-
-
-def rubrics_as_judged(rubric_set: RubricSet, judge: Judge) -> tuple[Rubric, ...]:
-    """Return the set's rubrics as the judge understands them."""
-    return tuple(judge.understood(rubric.plain) for rubric in rubric_set.rubrics)
 
 
 async def _learn(

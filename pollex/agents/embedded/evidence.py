@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_signal, event_source
@@ -103,15 +102,10 @@ def likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Floats]:
         turns = view.of(party)
         out = np.zeros(len(view.texts))
         if len(turns):
-            out[turns] = nearest_cosine(view.vectors[turns], embedder.embed(examples))
+            out[turns] = (view.vectors[turns] @ embedder.embed(examples).T).max(axis=1)  # highest cosine to any
         return out
 
     return marks
-
-
-def nearest_cosine(turns: npt.NDArray[np.float32], examples: npt.NDArray[np.float32]) -> Floats:
-    """Highest cosine of each turn [turn, width] to any example [example, width]."""
-    return np.asarray((turns @ examples.T).max(axis=1), dtype=np.float64)
 
 
 def party_of(rubric: Rubric) -> Party:
