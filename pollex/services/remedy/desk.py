@@ -323,6 +323,7 @@ def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -
 
 def unspread(name: str, low: float, high: float, users: int, **_: float) -> str:
     """Say what an interval without width means: nobody differed, among so many; empty for any other."""
+    if high - low > NO_WIDTH:
+        return ""
     others = f"for up to {1 - 0.05 ** (1 / users):.0%} of other users it may be different (one-sided 95 % bound)"
-    told = f"{name}: the effect was the same for all {users} users, but that is not certainty: {others}"
-    return "" if high - low > NO_WIDTH else told
+    return f"{name}: the effect was the same for all {users} users, but that is not certainty: {others}"
