@@ -49,12 +49,12 @@ POLICY = '''
 
 import numpy as np
 
-from pollex.selection.pool import ranked
+from pollex.selection.pool import rank_by_worth
 
 
 def choose(pool, alpha, rng):
     """Choose by place."""
-    return ranked(pool, np.arange(pool.evals[0].shape[0], dtype=float))
+    return rank_by_worth(pool, np.arange(pool.evals[0].shape[0], dtype=float))
 '''
 CALIBRATOR = '''
 """Every answer is as likely as any other."""
