@@ -41,7 +41,7 @@ def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Pa
 def test_without_a_recording_the_demo_proves_a_change_of_a_planted_assistants_prompt_and_says_so(
     pollex: Pollex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pollex.cli.demo.bundled_recording", lambda: tmp_path)  # as where the package alone is installed
+    monkeypatch.setattr("pollex.cli.demo.bundled_recording", lambda: tmp_path)  # the package alone
     ended = pollex("demo", "--remedy", "--json")
     assert ended.code == 0, ended.err
     assert "This assistant is planted" in ended.err
