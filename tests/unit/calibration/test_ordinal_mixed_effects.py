@@ -121,3 +121,18 @@ def test_thousands_of_users_with_one_thumb_each_take_no_square_of_memory() -> No
     finally:
         tracemalloc.stop()
     assert peak < users**2 * 8 / 4
+
+
+def test_forty_labels_of_pure_noise_leave_it_close_to_the_shares() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.dirichlet(np.ones(3), (40, 2)).reshape(40, 6)
+    y = rng.integers(1, 4, 40).astype(float)
+    proba = OrdinalMixedEffects().fit(X, y, [str(row % 8) for row in range(40)], RATING).predict_proba(X)
+    shares = np.bincount(y.astype(int), minlength=4)[1:] / 40
+    assert np.abs(proba - shares).max() < 0.25
+
+
+def test_more_shrinkage_brings_all_texts_closer_together() -> None:
+    X, y, judges = ratings(100)
+    spreads = [OrdinalMixedEffects(shared=s).fit(X, y, judges, RATING).predict(X).std() for s in (1, 30, 1000)]
+    assert spreads[0] > spreads[1] > spreads[2]

@@ -196,3 +196,18 @@ def test_the_fit_is_the_minimum_that_a_general_optimiser_finds(scale: float, shi
 def test_probabilities_at_any_score_are_finite_and_without_warnings() -> None:
     probabilities = Calibration(3.0, -1.0).probability(np.array([-1e6, 1 / 3, 1e6]))
     assert probabilities.tolist() == pytest.approx([0.0, 0.5, 1.0])
+
+
+def test_more_certainty_never_widens_what_is_confident() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.normal(size=600)
+    positive = rng.random(600) < 1 / (1 + np.exp(-6 * scores))
+    counts = [guaranteed_window(scores, positive, 0.0, delta=delta).upper.confident for delta in (0.3, 0.1, 0.02)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > 0
+
+
+def test_constant_scores_leave_everything_uncertain() -> None:
+    window = fit_window(np.full(4, 5.0), np.array([True, True, False, False]), 5.0)
+    assert window == Window(None, None, 0.9)
+    assert not window.confident(np.array([-100, 5, 100])).any()
