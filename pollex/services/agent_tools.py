@@ -35,7 +35,7 @@ from pollex.text import encode
 
 PAGE, LONGEST, ID = 10, 1_500, 200
 """Items in an answer, and characters of a text and of a name in it."""
-TEXTS = frozenset(("text", "quote", "note", "reason", "said"))
+TEXTS = frozenset(("text", "quote", "note", "reason", "said", "justification"))
 """Fields that hold what was said, or was made of it."""
 SCORED = (
     "SELECT * FROM (SELECT conversation AS id, probability, netsat, label, outcome FROM scores) ORDER BY probability"
@@ -143,12 +143,14 @@ class AgentTools:
         return self._answer(rows, offset, **about, **figures)
 
     def trace(self, run: str = "last", conversation: str = "", offset: int = 0) -> str:
-        """Show the nodes and calls of a run with their times; with a conversation, the steps that it went through."""
+        """Show the nodes and calls of a run with their times; with a conversation, its steps, score and answers."""
         with self._store() as store:
             found = self._run(store, run)
             if conversation:
                 one = self._conversation(store, found, conversation)
-                rows = [vars(step) for step in conversation_trace(store, found.id, one.id).steps]
+                kept = conversation_trace(store, found.id, one.id)
+                rows = [vars(step) for step in kept.steps] + ([asdict(kept.score)] if kept.score else [])
+                rows += [{"text": kept.asked.get(id_)} | encode(answer) for id_, answer in kept.answers.items()]
             else:
                 rows = [each for branch in run_tree(store, found.id) for each in _walk(encode(branch))]
         return self._answer(rows, offset, run=found.id, command=found.command, status=found.status)

@@ -292,8 +292,10 @@ def predict_judgments(
         model.questionnaire_.index(name)
         if not pre_trained and name not in each:
             what = f"the calibrator was fitted for {', '.join(each)}, and not for {name!r}"
-            remedy = "fit it again with judgments of it, or take the weights before they were tuned"
-            raise WrongUse(what, remedy=remedy, option="pre_trained")
+            network = name_of(model) == "network"
+            other = "take the weights before they were tuned" if network else "with `--model best`, if it has no order"
+            remedy = f"fit it again with judgments of it, or {other}"
+            raise WrongUse(what, remedy=remedy, option="pre_trained" if network else "question")
         rows += rows_of_predictions(model if pre_trained else each[name], table, judges, aggregate, name)
     columns = columns_of(rows)
     write_rows(out, [dict.fromkeys(columns) | row for row in rows], columns)

@@ -39,19 +39,20 @@ class Forgotten(Result):
 
     Attributes:
         conversations: How many.
-        gone: Rows that went out of the store, by table.
+        gone: Rows that went out of the store, by table; of a dry run those of conversations, which would go.
         quoting: Files that quote them, or name them.
         rewritten: Those of these that no longer do.
         left: Files of the store that could not be looked into.
     """
 
-    json_fields = ("conversations", "gone", "quoting", "rewritten", "left")
+    json_fields = ("conversations", "gone", "quoting", "rewritten", "left", "dry_run")
 
     conversations: int
     gone: dict[str, int]
     quoting: tuple[Path, ...]
     rewritten: tuple[Path, ...]
     left: tuple[Path, ...]
+    dry_run: bool = False
 
     @property
     def complete(self) -> bool:
@@ -60,14 +61,18 @@ class Forgotten(Result):
 
     def told(self) -> Told:
         """Yield what went, and what still quotes it."""
-        rows = ", ".join(f"{count} {name}" for name, count in self.gone.items())
-        yield f"Forgot {self.conversations} conversations ({rows or 'nothing was kept of them'})"
+        rows = ", ".join(f"{count} {name}" for name, count in self.gone.items() if count) or "nothing is kept of them"
+        if self.dry_run:
+            yield f"Would forget {self.conversations} conversations, with answers, texts, labels and calls ({rows})"
+        else:
+            yield f"Forgot {self.conversations} conversations ({rows})"
         for path in self.quoting:
             yield f"{'Rewritten' if path in self.rewritten else 'Still quotes them'}: {path}"
         for path in self.left:
             yield f"Set aside as damaged, and not looked into: {path}"
         if set(self.quoting) - set(self.rewritten):
-            yield Line("--rewrite would have taken the quotes out: make these files again, or edit them", "bold")
+            rest = "" if self.dry_run else ": make these files again, or edit them"
+            yield Line(f"--rewrite would {'take' if self.dry_run else 'have taken'} the quotes out{rest}", "bold")
 
 
 def forget_conversations(
@@ -103,13 +108,14 @@ def forget_conversations(
             raise WrongUse("no conversation in the store is theirs", where=str(run.store), remedy="check the spelling")
         files = [*looked_through(places), *ours_in(run.store.absolute().parent), *written_by_runs(store)]
         quoting = [path for path in dict.fromkeys(path.resolve() for path in files) if quotes(path, target)]
-        gone = {} if dry_run else forget(store, target)
-    if not gone and not quoting:
+        gone = {"conversations": target.kept} if dry_run else forget(store, target)
+    if not any(gone.values()) and not quoting:
         raise WrongUse("nothing is kept of them", where=str(run.store), remedy="check the spelling")
     done = [path for path in quoting if rewrite and not dry_run and without_quotes(path, target)]
     for path in quoting:
         progress.note(f"{'Rewrote' if path in done else 'Note: it is quoted in'} {path}")
-    return Forgotten(len(target.ids), gone, tuple(quoting), tuple(done), tuple(left_in(run.store, target)))
+    left = tuple(left_in(run.store, target))
+    return Forgotten(len(target.ids), gone, tuple(quoting), tuple(done), left, dry_run)
 
 
 def looked_through(places: Iterable[Path]) -> Iterator[Path]:

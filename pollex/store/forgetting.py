@@ -87,12 +87,14 @@ class ToForget:
     Attributes:
         hashes: Of texts that no other conversation has.
         traces: What tells that another text quotes them.
+        kept: Rows of them that runs of the store keep.
     """
 
     ids: frozenset[str]
     hashes: frozenset[str]
     texts: tuple[str, ...]
     traces: Traces
+    kept: int
 
     def cleaned(self, value: Any) -> Any:
         """Return a JSON value without them: entries about them go, and texts that quote them are replaced."""
@@ -125,7 +127,8 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
     own = [said for row in rows if row["id"] in wanted for said in _written(row.get("feedback"))]
     own += [words for row in texts if row["text_hash"] in hashes for words in _words(row["turns"])]
     rest = (words for row in texts if row["text_hash"] not in hashes for words in _words(row["turns"]))
-    return ToForget(frozenset(wanted), frozenset(hashes - others), tuple(own), Traces(own, rest))
+    kept = sum(row["id"] in wanted for row in rows)
+    return ToForget(frozenset(wanted), frozenset(hashes - others), tuple(own), Traces(own, rest), kept)
 
 
 def _words(turns: str) -> Iterator[str]:

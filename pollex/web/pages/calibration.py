@@ -53,6 +53,9 @@ MOST_RUNS = 5
 @page(links.CALIBRATION, "calibration.html", here="Calibration")
 def calibration(site: Site, run: str = "", source: Source = "log", by: str = "", time: str = "") -> Data:
     """Show bands, tails, subgroups, and drift beside other runs."""
+    calibrators = sorted(site.calibrators)
+    if calibrators and not run and not any(one.command in SCORING for one in site.runs()):
+        return {"run": None, "calibrators": calibrators}
     chosen = scoring_run(site, run)
     lens = with_labels(lens_for(site, chosen), site.store, source)
     every = [one for one in site.runs() if one.command in SCORING]
@@ -72,7 +75,7 @@ def calibration(site: Site, run: str = "", source: Source = "log", by: str = "",
         "source": source,
         "sources": SOURCES,
         "named": named,
-        "calibrators": sorted(site.calibrators),
+        "calibrators": calibrators,
         "labels": labels,
         "fewest": FEWEST,
         "enough": enough,

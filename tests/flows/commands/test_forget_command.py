@@ -36,10 +36,15 @@ async def test_calls_about_others_stay_unless_they_quote(tmp_path: Path, pollex:
             await ledger.intend(key, 1, about)
             await ledger.record(key, 1, {"kind": "completed", "text": raw}, json.dumps({"said": raw}))
         store.finish(run.id, "done")
+    tried = pollex("forget", "--conversation", "anna-1", "--dry-run")
+    assert tried.code == 0
+    assert "Would forget 1 conversations" in tried.out
+    assert "1 conversations)" in tried.out
     assert pollex("forget", "--conversation", "anna-1").code == 0
     with Store.open(tmp_path / ".pollex") as store:
         assert store.rows("SELECT c.key FROM calls AS c JOIN requests USING (key)") == [{"key": "k3"}]
     files = [path for path in (tmp_path / ".pollex").rglob("*") if path.is_file()]
     assert not any(gone in path.read_bytes() for path in files for gone in (b"alpacas", b"cello, anna-1"))
     assert b"k3" in (tmp_path / ".pollex" / "backup.sqlite").read_bytes()
-    assert pollex("forget", "--conversation", "nobody").code == 2
+    for options in ((), ("--dry-run",)):
+        assert pollex("forget", "--conversation", "nobody", *options).code == 2

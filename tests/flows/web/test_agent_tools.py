@@ -74,3 +74,12 @@ def test_every_tool_says_what_it_does_and_without_texts_gives_figures_and_ids_al
     assert all("text" not in row for row in items_in(tools.rubrics()))
     for rubric in items_in(tools.rubrics())[1:]:
         assert all(row.keys() <= {"conversation", "turn"} for row in items_in(tools.why(rubric["id"]))[1:])
+
+
+def test_a_conversation_s_trace_has_its_score_and_answers(folder: Path) -> None:
+    tools, one = AgentTools(folder), conversation(4, hostile)
+    _, step, score, *answers = items_in(tools.trace("learn", one.id))
+    assert (step["name"], score["outcome"]) == ("judge", "scored")
+    assert [list(answer)[:3] for answer in answers] == [["text", "question_id", "probabilities"]] * 2
+    hidden = items_in(AgentTools(folder, texts=False).trace("learn", one.id))
+    assert not any({"text", "justification"} & row.keys() for row in hidden)

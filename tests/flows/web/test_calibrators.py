@@ -118,6 +118,9 @@ async def test_a_calibrator_whose_tables_are_gone_says_which_and_texts_open_in_a
     async with client_of(made_app(own, calibrators=calibrators_in([folder]))) as client:
         assert "/calibration/kept" in (await client.get("/calibration")).text
         assert "gone.csv" in await worked_out(client, "/calibration/kept")
+    with Store.open(tmp_path / "new") as fresh:
+        async with client_of(made_app(fresh, calibrators=calibrators_in([folder]))) as client:
+            assert "/calibration/kept" in (await client.get("/calibration")).text, "before any run has scored"
     found = opens_of(Site(own, {}), {"conversation 0", "elsewhere"})
     assert found == {"conversation 0": links.conversation(runs(own)[-1].id, "conversation 0")}, "of the latest run"
 
