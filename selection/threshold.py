@@ -108,7 +108,8 @@ class WindowSide:
 
     Attributes:
         threshold: None where no threshold passed its test.
-        confident: Calibration conversations beyond the threshold.
+        confident: Calibration conversations beyond the threshold; where none passed and `needed` is None, beyond one
+            that is right that often, but too few to tell.
         wrong: Those among them with the other label.
         needed: About how many labels in all it would take for a threshold; None where there is one, and where the
             scores are right less often than P however strict the threshold is.
@@ -209,7 +210,9 @@ def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: f
     p = binom.cdf(errors, over, 1 - precision)  # of "wrong more often than 1 − P", one-sided
     passed = np.logical_and.accumulate(p[tried] <= delta)
     if not passed.any():
-        return WindowSide(None, 0, 0, _labels_needed(over, errors, len(scores), precision, delta))
+        needed = _labels_needed(over, errors, len(scores), precision, delta)
+        few = 0 if needed else int(over[errors <= (1 - precision) * over].max(initial=0))
+        return WindowSide(None, few, 0, needed)
     at = np.flatnonzero(tried)[np.flatnonzero(passed)[-1]]
     return WindowSide(float(thresholds[at]), int(over[at]), int(errors[at]), None)
 

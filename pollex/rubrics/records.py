@@ -499,7 +499,7 @@ class CalibratorRecord(Record):
 def guarantee_in_words(record: GuaranteedWindow) -> str:
     """Describe the guarantee and its held-out figures, to follow a colon."""
     sides = f"{_side(record.upper, 'positive', 'over', record)}; {_side(record.lower, 'negative', 'at most', record)}"
-    if all(side.threshold is None and side.needed is None for side in (record.lower, record.upper)):
+    if all(side.threshold is None and not (side.needed or side.confident) for side in (record.lower, record.upper)):
         sides = f"no score is that certain, {_HOPELESS}"
     return f"{guarantee_text(record)}: {sides}. {_held_out(record)}".rstrip()
 
@@ -534,9 +534,13 @@ def _percent(share: float) -> str:
 def _side(side: WindowSide, label: str, place: str, record: GuaranteedWindow) -> str:
     if side.threshold is not None:
         return f"{label} {place} {side.threshold:.1f} ({count(side.confident, 'conversation')}, {side.wrong} wrong)"
-    if side.needed is None:
-        return f"no score is {label} that certainly, {_HOPELESS}"
-    return f"no score is {label} that certainly: this would take about {side.needed:,} labels instead of {record.n:,}"
+    none = f"no score is {label} that certainly"
+    if side.needed is not None:
+        takes = f"this would take about {side.needed:,} labels instead of {record.n:,}"
+        return f"{none}: {takes if side.needed > record.n + 1 else 'a few more labels may do'}"
+    if side.confident:
+        return f"{none}: {count(side.confident, 'score lies', 'scores lie')} beyond a threshold, too few to tell"
+    return f"{none}, {_HOPELESS}"
 
 
 _HOPELESS = "and more labels would not help, because no threshold is right that often"

@@ -193,7 +193,7 @@ def _details(rubrics: RubricSet) -> Told:
     if record := rubrics.calibrator:
         yield f"Probabilities: {rubrics.support}, by {record.chosen}{_ahead(record)}"
         for side, found in (("held out", record.held_out), ("training, cross-fitted", record.training)):
-            if found is not None:
+            if found is not None and (side == "held out" or found != record.held_out):
                 yield f"  {side} (n = {found.n}): {probabilities_told(found)}"
     yield from notes_told(rubrics.notes)
 

@@ -13,10 +13,11 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
 from pollex.rubrics.learning.crossfit import FOLDS, Candidates, Weighed, cross_fit, families_of
 from pollex.rubrics.learning.material import GivenAnswers, Material
+from pollex.rubrics.records import LIKELY
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import theta_c
-from pollex.selection.multi_split import ALPHA, correlations, halvings
+from pollex.selection.multi_split import ALPHA, Narrowed, correlations, halvings
 from pollex.selection.policies import select
 from pollex.selection.pool import Budget, Pool, Selection, in_order
 
@@ -143,7 +144,7 @@ def choose(material: Material) -> dict[str, Any]:
     """Choose rubrics on training conversations; return the choice as JSON values."""
     material, told = count_never(material)
     pool, settings = candidates(material), material.settings
-    shares, p, families, every = None, None, {}, np.ones(len(pool.labels), dtype=bool)
+    shares, p, families, why, every = None, None, {}, {}, np.ones(len(pool.labels), dtype=bool)
     if material.by_evidence:
         weighed = Weighed.of(pool, settings, material.family_of)
         fit = cross_fit(material, pool)
@@ -155,6 +156,7 @@ def choose(material: Material) -> dict[str, Any]:
         n = len(pool.rubrics)
         chosen = in_order(Pool.of(pool.values, pool.labels, pool.kinds % 2, pool.ids, (n, n)), alpha, order)
         families = families_of(weighed, narrowed)
+        why = _why_out(pool, narrowed, found.p, "other hints came first" if fit.hints else "hints do not help here")
         shares, p = found.chosen, dict(zip(pool.ids, found.p.tolist(), strict=True))
     else:
         alpha, table, held_out_scores, notes = cross_validated_alpha(material, pool)
@@ -188,12 +190,28 @@ def choose(material: Material) -> dict[str, Any]:
                 "loss": one.loss,
                 "beaten_by": None if one.beaten_by is None else pool.ids[one.beaten_by],
                 "stability": stability[one.index],
+                **why.get(one.index, {}),
             }
             for one in chosen.drops
         }
         | pool.unjudged,
         "notes": notes,
         "never": dict(material.table.never_counts),
+    }
+
+
+def _why_out(pool: Candidates, narrowed: Narrowed, p: Floats, hints: str) -> dict[int, dict[str, str]]:
+    """Say by evidence why a column would be out: its family has another, or its labels don't bear it out."""
+    leads = {one: first for first, members in narrowed.members.items() for one in members.tolist() if one != first}
+    return {
+        one: {
+            "why": f"belongs to the family of “{pool.rubrics[leads[one]].text}”"
+            if one in leads
+            else "no room was left for it"
+            if p[one] <= LIKELY
+            else f"neither proven nor likely, and {hints}"
+        }
+        for one in range(len(pool.rubrics))
     }
 
 

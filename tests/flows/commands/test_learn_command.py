@@ -188,6 +188,7 @@ def test_a_run_waits_at_its_pool_for_an_edited_file_and_refuses_a_wrong_one_whil
     assert pollex(*asked, "--resume").code in (0, 3)
     found = RubricSet.load(Path("mine.json"))
     known = {one.text for one in (*found.rubrics, *found.dropped)}
+    assert not any("the set was better" in one.reason for one in found.dropped), "labels said what stays"
     assert before[0].text not in known
     assert {own, *(one.text for one in before[1:])} <= known
     assert any(one.reason_ids for one in found.rubrics), "those that stayed keep their reasons"

@@ -24,6 +24,9 @@ def test_sides_without_a_threshold_say_what_it_takes() -> None:
     assert "this would take about 1,812 labels instead of 207" in words
     assert "no threshold is right that often" in words
     assert "Held out" not in words
+    words = guarantee_in_words(record(replace(NONE, needed=208), replace(NONE, confident=3)))
+    assert "negative that certainly: a few more labels may do" in words
+    assert "positive that certainly: 3 scores lie beyond a threshold, too few to tell" in words
     assert guarantee_in_words(record(NONE, NONE)).endswith(
         "fitted on: no score is that certain, and more labels would not help, because no threshold is right that often."
     )
