@@ -15,7 +15,7 @@ from pollex.errors import UNREADABLE, BadInput, WrongUse
 from pollex.rubrics.rubric import Rubric
 
 KEEP = re.compile(r"<!--\s*keep\s*-->")
-PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}|\{(\w+)\}")
+PLACE = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}|\{([^\W\d]\w*)\}")
 """A value of a conversation: `{name}` or `{{name}}`."""
 HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
 DIFFS = (".diff", ".patch")
@@ -80,14 +80,14 @@ class PromptText:
     @cached_property
     def _form(self) -> re.Pattern[str]:
         """What a logged prompt made from this template looks like."""
-        parts, end, named = [], 0, set[str]()
-        for match in PLACE.finditer(self.text):
+        text, parts, end, named = self.text.strip(), [], 0, set[str]()
+        for match in PLACE.finditer(text):
             name = match[1] or match[2]
-            parts.append(re.escape(self.text[end : match.start()]))
+            parts.append(re.escape(text[end : match.start()]))
             parts.append(f"(?P={name})" if name in named else f"(?P<{name}>.*?)")
             named.add(name)
             end = match.end()
-        return re.compile("".join([*parts, re.escape(self.text[end:])]).strip(), re.DOTALL)
+        return re.compile("".join([*parts, re.escape(text[end:])]), re.DOTALL)
 
     def values_in(self, logged: str) -> dict[str, str] | None:
         """Return the values with which the logged system turn was made from this template; None if it wasn't."""

@@ -9,10 +9,10 @@ def test_a_logged_turn_that_another_prompt_made_gives_no_values() -> None:
 
 
 def test_a_logged_turn_gives_the_values_that_it_was_made_with() -> None:
-    template = PromptText("Help {user} on {{ day }}.\n{user} pays.")
-    values = template.values_in("Help Ann (VIP) on Monday.\nAnn (VIP) pays.\n")
+    template = PromptText("Help {user} on {{ day }}.\n{user} pays in {0} or \\d{4}.\n")  # digits name no value
+    values = template.values_in(" Help Ann (VIP) on Monday.\nAnn (VIP) pays in {0} or \\d{4}.")
     assert values == {"user": "Ann (VIP)", "day": "Monday"}
-    assert template.rendered(values) == "Help Ann (VIP) on Monday.\nAnn (VIP) pays."
+    assert template.rendered(values) == "Help Ann (VIP) on Monday.\nAnn (VIP) pays in {0} or \\d{4}.\n"
 
 
 def test_a_missing_value_is_never_filled_with_emptiness() -> None:
