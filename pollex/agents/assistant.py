@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.respondent import without_thoughts
@@ -154,13 +155,14 @@ class GraphAssistant:
 
     @property
     def acts(self) -> list[str]:
-        """Names of its nodes that carry out tools."""
-        return [name for name, one in self.graph.nodes.items() if type(one.bound).__name__ == "ToolNode"]
+        """Names of nodes that carry out tools, in it and in its graphs."""
+        return [*acting_in(self.graph)]
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Run it; its last message is the reply."""
         given = {"messages": [dict(one) for one in request.messages]}
-        settings = {"configurable": {self.configurable: request.system, "thread_id": request.key}}
+        thread = str(uuid4())  # a checkpointer would add the messages to those that it has of a thread
+        settings = {"configurable": {self.configurable: request.system, "thread_id": thread}}
         more = {} if self.graph.context_schema is None else {"context": {self.configurable: request.system}}
         try:
             state = await self.graph.ainvoke(given, settings, **more)
@@ -169,8 +171,17 @@ class GraphAssistant:
         last = state["messages"][-1] if state.get("messages") else None
         called = [ToolCall(name=one["name"], arguments=json.dumps(one["args"]), id=one["id"])
                   for one in getattr(last, "tool_calls", ())]  # fmt: skip
-        text = getattr(last, "content", last)
+        text = str(last.text) if hasattr(last, "text") else last  # of content blocks, too
         return AssistantReply(str(text), tuple(called)) if called else reply_of(text)
+
+
+def acting_in(graph: Any) -> Iterator[str]:
+    """Yield the names of a graph's nodes that carry out tools, and of those in its graphs."""
+    for name, node in getattr(graph, "nodes", {}).items():
+        if any(one.__name__ == "ToolNode" for one in type(node.bound).mro()):
+            yield name
+        for inner in node.subgraphs or [node.bound]:
+            yield from acting_in(inner)
 
 
 def reply_of(found: Any) -> AssistantReply | NoReply:

@@ -379,9 +379,12 @@ def test_tools_of_a_graph_act_only_where_that_is_said_and_not_on_personal_data(p
     graph.add_node("speak", speak)
     graph.add_node("tools", ToolNode([order]))
     graph.add_edge(START, "speak")
-    shop = graph.compile(name="shop")
-    with pytest.raises(WrongUse, match=r"carries out tools itself \(tools\)"):
-        proved_in(tmp_path, assistant=shop)
+    shop, outer = graph.compile(name="shop"), StateGraph(MessagesState)
+    outer.add_node("shop", shop)
+    outer.add_edge(START, "shop")
+    for one in (shop, outer.compile(name="outer")):
+        with pytest.raises(WrongUse, match=r"carries out tools itself \(tools\)"):
+            proved_in(tmp_path, assistant=one)
     notes = proved_in(tmp_path, assistant=shop, live_tools="yes").record["notes"]
     assert any(note.startswith("tools of the assistant") for note in notes)
     rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
@@ -392,14 +395,17 @@ def test_tools_of_a_graph_act_only_where_that_is_said_and_not_on_personal_data(p
     assert proved_in(tmp_path, assistant=shop, live_tools="personal").edits
 
 
-async def test_a_graph_that_ends_at_its_calls_gets_the_logged_results() -> None:
+async def test_a_graph_that_ends_at_its_calls_gets_the_logged_results_and_each_message_once() -> None:
     from langchain_core.messages import AIMessage
+    from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.graph import START, MessagesState, StateGraph
 
     def speak(state: MessagesState) -> dict[str, list[AIMessage]]:
-        told = [one.content for one in state["messages"] if one.type == "tool"]
+        kinds, said = [one.type for one in state["messages"]], state["messages"][-1].content
         call = {"name": "find", "args": {"day": "Friday"}, "id": "b"}
-        return {"messages": [AIMessage(f"It is {told[0]}.") if told else AIMessage("", tool_calls=[call])]}
+        if kinds == ["human", "ai", "tool"]:
+            return {"messages": [AIMessage([{"type": "text", "text": f"It is {said}."}])]}
+        return {"messages": [AIMessage("", tool_calls=[call])]}
 
     graph = StateGraph(MessagesState)
     graph.add_node("speak", speak)
@@ -409,8 +415,9 @@ async def test_a_graph_that_ends_at_its_calls_gets_the_logged_results() -> None:
              Turn(role="tool", content="full"), Turn(role="assistant", content="Sorry."))  # fmt: skip
     request = ReplyRequest(key="k", item="c", system="", messages=[{"role": "user", "content": "A table?"}], seed=0)
     context = ReplyContext(Conversation(id="c", turns=turns), 1)
-    found = await ask_with_tools(assistant_of(graph.compile()), request, context)
-    assert found == AssistantReply("It is full.")
+    shop = assistant_of(graph.compile(checkpointer=InMemorySaver()))
+    for _ in range(2):
+        assert await ask_with_tools(shop, request, context) == AssistantReply("It is full.")
 
 
 async def test_calls_of_tools_get_what_was_logged_and_any_other_ends_as_diverged() -> None:
