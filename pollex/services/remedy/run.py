@@ -84,6 +84,10 @@ def gather(
     if not mine:
         remedy_ = f"each as NAME=FILE, NAME one of {', '.join(one.name for one in prompts)}"
         raise WrongUse("the changes name no prompt, or several", remedy=remedy_, option="edit")
+    names = ["old", *(path.stem for _, path in edited)]
+    if len({*names}) < len(names):
+        what = f"changes have the names of their files, and two are one: {', '.join(names)}"
+        raise WrongUse(what, remedy="name each file otherwise", option="edit")
     edits = [read_edit(path, mine[0]) for _, path in edited]
     rubric_set, read, held, (target,) = read_held(logs, rubrics, options.target, reading, run, progress)
     guards = tuple(one.rubric for one in targets(rubric_set, held) if one.rubric.id != target.rubric.id)

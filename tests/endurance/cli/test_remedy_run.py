@@ -99,12 +99,13 @@ def test_a_protected_line_and_a_place_for_a_value_stay(proving: Run, tmp_path: P
     assert "it changes nothing" in proving("--assistant", "shop:answer", edit="new.md").err
 
 
-def test_with_several_prompts_a_change_names_its_own(proving: Run, tmp_path: Path) -> None:
+def test_with_several_prompts_a_change_names_its_own_and_has_a_name_of_its_own(proving: Run, tmp_path: Path) -> None:
     (tmp_path / "app.md").write_text("Be kind.\n")
     several = ("--assistant", "shop:answer", "--prompt", "app=app.md")
     assert "the changes name no prompt, or several" in proving(*several, edit="web=my.diff").err
     assert "hunk 1 doesn't apply at line 5" in proving(*several, edit="app=my.diff").err
     assert proving(*several, "--dry-run").code == 0
+    assert "two are one: old, my, my" in proving("--assistant", "shop:answer", "--edit", "v2/my.md").err
 
 
 def test_too_few_failing_contexts_are_said_with_how_many_are_missing(
