@@ -168,7 +168,7 @@ class GraphAssistant:
             state = await self.graph.ainvoke(given, settings, **more)
         except Exception as error:
             return NoReply("error", f"{type(error).__name__}: {error}"[:300])
-        last = state["messages"][-1] if state.get("messages") else None
+        last: Any = state["messages"][-1] if state.get("messages") else None
         called = [ToolCall(name=one["name"], arguments=json.dumps(one["args"]), id=one["id"])
                   for one in getattr(last, "tool_calls", ())]  # fmt: skip
         text = str(last.text) if hasattr(last, "text") else last  # of content blocks, too
