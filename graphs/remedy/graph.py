@@ -102,6 +102,11 @@ def ended_of(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
     return {state["edits"].index(name) + 1: ProofEnd(*end) for name, end in state["ended"].items()}
 
 
+def compared_arm(state: Mapping[str, Any]) -> int:
+    """Return the arm whose replies people compare: the first that was above zero; the old one if none was."""
+    return next((arm for arm, one in ended_of(state).items() if one.outcome == BETTER), OLD)
+
+
 async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Begin with the changes that the user gave, or with none."""
     live = await resources(runtime, RemedyWork)
@@ -221,8 +226,7 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Wait for people to compare pairs, where that was asked for: resumed with their choices by pair."""
     live, chosen = await resources(runtime, RemedyWork), dict[str, str]()
-    better = [arm for arm, one in ended_of(state).items() if one.outcome == BETTER]
-    if better and (pairs := live.sheet(live.trials["prove"], better[0])):
+    if (arm := compared_arm(state)) != OLD and (pairs := live.sheet(live.trials["prove"], arm)):
         chosen = interrupt({"pairs": pairs})
     return {"asked": {"people": len(chosen)}, "choices": chosen}
 

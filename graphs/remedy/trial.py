@@ -113,6 +113,11 @@ class RemedyWork(BatchWork):
     seed: int
     trials: dict[str, Trial] = field(default_factory=dict)
 
+    @property
+    def salt(self) -> bytes:
+        """Names pairs of replies: what people choose in another run is of other replies."""
+        return self.store.secret + self.run.encode()
+
 
 async def ask_trial(
     live: RemedyWork, trial: Trial, where: Sequence[int] | None = None, arms: Sequence[int] | None = None

@@ -9,7 +9,7 @@ import numpy as np
 
 from pollex.agents.assistant import AssistantReply
 from pollex.conversations.conversation import Label
-from pollex.graphs.remedy.graph import ended_of, proven_in
+from pollex.graphs.remedy.graph import compared_arm, ended_of, proven_in
 from pollex.graphs.remedy.trial import RemedyWork, Trial
 from pollex.measures.arrays import Floats
 from pollex.measures.proofs import FAILING, FEWEST_USERS, OLD, Primary, effect, of_users, verdict_of
@@ -49,8 +49,8 @@ def conclude_edits(found: Gathered, live: RemedyWork, state: Mapping[str, Any], 
         }
         verdict, against = verdict_of(primary, guards, [words for words, holds in said.items() if holds])
         people, level, named = None, "R", verdict
-        if state["choices"]:
-            people = people_say(trial, arm, state["choices"], found.options, live.store.secret)
+        if state["choices"] and arm == compared_arm(state):
+            people = people_say(trial, arm, state["choices"], found.options, live.salt)
             if people["value"] is not None and people["high"] < 0.5:
                 named, level = AGAINST, "P"
             elif people["value"] is not None and people["low"] > 0.5 and verdict == "judged better":

@@ -105,7 +105,8 @@ class RemedyDesk:
     def answers(self, run: str, wanted: Mapping[str, Any]) -> Any:
         """Return what people answered to an interrupt; nothing to wait."""
         if "pairs" in wanted:
-            return read_choices(self.folder, self.store, run)
+            asked = {one["key"] for one in wanted["pairs"]}  # the file may be of an earlier run
+            return {key: one for key, one in read_choices(self.folder, self.store, run).items() if key in asked}
         accept = self.found.options.accept
         return accept if accept in (None, "all") else accept.split(",")
 
@@ -227,7 +228,7 @@ async def carried_out(
                 begun={"split": found.split, "candidates": given, "edits": [one["name"] for one in given]},
                 register=desk.register,
                 finalists=options.finalists,
-                sheet=lambda trial, arm: sheet_of(trial, arm, options, store.secret),
+                sheet=lambda trial, arm: sheet_of(trial, arm, options, live.salt),
                 conclude=partial(conclude_edits, found, own=desk.own),
                 seed=options.seed,
             )

@@ -28,7 +28,7 @@ def draw_pairs(trial: Trial, arm: int, seed: int) -> list[int]:
 
 
 def key_of(trial: Trial, n: int, secret: bytes) -> str:
-    """Name a pair at random; the name also tells which side the new reply is on."""
+    """Name a pair at random, for this run alone; the name also tells which side the new reply is on."""
     return hashlib.sha256(secret + f"pair {trial.contexts[n].id}".encode("utf-8", "replace")).hexdigest()[:16]
 
 

@@ -183,6 +183,24 @@ def test_people_decide_blind_and_a_judge_alone_never_says_better(remedying: Run,
     assert "choices.jsonl:1" in remedying(*asked, "--resume").err
 
 
+def test_choices_count_for_the_replies_that_people_saw_and_for_no_other_change_or_run(
+    remedying: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "profiles.toml").write_text("")
+    says = {"good": "Offer another time.", "idle": "Be kind.", "also": "Say another time.", "new": "Name another time."}
+    for name, line in says.items():
+        (tmp_path / f"{name}.md").write_text(f"{PROMPT}{line}\n")
+    asked = ("--edit", "good.md", "--edit", "idle.md", "--edit", "also.md", "--set", "people=60")
+    assert remedying(*asked).code == 75
+    rows = [json.loads(line) for line in (tmp_path / "remedy-people" / "pairs.jsonl").read_text().splitlines()]
+    lines = [json.dumps({"key": row["key"], "choice": choice(row, "works")}) for row in rows]
+    (tmp_path / "remedy-people" / "choices.jsonl").write_text("\n".join(lines))
+    edits = {one["name"]: one for one in remedying(*asked, "--resume").last["edits"]}
+    assert sorted(one["level"] for one in edits.values()) == ["P", "R", "R"]
+    assert edits["idle"]["people"] is None
+    assert "pairs wait for people" in remedying("--edit", "new.md", "--set", "people=60").err
+
+
 def test_people_compare_pairs_in_the_browser_and_see_no_prompt_or_arm(remedying: Run, tmp_path: Path) -> None:
     (tmp_path / "new.md").write_text(PROMPT + "Offer another time.\n")
     (tmp_path / "profiles.toml").write_text("")
