@@ -87,13 +87,15 @@ class Mapper:
         Raises:
             WrongUse: An unknown part or role, two columns for one part, or one column for two parts.
         """
-        columns = dict(_once(options.columns))
+        columns = _once(options.columns)
         for part, option in FIELDS.items():
             if (other := getattr(options, option)) and other != columns.get(part, other):
-                _refuse_two(part, columns[part], other)
+                _refuse_two(part, columns[part], other, {option: columns[part]})
         roles = {_folded(spelling): role for role, spelling in options.roles}
+        usual = ((role if role in ROLES.values() else "user", said) for role, said in reversed(options.roles))
+        first = {_folded(said): (role, said) for role, said in usual}
+        example = {"roles": pairs_as_typed(reversed(first.values()))}
         for role, spelling in options.roles:
-            example = {"roles": f"{role if role in ROLES.values() else 'user'}={spelling}"}
             if role not in ROLES.values():
                 known = "user, assistant, system or tool"
                 raise WrongUse(f"no role is called {role!r:.40}", remedy=f"give {known}", option=example)
@@ -165,7 +167,7 @@ class Mapper:
             if part not in self.seen and (needed or part in USUAL):
                 near = next((one for one in self.there if _folded(one) == _folded(name)), None)
                 remedy = "give " + (near or f"one of {', '.join(self.there)}")
-                option = {"columns": f"{part}={near or 'COLUMN'}"}
+                option = {"columns": pairs_as_typed((self.columns | {part: near or "COLUMN"}).items())}
                 raise BadInput(
                     f"no row has the column {name!r:.60} of {part}", where=where, remedy=remedy, option=option
                 )
@@ -174,23 +176,23 @@ class Mapper:
             raise BadInput(what, where=where, remedy="check its spelling, or leave it out of", option="roles")
 
 
-def _once(given: Pairs) -> Iterator[tuple[str, str]]:
+def _once(given: Pairs) -> dict[str, str]:
     columns: dict[str, str] = {}
     for part, name in given:
         if part not in PARTS:
             raise WrongUse(f"no part is called {part!r:.40}", remedy=f"parts are {', '.join(PARTS)}", option="columns")
+        without = {"columns": pairs_as_typed(pair for pair in given if pair != (part, name))}
         if columns.setdefault(part, name) != name:
-            _refuse_two(part, columns[part], name)
-        yield part, name
-    for part, name in columns.items():
+            _refuse_two(part, columns[part], name, without)
         if other := next((each for each, one in columns.items() if one == name and each != part), None):
-            what = f"the column {name!r:.60} is given as {part} and as {other}"
-            raise WrongUse(what, remedy="give it one part", option={"columns": f"{part}={name}"})
+            what = f"the column {name!r:.60} is given as {other} and as {part}"
+            raise WrongUse(what, remedy="give it one part", option=without)
+    return columns
 
 
-def _refuse_two(part: str, one: str, other: str) -> None:
+def _refuse_two(part: str, one: str, other: str, option: Mapping[str, object]) -> None:
     what = f"two columns are given for {part}: {one!r:.60} and {other!r:.60}"
-    raise WrongUse(what, remedy="give one", option={"columns": f"{part}={one}"})
+    raise WrongUse(what, remedy="give one", option=option)
 
 
 def _folded(text: str) -> str:

@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -17,9 +17,10 @@ from pollex.formats.assembly.log_parts import moment
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import MISSING, as_number, is_usual
+from pollex.formats.log_shapes.exports import objects
 from pollex.formats.log_shapes.readers import NoShape
 from pollex.formats.log_shapes.turns import ROLES, UnknownRole, is_list_of_turns
-from pollex.formats.mapping import USUAL, pairs_as_typed
+from pollex.formats.mapping import OF_TURNS, PARTS, USUAL, pairs_as_typed
 from pollex.text import printable
 
 MOST_ROWS, MOST_ROLES = 300, 12
@@ -76,7 +77,7 @@ class Strange:
         if isinstance(error, NoShape):
             self.rows, self.first = self.rows + 1, self.first or error
             if len(self.sample) < MOST_ROWS:
-                self.sample.append({name: _cut(value) for name, value in row.fields.items()})
+                self.sample.append({name: _kept(value) for name, value in row.fields.items()})
 
     def proposal(self, options: ReadOptions, logs: Logs, where: str) -> Unmapped | None:
         """Return the error that proposes a mapping; None where other things are wrong."""
@@ -123,15 +124,21 @@ class Guess:
     Args:
         rows: A few rows, in their order.
         columns: What is known already.
+        parts: What to look for.
     """
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
+    def __init__(
+        self, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], parts: Collection[str] = PARTS
+    ) -> None:
         names = dict.fromkeys(name for row in rows for name in row)
         self.values = {name: [row.get(name) for row in rows] for name in names}
         self.columns = {part: name for part, name in columns.items() if name in names}
         for part, fits in FITS.items():
-            if part not in self.columns and self._wanted(part):
+            if part in parts and part not in self.columns and self._wanted(part):
                 self._choose(part, fits)
+        self._speakers = self._column("role")
+        if turns := [turn for value in self._column("messages") if isinstance(value, list) for turn in value]:
+            self._look_into(turns, columns)
 
     def _wanted(self, part: str) -> bool:
         have = self.columns
@@ -148,6 +155,16 @@ class Guess:
         if best is not None and (_named(best, part) or (part in BY_CONTENT and scores[best][1] >= SURE)):
             self.columns[part] = best
 
+    def _look_into(self, turns: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
+        """Find role and text in a list's turns; the text is the longest where no name says so."""
+        inner = Guess(turns, columns, OF_TURNS)
+        if inner.columns.get("role"):
+            left = inner.values.keys() - inner.columns.values()
+            longest = max(sorted(left), key=lambda name: sum(map(len, _texts(inner.values[name]))), default=None)
+            self.columns |= {"text": longest} if longest else {}
+            self.columns |= inner.columns
+            self._speakers = inner._speakers
+
     @property
     def options(self) -> dict[str, object]:
         """The options that would read it, as far as they can be guessed."""
@@ -155,7 +172,7 @@ class Guess:
         found: dict[str, object] = {
             "columns": printable(pairs_as_typed((part, self.columns[part]) for part in order if part in self.columns))
         }
-        said = [str(value) for value in dict.fromkeys(self._column("role")) if value not in (None, "")]
+        said = list(dict.fromkeys(str(value) for value in self._speakers if value not in (None, "")))
         if any(ROLES.get(_plain(name)) is None for name in said) and len(said) <= MOST_ROLES:
             found["roles"] = printable(pairs_as_typed(speakers(said)))
         sides = [[v for v in self._labels if _plain(v).replace(" ", "_") in words.split()] for words in (GOOD, BAD)]
@@ -165,7 +182,7 @@ class Guess:
 
     @property
     def _labels(self) -> list[str]:
-        return [str(v) for v in dict.fromkeys(self._column("label")) if str(v or "").casefold() not in MISSING]
+        return [v for v in dict.fromkeys(map(str, self._column("label"))) if v.casefold() not in MISSING]
 
     def _column(self, part: str) -> list[Any]:
         return self.values.get(self.columns.get(part, ""), [])
@@ -177,7 +194,7 @@ class Guess:
         wide = max(len(printable(name, SHOWN)) for name in self.values)
         lines = []
         for name, values in self.values.items():
-            different = dict.fromkeys(printable(str(value), SHOWN) for value in values if value not in (None, ""))
+            different = dict.fromkeys(printable(str(_cut(value)), SHOWN) for value in values if value not in (None, ""))
             said = " · ".join([*different][:EXAMPLES]) or "(empty)"
             lines.append(f"  {printable(name, SHOWN):<{wide}}  {said}{f'  ({parts[name]}?)' if name in parts else ''}")
         return "\n".join(lines)
@@ -257,6 +274,12 @@ def _texts(values: Iterable[Any]) -> list[str]:
 def _share(which: Iterable[bool]) -> float:
     found = list(which)
     return sum(found) / len(found) if found else 0.0
+
+
+def _kept(value: Any) -> Any:
+    """Return a value cut short; of a list of objects, the first ones."""
+    turns = objects(value)[:EXAMPLES]
+    return [{name: _cut(inner) for name, inner in turn.items()} for turn in turns] or _cut(value)
 
 
 def _cut(value: Any) -> Any:

@@ -113,6 +113,7 @@ class Assembler:
         """Read a row; None for a turn that waits for the rest of its table."""
         try:
             if self._options.messages_field is not None:
+                self._joiner.account.general["messages"] += 1
                 return self._whole(row, read_field(row.fields, self._options.messages_field))
             if not self._options.columns and (export := export_of(row.fields)) is not None:
                 self._joiner.take(row, export.name, export.read(row.fields))

@@ -40,8 +40,10 @@ def test_two_columns_for_one_part_are_refused_however_they_are_given(tmp_path: P
         (f"{COLUMNS},comment=note", {}, "the column 'note' is given as label and as comment"),
         ("wer=absender", {}, "no part is called 'wer' → parts are conversation, role, text"),
     ):
-        with pytest.raises(WrongUse, match=says):
+        with pytest.raises(WrongUse, match=says) as told:
             read(german(tmp_path), columns, **more)
+        if "columns" in told.value.options and told.value.options["columns"] is not None:
+            assert told.value.options == {"columns": COLUMNS}, "all that is right stays in the option to copy"
     with pytest.raises(ValueError, match="'absender' stands alone"):
         pairs("absender")
 
@@ -77,9 +79,11 @@ def test_a_column_of_turns_and_a_pair_of_question_and_answer_are_guessed_too(tmp
     path.write_text("".join(json.dumps({"nr": n, "verlauf": turns, "daumen": "up"}) + "\n" for n in range(2)), "utf-8")
     with pytest.raises(BadInput, match="its columns are") as told:
         read_logs(path)
-    assert told.value.options == {"columns": "conversation=nr,messages=verlauf,label=daumen"}
-    logs = read(path, "conversation=nr,messages=verlauf,role=wer,text=was,label=daumen", positive=None, negative=None)
+    columns = "conversation=nr,messages=verlauf,role=wer,text=was,label=daumen"
+    assert told.value.options == {"columns": columns, "roles": ROLES}, "also of the turns in the list"
+    logs = read(path, columns, positive=None, negative=None)
     assert [turn.content for turn in next(iter(logs)).turns] == ["Wo?", "Hier."]
+    assert logs.account.general == {"messages": 2}
     path.write_text(json.dumps({"frage": "Wo ist es?", "antwort": "Es ist hier."}) + "\n" * 2, "utf-8")
     with pytest.raises(BadInput, match="its columns are") as told:
         read_logs(path)
