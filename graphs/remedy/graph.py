@@ -124,7 +124,10 @@ async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  
         if not trial.contexts:  # too few to tell
             return {"headroom": None}
         await ask_trial(live, trial)
-        found = trial.arrays.headroom()
+        if (found := trial.arrays.headroom()) is None:
+            lacks = {name: trial.missing(arm) for arm, name in enumerate(("old", "naive", "ceiling"))}
+            said = ", ".join(f"{name} {n} {kind}" for name, kinds in lacks.items() for kind, n in kinds.items())
+            return {"headroom": None, "why": f"too few replies came to tell whether a prompt mends it; missing: {said}"}
     return {"headroom": found, "why": found["ended"]}
 
 

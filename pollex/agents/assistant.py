@@ -211,7 +211,7 @@ class FileAssistant:
         """Read the replies that are there.
 
         Raises:
-            BadInput: A line isn't an object with `key` and `reply`.
+            BadInput: A line isn't an object with `key` and `reply`, a text, or null where none came.
         """
         return cls(folder, {key: reply for key, reply, _ in keyed_lines(folder / REPLIES, "reply")})
 
@@ -232,16 +232,18 @@ class FileAssistant:
 
 
 def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the key, the value and the place of each line that people wrote; none where there is no file.
+    """Yield the key, the value, empty for null, and the place of each line that people wrote; none without a file.
 
     Raises:
-        BadInput: A line isn't an object with `key` and that value.
+        BadInput: A line isn't an object with `key` and that value, a text.
     """
     for number, line in enumerate(path.read_text("utf-8-sig").splitlines() if path.is_file() else [], 1):
         try:
             row = json.loads(line) if line.strip() else None
             if row is not None:
-                yield str(row["key"]), str(row[name]), f"{path}:{number}"
+                if not isinstance(value := row[name], str | int | None):
+                    raise TypeError(f"{name} is no text")
+                yield str(row["key"]), "" if value is None else str(value), f"{path}:{number}"
         except (ValueError, KeyError, TypeError) as error:
             what = f"no object with `key` and `{name}`: {error!r:.80}"
             raise BadInput(what, where=f"{path}:{number}", remedy=f'write {{"key": …, "{name}": …}}') from error

@@ -397,18 +397,20 @@ class ProofArrays:
         share = {"value": one.value + 0.5, "low": max(0.0, one.low + 0.5), "high": min(1.0, one.high + 0.5), "n": one.n}
         return share | {"against": float(z_of(values)) < -ONE_SIDED}
 
-    def headroom(self) -> dict[str, Any]:
+    def headroom(self) -> dict[str, Any] | None:
         """Tell whether replies still fail, and whether any prompt mends that.
 
         Returns:
             As JSON values `room`, the old prompt where it went well minus where it failed, with its upper one-sided
             95 % bound; `naive` and `ceiling`, effects of a plain sentence and of a hint for each context; `ended`, why
-            nothing is to be proposed, empty to go on.
+            nothing is to be proposed, empty to go on. None where an arm has too few replies to tell.
         """
         old = mean_of_known(self.values)[:, OLD, 0]
         fine, fails = self.users_of(old, FINE), self.users_of(old, FAILING)
-        room, high = float(fine.mean() - fails.mean()), float(upper_bound_of_difference(fine, fails))
         naive, best = (self.users_of(self.differences(0, arm)[:, 0], FAILING) for arm in (NAIVE, CEILING))
+        if min(map(len, (fine, fails, naive, best))) < FEWEST_USERS:
+            return None
+        room, high = float(fine.mean() - fails.mean()), float(upper_bound_of_difference(fine, fails))
         ceiling_high = float(upper_bound(best))
         ended = "no prompt mends this here: it lacks knowledge or tools" if ceiling_high < ROOM else ""
         if high < ROOM:

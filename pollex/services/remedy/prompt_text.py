@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 
 from pollex.conversations.conversation import Conversation
@@ -214,8 +215,9 @@ class PromptEdit:
         """Why nobody may make it; empty if it is fine."""
         if self.new.text.strip() == self.old.text.strip():
             return "it changes nothing"
-        if lost := [line for line in self.old.protected if line not in self.new.protected]:
-            return f"{len(lost)} protected lines are changed, the first: {lost[0][:80]!r}"
+        for old, new in zip_longest(self.old.protected, self.new.protected):
+            if old != new:
+                return f"protected lines are changed, the first: {(new if old is None else old)[:80]!r}"
         if self.new.places != self.old.places:
             return f"places for values are changed: {', '.join(self.old.places)} became {', '.join(self.new.places)}"
         return ""

@@ -104,6 +104,13 @@ def test_nothing_is_proposed_where_no_prompt_mends_it(remedying: Run, tmp_path: 
     assert ended.last["candidates"] == []
 
 
+def test_nothing_is_proposed_where_no_reply_came_under_a_prompt(remedying: Run, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(SHOP.replace("    rng =", "    assert 'Here above all' not in system\n    rng ="))
+    ended = remedying("--accept", "all")
+    assert "too few replies came to tell whether a prompt mends it; missing: ceiling 180 error" in ended.last["verdict"]
+    assert ended.last["headroom"] is None
+
+
 def test_proposals_are_vetted_wait_for_a_person_and_the_one_that_helps_is_proven(
     remedying: Run, pollex: Pollex, tmp_path: Path, server: ProtocolServer
 ) -> None:

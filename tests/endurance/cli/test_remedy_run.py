@@ -24,6 +24,7 @@ import pollex as api
 from pollex.agents.assistant import (
     AssistantReply,
     CallableAssistant,
+    FileAssistant,
     NoReply,
     ReplyRequest,
     ask_with_tools,
@@ -92,7 +93,7 @@ def test_a_protected_line_and_a_place_for_a_value_stay(proving: Run, tmp_path: P
     (tmp_path / "new.md").write_text(PROMPT.replace("Never promise a refund.\n", ""))
     ended = proving("--assistant", "shop:answer", edit="new.md")
     assert ended.code == 1
-    assert "1 protected lines are changed, the first: 'Never promise a refund.'" in ended.err
+    assert "protected lines are changed, the first: 'Never promise a refund.'" in ended.err
     (tmp_path / "new.md").write_text(f"{PROMPT}Today is {{date}}.\n")
     assert "places for values are changed" in proving("--assistant", "shop:answer", edit="new.md").err
     (tmp_path / "new.md").write_text(PROMPT)
@@ -269,10 +270,17 @@ def said(system: str, key: int) -> str:
 
 def test_a_reply_file_with_a_broken_line_is_refused_by_its_line(proving: Run, tmp_path: Path) -> None:
     (tmp_path / "asked").mkdir()
-    (tmp_path / "asked" / "replies.jsonl").write_text('{"key": "a", "reply": "b"}\n{"key": "c"}\n')
-    ended = proving("--assistant", "asked")
-    assert ended.code == 1
-    assert "replies.jsonl:2" in ended.err
+    for broken in ('{"key": "c"}', '{"key": "c", "reply": ["b"]}'):
+        (tmp_path / "asked" / "replies.jsonl").write_text(f'{{"key": "a", "reply": null}}\n{broken}\n')
+        ended = proving("--assistant", "asked")
+        assert ended.code == 1
+        assert "replies.jsonl:2" in ended.err
+
+
+async def test_a_reply_of_null_is_a_missing_one_and_never_a_text(tmp_path: Path) -> None:
+    (tmp_path / "replies.jsonl").write_text('{"key": "k", "reply": null}\n')
+    request = ReplyRequest(key="k", item="c", system="", messages=[], seed=0)
+    assert isinstance(await FileAssistant.of(tmp_path).reply(request), NoReply)
 
 
 def test_an_endpoint_is_asked_as_planned_and_a_second_run_asks_nothing_again(proving: Run, tmp_path: Path) -> None:

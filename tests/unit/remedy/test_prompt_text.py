@@ -1,6 +1,8 @@
 """A system prompt: its places, what is protected, and the logged turns that it makes."""
 
-from pollex.services.remedy.prompt_text import PromptText
+import pytest
+
+from pollex.services.remedy.prompt_text import PromptEdit, PromptText
 
 
 def test_a_logged_turn_that_another_prompt_made_gives_no_values() -> None:
@@ -26,3 +28,20 @@ def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
 def test_lines_between_marks_and_lines_of_a_pattern_are_protected() -> None:
     text = PromptText("a\n<!-- keep -->\nb\n<!-- keep -->\nc\nlaw: d", keep=("^law",))
     assert text.protected == ("<!-- keep -->", "b", "<!-- keep -->", "law: d")
+
+
+@pytest.mark.parametrize(
+    ("new", "first"),
+    [
+        ("{m}b\nmore\n\nb\n{m}", "''"),
+        ("{m}b\n\n{m}", "'b'"),
+        ("{m}\nb\nb\n{m}", "'b'"),
+        ("{m}b\n\nb\n{m}c: d", "'c: d'"),
+    ],
+    ids=["put inside", "a second one gone", "another order", "one more of a pattern"],
+)
+def test_what_is_protected_stays_line_by_line(new: str, first: str) -> None:
+    mark = "<!-- keep -->\n"
+    old = PromptText(f"a\n{mark}b\n\nb\n{mark}", keep=("^c",))
+    fault = PromptEdit("x", old, PromptText(f"a\n{new.format(m=mark)}", old.keep)).fault
+    assert fault == f"protected lines are changed, the first: {first}"
