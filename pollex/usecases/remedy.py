@@ -176,7 +176,7 @@ class FollowRemedy(Grouped, ByJudge, UseCase["FollowResult"]):
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, group="Rubrics")
     by: str = opt("Field that tells the prompt of each conversation.", metavar="FIELD")
-    baseline: str | None = opt("Its value for the old prompt; the first if not set.", default=None, metavar="VALUE")
+    baseline: str = opt("Its value for the old prompt.", metavar="VALUE")
 
 
 @use_case("remedy plan")

@@ -43,14 +43,17 @@ class FollowResult(Shown):
     """What a remedy promised, and what came of it.
 
     Attributes:
+        first, second: The field's values for the old and the new prompt.
         rows: Of the target's mean, of the probability of a thumb up, and of labels at random: predicted and realised.
         plan: What a live comparison of both prompts takes.
         believed: Slope of realised on predicted over all followed remedies, with its interval; None under three.
     """
 
-    json_fields = ("run", "target", "believed", "plan", "figures=rows")
+    json_fields = ("run", "target", "first", "second", "believed", "plan", "figures=rows")
     run: str
     target: str
+    first: str
+    second: str
     rows: tuple[dict[str, Any], ...]
     believed: dict[str, float] | None
     plan: str
@@ -62,6 +65,7 @@ class FollowResult(Shown):
         predicted = "nothing" if one["predicted"] is None else f"{one['predicted']:+.3f}"
         said = f"{one['what']}: {predicted} predicted, {one['realised']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
         better = [row["what"] for row in self.rows[2:] if row["low"] is not None and row["low"] > 0]
+        said = f"{self.second} − {self.first}: {said}"
         return said + (" · better (L: thumbs of users)" if better else "")
 
     def records(self) -> list[dict[str, Any]]:
@@ -87,7 +91,7 @@ def follow(
     rubrics: Path | RubricSet,
     *,
     by: str,
-    baseline: str | None = None,
+    baseline: str,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -95,8 +99,11 @@ def follow(
 ) -> FollowResult:
     """Compare what a remedy promised with what conversations under both prompts show, and keep both.
 
+    Args:
+        baseline: The value of `by` for the old prompt: a guess could turn the difference round.
+
     Raises:
-        WrongUse: The run has no remedy, nothing was proven, or the log has one prompt alone.
+        WrongUse: The run has no remedy, nothing was proven, or the log has one prompt alone, or several new ones.
     """
     found = show(name, run=run)
     if not found.edits:
@@ -106,7 +113,10 @@ def follow(
     if thumbs := edit.thumbs["value"]:
         about["see"] = abs(thumbs)
     one = compare([logs] if isinstance(logs, str | Path) else logs, rubrics, by=by, baseline=baseline, **about)
-    seen = one.comparisons[0]
+    seen, *others = one.comparisons
+    if others:
+        what = f"{by} has several values beside {baseline!r}: {', '.join(each.second for each in one.comparisons)}"
+        raise WrongUse(what, remedy="give the conversations under the old prompt and one new one", option="by")
     side = 1 if target["polarity"] == "sat" else -1
     mine = next((each.difference for each in seen.rubrics if each.id == target["id"]), None)
     if mine is None or mine.value is None:
@@ -124,6 +134,7 @@ def follow(
         known = [step(store, each.id, FOLLOWED) for each in runs(store) if each.command == COMMAND]
     pairs = [(row["predicted"], row["realised"]) for row in known if row and row["predicted"] is not None]
     about = {"run": found.run, "target": target["text"], "plan": seen.plan.headline}
+    about |= {"first": seen.first, "second": seen.second}
     return FollowResult(**about, rows=tuple(rows), believed=slope_of_promises(pairs))
 
 

@@ -508,13 +508,17 @@ def test_what_was_promised_is_kept_beside_what_came_after_the_deployment(
     old, new = table_log(60), [row | {"id": f"n{row['id']}"} for row in table_log(120, seed=5) if row["thumbs"] == "up"]
     rows = [row | {"prompt_version": "1"} for row in old] + [row | {"prompt_version": "2"} for row in new]
     write_log(tmp_path / "new.jsonl", rows)
-    ended = pollex(
-        "remedy", "follow", run, "new.jsonl", "--rubrics", "rubrics.json", "--by", "prompt_version", "--json"
-    )
+    known = ("remedy", "follow", run, "new.jsonl", "--rubrics", "rubrics.json", "--by", "prompt_version", "--json")
+    assert "--baseline" in pollex(*known).err  # which prompt is the old one isn't guessed
+    ended = pollex(*known, "--baseline", "1")
     assert ended.code == 0, ended.err
+    assert "2 − 1: " in ended.err
+    assert pollex(*known, "--baseline", "2").last["figures"][0]["realised"] < 0
     first = ended.last["figures"][0]
     assert first["predicted"] > 0
     assert first["low"] > 0  # it fails less often since
     assert ended.last["believed"] is None  # one remedy tells nothing of others
     assert "predicted" in ended.err
     assert "conversations a side" in ended.last["plan"]
+    write_log(tmp_path / "new.jsonl", [*rows, *({**row, "id": f"b{row['id']}", "prompt_version": "3"} for row in old)])
+    assert "prompt_version has several values beside '1': 2, 3" in pollex(*known, "--baseline", "1").err
