@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pollex.conversations.logs import BadRow, Logs
-from pollex.errors import BadInput
+from pollex.errors import BadInput, WrongUse
 from pollex.formats.bounds import LINE
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import FORMATS, rows_of
@@ -83,16 +83,22 @@ class Unit:
                 (lines := Path(folder) / "lines.jsonl").write_bytes(lines_between(place, self.start, self.end))
                 yield lines
             elif self.kind == "group":
-                from pyarrow import parquet  # takes half a second to import, and is an extra
-
+                parquet, group = _arrow().parquet, Path(folder) / "group.parquet"
                 with place.files.open(place.path, "rb") as file:
-                    parquet.write_table(
-                        parquet.ParquetFile(file).read_row_group(self.start), group := Path(folder) / "group.parquet"
-                    )
+                    parquet.write_table(parquet.ParquetFile(file).read_row_group(self.start), group)
                 yield group
             else:
                 with place.copied(Path(folder)) as copy:
                     yield copy
+
+
+def _arrow() -> Any:
+    """Import pyarrow, which takes half a second, and is an extra."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise WrongUse(f"parts of Parquet need a package: {error.name}", remedy='pip install "pollex[ray]"') from None
+    return pyarrow
 
 
 def lines_between(place: Place, start: int, end: int) -> bytes:
@@ -116,6 +122,7 @@ def units_of(urls: list[str], options: ReadOptions, unit_bytes: int = UNIT_BYTES
 
     Raises:
         BadInput: An address names nothing.
+        WrongUse: A file is Parquet, and the extra `ray` is missing.
     """
     units: list[Unit] = []
     for place in (place for url in urls for place in places_of(url)):
@@ -133,10 +140,8 @@ def _cut(place: Place, options: ReadOptions, unit_bytes: int) -> list[Unit]:
             for at in range(0, place.size, unit_bytes)
         ]
     if form == "parquet" and _stands_alone(place, options):
-        from pyarrow import parquet  # as above
-
         with place.files.open(place.path, "rb") as file:
-            groups = parquet.ParquetFile(file).num_row_groups
+            groups = _arrow().parquet.ParquetFile(file).num_row_groups
         return [replace(whole, kind="group", start=at) for at in range(groups)]
     return [whole]
 
@@ -148,12 +153,11 @@ def _stands_alone(place: Place, options: ReadOptions) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         head = Path(folder) / place.name
         if place.name.endswith(".parquet"):
-            from pyarrow import Table, parquet  # as above
-
+            arrow = _arrow()
             with place.files.open(place.path, "rb") as file:
-                parquet.write_table(parquet.ParquetFile(file).schema_arrow.empty_table(), head)
-                for batch in islice(parquet.ParquetFile(file).iter_batches(LOOKED_AT), 1):
-                    parquet.write_table(Table.from_batches([batch]), head)
+                parquet = arrow.parquet.ParquetFile(file)
+                first = list(islice(parquet.iter_batches(LOOKED_AT), 1))
+                arrow.parquet.write_table(arrow.Table.from_batches(first, parquet.schema_arrow), head)
         else:
             head.write_bytes(lines_between(place, 0, 1 << 16))
         rows = list(islice(rows_of(str(head), options.encoding), LOOKED_AT))

@@ -13,7 +13,7 @@ class ServeStore(AtTerminal):
     """Show runs, conversations, rubric sets and labels in the browser.
 
     It listens on this machine only, and lets in whoever has the token in the address that it prints. It sends nothing
-    anywhere.
+    anywhere, unless --profiles or the set of --score name a model, or --events an address.
 
     \b
     Examples

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import click
 import pytest
 from rooms import FOLDERS, ROOT
+from verbs import verbs
 
 from pollex.cli.main import pollex
 
@@ -76,6 +77,13 @@ def test_every_make_target_of_a_page_exists(page: str) -> None:
 def test_every_link_of_a_page_leads_to_a_file(page: str) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", text_of(page))
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_security_names_every_verb_that_may_ask_a_model_and_every_key() -> None:
+    asking = {verb for verb, one in verbs(pollex) if "base_url" in {option.name for option in one.params}}
+    keys = set(re.findall(r"[A-Z_]+_(?:KEY|TOKEN)\b", text_of("pollex/formats/peers/interfaces.py")))
+    assert {"score", "remedy run", "LANGSMITH_API_KEY"} <= asking | keys
+    assert [name for name in sorted(asking | keys) if f"`{name}" not in text_of("SECURITY.md")] == []
 
 
 def test_contributing_says_where_each_room_is() -> None:

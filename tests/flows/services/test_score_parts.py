@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,16 @@ def test_row_groups_of_parquet_are_units_too(learnt: Learnt, tmp_path: Path) -> 
     found = into_parts(log, learnt.rubrics, tmp_path / "parts")
     assert rows == (found.n,)
     assert [part.source for part in found.parts] == [f"{log} row group 0"]
+
+
+def test_parquet_without_its_package_names_the_extra(
+    learnt: Learnt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (log := tmp_path / "log.parquet").touch()
+    with pytest.raises(WrongUse, match="parts of Parquet need a package: pyarrow") as refused:
+        into_parts(log, learnt.rubrics, tmp_path / "parts")
+    assert refused.value.remedy == 'pip install "pollex[ray]"'
 
 
 def test_a_resume_makes_what_is_missing_and_nothing_else_on_any_file_system(learnt: Learnt, tmp_path: Path) -> None:
