@@ -95,29 +95,43 @@ FEW = 20
 """Conversations of one kind below which a difference that may be chance is put down to their number."""
 
 
-def share_of(hits: int, n: int) -> Figure:
-    """Compute a share of n conversations with its 95 % interval."""
+def share_of(hits: int, n: int, units: int | None = None) -> Figure:
+    """Compute a share of n conversations with its 95 % interval.
+
+    Args:
+        units: How many the n are if those that belong together count as one; None: each is alone.
+    """
     if not n:
         return Figure(None, undefined="there is no such conversation")
-    low, high = wilson(hits / n, n)
-    return Figure(hits / n, float(low), float(high), n)
+    low, high = wilson(hits / n, n if units is None else units)
+    return Figure(hits / n, float(low), float(high), n, units=units)
 
 
-def worth_of(held: Bools, up: Bools) -> Worth:
-    """Compute a rubric's worth from whether it held and the thumb, each [conversation]."""
+def share_among(rows: Bools, hit: Bools, together: Ints) -> Figure:
+    """Compute how often it is a hit among some conversations; those of a block count as one in the interval.
+
+    Args:
+        rows: Which these are `[conversation]`.
+        together: The block of each; see `conversations.splits.block_ids` `[conversation]`.
+    """
+    n, units = int(rows.sum()), len(np.unique(together[rows]))
+    return share_of(int((rows & hit).sum()), n, units if units < n else None)
+
+
+def worth_of(held: Bools, up: Bools, together: Ints | None = None) -> Worth:
+    """Compute a rubric's worth from whether it held and the thumb, each [conversation]; blocks as in `share_among`."""
+    blocks = np.arange(len(up)) if together is None else together
     return Worth(
-        holds=share_of(int(held.sum()), len(held)),
-        down_with=share_of(int((held & ~up).sum()), int(held.sum())),
-        down_without=share_of(int((~held & ~up).sum()), int((~held).sum())),
+        holds=share_among(np.ones(len(held), dtype=bool), held, blocks),
+        down_with=share_among(held, ~up, blocks),
+        down_without=share_among(~held, ~up, blocks),
     )
 
 
-def signal_share(signal: str, held: Bools, happened: Bools) -> SignalShare:
+def signal_share(signal: str, held: Bools, happened: Bools, together: Ints) -> SignalShare:
     """Compute how often a signal happened where a rubric held, and elsewhere, each [conversation]."""
-    there = share_of(int((held & happened).sum()), int(held.sum()))
-    return SignalShare(
-        signal=signal, there=there, elsewhere=share_of(int((~held & happened).sum()), int((~held).sum()))
-    )
+    there, elsewhere = (share_among(rows, happened, together) for rows in (held, ~held))
+    return SignalShare(signal=signal, there=there, elsewhere=elsewhere)
 
 
 def signal_in_words(found: SignalShare) -> str:
@@ -164,7 +178,7 @@ def doubt(worth: Worth, side: Polarity) -> str:
     if low is None or high is None:
         return ""
     held = worth.down_with.n
-    few = min(held, worth.down_without.n) < FEW
+    few = min(one.units or one.n for one in (worth.down_with, worth.down_without)) < FEW
     chance = low <= 0 <= high
     if speaks_against(worth, side):
         why = f"not confirmed: it went the other way in the {held} where it holds"

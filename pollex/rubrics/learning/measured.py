@@ -48,7 +48,16 @@ from pollex.rubrics.records import (
     Worth,
 )
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
-from pollex.rubrics.worth import MORE, CurvePoint, Reach, probability_figures, share_of, signal_share, worth_of
+from pollex.rubrics.worth import (
+    MORE,
+    CurvePoint,
+    Reach,
+    probability_figures,
+    share_among,
+    share_of,
+    signal_share,
+    worth_of,
+)
 from pollex.selection.losses import theta_c
 from pollex.selection.multi_split import holm, one_each, one_sided
 from pollex.selection.threshold import GuaranteedWindow, Window, fit_window, guaranteed_window
@@ -302,8 +311,9 @@ def spread_of(netsat: Floats) -> SpreadRecord:
 
 def worths_of(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, Worth]:
     """Return how each rubric separates conversations that it did not see, by rubric."""
-    up, columns = positives(unseen.conversations), zip(chosen, unseen.held.T, unseen.known.T, strict=True)
-    return {rubric.id: worth_of(held[known], up[known]) for rubric, held, known in columns if known.any()}
+    up, unit = positives(unseen.conversations), block_ids(unseen.conversations)
+    columns = zip(chosen, unseen.held.T, unseen.known.T, strict=True)
+    return {rubric.id: worth_of(held[known], up[known], unit[known]) for rubric, held, known in columns if known.any()}
 
 
 def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[SignalShare, ...]]:
@@ -311,12 +321,13 @@ def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[
     names = sorted({name for one in unseen.conversations for name in one.signals})
     if not names:
         return {}
+    unit = block_ids(unseen.conversations)
     has = {name: np.array([name in one.signals for one in unseen.conversations]) for name in names}
     happened = {name: np.array([one.signals.get(name, False) for one in unseen.conversations]) for name in names}
 
     def beside(name: str, held: Bools, known: Bools) -> SignalShare:
         rows = has[name] & known
-        return signal_share(name, held[rows], happened[name][rows])
+        return signal_share(name, held[rows], happened[name][rows], unit[rows])
 
     return {
         rubric.id: tuple(beside(name, unseen.held[:, i], unseen.known[:, i]) for name in names)
@@ -512,17 +523,17 @@ def reach_of(
     rng = np.random.default_rng([material.settings.seed, 6])
     values = material.table.matrix(unseen.conversations, material.chosen)[0]
     leads = [rubric.headlined and rubric.polarity == "dsat" for rubric in rubrics]
-    covered, good = unseen.held[:, leads].any(axis=1), unseen.probability >= 0.5
+    covered, good = np.asarray(unseen.held[:, leads].any(axis=1)), unseen.probability >= 0.5
     pool = candidates(material)
     if unseen.folds:
         rows = {c.id: row for row, c in enumerate(pool.conversations)}
         covered = cross_fit(material, pool).covered[[rows[c.id] for c in unseen.conversations]]
     curve, more = curve_of(pool, pool_values, unseen, truth, unit, material)
     return Reach(
-        coverage=share_of(int((covered & ~truth).sum()), int((~truth).sum())),
-        false_alarms=share_of(int((covered & truth).sum()), int(truth.sum())),
-        recall_up=share_of(int((good & truth).sum()), int(truth.sum())),
-        recall_down=share_of(int((~good & ~truth).sum()), int((~truth).sum())),
+        coverage=share_among(~truth, covered, unit),
+        false_alarms=share_among(truth, covered, unit),
+        recall_up=share_among(truth, good, unit),
+        recall_down=share_among(~truth, ~good, unit),
         beside=plain.strongest,
         recovered=recovered(unseen.netsat, plain.scores[plain.strongest][1], truth, unit, rng),
         correlation={

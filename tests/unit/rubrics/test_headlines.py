@@ -114,6 +114,9 @@ def test_the_worth_of_a_rubric_is_told_with_its_interval() -> None:
     assert found.down_with.n == 10
     assert found.down_with.low == pytest.approx(0.0179, abs=1e-4)  # Wilson's interval of 1 in 10, by hand
     assert found.down_with.high == pytest.approx(0.4042, abs=1e-4)
+    thrice = worth_of(*(np.repeat(each, 3) for each in (held, up, np.arange(20))))
+    assert (thrice.down_with.n, thrice.down_with.units) == (30, 10)
+    assert (thrice.down_with.low, thrice.down_with.high) == (found.down_with.low, found.down_with.high), "users count"
     assert share_of(0, 0).value is None
     assert share_of(0, 0).undefined
 
@@ -143,6 +146,12 @@ def test_what_stands_against_a_worth_is_said_in_plain_words(
     )
     assert doubt(worth, "dsat").startswith(said)
     assert bool(doubt(worth, "dsat")) == bool(said)
+
+
+def test_many_conversations_of_a_few_users_are_too_few_to_tell() -> None:
+    held = np.arange(400) < 200
+    few = worth_of(held, np.arange(400) % 100 < np.where(held, 56, 62), np.arange(400) // 20)
+    assert doubt(few, "dsat") == "too few to tell: it holds in 200 of 400"
 
 
 def test_deeds_stand_before_their_occasions_and_surer_detectors_first() -> None:

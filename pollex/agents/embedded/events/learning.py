@@ -30,8 +30,10 @@ from pollex.agents.embedded.events.signal import (
 )
 from pollex.agents.embedded.events.topics import Topics, learn_topics, plural
 from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.splits import block_ids
+from pollex.measures.arrays import Ints
 from pollex.rubrics.records import Segment
-from pollex.rubrics.worth import share_of
+from pollex.rubrics.worth import share_among
 
 RATE = 0.2
 FEWEST, MOST_NEEDED, SHARE = 3, 6, 0.03
@@ -298,10 +300,10 @@ def segments_of(training: Sequence[Conversation], told: Sequence[Conversation]) 
         return ()
     topics = learn_topics([mark_acts(conversation) for conversation in training])
     up = np.array([conversation.label is Label.POSITIVE for conversation in told], dtype=bool)
-    return tuple(segments([read(conversation, topics) for conversation in told], topics, up))
+    return tuple(segments([read(conversation, topics) for conversation in told], topics, up, block_ids(told)))
 
 
-def segments(readings: Sequence[Observed], topics: Topics, up: Bools) -> list[Segment]:
+def segments(readings: Sequence[Observed], topics: Topics, up: Bools, together: Ints) -> list[Segment]:
     """Rank topics by how much their share of thumbs down differs from the rest."""
     found = []
     about = topic_table(readings, len(topics.topics))
@@ -313,8 +315,8 @@ def segments(readings: Sequence[Observed], topics: Topics, up: Bools) -> list[Se
         found.append(
             Segment(
                 topic=plural(topic.name),
-                down=share_of(int((rows & ~up).sum()), int(rows.sum())),
-                rest=share_of(int((~rows & ~up).sum()), int((~rows).sum())),
+                down=share_among(rows, ~up, together),
+                rest=share_among(~rows, ~up, together),
                 examples=tuple(readings[row].conversation.id for row in order[:EXAMPLES]),
             )
         )
