@@ -31,7 +31,6 @@ from pollex.agents.embedded.events.signal import (
 from pollex.agents.embedded.events.topics import Topics, learn_topics, plural
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids
-from pollex.measures.arrays import Ints
 from pollex.rubrics.records import Segment
 from pollex.rubrics.worth import share_among
 
@@ -300,13 +299,13 @@ def segments_of(training: Sequence[Conversation], told: Sequence[Conversation]) 
         return ()
     topics = learn_topics([mark_acts(conversation) for conversation in training])
     up = np.array([conversation.label is Label.POSITIVE for conversation in told], dtype=bool)
-    return tuple(segments([read(conversation, topics) for conversation in told], topics, up, block_ids(told)))
+    return tuple(segments([read(conversation, topics) for conversation in told], topics, up))
 
 
-def segments(readings: Sequence[Observed], topics: Topics, up: Bools, together: Ints) -> list[Segment]:
+def segments(readings: Sequence[Observed], topics: Topics, up: Bools) -> list[Segment]:
     """Rank topics by how much their share of thumbs down differs from the rest."""
     found = []
-    about = topic_table(readings, len(topics.topics))
+    about, together = topic_table(readings, len(topics.topics)), block_ids([one.conversation for one in readings])
     for index, topic in enumerate(topics.topics):
         rows = about[:, index]
         if rows.sum() < FEWEST_ABOUT:
