@@ -285,8 +285,10 @@ NO_PROMPT = "(not said)"
 
 
 def prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
-    """Return the prompt's version: of a usual field, else eight digits of the hash of the system turn."""
-    found = (metadata.get(name) for name in PROMPT_NAMES)
+    """Return the prompt's version: of a usual field, also one level down, else a hash of the system turn."""
+    inner = metadata.get("metadata")
+    places = (metadata, inner if isinstance(inner, Mapping) else {})
+    found = (place.get(name) for name in PROMPT_NAMES for place in places)
     if said := next((str(one) for one in found if isinstance(one, str | int | float) and one != ""), ""):
         return said
     return hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:8] if system else NO_PROMPT

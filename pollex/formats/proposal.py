@@ -13,7 +13,7 @@ from typing import Any
 
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import moment
+from pollex.formats.assembly.log_parts import dated, moment
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import MISSING, as_number, is_usual
@@ -232,7 +232,7 @@ class Guess:
 
 
 FITS: Mapping[str, Callable[[Guess, list[Any]], float]] = {
-    "time": lambda _, values: _share((at := moment(value)) is not None and at > 1e8 for value in values),
+    "time": lambda _, values: _share(any(dated([moment(value)])) for value in values),
     "messages": lambda _, values: _share(is_list_of_turns(value) for value in values),
     "user": lambda guess, values: guess.is_text(values) if _named_pair(guess) else 0,
     "assistant": lambda guess, values: guess.is_text(values) if "user" in guess.columns else 0,

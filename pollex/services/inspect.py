@@ -13,10 +13,9 @@ from typing import Any
 
 from pollex.conversations.conversation import Conversation, Label, messages_of
 from pollex.conversations.logs import Account, Logs
-from pollex.formats.assembly.log_parts import moment
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import NEITHER
-from pollex.formats.log_shapes.readers import TIME_NAMES
+from pollex.formats.log_shapes.readers import times_of
 from pollex.graphs.context import Progress
 from pollex.services.logs import Sources, logs_from
 from pollex.services.results import Shown
@@ -200,9 +199,7 @@ def language_of_text() -> Callable[[str], str]:
 
 
 def _times(logs: Logs) -> tuple[str, ...]:
-    found = (one.metadata.get(name) for one in logs for name in TIME_NAMES)
-    values = (value for each in found for value in (each if isinstance(each, list) else [each]))
-    said = [at for value in values if value is not None and (at := moment(value)) is not None]
+    said = [at for one in logs for at in times_of(one.metadata)]
     return tuple(f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in (min(said), max(said))) if said else ()
 
 

@@ -15,8 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pollex.agents.embedded.events.signal import family_of
 from pollex.conversations.conversation import NO_PROMPT, prompt_version
 from pollex.errors import BadRubrics, WrongUse
-from pollex.formats.assembly.log_parts import moment
-from pollex.formats.log_shapes.readers import TIME_NAMES
+from pollex.formats.log_shapes.readers import times_of
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric import Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
@@ -312,17 +311,10 @@ def _seen(row: Mapping[str, Any], run: Run) -> Seen:
     metadata = json.loads(row["metadata"] or "{}")
     down = {"negative": True, "positive": False}.get(row["label"])
     release = prompt_version(metadata, row["system"])
+    begun = next(times_of(metadata), None)
+    day = datetime.fromisoformat(run.started) if begun is None else datetime.fromtimestamp(begun, UTC)
     asked, held = frozenset(row["asked"]), frozenset(row["held"] or ())
-    return Seen(
-        row["id"], down, _week(metadata) or f"{datetime.fromisoformat(run.started):%G-W%V}", release, asked, held
-    )
-
-
-def _week(metadata: Mapping[str, Any]) -> str:
-    values = (metadata.get(name) for name in TIME_NAMES)
-    first = next((value[0] if isinstance(value, list) and value else value for value in values if value), None)
-    at = None if first is None else moment(first)
-    return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%G-W%V}"
+    return Seen(row["id"], down, f"{day:%G-W%V}", release, asked, held)
 
 
 def _life(

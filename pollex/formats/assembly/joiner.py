@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -23,10 +24,11 @@ from pollex.formats.assembly.log_parts import (
     Turns,
     WholeTalk,
     Words,
+    dated,
 )
 from pollex.formats.assembly.sessions import UNREAD, WITHOUT_WORDS, NoWords, from_calls
 from pollex.formats.assembly.thumbs import choose_thumbs, is_persons, keep_latest, letters, notes
-from pollex.formats.assembly.trees import Built, from_messages, gather_fields
+from pollex.formats.assembly.trees import Built, Timed, from_messages, gather_fields
 from pollex.formats.feedback import comment_of, signals_in, split_field, tags_of
 from pollex.formats.fields import ReadOptions, look_up
 from pollex.formats.json_rows import LogRow
@@ -313,11 +315,12 @@ class Joiner:
             if lacks and not any(turn.role == "user" for turn in built.turns):
                 yield BadRow(*self._places[id_], f"{id_:.60} comes without what was asked", lacks)
             else:
-                yield self._joined(id_, built, thumbs)
+                yield self._joined(id_, built, thumbs, whole)
         for id_, calls in sessions.items():
             self.steps += len(calls) - len({call.trace for call in calls})
             try:
-                yield self._joined(id_, from_calls(calls, words), thumbs)
+                said = [words[call.span] for call in calls if call.span in words]
+                yield self._joined(id_, from_calls(calls, words), thumbs, (*calls, *said))
             except NoWords:
                 wordless.append(id_)
             except BadInput as error:
@@ -325,7 +328,7 @@ class Joiner:
                 yield BadRow(source, line, f"session {id_:.60}: {error.what}", error.advice)
         for id_, talks in self._talks.items():
             for talk in _newest(talks):
-                yield self._joined(id_, _whole(talk), thumbs)
+                yield self._joined(id_, _whole(talk), thumbs, [talk])
         if wordless and len(wordless) == len(sessions) and not self._messages and not self._talks:
             raise BadInput(
                 f"no span has messages{self._also}", where=next(iter(self._places.values()))[0], remedy=WITHOUT_WORDS
@@ -335,9 +338,11 @@ class Joiner:
             traces = count(len(wordless), "session has", "sessions have")
             self.notes.append(f"{traces} no messages, {rated} of them with thumbs, and were left out")
 
-    def _joined(self, id_: str, built: Built, thumbs: Mapping[str, list[ToolScore]]) -> Joined:
+    def _joined(self, id_: str, built: Built, thumbs: Mapping[str, list[ToolScore]], parts: Iterable[Timed]) -> Joined:
         self.account.ways[built.way] += 1
-        facts = gather_fields([built.facts, *self._facts.get(id_, [])])
+        begun = min(dated(part.at for part in parts), default=None)
+        times = {} if begun is None else {"timestamp": datetime.fromtimestamp(begun, UTC).isoformat(timespec="seconds")}
+        facts = times | gather_fields([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
         if UNREAD in built.errors:
             self.odd.add(UNREAD, place)

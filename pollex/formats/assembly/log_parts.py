@@ -3,7 +3,7 @@
 Ids are the tool's own. Files are joined by them, so that scores may be in another file than the messages.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
@@ -206,6 +206,11 @@ def moment(value: object) -> float | None:
         if abs(value) >= bound:
             return value / unit
     return float(value)
+
+
+def dated(moments: Iterable[float | None]) -> Iterator[float]:
+    """Yield those of some moments that are times, between 1973 and 2286; others are places or durations."""
+    return (at for at in moments if at is not None and 1e8 < at < LATEST / 1e9)
 
 
 def _calendar(text: str) -> float | None:

@@ -75,7 +75,7 @@ def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
         if (said := _chosen(choice, candidates[index + 1 :], thread)) is not None:
             thread.add(said)
         thread.hang(wordless.get(index + 1, ()))
-    facts = gather_fields([call.facts for call in calls]) | _origin(calls, candidates)
+    facts = gather_fields([_facts(call) for call in calls]) | _origin(calls, candidates)
     errors = tuple(dict.fromkeys(said.error for choice in candidates for said in choice[-1:] if said.error))
     if not errors and FAILED in thread.turns:
         errors = (UNREAD,)
@@ -94,6 +94,11 @@ def _origin(calls: Sequence[ModelCall], candidates: Sequence[Sequence[Said]]) ->
     root = next((call.span for call in calls if call.trace == last and call.parent is None), last)
     session = next((call.session for call in calls if call.session), None)
     return {"traces": [first, last, root]} | ({"session": session} if session else {})
+
+
+def _facts(call: ModelCall) -> Mapping[str, object]:
+    """Return what is known of a call; only a trace's own metadata are its conversation's."""
+    return {name: value for name, value in call.facts.items() if name != "metadata" or call.parent is None}
 
 
 def _in_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]]:

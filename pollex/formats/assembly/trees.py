@@ -70,13 +70,19 @@ def in_order(messages: Sequence[Said]) -> list[Said]:
 
 
 def gather_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return each field's value if all agree, else the list of its different values."""
+    """Return each field's value if all agree, else the list of its different values; of objects, field by field."""
     found: dict[str, list[Any]] = {}
     for one in facts:
         for name, value in one.items():
             if value not in (None, "", [], {}) and value not in (values := found.setdefault(name, [])):
                 values.append(value)
-    return {name: values[0] if len(values) == 1 else values for name, values in found.items() if values}
+    return {name: _gathered(values) for name, values in found.items()}
+
+
+def _gathered(values: list[Any]) -> Any:
+    if len(values) == 1:
+        return values[0]
+    return gather_fields(values) if all(isinstance(value, Mapping) for value in values) else values
 
 
 def _path(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]) -> list[Message]:

@@ -1,15 +1,15 @@
 """The general log shapes, which no tool alone writes: each a `Reader` in `READERS`."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import moment
+from pollex.formats.assembly.log_parts import dated, moment
 from pollex.formats.fields import OWNER_NAMES
-from pollex.formats.log_shapes.exports import Fields
+from pollex.formats.log_shapes.exports import Fields, unwrap
 from pollex.formats.log_shapes.payloads import REPLIES, answer_in, input_of, parse, system_of
 from pollex.formats.log_shapes.turns import (
     ROLE_NAMES,
@@ -165,6 +165,13 @@ def _read_turn(fields: Fields) -> Draft:
 def time_of(fields: Fields) -> float | None:
     """Return when a row's turn was said, if a usual column has it."""
     return next((moment(fields[name]) for name in TIME_NAMES if name in fields), None)
+
+
+def times_of(metadata: Fields) -> Iterator[float]:
+    """Yield the times in usual fields of a conversation's metadata and one level down, in seconds since 1970."""
+    places = (metadata, unwrap(metadata.get("metadata")))
+    values = (place[name] for place in places for name in TIME_NAMES if name in place)
+    return dated(moment(one) for value in values for one in (value if isinstance(value, list) else [value]))
 
 
 def _question(fields: Fields) -> str | None:

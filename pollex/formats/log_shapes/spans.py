@@ -41,6 +41,7 @@ USER_NAMES = (
     *("traceloop.association.properties.user_id", "ai.telemetry.metadata.userId"),
 )
 MODEL_NAMES = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name")
+METADATA_NAMES = ("metadata", "langfuse.trace.metadata", "langsmith.metadata", "traceloop.association.properties")
 KIND_NAMES = ("openinference.span.kind", "langfuse.observation.type", "mlflow.spanType", "traceloop.span.kind")
 _SILENT = frozenset(
     ["tool", "retriever", "embedding", "embeddings", "reranker", "guardrail", "evaluator", "event", "parser"]
@@ -68,7 +69,13 @@ def call_of(
         or operation in _MODELS
         or (not kind and before is not None and before.history),
         error=error,
-        facts=facts(user=_first(have, USER_NAMES), model=_first(have, MODEL_NAMES)),
+        facts=facts(
+            user=_first(have, USER_NAMES),
+            model=_first(have, MODEL_NAMES),
+            release=_first(have, ("langfuse.release",)),
+            version=_first(have, ("langfuse.version",)),
+            metadata={k: v for name in METADATA_NAMES for k, v in unwrap(get_under(have, name)).items()},
+        ),
         beside=have,
     )
 
@@ -449,7 +456,8 @@ def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
     info = unwrap(fields.get("info"))
     trace = required(info, "trace_id", "request_id")
     metadata = unwrap(info.get("trace_metadata", info.get("request_metadata")))
-    session, user = text(metadata.get(MLFLOW_SESSION)), text(metadata.get(MLFLOW_USER))
+    own = {k: v for k, v in {**metadata, **unwrap(info.get("tags"))}.items() if not k.startswith("mlflow.")}
+    session, said = text(metadata.get(MLFLOW_SESSION)), facts(user=text(metadata.get(MLFLOW_USER)), metadata=own)
     spans = parse(get(fields, "data.spans"))
     if not isinstance(spans, list):
         what = "the traces have no spans"
@@ -457,13 +465,12 @@ def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
     begun = info.get("request_time") or info.get("timestamp_ms")
     for span in spans:
         if isinstance(span, Mapping):
-            yield _mlflow_span(span, trace, session, user, begun)
+            call = _mlflow_span(span, trace, begun)
+            yield call._replace(session=session, facts={**call.facts, **said})
     yield from _mlflow_assessments(info, trace)
 
 
-def _mlflow_span(
-    span: Mapping[str, Any], trace: str, session: str | None, user: str | None, begun: object
-) -> ModelCall:
+def _mlflow_span(span: Mapping[str, Any], trace: str, begun: object) -> ModelCall:
     """Make a call of a span; the root has the trace's time.
 
     Older versions give times of spans in other units.
@@ -477,8 +484,7 @@ def _mlflow_span(
     error = str(status.get("message") or "failed") if failed else ""
     when = span.get("start_time_unix_nano") or span.get("start_time_ns") or span.get("start_time") or begun
     span_id = hexadecimal(span.get("span_id") or get(span, "context.span_id")) or trace
-    call = call_of(trace, span_id, parent, when, have, error)
-    return call._replace(session=session, facts=facts(user=user, **call.facts))
+    return call_of(trace, span_id, parent, when, have, error)
 
 
 def _snake(name: str) -> str:

@@ -77,6 +77,9 @@ def _langfuse_call(
     said = facts(
         user=text(field_of(fields, "userId")),
         model=field_of(fields, "providedModelName") or fields.get("model"),
+        release=fields.get("release"),
+        version=fields.get("version"),
+        metadata=unwrap(fields.get("metadata")),
     )
     return ModelCall(
         *(trace, span, parent, session, moment(begun)),
@@ -148,7 +151,10 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
         model=kind == "llm",
         error=str(failed) if failed else "",
         facts=facts(
-            user=text(metadata.get("user_id")), model=text(metadata.get("ls_model_name")), tags=fields.get("tags")
+            user=text(metadata.get("user_id")),
+            model=text(metadata.get("ls_model_name")),
+            tags=fields.get("tags"),
+            metadata=metadata,
         ),
     )
     for child in objects(fields.get("child_runs")):
@@ -186,7 +192,8 @@ OPIK_COLUMN, OPIK_REASON = "feedback_scores.", "_reason"
 def read_opik_trace(fields: Fields) -> Iterator[LogPart]:
     trace, error = required(fields, "id"), unwrap(fields.get("error_info"))
     metadata = unwrap(fields.get("metadata"))
-    said = facts(user=text(metadata.get("user") or metadata.get("user_id")), tags=fields.get("tags"))
+    user = text(metadata.get("user") or metadata.get("user_id"))
+    said = facts(user=user, tags=fields.get("tags"), metadata=metadata)
     call = _opik_call(fields, trace, None, str(error.get("message") or "failed") if error else "")
     yield call._replace(session=text(fields.get("thread_id")), facts=said)
     for column, value in fields.items():
@@ -224,7 +231,7 @@ WEAVE_ANNOTATION = "wandb.annotation."
 def read_weave_call(fields: Fields) -> Iterator[LogPart]:
     call, trace = required(fields, "id"), required(fields, "trace_id")
     before, after = input_of(get_under(fields, "inputs")), output_of(get_under(fields, "output"))
-    person, history = text(unwrap(get_under(fields, "attributes")).get("user")), bool(before and before.history)
+    metadata, history = unwrap(get_under(fields, "attributes")), bool(before and before.history)
     yield ModelCall(
         *(trace, call, text(fields.get("parent_id")), text(fields.get("thread_id")), moment(fields.get("started_at"))),
         before=before.turns if before else None,
@@ -232,7 +239,7 @@ def read_weave_call(fields: Fields) -> Iterator[LogPart]:
         model=history and text(fields.get("parent_id")) is not None,
         history=history,
         error=str(fields.get("exception") or ""),
-        facts=facts(user=person),
+        facts=facts(user=text(metadata.get("user")), metadata=metadata),
     )
     for feedback in objects(get(unwrap(get_under(fields, "summary")), "weave.feedback")):
         yield from read_weave_feedback({**feedback, "weave_ref": f"call/{call}"})
@@ -276,7 +283,12 @@ def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
         **sides(fields.get("input"), fields.get("output"), silent=silent),
         model=kind == "llm",
         error=str(fields.get("error") or "").strip().rpartition("\n")[2],
-        facts=facts(user=text(metadata.get("user_id")), tags=fields.get("tags"), model=text(metadata.get("model"))),
+        facts=facts(
+            user=text(metadata.get("user_id")),
+            tags=fields.get("tags"),
+            model=text(metadata.get("model")),
+            metadata=metadata,
+        ),
     )
     if (row := required(fields, "id")) != text(fields.get("span_id")):
         yield ModelCall(trace, row, text(fields.get("span_id")))  # comments name the row
@@ -293,7 +305,7 @@ def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
         **sides(have.get("input"), have.get("output"), silent=silent_kind(kind)),
         model=kind == "llm",
         error="failed" if have.get("status") == "error" else "",
-        facts=facts(user=text(tags.get("user_id")), model=text(have.get("model_name"))),
+        facts=facts(user=text(tags.get("user_id")), model=text(have.get("model_name")), metadata=tags),
         beside=have,
     )
 
@@ -316,7 +328,7 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
         **said,
         model=True,
         error=str(failed or ""),
-        facts=facts(user=text(fields.get("request_user_id")), model=fields.get("request_model")),
+        facts=facts(user=text(fields.get("request_user_id")), model=fields.get("request_model"), metadata=properties),
     )
 
 
@@ -330,5 +342,5 @@ def read_portkey_log(fields: Fields) -> Iterator[LogPart]:
         **said,
         model=True,
         error="" if "after" in said else str(fields.get("response_status_code") or "failed"),
-        facts=facts(user=text(metadata.get("_user")), model=text(fields.get("ai_model"))),
+        facts=facts(user=text(metadata.get("_user")), model=text(fields.get("ai_model")), metadata=metadata),
     )

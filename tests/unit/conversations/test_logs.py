@@ -12,6 +12,7 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
+from pollex.formats.log_shapes.readers import times_of
 from pollex.formats.read_logs import LogTally, Placed, logs_of, read_logs
 from pollex.formats.tally import MEMORY, SpilledList
 
@@ -54,6 +55,13 @@ def test_unlabeled_and_unscorable_conversations_are_not_bad(tmp_path: Path) -> N
     logs = logs_from(tmp_path, row("a"), row("b", "only the user"), row("c", "", " "))
     assert [c.not_scorable for c in logs] == ["", "no assistant turn", "no turn with text"]
     assert logs.counts == {Label.POSITIVE: 0, Label.NEGATIVE: 0, Label.NONE: 3}
+
+
+def test_release_and_time_are_found_in_a_row_and_one_level_down(tmp_path: Path) -> None:
+    inner = {"prompt_version": "p1", "created_at": "2026-09-07T00:00:00Z", "time": 12}
+    logs = logs_from(tmp_path, row("a", release="2", metadata=inner), row("b", version=3, timestamp=["", "2026-09-07"]))
+    assert [one.prompt for one in logs] == ["p1", "3"]
+    assert [list(times_of(one.metadata)) for one in logs] == [[1788739200.0]] * 2, "12 is no time"
 
 
 def test_different_conversations_of_one_id_stop_the_run_and_are_listed(tmp_path: Path) -> None:
