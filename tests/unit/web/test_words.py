@@ -1,5 +1,6 @@
 """What people read of a server, and whom it lets in by the way it is started."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pollex.web
 from pollex.errors import WrongUse
 from pollex.reports.transcript import MarkedText
 from pollex.store.runs import Run
@@ -24,6 +26,17 @@ def test_durations_costs_and_options_are_told_as_people_read_them() -> None:
     assert {ms: duration(ms).replace("\N{NO-BREAK SPACE}", " ") for ms in told} == told
     assert [dollars(amount) for amount in (None, 0.01234, 1234.5)] == ["unknown", "$0.0123", "$1,234.50"]
     assert [what_was_given(value) for value in (None, [], ["a", "b"], True, 0.5)] == ["–", "–", "a, b", "yes", "0.5"]
+
+
+def test_enter_in_a_text_field_never_gives_the_answer_that_a_form_s_first_button_stands_for() -> None:
+    forms = [
+        (template.name, form.partition("<button disabled hidden>"))
+        for template in Path(pollex.web.__file__).with_name("templates").glob("*.html")
+        for form in re.findall("<form.*?</form>", template.read_text("utf-8"), re.DOTALL)
+        if re.search("<button[^>]* name=", form)
+    ]
+    assert len(forms) >= 5
+    assert [name for name, (before, guard, _) in forms if not guard or re.search("<button[^>]* name=", before)] == []
 
 
 GIVEN = {"id": "score-1", "number": 1, "fingerprint": {}, "versions": {}, "started": "", "command": "score"}
