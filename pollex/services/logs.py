@@ -13,7 +13,7 @@ from pollex.formats.frames import Rows
 from pollex.formats.read_logs import logs_of, read_logs, read_rows
 from pollex.graphs.context import Progress
 from pollex.store.database import FILE
-from pollex.store.labels import THUMB, VOLUNTARY, Opinion, opinions, settle_answers
+from pollex.store.labels import THUMB, Opinion, opinions, settle_answers
 from pollex.store.store import Store
 from pollex.text import count
 
@@ -156,7 +156,7 @@ def thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinio
     if not (store / FILE).exists():
         return {}
     with Store.open(store, read_only=True) as opened:
-        said = [one for one in opinions(opened, THUMB) if one.source in sources and one.drawn != VOLUNTARY]
+        said = [one for one in opinions(opened, THUMB) if one.source in sources and one.counts]
     return settle_answers(said)
 
 

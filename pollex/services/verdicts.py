@@ -39,7 +39,7 @@ from pollex.selection.consensus import Filtered, TauPoint, ends_of, first_runs, 
 from pollex.services.judge_runs import truth_of
 from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_json
 from pollex.store.folder import store_option
-from pollex.store.labels import THUMB, VOLUNTARY, Opinion, opinions
+from pollex.store.labels import THUMB, Opinion, opinions
 from pollex.store.resume import BATCH
 from pollex.store.store import Store
 from pollex.store.votes import verdicts_of, votes_of
@@ -427,7 +427,7 @@ def _said(store: Store, task: Task, conversations: Sequence[Conversation]) -> li
         Opinion(one.annotator, one.text_hash, one.conversation, one.run, words[one.value], one.source, one.drawn)
         for question, words in asked
         for one in opinions(store, question)
-        if one.source == "person" and one.drawn != VOLUNTARY and one.annotator and one.value in words
+        if one.source == "person" and one.counts and one.value in words
     ]
     return log + kept
 

@@ -26,7 +26,7 @@ VOLUNTARY = "voluntary"
 
 @dataclass(frozen=True)
 class Opinion:
-    """The last answer of one annotator to a question about a text, not skipped."""
+    """The last answer of one annotator to a question about a text, not skipped; one that a run took up is nobody's."""
 
     annotator: str
     text_hash: str
@@ -36,6 +36,11 @@ class Opinion:
     source: str
     drawn: str
     question: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether figures count it: it is somebody's who had not seen the score."""
+        return self.annotator != "" and self.drawn != VOLUNTARY
 
 
 def opinions(store: Store, question: str, *, again: bool = False) -> list[Opinion]:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -16,9 +16,10 @@ from pollex.conversations.conversation import messages_of
 from pollex.formats.questionnaires import SheetQuestion
 from pollex.measures.intervals import Figure
 from pollex.reports.transcript import marked_turns
+from pollex.rubrics.answers import Question
 from pollex.services.judge_runs import ratings_of
 from pollex.services.verdicts import agreement
-from pollex.store.labels import VOLUNTARY, Opinion, opinions, settle_answers
+from pollex.store.labels import Opinion, opinions, settle_answers
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -39,7 +40,7 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
     asked = asked_about(site.store)
     question = question or next(iter(asked), QUESTION)
     said = said_about(site.store, question)
-    people = [one for one in said if one.source == "person" and one.drawn != VOLUNTARY]  # who hadn't seen the score
+    people = [one for one in said if one.source == "person" and one.counts]
     names = sorted({one.annotator for one in people})
     if as_json:
         return {
@@ -53,9 +54,11 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
     log, rubrics = (_others(site, people, column) for column in ("label", "decided"))
     known = sheet_questions(site.store)
     judge = _judged(site, people, known[question]) if question in known else []
+    rated = _rated(site)
+    words = {persons_question(one).id: one.text for _, one, _ in rated} | {id_: one.text for id_, one in known.items()}
     return {
         "question": question,
-        "questions": {one: known[one].text if one in known else one for one in asked},
+        "questions": {one: words.get(one, one) for one in asked},
         "own": with_oneself(site.store, question),
         "each": {name: with_oneself(site.store, question, name) for name in names} if len(names) > 1 else {},
         "all": agreement(people),
@@ -63,7 +66,7 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
         "log": agreement([*people, *log]) if question == QUESTION else None,
         "rubrics": agreement([*people, *rubrics]) if question == QUESTION else None,
         "judge": agreement([*people, *judge]) if judge else None,
-        "ensembles": _ensembles(site, people, question),
+        "ensembles": _ensembles(rated, people, question),
         "n": len(people),
         "random": sum(one.drawn == "random" for one in people),
         "disputed": len(disputed(said)),
@@ -100,19 +103,26 @@ def _judged(site: Site, people: list[Opinion], question: SheetQuestion) -> list[
     return found
 
 
-def _ensembles(site: Site, people: list[Opinion], question: str) -> list[tuple[Run, Figure]]:
+Rated = tuple[Run, Question, Mapping[str, str]]
+"""A run of `judge`, its question, and the option agreed on by text."""
+
+
+def _rated(site: Site) -> list[Rated]:
+    found = []
+    for run in site.runs():
+        if run.command == "judge" and run.finished is not None:
+            ratings = site.kept(("ratings", run.id, run.finished), partial(ratings_of, site.store, run))
+            found += [(run, *ratings)] if ratings else []
+    return found
+
+
+def _ensembles(rated: Sequence[Rated], people: list[Opinion], question: str) -> list[tuple[Run, Figure]]:
     """Compute how far people agree with the votes of each run of `judge` on the same question.
 
     Of two options the first is a thumb up, as where a rule is fitted to thumbs.
     """
     texts, found = {one.text_hash for one in people}, []
-    for run in site.runs():
-        if run.command != "judge" or run.finished is None:
-            continue
-        ratings = site.kept(("ratings", run.id, run.finished), partial(ratings_of, site.store, run))
-        if ratings is None:
-            continue
-        asked, chosen_of = ratings
+    for run, asked, chosen_of in rated:
         options = [option.text for option in asked.options]
         thumbs = dict(zip(options, ("up", "down"), strict=False)) if len(options) == 2 else {}
         same = persons_question(asked).id == question
@@ -136,16 +146,10 @@ def export(
 ) -> Response:
     """Send labels as a log for `learn`, or as a table for `calibrate`."""
     wanted = sources.split(",")
-    said = [one for one in opinions(site.store, QUESTION) if one.source in wanted]
-    said = [one for one in said if drawn == "all" or one.drawn == drawn]
+    asked = asked_about(site.store) if shape == "long" else [QUESTION]
+    said = [one for question in asked for one in opinions(site.store, question)]
+    said = [one for one in said if one.counts and one.source in wanted and drawn in ("all", one.drawn)]
     if shape == "long":
-        others = [
-            one
-            for question in asked_about(site.store)
-            if question != QUESTION
-            for one in opinions(site.store, question)
-        ]
-        said += [one for one in others if one.source in wanted and drawn in ("all", one.drawn)]
         heads = ("text_id", "question", "judge", "answer", "source", "drawn")
         rows = ((one.conversation, one.question, one.annotator, one.value, one.source, one.drawn) for one in said)
         return sent("judgments.csv", "text/csv", table_lines([heads, *rows]))
@@ -223,7 +227,8 @@ def decide(site: Site, text: str, who: Name, value: Words, reason: Reason, quest
         if said is None:
             raise Clash("the annotators no longer disagree about this text", remedy="go on with the next one")
         about = {"conversation": said[0].conversation, "run": said[0].run, "question": question}
-        label = LabelRow(who, text, **about, value=pack(chosen), source="adjudicated")
+        drawn = next((one.drawn for one in said if one.drawn == "random"), said[0].drawn)
+        label = LabelRow(who, text, **about, value=pack(chosen), source="adjudicated", drawn=drawn)
         site.store.keep([label, SheetRow(label.id, comment=reason, saw=("others",))])
     return links.address(links.ADJUDICATE, question=question), {"label": label.id}
 
@@ -271,6 +276,6 @@ def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     decided = {one.text_hash for one in of if one.source == "adjudicated"}
     by_text: dict[str, list[Opinion]] = defaultdict(list)
     for one in of:
-        if one.source == "person" and one.drawn != VOLUNTARY and one.text_hash not in decided:
+        if one.source == "person" and one.counts and one.text_hash not in decided:
             by_text[one.text_hash].append(one)
     return {text: said for text, said in by_text.items() if len({one.value for one in said}) > 1}

@@ -67,7 +67,7 @@ def _of_annotators(site: Site, run: Run) -> list[GivenLabel]:
     """One label a conversation, as annotators settled on it."""
     lens = lens_for(site, run)
     ids = dict(zip(lens.hashes, lens.ids, strict=True))
-    said = settle_answers([one for one in opinions(site.store, QUESTION) if one.text_hash in ids])
+    said = settle_answers([one for one in opinions(site.store, QUESTION) if one.counts and one.text_hash in ids])
     thumbs = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
     return [
         GivenLabel(ids[text], thumbs[one.value], one.drawn, one.annotator)

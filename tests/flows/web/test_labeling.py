@@ -159,7 +159,8 @@ async def test_where_people_differ_somebody_decides_and_that_counts(web: AsyncCl
     assert (await web.post("/api/adjudications", json=decided)).status_code == 409
     told = (await web.get("/label/agreement")).text
     assert "11" in told
-    assert '"source": "adjudicated"' in (await web.get("/api/export")).text
+    (row,) = (await web.get("/api/export", params={"drawn": "random"})).text.splitlines()
+    assert '"source": "adjudicated", "drawn": "random"' in row, "it is still drawn at random"
 
 
 async def test_people_are_compared_with_the_votes_of_a_judge_run(own: Store, web: AsyncClient) -> None:
@@ -373,3 +374,5 @@ async def test_a_thumb_given_while_reading_is_of_its_own_kind_and_changes_no_bli
     assert (await web.post("/api/thumbs", json=about | {"id": "nobody", "value": "up"})).status_code == 404
     assert "1\xa0label of people" in (await web.get("/label/agreement")).text
     assert disputed(opinions(own, "thumb")) == {}, "who had seen the score disagrees with nobody"
+    export = (await web.get("/api/export")).text
+    assert ('"judge": "bob"' in export, '"judge": "ann"' in export) == (True, False)

@@ -9,6 +9,10 @@ async def test_votes_and_answers_drawn_at_random_are_estimated_apart(web: AsyncC
     votes = (await web.get("/share")).text
     assert "of voters" in votes
     assert "of all, from labels at random" not in votes
+    for value, n in (("down", 3), ("up", 4), ("up", 7), ("up", 10)):
+        about = {"run": "learn-1", "id": f"conversation {n}", "who": "eve", "value": value}
+        assert (await web.post("/api/thumbs", json=about)).status_code == 200
+    assert (await web.get("/share")).text == votes, "who saw the score is no voter"
     made = await web.post("/api/queues", json={"name": "sample", "run": "learn-1", "kind": "random", "repeat_share": 0})
     for _ in range(25):
         lease = (await web.post(f"/api/queues/{made.json()['queue']}/next", json={"who": "ann"})).json()["lease"]

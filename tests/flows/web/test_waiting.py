@@ -6,8 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 from httpx2 import AsyncClient
-from web_site import judged_run
+from web_site import conversation, judged_run
 
+from pollex.store.rows import label_row
 from pollex.store.store import Store
 
 
@@ -67,3 +68,20 @@ async def test_answers_on_which_people_differ_wait_until_somebody_decides_with_a
     assert own.value("SELECT count(*) FROM labels WHERE source = 'adjudicated'") == 1
     assert "Take up 1" in (await web.get(f"/waiting/{run}")).text.replace("\u2009", " ")
     assert own.value("SELECT count(*) FROM labels WHERE drawn = 'doubtful'") == 4
+
+
+async def test_what_a_run_took_up_is_no_further_person_s_answer(web: AsyncClient, own: Store, run: str) -> None:
+    case = case_of((await web.get(f"/waiting/{run}", params={"who": "ann"})).text)
+    for who, option in (("ann", "yes"), ("bob", "no")):
+        await give(web, run, who, option, case)
+    (question,) = {row["question"] for row in own.rows("SELECT question FROM labels")}
+    taken = next(one for n in range(4) if (one := conversation(n)).id == case)
+    own.put([label_row(run, taken, question, "yes", drawn="doubtful")])  # as the run does
+    await web.post("/api/thumbs", json={"run": "learn-1", "id": "conversation 4", "who": "ann", "value": "up"})
+    answer = await web.get("/label/agreement", params={"question": question})
+    page = re.sub(r"\s+", " ", answer.text).replace("\N{NO-BREAK SPACE}", " ")
+    assert "2 labels of people" in page
+    assert " and ann" not in page
+    assert f'<option value="{question}" selected>Was the task done?' in page
+    rows = (await web.get("/api/export", params={"shape": "long"})).text.splitlines()[1:]
+    assert [row.split(",")[2] for row in rows] == ["ann", "bob"], "nor is a thumb of who saw the score"
