@@ -108,7 +108,7 @@ Rated = tuple[Run, Question, Mapping[str, str]]
 
 
 def _rated(site: Site) -> list[Rated]:
-    found = []
+    found: list[Rated] = []
     for run in site.runs():
         if run.command == "judge" and run.finished is not None:
             ratings = site.kept(("ratings", run.id, run.finished), partial(ratings_of, site.store, run))
