@@ -24,11 +24,12 @@ from pollex.graphs.run import carry_out
 from pollex.measures.arrays import Bools
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, can_retry
+from pollex.rubrics.headlines import went_the_other_way
 from pollex.rubrics.learning.material import GivenAnswers, Made, Material, Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import Sides, sides_of
-from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.records import ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.worth import anew_told
@@ -153,9 +154,10 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
     learned_from = before.learned_from
     fitted_to = set(fitted.data.fitted_hashes) - learned_from  # of what an earlier refit was fitted to, nothing is left
     hashes = {"training_hashes": tuple(sorted(learned_from)), "fitted_hashes": tuple(sorted(fitted_to))}
-    remarks = {rubric.id: rubric.note for rubric in before.rubrics}
+    told = bool(known) and before.roles.get("judge") == fitted.roles["judge"]
+    were = {rubric.id: rubric for rubric in before.rubrics}
     kept = {
-        "rubrics": tuple(r.model_copy(update={"note": remarks.get(r.id, "")}) for r in fitted.rubrics),
+        "rubrics": tuple(_as_known(one, were[one.id], told=told) for one in fitted.rubrics),
         "off": before.off,
         "by_hand": before.by_hand or before.edited,
         "reasons": before.reasons,
@@ -164,6 +166,17 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
         "data": fitted.data.model_copy(update=hashes),
         "notes": (*fitted.notes, *notes, *anew_told(before.rubrics, fitted.rubrics)),
     }
+    return fitted.model_copy(update=kept)
+
+
+def _as_known(fitted: ChosenRubric, before: ChosenRubric, *, told: bool) -> ChosenRubric:
+    """Return a fitted rubric with its note; where labels told more of it before, and its words stayed, with that."""
+    kept: dict[str, Any] = {"note": before.note}
+    if told and before.written == before.text:
+        kept["worth"] = fitted.worth or before.worth
+        now, then = fitted.standing, before.standing
+        if then and not went_the_other_way(before) and (now is None or now.n < then.n):
+            kept["standing"] = then
     return fitted.model_copy(update=kept)
 
 

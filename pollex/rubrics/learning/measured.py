@@ -341,22 +341,25 @@ def standings_of(
     """Return how far labels bear the chosen rubrics out, by id; empty where no labels could tell.
 
     The words of a model's rubrics come from the training conversations, so only the held-out ones can prove them.
-    Rubrics that were given have all labels.
+    Rubrics that were given have all labels but those that they were learned from in an earlier run: where none are
+    left, all are hints.
     """
     chosen = material.chosen
     if (p := selection.get("p")) is not None:
         return {r.id: StandingRecord(p=p[r.id], n=len(training), by="halvings") for r in chosen}
     given, held_out = not material.pool, material.table.answered(material.held_out, chosen)
-    asked = [*training, *held_out] if given else held_out
+    known = material.learned_from
+    asked = [c for c in (*training, *held_out) if c.text_hash[:16] not in known] if given else held_out
     rng, every = np.random.default_rng([material.settings.seed, 10]), np.ones(len(asked), dtype=bool)
     asked = list(compress(asked, one_each(every, block_ids(asked), rng)))  # a user counts once
     up = positives(asked)
-    if not len(up) or up.all() or not up.any():
+    told = 0 < up.sum() < len(up)
+    if not (told or known):
         return {}
     sat = np.array([rubric.polarity == "sat" for rubric in chosen], dtype=bool)
-    adjusted = holm(one_sided(material.table.held(asked, chosen), up, sat)).tolist()
-    by: Literal["all", "held-out"] = "all" if given else "held-out"
-    return {r.id: StandingRecord(p=p, n=len(up), by=by) for r, p in zip(chosen, adjusted, strict=True)}
+    p = holm(one_sided(material.table.held(asked, chosen), up, sat)) if told else np.ones(len(chosen))
+    by: Literal["all", "held-out"] = "all" if given and not known else "held-out"
+    return {r.id: StandingRecord(p=own, n=len(up), by=by) for r, own in zip(chosen, p.tolist(), strict=True)}
 
 
 def merged_families(

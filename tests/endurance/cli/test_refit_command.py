@@ -1,6 +1,7 @@
 """Rubrics that a person edited: refused by `score`, fitted again by `refit`, or too broken to be read."""
 
 import json
+import random
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -54,6 +55,35 @@ def test_a_set_that_all_labels_taught_has_no_figures_on_them_after_a_refit_and_h
     measured = RubricSet.load("others.json")
     assert measured.held_out
     assert measured.held_out.n == measured.data.training
+
+
+def standings(path: str | Path) -> dict[str, str]:
+    """Each rubric's standing, by its words."""
+    return {rubric.text: rubric.stands for rubric in RubricSet.load(path, arrays=False).rubrics}
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_refit_on_the_labels_that_taught_proves_nothing_more(pollex: Pollex, tmp_path: Path, shuffled: bool) -> None:
+    rows = small_log(60)
+    thumbs = random.Random(1).sample(["up", "down"] * 60, 120)
+    write_log(
+        tmp_path / "log.jsonl", [one | {"thumbs": t} for one, t in zip(rows, thumbs, strict=True)] if shuffled else rows
+    )
+    assert pollex("learn", "log.jsonl", "--out", "learnt.json").code == 0
+    assert pollex("refit", "log.jsonl", "--rubrics", "learnt.json", "--out", "same.json").code == 0
+    before = standings("learnt.json")
+    assert standings("same.json") == before
+    assert ("proven" in before.values()) != shuffled
+    given = json.loads(Path("learnt.json").read_text(encoding="utf-8"))
+    given["rubrics"][0]["text"] = "Other words."
+    given["rubrics"].append({"text": "The user thanks the assistant.", "polarity": "sat"})
+    Path("learnt.json").write_text(json.dumps(given), encoding="utf-8")
+    Path("learnt.rubrics.toml").unlink()
+    assert pollex("refit", "log.jsonl", "--rubrics", "learnt.json", "--out", "other.json").code == 0
+    new = {"Other words.": "hint", "The user thanks the assistant.": "hint"}
+    assert (
+        standings("other.json") == {text: now for text, now in before.items() if text in standings("other.json")} | new
+    )
 
 
 def edited(learnt: Learnt, path: Path, edit: Edit) -> Path:
