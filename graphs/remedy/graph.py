@@ -18,8 +18,9 @@ from pollex.graphs.context import Context, resources
 from pollex.graphs.remedy.trial import RemedyWork, ask_second, ask_trial, expect_written
 from pollex.measures.looks import BETTER, GOING, LOOKS, NOTHING, WORSE, alpha_of
 from pollex.measures.proofs import OLD, UNTRIED, ProofEnd
+from pollex.store.resume import step
 
-REGISTERED, SHOWN = "registered", ("name", "purpose", "diff")
+REGISTERED, CUT, SHOWN = "registered", "cut", ("name", "purpose", "diff")
 LEAST = 0.05
 """Of all users, more than the last look saw: with fewer, a cap of calls or cost ends a run without a verdict."""
 OUTCOMES = {BETTER: "above zero", WORSE: "below zero", NOTHING: "no difference"}
@@ -177,13 +178,17 @@ async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Write down what is asked, in which order, and how it is decided, before the first reply is asked for."""
     live = await resources(runtime, RemedyWork)
     trial = live.trials["prove"] = live.make("prove", texts_of(state))
-    return {"total": len(trial.contexts), "proof": await live.register(live.run, trial, texts_of(state))}
+    await live.register(live.run, trial, texts_of(state))
+    if ended := step(live.store, live.run, CUT):  # a cap ended it before: what wasn't asked then is left out
+        trial.arrays.wave[:] = ended["waves"]
+    return {"total": len(trial.contexts)}
 
 
 async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Ask for and judge the replies of a wave, both arms in turn."""
-    live, cut = await resources(runtime, RemedyWork), 0.0
-    trial = live.trials["prove"]
+    live = await resources(runtime, RemedyWork)
+    trial, ended = live.trials["prove"], step(live.store, live.run, CUT) or {}
+    cut = ended["fraction"] if ended.get("look") == state["look"] else 0.0
     mine = np.flatnonzero(trial.arrays.wave == state["look"]).tolist()
     ids = [trial.contexts[n].conversation.id for n in mine]
     arms = [arm for arm in range(len(trial.systems)) if arm not in ended_of(state)]
@@ -194,8 +199,10 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
             cut = trial.cut(arms, state["look"])
             if cut < state["look"] / LOOKS + LEAST:  # nothing new to look at
                 raise
-            await live.register(live.run, trial, texts_of(state))
-    return {"batch": ids, "asked": {"prove": len(mine)}, "cut": cut}
+            ended = {"look": state["look"], "fraction": cut, "waves": trial.arrays.wave.tolist()}
+            await live.store.write_step(live.run, CUT, ended)
+    number = await live.register(live.run, trial, texts_of(state))
+    return {"batch": ids, "asked": {"prove": len(mine)}, "proof": number, "cut": cut}
 
 
 async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:

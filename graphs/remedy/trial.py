@@ -93,7 +93,8 @@ class RemedyWork(BatchWork):
         make: Makes a trial of a name and changed prompts.
         propose: Returns changes that are worth a try, and those that were refused, with the reason.
         begun: What is in the state at first: the split, and changes that the user gave; none: they are proposed.
-        register: Keeps all that may not change once a proof's first reply is asked for; returns its number.
+        register: Keeps all that may not change once a proof's first reply is asked for; returns its number once the
+            replies of its first wave are there.
         sheet: Pairs of replies that people are to compare, of a trial and an arm; empty: nobody is asked.
         conclude: Returns the verdicts, the best first.
         trials: Replies and answers as arrays, at hand while the process lives: the store and the ledger have them.

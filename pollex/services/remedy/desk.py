@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.assistant import Assistant, EndpointAssistant, FileAssistant
+from pollex.agents.assistant import Assistant, EndpointAssistant, FileAssistant, NoReply
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.rewording import reword
 from pollex.agents.llm.second_reader import LastExchange, SecondReader, reply_judge_of
 from pollex.agents.roles import Judge
 from pollex.errors import AnswersPending, WrongUse
 from pollex.formats.write import draft_of, write_lines
-from pollex.graphs.remedy.graph import REGISTERED, RemedyContext, build, texts_of
+from pollex.graphs.remedy.graph import CUT, REGISTERED, RemedyContext, build
 from pollex.graphs.remedy.trial import RemedyWork, Trial
 from pollex.graphs.run import carry_out
 from pollex.measures.correlations import weighted_kappa
@@ -89,18 +89,24 @@ class RemedyDesk:
         return [one.kept for one in await propose_and_vet(self.found, trial, proposer, self.second, embedder)]
 
     async def register(self, run: str, trial: Trial, changed: Sequence[str]) -> int:
-        """Keep what may not change once the first reply of a proof is asked for.
+        """Keep what may not change once the first reply of a proof is asked for, then what came first, and its number.
 
         Returns:
-            Which proof of the target it is on any of its conversations, from 1.
+            Which proof of the target it is on any of its conversations, from 1; 0 before its first replies. The same
+            replies judged once more are no other proof, unless a cap had ended it.
         """
-        frozen, seen = self.found.frozen(trial, changed), set[str]()
-        for one in runs(self.store):
-            known = step(self.store, one.id, REGISTERED) or {} if one.command == COMMAND else {}
-            if known.get("target") == frozen["target"] and {*frozen["hashes"]} & {*known.get("hashes", ())}:
-                seen.add(known.get("proof", ""))
-        await self.store.write_step(run, REGISTERED, frozen)
-        return 1 + len(seen - {frozen["proof"]})
+        mine = step(self.store, run, REGISTERED) or self.found.frozen(trial, changed)
+        if trial.texts and "number" not in mine:
+            told = [(place, one.kind if isinstance(one, NoReply) else one.text) for place, one in trial.texts.items()]
+            said = digest([self.judge.fingerprint, sorted(told)])
+            others = dict[tuple[str, str, str | None], int]()
+            for id_ in (one.id for one in runs(self.store) if one.command == COMMAND and one.id != run):
+                one = step(self.store, id_, REGISTERED) or {}
+                if "number" in one and one["target"] == mine["target"] and {*mine["hashes"]} & {*one["hashes"]}:
+                    others[one["proof"], one["said"], step(self.store, id_, CUT) and id_] = one["number"]
+            mine |= {"said": said, "number": others.get((mine["proof"], said, None), 1 + len(others))}
+        await self.store.write_step(run, REGISTERED, mine)
+        return int(mine.get("number", 0))
 
     def answers(self, run: str, wanted: Mapping[str, Any]) -> Any:
         """Return what people answered to an interrupt; nothing to wait."""
@@ -240,13 +246,13 @@ async def carried_out(
         usages = {
             role: used for role, one in desk.staffs.items() if one is not desk.paid and (used := ModelUsage.of(one))
         }
-    frozen = found.frozen(live.trials["prove"], texts_of(state)) if state["verdicts"] else None
+    frozen = step(store, live.run, REGISTERED) if state["verdicts"] else None
     first = next(iter(state["verdicts"]), None)
     record: dict[str, Any] = {
         "format": FORMAT,
         "verdict": first["verdict"] if first else state["why"],
         "level": first["level"] if first else None,
-        "registered": frozen and digest(frozen),
+        "registered": frozen and frozen["proof"],
         "proof": state["proof"],
         "ended": state["why"],
         "assistant": desk.assistant.name,

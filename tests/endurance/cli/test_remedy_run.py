@@ -62,6 +62,10 @@ def answer(messages, system):
 
 def worse(messages, system):
     return answer(messages, "" if "another time" in system else "another time")
+
+
+def noise(messages, system):
+    return random.choice([FAILS, WORKS])
 """
 Run = Callable[..., Ended]
 
@@ -139,6 +143,14 @@ def test_a_change_that_mends_is_judged_better_and_never_called_better(proving: R
     assert (tmp_path / "remedy-edits" / "1.diff").read_text().count("+Offer") == 1
     again = proving("--assistant", "shop:answer").last
     assert (found["proof"], again["proof"]) == (1, 1)  # the same proof once more is none on used conversations
+
+
+def test_replies_that_are_made_anew_are_another_proof_and_the_same_ones_are_not(proving: Run) -> None:
+    asked = ("noise", "noise", "answer", "noise", "answer")
+    found = [proving("--assistant", f"shop:{name}").last for name in asked]
+    assert [one["proof"] for one in found] == [1, 2, 3, 4, 3]
+    assert len({one["registered"] for one in found}) == 1
+    assert found[2]["edits"] == found[4]["edits"]
 
 
 def test_a_harmful_change_ends_with_4_or_finds_no_difference_and_another_edit_is_the_second_proof(
@@ -316,11 +328,18 @@ def test_a_cap_of_calls_ends_a_proof_with_the_verdict_of_what_was_seen(proving: 
         assert ended.code != 0
         assert "max_calls" in ended.err  # nothing was proven yet, so it can be gone on with
         (tmp_path / "profiles.toml").write_text(f"{table}max_calls = 290\n")
-        ended = proving("--profiles", "profiles.toml")
-        found = ended.last
-        assert found["verdict"] in ("judged better", "not cleared"), ended.err
+        asked = ("--profiles", "profiles.toml", "--set", "people=60")
+        ended = proving(*asked)
+        assert (ended.code, "pairs wait for people" in ended.err) == (75, True)
+        assert (received := server.counts()["received"]) <= 30 + 290 + 2 * 4 + 12  # in flight and probes, too
+        pairs = [json.loads(line) for line in (tmp_path / "remedy-people" / "pairs.jsonl").read_text().splitlines()]
+        lines = [json.dumps({"key": one["key"], "choice": "1" if "booked" in one["1"] else "2"}) for one in pairs]
+        (tmp_path / "remedy-people" / "choices.jsonl").write_text("\n".join(lines))
+        found = proving(*asked, "--resume").last
+        assert server.counts()["received"] - received <= 6  # of the probe alone
+        assert found["verdict"] in ("better, people agree", "not cleared")
         assert any("ended the proof at" in note for note in found["notes"])
-        assert server.counts()["received"] <= 30 + 290 + 2 * 4 + 12  # of two runs, with what was in flight and probes
+        assert (found["proof"], proving("--profiles", "profiles.toml").last["proof"]) == (1, 2)
 
 
 def test_judge_and_assistant_see_no_name_of_an_arm(proving: Run, tmp_path: Path) -> None:
