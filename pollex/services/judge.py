@@ -28,7 +28,7 @@ from pollex.gateway.calls import Call, Completed, Outcome
 from pollex.graphs.context import Progress
 from pollex.graphs.judge.state import Tallied
 from pollex.prompts.domain import DomainProfile, profile_at
-from pollex.services.judge_runs import People, answered_by_people, ask_and_rate, run_named
+from pollex.services.judge_runs import People, answered_by_people, ask_and_rate
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planned, Planner, call_plan
@@ -37,7 +37,7 @@ from pollex.services.roles import Workers, embedded_workers, embedder_for, hire
 from pollex.services.runs import RunSettings
 from pollex.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
 from pollex.services.workspace import Workspace, workspace
-from pollex.store.resume import conversations_of
+from pollex.store.resume import conversations_of, find_run
 from pollex.store.spans import Tracer
 
 HOW_IT_WENT = re.compile(
@@ -341,7 +341,7 @@ def review(
         store = opened.store
 
         def find(id_: str) -> Conversation:
-            return next(conversations_of(store, run_named(store, named).id, ids=[id_]))
+            return next(conversations_of(store, find_run(store, named, "judge").id, ids=[id_]))
 
         people: list[People] = [file] if file else []
         if interview is not None:

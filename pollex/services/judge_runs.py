@@ -62,7 +62,7 @@ async def answered_by_people(store: Store, name: str, setting: RunSettings, peop
         WrongUse: There is no such run of `judge`.
         ResumeRefused: It has conversations that its judge was never asked about.
     """
-    run = run_named(store, name)
+    run = find_run(store, name, "judge")
     task = task_of(store, run.id) if run.command == "judge" else None
     if task is None:
         raise WrongUse(f"{run.id} is no run of `pollex judge`", remedy="`pollex runs` lists them")
@@ -75,16 +75,6 @@ async def answered_by_people(store: Store, name: str, setting: RunSettings, peop
         )
     async with running("judge", run.fingerprint, setting, run.roles, run) as again:
         return await _judge(again, conversations, None, task, setting, people, run.roles)
-
-
-def run_named(store: Store, name: str) -> Run:
-    """Return the run whose id begins with `name`; `last` is the last one."""
-    if name != "last":
-        return find_run(store, name)
-    id_ = store.value("SELECT id FROM runs WHERE command = 'judge' ORDER BY number DESC LIMIT 1")
-    if id_ is None:
-        raise WrongUse("there is no run of `pollex judge`", where=str(store.folder), remedy="start one with LOGS")
-    return find_run(store, id_)
 
 
 async def _judge(

@@ -26,23 +26,23 @@ def runs(store: Store) -> list[Run]:
     return read_runs(store.rows(f"{ALL_RUNS} ORDER BY number"))
 
 
-def find_run(store: Store, name: str) -> Run:
-    """Return the run whose id begins with `name`; `last` is the last one.
+def find_run(store: Store, name: str, command: str = "") -> Run:
+    """Return the run whose id begins with `name`; `last` is the last one, of a command if one is given.
 
     Raises:
         WrongUse: There is none, or several.
     """
     every = runs(store)
-    if name == "last" and every:
-        return every[-1]
+    if name == "last" and (mine := [run for run in every if command in ("", run.command)]):
+        return mine[-1]
     # `learn-1` means run 1, though the id of run 12 begins with it, too.
     found = [run for run in every if run.id == name or run.id.rpartition("-")[0] == name]
     found = found or [run for run in every if run.id.startswith(name)]
     if len(found) == 1:
         return found[0]
-    several = ", ".join(run.id for run in found)
+    several, of = ", ".join(run.id for run in found), f" of `pollex {command}`" if command else ""
     raise WrongUse(
-        f"several runs begin with {name!r}: {several}" if found else f"there is no run {name!r}",
+        f"several runs begin with {name!r}: {several}" if found else f"there is no run {name!r}{of}",
         where=str(store.folder),
         remedy="`pollex runs` lists them",
     )

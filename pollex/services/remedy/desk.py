@@ -109,12 +109,22 @@ class RemedyDesk:
         return int(mine.get("number", 0))
 
     def answers(self, run: str, wanted: Mapping[str, Any]) -> Any:
-        """Return what people answered to an interrupt; nothing to wait."""
+        """Return what people answered to an interrupt; nothing to wait.
+
+        Raises:
+            BadInput: A line is no choice.
+            WrongUse: No proposal has a name that is accepted.
+        """
         if "pairs" in wanted:
             asked = {one["key"] for one in wanted["pairs"]}  # the file may be of an earlier run
             return {key: one for key, one in read_choices(self.folder, self.store, run).items() if key in asked}
-        accept = self.found.options.accept
-        return accept if accept in (None, "all") else accept.split(",")
+        if (accept := self.found.options.accept) in (None, "all"):
+            return accept
+        names, there = [one.strip() for one in accept.split(",")], [one["name"] for one in wanted["edits"]]
+        if unknown := [one for one in names if one not in there]:
+            remedy = f"one or several of {', '.join(there)}"
+            raise WrongUse(f"no proposal is called {unknown[0]!r:.60}", remedy=remedy, option="accept")
+        return names
 
     async def waits(self, run: str, wanted: Mapping[str, Any]) -> None:
         """Write what people are asked, and wait.
@@ -322,6 +332,7 @@ def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -
         notes.append(f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}")
     if cut := state["cut"]:
         notes.append(f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked")
+    notes.append("how long replies take is not compared")
     if desk.found.options.live_tools != "no":
         notes.append("tools of the assistant acted for real")
     unsure = (unspread(one["name"], **one["primary"]["effect"]) for one in state["verdicts"])

@@ -32,7 +32,7 @@ def show(name: str, *, run: RunOptions) -> RemedyResult:
         WrongUse: It is no run of `remedy`, or it didn't come to its end.
     """
     with Store.open(run.store, read_only=True) as store:
-        found = find_run(store, name)
+        found = find_run(store, name, COMMAND)
         if (kept := step(store, found.id, COMMAND)) is None:
             raise WrongUse(f"{found.id} has no remedy", remedy="name a run of `pollex remedy run` that ended")
         return RemedyResult(record=kept, run=found.id)

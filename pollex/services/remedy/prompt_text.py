@@ -244,7 +244,7 @@ def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
         BadInput: A hunk doesn't fit the prompt; its number and line are named.
     """
     hunks: list[tuple[int, list[str]]] = []
-    for line in diff.splitlines():
+    for line in diff.rstrip("\r\n").splitlines():
         if match := HUNK.match(line):
             hunks.append((int(match[1]), []))
         elif hunks and not line.startswith("\\"):

@@ -121,7 +121,7 @@ async def propose_and_vet(
 
 def edit_of(name: str, prompt: PromptText, hunks: Sequence[Hunk]) -> PromptEdit:
     """Return hunks as a change."""
-    purpose, lines = " · ".join(one.purpose for one in hunks)[:300], list(prompt.lines)
+    purpose, lines = printable(" · ".join(one.purpose for one in hunks), 300), list(prompt.lines)
     for hunk in sorted(hunks, key=lambda one: -one.line):
         insert = hunk.kind == "insert"
         if not (0 if insert else 1) <= hunk.line <= len(lines):

@@ -45,7 +45,7 @@ Run = Callable[..., Ended]
 
 
 def hunk(text: str) -> dict[str, Any]:
-    return {"kind": "insert", "line": 2, "text": text, "purpose": "offers more", "examples": [1]}
+    return {"kind": "insert", "line": 2, "text": text, "purpose": "offers\x1b[2J more", "examples": [1]}
 
 
 def says(match: str, **value: Any) -> dict[str, Any]:
@@ -117,9 +117,11 @@ def test_proposals_are_vetted_wait_for_a_person_and_the_one_that_helps_is_proven
     waits = remedying()
     assert waits.code == 75, waits.err
     assert "proposals wait to be accepted" in waits.err
-    assert "another time" in (tmp_path / "remedy-edits" / "proposal-1.diff").read_text()
+    assert "\\x1b[2J more\n\n--- old" in (tmp_path / "remedy-edits" / "proposal-1.diff").read_text()
     before = server.counts()["received"]
-    ended = remedying("--resume", "--accept", "all")
+    misread = remedying("--resume", "--accept", "naive,proposal1")
+    assert (misread.code, "no proposal is called 'proposal1'" in misread.err) == (2, True)
+    ended = remedying("--resume", "--accept", "naive, proposal 1")
     assert ended.code in (0, 4), ended.err
     found = ended.last
     refused = {one["name"]: one["refused"] for one in found["candidates"]}

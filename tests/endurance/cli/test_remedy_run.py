@@ -539,5 +539,6 @@ def test_what_was_promised_is_kept_beside_what_came_after_the_deployment(
     assert ended.last["believed"] is None  # one remedy tells nothing of others
     assert "predicted" in ended.err
     assert "conversations a side" in ended.last["plan"]
+    assert pollex("remedy", "show", "last", "--json").last["run"] == run  # not what follow has scored
     write_log(tmp_path / "new.jsonl", [*rows, *({**row, "id": f"b{row['id']}", "prompt_version": "3"} for row in old)])
     assert "prompt_version has several values beside '1': 2, 3" in pollex(*known, "--baseline", "1").err

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pollex.services.remedy.prompt_text import PromptEdit, PromptText
+from pollex.services.remedy.prompt_text import PromptEdit, PromptText, apply_diff
 
 
 def test_a_logged_turn_that_another_prompt_made_gives_no_values() -> None:
@@ -45,3 +45,10 @@ def test_what_is_protected_stays_line_by_line(new: str, first: str) -> None:
     old = PromptText(f"a\n{mark}b\n\nb\n{mark}", keep=("^c",))
     fault = PromptEdit("x", old, PromptText(f"a\n{new.format(m=mark)}", old.keep)).fault
     assert fault == f"protected lines are changed, the first: {first}"
+
+
+def test_a_diff_may_end_in_blank_lines() -> None:
+    said = "@@ -2,1 +2,2 @@\n Be short.\n+Be kind. \n\n"
+    assert (
+        apply_diff(PromptText("Book tables.\nBe short.\n"), said, "my.diff") == "Book tables.\nBe short.\nBe kind. \n"
+    )
