@@ -9,6 +9,7 @@ from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
+from pollex.formats.assembly.log_parts import is_time
 from pollex.formats.fields import ReadOptions, look_up
 from pollex.formats.json_rows import LogRow
 from pollex.formats.log_shapes.exports import has
@@ -72,6 +73,7 @@ class Mapper:
         seen: Mapped columns that a row had.
         spoken: Mapped names of roles that a turn had.
         there: All columns, in the order of the first rows.
+        times: The first values of the time that can be read, and that can't.
     """
 
     columns: dict[str, str]
@@ -79,6 +81,7 @@ class Mapper:
     seen: set[str] = field(default_factory=set)
     spoken: set[str] = field(default_factory=set)
     there: dict[str, None] = field(default_factory=dict)
+    times: dict[bool, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, options: ReadOptions) -> Mapper:
@@ -124,6 +127,8 @@ class Mapper:
             self.there |= dict.fromkeys(fields)
         nested = self.columns.get("messages")
         found = self._moved(fields, (*(part for part in USUAL if not nested or part not in OF_TURNS), *FIELDS))
+        if "time" in self.seen and (said := found.get(USUAL["time"])) not in (None, ""):
+            self.times.setdefault(is_time(said), said)
         found = self._spoken(found)
         lists = [nested] if nested in found else list(found) if self.roles else []
         return found | {name: self._turns(found[name]) for name in lists if name}
@@ -161,7 +166,7 @@ class Mapper:
             needed: Also labels and what stands with them, and each name of a role: new conversations may have none.
 
         Raises:
-            BadInput: A column or a role is in no row.
+            BadInput: A column or a role is in no row, or nothing in the column of times is one.
         """
         for part, name in self.columns.items():
             if part not in self.seen and (needed or part in USUAL):
@@ -171,6 +176,9 @@ class Mapper:
                 raise BadInput(
                     f"no row has the column {name!r:.60} of {part}", where=where, remedy=remedy, option=option
                 )
+        if self.times.keys() == {False}:
+            remedy = "write times as 2026-12-31 14:00, or leave time out of"
+            raise BadInput(f"{self.times[False]!r:.40} is no time", where=where, remedy=remedy, option="columns")
         if needed and (silent := [name for name in self.roles if name not in self.spoken]):
             what = f"no turn is by {silent[0]!r:.40}"
             raise BadInput(what, where=where, remedy="check its spelling, or leave it out of", option="roles")

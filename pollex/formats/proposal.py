@@ -232,7 +232,7 @@ class Guess:
 
 
 FITS: Mapping[str, Callable[[Guess, list[Any]], float]] = {
-    "time": lambda _, values: _share(any(dated([moment(value)])) for value in values),
+    "time": lambda _, values: _share(any(dated((moment(value, True), moment(value, False)))) for value in values),
     "messages": lambda _, values: _share(is_list_of_turns(value) for value in values),
     "user": lambda guess, values: guess.is_text(values) if _named_pair(guess) else 0,
     "assistant": lambda guess, values: guess.is_text(values) if "user" in guess.columns else 0,

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
@@ -15,6 +15,7 @@ from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.beside import likely_feedback
 from pollex.formats.assembly.joiner import Joiner
 from pollex.formats.assembly.labelled import Labeller
+from pollex.formats.assembly.log_parts import iso_time, moment
 from pollex.formats.assembly.thumbs import describe_unused
 from pollex.formats.assembly.trees import in_order
 from pollex.formats.bounds import CUT
@@ -23,12 +24,12 @@ from pollex.formats.files import find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import LogRow
 from pollex.formats.log_shapes.exports import WrongFile
-from pollex.formats.log_shapes.readers import Draft, NoShape, Reader, read_field, reader_of
+from pollex.formats.log_shapes.readers import Draft, NoShape, Reader, date_orders, read_field, reader_of, time_name
 from pollex.formats.log_shapes.tools import export_of, nearest_format, respell
 from pollex.formats.mapping import Mapper
 from pollex.formats.proposal import Strange
 from pollex.formats.tally import CONTENT_ID, LogTally, Placed, Skipped, Voted
-from pollex.text import SURROGATES, writable
+from pollex.text import SURROGATES, count, writable
 
 T = TypeVar("T")
 
@@ -47,13 +48,14 @@ _ODD: dict[Flag, re.Pattern[str]] = {
 
 
 class TableTurn(NamedTuple):
-    """A row of a flat table."""
+    """A turn of a flat table; the second of a row is `part` 1."""
 
     position: float | None
-    at: float | None
+    part: int
     turn: Turn
     picked: RowFields
     feedback: Feedback | None
+    at: float | None = None
 
 
 @dataclass(slots=True)
@@ -69,11 +71,43 @@ class ConversationRows:
         """Add a row's turn; what the row before it says, too, is kept once."""
         if self.turns and self.turns[-1].picked == picked:
             picked = self.turns[-1].picked
-        # The turns of a row stay in their order where the table has the newest row first.
-        times = [None if draft.at is None else draft.at + n / 1e5 for n in range(len(draft.turns))]
-        self.turns += [
-            TableTurn(draft.position, at, turn, picked, feedback) for at, turn in zip(times, draft.turns, strict=True)
-        ]
+        self.turns += [TableTurn(draft.position, n, turn, picked, feedback) for n, turn in enumerate(draft.turns)]
+
+
+class Clock:
+    """What the times of a file's tables are, and whether it has the newest row first."""
+
+    def __init__(self, tables: Collection[ConversationRows]) -> None:
+        self._ways = date_orders(turn.picked.rest for table in tables for turn in table.turns)
+        ends = [(self.timed(table.turns[0]).at, self.timed(table.turns[-1]).at) for table in tables if table.turns]
+        self.newest_first = sum((a > b) - (a < b) for a, b in ends if a is not None and b is not None) > 0
+        self.untimed = 0
+
+    def timed(self, turn: TableTurn) -> TableTurn:
+        """Return a turn with its time, of which the fields have ISO text where only the whole file tells the month."""
+        rest, name = turn.picked.rest, time_name(turn.picked.rest)
+        at = None if name is None else moment(rest[name], self._ways[0] if self._ways else None)
+        if name is None or at is None:
+            return turn
+        if len(self._ways) == 1 and moment(rest[name]) is None:
+            turn = turn._replace(picked=replace(turn.picked, rest=rest | {name: iso_time(at)}))
+        return turn._replace(at=at + turn.part / 1e5)
+
+    def in_order(self, turns: Sequence[TableTurn]) -> list[TableTurn]:
+        """Sort the turns of a conversation by their numbers, else by time."""
+        timed = list(map(self.timed, turns))
+        if any(turn.position is not None for turn in turns):
+            return sorted(timed, key=lambda turn: turn.position or 0)
+        self.untimed += sum(turn.at is None and time_name(turn.picked.rest) is not None for turn in timed)
+        return in_order(timed, self.newest_first)
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """Notes on times that tell too little."""
+        if len(self._ways) > 1:
+            yield "dates may begin with the day or the month: turns are ordered as with the day, and no week is known"
+        if n := self.untimed:
+            yield f"{count(n, 'turn has', 'turns have')} no time that can be read; the file's order counts there"
 
 
 class Assembler:
@@ -105,9 +139,11 @@ class Assembler:
                 yield item
         for moments in self._moments.values():
             yield from self._joined_moments(moments)
+        clock = Clock(self._tables.values())
         for id_ in list(self._tables):
             table = self._tables.pop(id_)
-            yield table.bad or self._joined(table)
+            yield table.bad or self._joined(table, clock)
+        self._joiner.notes += clock.notes
 
     def _read(self, row: LogRow) -> Placed | Skipped | BadRow | None:
         """Read a row; None for a turn that waits for the rest of its table."""
@@ -192,9 +228,8 @@ class Assembler:
         comment, tags = self._joiner.odd.written(picked.comment, picked.tags, (row.source, row.line))
         return Feedback(comment=comment, tags=tags, author=picked.judge) if comment or tags else None
 
-    def _joined(self, table: ConversationRows) -> Placed | BadRow:
-        numbered = any(turn.position is not None for turn in table.turns)
-        ordered = sorted(table.turns, key=lambda turn: turn.position or 0) if numbered else in_order(table.turns)
+    def _joined(self, table: ConversationRows, clock: Clock) -> Placed | BadRow:
+        ordered = clock.in_order(table.turns)
         first = LogRow(table.source, table.line, {})
         try:
             _require_places(table.turns)

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from pollex.formats.assembly.log_parts import (
     WholeTalk,
     Words,
     dated,
+    iso_time,
 )
 from pollex.formats.assembly.sessions import UNREAD, WITHOUT_WORDS, NoWords, from_calls
 from pollex.formats.assembly.thumbs import choose_thumbs, is_persons, keep_latest, letters, notes
@@ -341,7 +341,7 @@ class Joiner:
     def _joined(self, id_: str, built: Built, thumbs: Mapping[str, list[ToolScore]], parts: Iterable[Timed]) -> Joined:
         self.account.ways[built.way] += 1
         begun = min(dated(part.at for part in parts), default=None)
-        times = {} if begun is None else {"timestamp": datetime.fromtimestamp(begun, UTC).isoformat(timespec="seconds")}
+        times = {} if begun is None else {"timestamp": iso_time(begun)}
         facts = times | gather_fields([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
         if UNREAD in built.errors:

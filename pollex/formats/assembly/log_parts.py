@@ -3,7 +3,9 @@
 Ids are the tool's own. Files are joined by them, so that scores may be in another file than the messages.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
@@ -187,19 +189,22 @@ LATEST = 1e19
 """Nanoseconds since 1970 in the year 2286; larger numbers are no times."""
 
 
-def moment(value: object) -> float | None:
-    """Parse a time in ISO text, s, ms, µs or ns to seconds since 1970.
+def moment(value: object, day_first: bool | None = None) -> float | None:
+    """Parse a time in ISO text, as 31.12.2026 14:00, in s, ms, µs or ns to seconds since 1970.
+
+    Args:
+        day_first: Whether 3/4/2026 is in April; None: it is no time, as nobody knows.
 
     Returns None for anything else.
     """
     if isinstance(value, Mapping):
         value = value.get("$date", value.get("$numberLong"))
     if isinstance(value, str):
-        text = value.strip().removesuffix(" UTC")
+        text = value.strip().removesuffix(" UTC").removesuffix(" Uhr")
         try:
             value = float(text)
         except ValueError:
-            return _calendar(text)
+            return _calendar(text, day_first)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LATEST:  # nor NaN
         return None
     for bound, unit in ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3)):
@@ -213,9 +218,30 @@ def dated(moments: Iterable[float | None]) -> Iterator[float]:
     return (at for at in moments if at is not None and 1e8 < at < LATEST / 1e9)
 
 
-def _calendar(text: str) -> float | None:
-    try:
+def is_time(value: object) -> bool:
+    """Return whether something may be a time, whatever stands first in its date."""
+    return any(moment(value, day_first) is not None for day_first in (True, False))
+
+
+def iso_time(at: float) -> str:
+    """Return seconds since 1970, before the year 10000, as ISO text in UTC."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
+_DATE = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:(?:, *| +)(.+))?")
+_CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%H:%M:%S.%f")
+
+
+def _calendar(text: str, day_first: bool | None) -> float | None:
+    with suppress(ValueError):
         time = datetime.fromisoformat(text)
-    except ValueError:
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    found = _DATE.fullmatch(text)
+    if found is None or (found[2] == "/" and day_first is None):
         return None
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    day, month = (found[1], found[3]) if found[2] == "." or day_first else (found[3], found[1])
+    for clock in _CLOCKS:
+        with suppress(ValueError):
+            time = datetime.strptime(f"{found[4]}-{month}-{day} {found[5] or '0:00'}", f"%Y-%m-%d {clock}")
+            return time.replace(tzinfo=UTC).timestamp()
+    return None

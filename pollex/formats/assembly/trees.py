@@ -59,14 +59,17 @@ class Timed(Protocol):
 Said = TypeVar("Said", bound=Timed)
 
 
-def in_order(messages: Sequence[Said]) -> list[Said]:
-    """Sort messages by time; ties keep the file's order, reversed for newest-first files."""
+def in_order(messages: Sequence[Said], newest_first: bool = False) -> list[Said]:
+    """Sort messages by time; ties, and all where a time is missing, keep the file's order, from its oldest row on.
+
+    Args:
+        newest_first: Whether the file begins with its newest row, where these messages don't tell.
+    """
     times = [message.at for message in messages if message.at is not None]
-    if len(times) < len(messages):
-        return list(messages)
-    newest_first = bool(times) and times[0] > times[-1]
-    ordered = reversed(messages) if newest_first else messages
-    return sorted(ordered, key=lambda message: message.at or 0)
+    if times and times[0] != times[-1]:
+        newest_first = times[0] > times[-1]
+    ordered = list(reversed(messages) if newest_first else messages)
+    return ordered if len(times) < len(messages) else sorted(ordered, key=lambda message: message.at or 0)
 
 
 def gather_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """The general log shapes, which no tool alone writes: each a `Reader` in `READERS`."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import dated, moment
+from pollex.formats.assembly.log_parts import dated, is_time, moment
 from pollex.formats.fields import OWNER_NAMES
 from pollex.formats.log_shapes.exports import Fields, unwrap
 from pollex.formats.log_shapes.payloads import REPLIES, answer_in, input_of, parse, system_of
@@ -40,14 +40,12 @@ class Draft:
     Attributes:
         turns: All turns of the conversation, or the one turn of a row that is a turn.
         rest: The fields that the turns weren't read from; id and label are looked for here.
-        position: Place of the turn in its conversation; None if the log's order decides.
-        at: When the turn was said, in seconds since 1970; decides where all turns have it and none has a place.
+        position: Place of the turn in its conversation; None if its time or the log's order decides.
     """
 
     turns: tuple[Turn, ...]
     rest: dict[str, Any]
     position: float | None = None
-    at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +156,19 @@ def _read_turn(fields: Fields) -> Draft:
         else (Turn(role=role_of(fields[role]), content=text_of(fields[text])),),
         rest={key: value for key, value in fields.items() if key not in (role, text, position, *CALL_NAMES)},
         position=None if position is None else _position(position, fields[position]),
-        at=time_of(fields),
     )
 
 
-def time_of(fields: Fields) -> float | None:
-    """Return when a row's turn was said, if a usual column has it."""
-    return next((moment(fields[name]) for name in TIME_NAMES if name in fields), None)
+def time_name(fields: Fields) -> str | None:
+    """Return the usual column that says when a row's turn was said."""
+    return _named(fields, TIME_NAMES)
+
+
+def date_orders(rows: Iterable[Fields]) -> list[bool]:
+    """Return how dates such as 3/4/2026 in all rows can be read: True if with the day first, False with the month."""
+    said = {str(row[name]) for row in rows if (name := time_name(row)) and "/" in str(row[name])}
+    times = {first: [moment(one, first) for one in said if is_time(one)] for first in (True, False)}
+    return [first for first, found in times.items() if found and None not in found]
 
 
 def times_of(metadata: Fields) -> Iterator[float]:
@@ -200,7 +204,7 @@ def _read_exchange(fields: Fields) -> Draft:
     kept = [turn for n, turn in enumerate(turns) if turn not in told or turn not in turns[:n]]
     used = (name, answer[0], "history", "instruction", "input", "system")
     rest = {key: inner for key, inner in fields.items() if key not in used}
-    return Draft((*kept, *answer[1]), rest, at=time_of(fields))
+    return Draft((*kept, *answer[1]), rest)
 
 
 def _earlier(history: object) -> tuple[Turn, ...]:

@@ -1,6 +1,7 @@
 """Logs whose columns and roles have names of their own: what is mapped, what is refused, what is proposed."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,38 @@ def german(folder: Path, head: str = HEAD) -> Path:
 
 def read(path: Path, columns: str | Pairs = COLUMNS, roles: str | Pairs = ROLES, **more: Any) -> Logs:
     return read_logs(path, options=ReadOptions(columns=pairs(columns), roles=pairs(roles), **{**SIDES, **more}))
+
+
+def newest_first(folder: Path, times: Sequence[str]) -> Logs:
+    said = [f"K;{who};{n};gut;{time}" for n, (who, time) in enumerate(zip(("Kunde", "Bot") * 2, times, strict=False))]
+    (folder / "chats.csv").write_text("\n".join([HEAD, *reversed(said)]) + "\n", encoding="utf-8")
+    return read(folder / "chats.csv", roles=ROLES)
+
+
+def test_turns_are_in_the_order_of_times_however_these_are_written(tmp_path: Path) -> None:
+    iso = [f"2026-09-13T14:0{n}:00+00:00" for n in range(4)]
+    for written, kept, note in (
+        ("13.09.2026, 14:0{} Uhr", None, ""),
+        ("09/13/2026 2:0{} PM", iso, ""),
+        ("13/09/2026 14:0{}:00", iso, ""),
+        ("03/09/2026 14:0{}", None, "dates may begin with the day or the month"),
+    ):
+        times = [written.format(n) for n in range(4)]
+        logs = newest_first(tmp_path, times)
+        assert [turn.content for turn in logs.conversations[0].turns] == ["0", "1", "2", "3"], written
+        assert logs.conversations[0].metadata["timestamp"] == (kept or times)
+        assert note in "".join(logs.notes)
+        assert bool(note) == bool(logs.notes)
+    for times in ([iso[0], "", *iso[2:]], ["gestern", *iso[1:]]):
+        logs = newest_first(tmp_path, times)
+        assert [turn.content for turn in logs.conversations[0].turns] == ["0", "1", "2", "3"], times
+        assert logs.notes == ("1 turn has no time that can be read; the file's order counts there",)
+    for times, says in (
+        (["gestern", "heute"], "'heute' is no time → write times as 2026-12-31 14:00"),
+        (["", "14:00"], "'14:00' is no time"),
+    ):
+        with pytest.raises(BadInput, match=says):
+            newest_first(tmp_path, times)
 
 
 def test_two_columns_for_one_part_are_refused_however_they_are_given(tmp_path: Path) -> None:
