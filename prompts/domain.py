@@ -69,9 +69,10 @@ class DomainProfile(BaseModel):
 
     @classmethod
     def parse(cls, text: str, where: str = "domain profile") -> DomainProfile:
-        """Return the profile that the TOML `text` holds; see `load`."""
+        """Return the profile that the TOML `text` holds; see `load`. Beside `[log]` alone the rest is neutral."""
         try:
-            return cls.model_validate(parse_toml(text))
+            given = parse_toml(text)
+            return cls.model_validate((cls.neutral().model_dump() if given.keys() == {"log"} else {}) | given)
         except ValidationError as error:
             raise WrongUse(complaint(error), where=where, remedy=REMEDY) from error
         except ValueError as error:

@@ -79,7 +79,8 @@ def command_in(name: str) -> click.Command:
     if name in made:
         return made[name]
     inner = {verb.partition(" ")[2]: each for verb, each in made.items()}
-    return Group(name, commands=inner, help=inspect.getdoc(module))
+    every = {"help_option_names": ["-h", "--help", "--help-all"]}
+    return Group(name, commands=inner, help=inspect.getdoc(module), context_settings=every)
 
 
 def command_of(kind: type[UseCase[Any]]) -> click.Command:

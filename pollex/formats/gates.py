@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 Verdict = tuple[str, str, str]
-"""Condition; `passed`, `open` or `failed`; message."""
+"""Condition; `passed`, `undecided` or `failed`; message."""
 
 MOST = 9
 """Annotations that are printed: GitHub keeps ten of a step."""
@@ -15,9 +15,9 @@ CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
-    """Return a suite with a test a condition; an open one fails where that is asked for."""
+    """Return a suite with a test a condition; an undecided one fails where that is asked for."""
     failures = sum(is_failed(status, strict=strict) for _, status, _ in verdicts)
-    skipped = sum(status == "open" and not strict for _, status, _ in verdicts)
+    skipped = sum(status == "undecided" and not strict for _, status, _ in verdicts)
     about = {"tests": len(verdicts), "failures": failures, "errors": 0, "skipped": skipped}
     counts = {name: str(number) for name, number in about.items()}
     suites = ElementTree.Element("testsuites")
@@ -35,7 +35,7 @@ def junit(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
 
 def is_failed(status: str, *, strict: bool) -> bool:
     """Tell whether a condition of this status fails the gate."""
-    return status == "failed" or (strict and status == "open")
+    return status == "failed" or (strict and status == "undecided")
 
 
 def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> Iterator[str]:

@@ -31,7 +31,7 @@ from pollex.services.score import read_unedited
 from pollex.store.store import Store
 from pollex.text import DATA, Line, Rows, Told, count, notes_told, one_line
 
-Status = Literal["passed", "open", "failed"]
+Status = Literal["passed", "undecided", "failed"]
 
 DIFFERENCE = re.compile(r"(?:mean\((?P<of>[^()]+)\)|(?P<share>share)) (?P<way>drops|rises) by (?P<limit>\d*\.?\d+)")
 DRIFT = re.compile(r"drift\((?P<of>[^()]+)\) (?:above|over|>) (?P<limit>\d*\.?\d+)")
@@ -92,8 +92,8 @@ class ConditionResult:
     """What became of a condition.
 
     Attributes:
-        status: `failed`: the limit is reached, by more than chance; `passed`: the interval rules it out; `open`: the
-            data allow neither.
+        status: `failed`: the limit is reached, by more than chance; `passed`: the interval rules it out; `undecided`:
+            the data allow neither.
         message: The figures in a sentence.
     """
 
@@ -103,7 +103,7 @@ class ConditionResult:
     message: str
 
 
-STYLES = {"failed": "red", "open": "yellow", "passed": "green"}
+STYLES = {"failed": "red", "undecided": "yellow", "passed": "green"}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -112,7 +112,7 @@ class CheckResult(Result):
 
     Attributes:
         again: Whether intervals hold however often the check is run.
-        strict: Whether an open condition fails the gate, too.
+        strict: Whether an undecided condition fails the gate, too.
         unscored: Conversations without a score, which are left out.
         mended: Rubrics that are mended by their state, and were looked at.
     """
@@ -130,7 +130,7 @@ class CheckResult(Result):
     @property
     def failed(self) -> bool:
         """Whether the gate is shut."""
-        shut = {"failed", "open"} if self.strict else {"failed"}
+        shut = {"failed", "undecided"} if self.strict else {"failed"}
         return any(verdict.status in shut for verdict in self.verdicts)
 
     def __repr__(self) -> str:
@@ -185,7 +185,7 @@ def check(
         against: The baseline, likewise.
         fail_if: Conditions; see `FORMS`.
         again: Whether the check is run again and again while `new` grows: intervals hold at every look.
-        strict: Whether a condition that the data leave open fails, too.
+        strict: Whether a condition that the data leave undecided fails, too.
         xml: Where JUnit's XML is written.
 
     A rubric that the store knows as mended fails it, too, where it holds more often again; it is marked as back again.
@@ -363,13 +363,13 @@ def verdict(condition: Condition, figure: Figure) -> ConditionResult:
     ends = [end for end in (figure.low, figure.high) if end is not None]
     if figure.value is None or len(ends) < 2:
         why = figure.undefined or "too few conversations for an interval"
-        return ConditionResult(condition=condition.text, status="open", figure=figure, message=why)
+        return ConditionResult(condition=condition.text, status="undecided", figure=figure, message=why)
     worse, sure, most = sorted(condition.sign * end for end in ends), 0.0, condition.limit
     reached = condition.sign * figure.value >= most
-    status: Status = "failed" if reached and worse[0] > sure else "passed" if worse[1] < most else "open"
+    status: Status = "failed" if reached and worse[0] > sure else "passed" if worse[1] < most else "undecided"
     said = {
         "failed": "and that is more than chance",
-        "open": "neither shown nor ruled out: more conversations decide",
+        "undecided": "neither shown nor ruled out: more conversations decide",
         "passed": "the limit is ruled out",
     }[status]
     plus = "+" if condition.kind == "difference" else ""

@@ -192,6 +192,7 @@ class DrawnConversations(Shown):
         groups: Number of conversations drawn by group; empty where none was asked for.
         half_width: Half the 95 % interval that as many labels will give, by group; of all under the empty name.
         share: The share that the width is for: of the labels that there are, else one half, where it is widest.
+        sheet: Whether the file is a sheet with the questions of a questionnaire.
     """
 
     rows: tuple[Request, ...]
@@ -200,6 +201,7 @@ class DrawnConversations(Shown):
     half_width: Mapping[str, float]
     share: float
     out: Path | None
+    sheet: bool = False
     bad_rows: tuple[BadRow, ...] = ()
 
     @property
@@ -218,6 +220,8 @@ class DrawnConversations(Shown):
             yield f"The share{drawn} will be known to about ±{half:.3f} (if it is {self.share:.2f})."
         if self.out is None:
             yield from rows_told(self.rows, ("id", "begins"))
+        elif self.sheet:
+            yield f"Wrote {self.out}. Fill in the answers, then: pollex calibrate fit ANSWERS {self.out} --out DIR"
         else:
             yield f"Wrote {self.out}. Fill in the thumbs, then: pollex share LOGS --labels {self.out}"
 
@@ -271,6 +275,7 @@ def draw_for_share(
         half_width={name: expected_half_width(len(chosen), share) for name, chosen in places.items()},
         share=share,
         out=out,
+        sheet=bool(questions),
         bad_rows=read.bad_rows,
     )
 

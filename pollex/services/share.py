@@ -138,10 +138,13 @@ def labels_of(
 
     Raises:
         BadInput: A label is of no conversation of the logs.
-        BadLabels: There are none, or some of the file don't say how they were drawn.
+        BadLabels: There are none, none in the file, or some of the file don't say how they were drawn.
     """
     own = labels_in(conversations, VOLUNTARY if labels else drawn or VOLUNTARY)
     given, bad = ([], ()) if labels is None else read_labels(labels, reading)
+    if labels is not None and not given:
+        remedy = "fill in its thumbs; answers to a questionnaire go to `pollex calibrate fit`"
+        raise BadLabels("the file has no label", where=str(labels), remedy=remedy)
     given = [one._replace(drawn=one.drawn or drawn or "") for one in given]
     if unsaid := sum(not one.drawn for one in given):
         raise BadLabels(

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @use_case("evaluate")
 class EvaluateSet(Grouped, AllLabels, ByJudge, UseCase["Evaluation"]):
-    """Measure a rubric set on labelled conversations, with 95 % intervals.
+    """Measure a rubric set on labeled conversations, with 95 % intervals.
 
     Both windows are measured: the uncertainty window, and the one with a guarantee where the set has one.
 
     \b
     Examples
-      pollex evaluate labelled.jsonl --rubrics rubrics.json
-      pollex evaluate labelled.jsonl --rubrics rubrics.json --json | tail -n 1 | jq .auc
+      pollex evaluate labeled.jsonl --rubrics rubrics.json
+      pollex evaluate labeled.jsonl --rubrics rubrics.json --json | tail -n 1 | jq .auc
     """
 
     does, plans = "evaluate.evaluate", True

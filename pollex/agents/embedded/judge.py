@@ -234,7 +234,7 @@ def describe_measure(evidence: Signal, measures: Sequence[float], scale: Learned
     """Describe the measure with the greatest weight and the midpoint between good and bad."""
     name = evidence.name.partition(" {")[0]  # what an event is about stands in the rubric's words
     if scale is None:
-        return f"{name}: likeness {measures[2]:.2f}; the scale was never fitted to labelled conversations"
+        return f"{name}: likeness {measures[2]:.2f}; the scale was never fitted to labeled conversations"
     if scale.heaviest is None:
         return f"{name}: tells nothing here; in the training log it doesn't separate good from bad"
     place, middle = scale.heaviest

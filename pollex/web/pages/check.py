@@ -1,4 +1,4 @@
-"""A run checked against another: whether a condition of a gate fails, passes or is open, and why."""
+"""A run checked against another: whether a condition of a gate fails, passes or is undecided, and why."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def check(
     again: bool = False,
     strict: bool = False,
 ) -> Data:
-    """Let people choose a baseline and a condition; show whether it fails, passes or is open.
+    """Let people choose a baseline and a condition; show whether it fails, passes or is undecided.
 
     Args:
         fail_if: Conditions, separated by semicolons; `what` and `limit` are one in two fields.

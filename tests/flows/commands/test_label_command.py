@@ -195,7 +195,8 @@ def test_only_those_are_asked_who_were_named_and_judgments_may_be_left_out(polle
 def test_a_questionnaire_is_a_sheet_to_fill_in_and_what_is_filled_in_is_fitted(pollex: Pollex) -> None:
     write_log(Path("log.jsonl"), small_log()[:12])
     asked = ("label", "next", "log.jsonl", "--for", "share", "--count", "8", "--questionnaire", "llm-rubric")
-    assert pollex(*asked, "--out", "sheet.csv").code == 0
+    drawn = pollex(*asked, "--out", "sheet.csv")
+    assert "Fill in the answers, then: pollex calibrate fit ANSWERS sheet.csv --out DIR" in drawn.out
     with Path("sheet.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 8 * 9

@@ -273,6 +273,7 @@ def test_help_shows_groups_and_help_all_the_settings_too(pollex: Pollex) -> None
     assert "on_duplicate" in every
     assert "on_duplicate" not in few
     assert "\n  recipe " in pollex("calibrate", "fit", "--help-all").out
+    assert pollex("calibrate", "--help-all").out == pollex("calibrate", "--help").out
 
 
 @pytest.mark.nightly

@@ -1,4 +1,4 @@
-"""A run checked against another in the browser: failed, passed, open, and the same as the command says."""
+"""A run checked against another in the browser: failed, passed, undecided, and the same as the command says."""
 
 from collections.abc import Sequence
 
@@ -23,12 +23,12 @@ def scored(store: Store, found: RubricSet, numbers: Sequence[int]) -> str:
 
 
 @pytest.mark.parametrize("own", [120], indirect=True)
-async def test_a_condition_passes_is_open_or_fails_and_says_why(own: Store, web: AsyncClient) -> None:
+async def test_a_condition_passes_is_undecided_or_fails_and_says_why(own: Store, web: AsyncClient) -> None:
     learn = runs(own)[0].id
     found = RubricSet.parse(facts_of(own, learn, "rubric_set")["set"])
     best = own.ask(learn, "SELECT conversation FROM scores ORDER BY probability DESC NULLS LAST LIMIT 30")
     numbers = [int(row["conversation"].split()[-1]) for row in best]
-    for expected, drawn in (("passed", range(120)), ("open", range(200, 260)), ("failed", numbers)):
+    for expected, drawn in (("passed", range(120)), ("undecided", range(200, 260)), ("failed", numbers)):
         run = scored(own, found, drawn)
         about = {"run": run, "against": learn, "what": "drift(p) above", "limit": "0.2"}
         page = (await web.get("/check", params=about)).text

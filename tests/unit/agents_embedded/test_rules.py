@@ -75,4 +75,4 @@ def test_signals_acts_and_patterns_are_seen_in_the_bundled_logs_as_before() -> N
                 for kind, counts in found.items()
             )
         )
-    assert tomllib.loads(FILE.read_text()) == found
+    assert tomllib.loads(FILE.read_text()) == found, "WRITE_SNAPSHOTS=1 writes the file; the diff is for you to read"

@@ -4,19 +4,19 @@ from xml.etree import ElementTree
 
 from pollex.formats.gates import junit, summary, workflow_commands
 
-PASSED, OPEN, FAILED = (
-    ("mean(p) drops by 0.03", status, f"{status}: 5 %\nof 90") for status in ("passed", "open", "failed")
+PASSED, UNDECIDED, FAILED = (
+    ("mean(p) drops by 0.03", status, f"{status}: 5 %\nof 90") for status in ("passed", "undecided", "failed")
 )
 
 
 def test_junit_counts_and_names_each_condition_once() -> None:
-    suite = ElementTree.fromstring(junit([PASSED, OPEN, FAILED])).find("testsuite")
+    suite = ElementTree.fromstring(junit([PASSED, UNDECIDED, FAILED])).find("testsuite")
     assert suite is not None
     assert [suite.get(name) for name in ("tests", "failures", "skipped")] == ["3", "1", "1"]
     assert len({(case.get("classname"), case.get("name")) for case in suite}) == 3
     (failure,) = suite.iter("failure")
     assert failure.text == failure.get("message") or failure.text == "failed: 5 %\nof 90"
-    strict = ElementTree.fromstring(junit([PASSED, OPEN, FAILED], strict=True)).find("testsuite")
+    strict = ElementTree.fromstring(junit([PASSED, UNDECIDED, FAILED], strict=True)).find("testsuite")
     assert strict is not None
     assert [strict.get(name) for name in ("failures", "skipped")] == ["2", "0"]
 
@@ -31,8 +31,8 @@ def test_annotations_are_one_line_each_and_ten_at_most() -> None:
     assert len(lines) == 10
     assert lines[0] == "::error title=mean(p) drops by 0.03::failed: 5 %25%0Aof 90"
     assert lines[-1].endswith("and 3 more")
-    assert next(workflow_commands([OPEN])).startswith("::warning ")
-    assert next(workflow_commands([OPEN], strict=True)).startswith("::error ")
+    assert next(workflow_commands([UNDECIDED])).startswith("::warning ")
+    assert next(workflow_commands([UNDECIDED], strict=True)).startswith("::error ")
     assert list(workflow_commands([("a,b::c", "failed", "")])) == ["::error title=a%2Cb%3A%3Ac::"]
 
 
