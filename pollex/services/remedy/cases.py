@@ -18,8 +18,10 @@ from pollex.services.logs import Sources, files_of
 from pollex.services.options import RunOptions
 from pollex.services.remedy.contexts import read_held
 from pollex.services.remedy.prompt_text import PromptText, rendered_for
-from pollex.services.remedy.sample import parts_of
+from pollex.services.remedy.sample import CASES, parts_of
 from pollex.services.results import Shown
+from pollex.store.store import Store
+from pollex.store.tables import FactRow, now, pack
 from pollex.text import Told, count, notes_told
 
 MOST = 40
@@ -79,7 +81,7 @@ def cases(
     run: RunOptions,
     progress: Progress,
 ) -> CasesResult:
-    """Write cases for a tool, from replies that failed or went well.
+    """Write cases for a tool, from replies that failed or went well; the store keeps which, for later proofs.
 
     Raises:
         BadLabels: There are no cases.
@@ -120,6 +122,9 @@ def cases(
         require_writable(out / name, *files_of(logs, rubrics, prompt))
         with draft_of(out / name) as draft:
             draft.write_text(written, encoding="utf-8", errors="replace")
+    hashes = sorted({contexts[case.id].conversation.text_hash[:16] for case in shown})
+    with Store.open(run.store) as store:
+        store.keep([FactRow("", CASES, now(), pack(hashes))])
     return CasesResult(
         to=to,
         files=tuple(out / name for name in texts),

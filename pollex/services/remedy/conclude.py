@@ -163,8 +163,7 @@ def arms_of(state: Mapping[str, Any], trial: str) -> list[str]:
 
 def record_of(live: RemedyWork, state: Mapping[str, Any], found: Gathered) -> dict[str, Any]:
     """Return what a run was about and came to, but for the verdicts."""
-    trial, target, proof = live.trials.get("prove"), found.target, found.proof
-    learned, strata = sum(found.known(one) for one, _ in proof), [stratum for _, stratum in proof]
+    trial, target, strata = live.trials.get("prove"), found.target, [stratum for _, stratum in found.proof]
     arms = {} if trial is None else dict(enumerate(arms_of(state, "prove")))
     return {
         "target": {"id": target.id, "text": target.text, "polarity": target.polarity},
@@ -176,7 +175,7 @@ def record_of(live: RemedyWork, state: Mapping[str, Any], found: Gathered) -> di
         ],
         "flatterer": state["flatterer"],
         "contexts": {name: strata.count(n) for n, name in enumerate(STRATA)}
-        | {"users": found.users, "learned_from": learned},
+        | {"users": found.users, "learned_from": found.proving(found.learned)},
         "left_out_by_prompt": found.unmatched,
         "missing": {name: dict(sorted(trial.missing(n).items())) for n, name in arms.items() if trial},
         "per_reply": {name: sizes_of(trial, n) for n, name in arms.items() if trial},

@@ -19,10 +19,14 @@ from pollex.services.remedy.assistants import AssistantOptions
 from pollex.services.remedy.contexts import failures_of, read_held, targets
 from pollex.services.remedy.plan import count_calls
 from pollex.services.remedy.prompt_text import PromptText, named_file, read_edit, rendered_for
-from pollex.services.remedy.result import RemedyResult
-from pollex.services.remedy.sample import RemedyOptions
+from pollex.services.remedy.result import COMMAND, RemedyResult
+from pollex.services.remedy.sample import CASES, RemedyOptions
 from pollex.services.remedy.trials import Gathered, require_enough, sample_contexts
 from pollex.services.workspace import workspace
+from pollex.store.database import FILE
+from pollex.store.resume import facts_of, runs
+from pollex.store.store import Store
+from pollex.store.tables import now
 
 
 def remedy(
@@ -93,9 +97,19 @@ def gather(
     guards = tuple(one.rubric for one in targets(rubric_set, held) if one.rubric.id != target.rubric.id)
     prompt = max(mine, key=lambda one: sum(rendered_for(context, one) is not None for context in failures_of(target)))
     others = [one for one in prompts if one is not prompt]
-    found = sample_contexts(rubric_set, read, prompt, edits, options, target, guards, others)
+    tuned = tuned_on(run)
+    found = sample_contexts(rubric_set, read, prompt, edits, options, target, guards, others, tuned)
     require_enough(found)
     return found
+
+
+def tuned_on(run: RunOptions) -> frozenset[str]:
+    """Return beginnings of text hashes of the conversations in cases; a run that goes on heeds no later ones."""
+    if not (run.store / FILE).exists():
+        return frozenset()
+    with Store.open(run.store, read_only=True) as store:
+        begun = max((one.started for one in runs(store) if run.resume and one.command == COMMAND), default=now())
+        return frozenset(one for time, every in facts_of(store, "", CASES).items() if time < begun for one in every)
 
 
 def require_no_harm(found: Gathered, given: Any) -> None:

@@ -15,6 +15,8 @@ from pollex.measures.looks import LOOKS
 from pollex.measures.proofs import ANY, FAILING, FINE, MARGIN
 
 RemedyPart = Literal["propose", "select", "prove"]
+CASES = "cases"
+"""Kind of fact that no run has: when cases were written, and the beginnings of their conversations' text hashes."""
 SHARES: tuple[tuple[RemedyPart, float], ...] = (("propose", 0.2), ("select", 0.3), ("prove", 0.5))
 
 
@@ -69,11 +71,11 @@ def parts_of(
 ) -> dict[str, RemedyPart]:
     """Assign each conversation a part, by id.
 
-    Conversations of a user, or of one text, are never parted. What the rubrics were learned from proposes and selects
-    first: rubrics fitted there flatter themselves.
+    Conversations of a user, or of one text, are never parted. What the rubrics were learned from, or somebody tuned on,
+    proposes and selects first: rubrics fitted there flatter themselves.
 
     Args:
-        learned: Beginnings of the text hashes of conversations that rubrics were learned from.
+        learned: Beginnings of the text hashes of such conversations.
         select: Whether there is a selection; without one, its share proves.
     """
     tied = blocks(conversations)

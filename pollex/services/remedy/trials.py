@@ -81,6 +81,7 @@ class Gathered:
         shares: Of conversations, by stratum.
         unmatched: Conversations that are left out, since the prompt doesn't make their system turn.
         under: Of these, how many are under each of the other prompts that were given.
+        tuned: Beginnings of the text hashes of conversations in cases, on which somebody may have tuned.
         without: Contexts that are left out, since the judge says that the target's occasion never came up there.
     """
 
@@ -96,6 +97,7 @@ class Gathered:
     shares: Sequence[float]
     unmatched: int
     under: Mapping[str, int]
+    tuned: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
 
     def taken(self, parts: Collection[str], *most: int) -> list[tuple[ReplyContext, int]]:
@@ -113,8 +115,9 @@ class Gathered:
         return found
 
     def known(self, context: ReplyContext) -> bool:
-        """Tell whether the rubrics were learned from its conversation."""
-        return context.conversation.text_hash[:16] in self.learned
+        """Tell whether the rubrics were learned from its conversation, or somebody may have tuned on it."""
+        text = context.conversation.text_hash[:16]
+        return text in self.learned or text in self.tuned
 
     @cached_property
     def learned(self) -> frozenset[str]:
@@ -149,9 +152,15 @@ class Gathered:
             found.append(f"{few} failing contexts are too few to choose by: under {FEW_DATA} one change is proposed")
         if self.without:
             found.append(f"{count(len(self.without), 'context')} left out: the target's occasion never came up there")
-        if known := sum(self.known(context) for context, _ in self.proof):
+        if known := self.proving(self.learned):
             found.append(f"{count(known, 'context')} of conversations that the rubrics were learned from")
+        if known := self.proving(self.tuned):
+            found.append(f"{count(known, 'context')} of conversations in cases, on which the change may be tuned")
         return found
+
+    def proving(self, hashes: Collection[str]) -> int:
+        """Count the contexts that prove whose conversations have text hashes with these beginnings."""
+        return sum(context.conversation.text_hash[:16] in hashes for context, _ in self.proof)
 
     @property
     def questions(self) -> list[Question]:
@@ -250,6 +259,7 @@ def sample_contexts(
     target: Held,
     guards: Sequence[ChosenRubric],
     others: Sequence[PromptText] = (),
+    tuned: frozenset[str] = frozenset(),
 ) -> Gathered:
     """Choose the contexts, and who proposes, selects and proves; those under other prompts are counted."""
     conversations = logs.conversations
@@ -283,12 +293,13 @@ def sample_contexts(
             stratum: in_order([one for one in contexts if one.conversation.id not in unmatched], options.seed)
             for stratum, contexts in strata.items()
         },
-        parts={} if edits else parts_of(conversations, rubric_set.learned_from, options.seed, select=enough),
+        parts={} if edits else parts_of(conversations, rubric_set.learned_from | tuned, options.seed, select=enough),
         shares=(*shares, max(0.0, 1 - sum(shares))),
         unmatched=len(unmatched),
         under=Counter(
             other.name for one in unmatched.values() for other in others if rendered_for(one, other) is not None
         ),
+        tuned=tuned,
     )
 
 

@@ -165,6 +165,21 @@ def test_a_harmful_change_ends_with_4_or_finds_no_difference_and_another_edit_is
     assert any("its level is 0.025" in note for note in second["notes"])
 
 
+def test_no_conversation_in_a_case_is_in_a_proof_and_a_run_goes_on_without_later_ones(
+    proving: Run, pollex: Pollex, tmp_path: Path
+) -> None:
+    cases = ("remedy", "cases", "log.jsonl", "--rubrics", "rubrics.json", "--group-field", "user", "--to", "jsonl")
+    assert pollex(*cases, "--target", TARGET).code == 0
+    known = {json.loads(line)["conversation"] for line in (tmp_path / "cases" / "cases.jsonl").read_text().splitlines()}
+    assert len(known) > 10
+    asked = ("--assistant", "shop:answer", "--set", "seed=1")
+    assert proving(*asked).code == 0
+    proved = duckdb.sql(f"SELECT DISTINCT conversation FROM '{tmp_path}/remedy-pairs.parquet'").fetchall()
+    assert not known & {id_ for (id_,) in proved}
+    assert pollex(*cases, "--all").code == 0
+    assert proving(*asked, "--resume").code == 0
+
+
 def test_what_a_prompt_makes_the_assistant_refuse_is_counted_and_no_score(proving: Run, tmp_path: Path) -> None:
     (tmp_path / "refusing.diff").write_text(EDIT.replace("Offer", "REFUSE or offer"))
     found = proving("--assistant", "shop:answer", edit="refusing.diff").last

@@ -91,6 +91,19 @@ def test_who_names_a_number_of_proposals_has_a_selection_of_few_failures_and_is_
     assert [asked_for(most) for most in (1, 2, 3, 4, 6)] == [1, 1, 2, 2, 4]
 
 
+def test_conversations_in_cases_prove_only_where_there_are_too_few_others_and_that_is_told() -> None:
+    log = [table(n) for n in range(100)]
+    target = Held(RUBRIC, 100, 100, tuple(ReplyContext(one, 1) for one in log))
+    known = (SET, Logs(log), PromptText("x"), [], RemedyOptions(prompt=Path("x"), target="t", seed=1), target, (), ())
+    for in_cases, told in (
+        (50, []),
+        (100, ["80 contexts of conversations in cases, on which the change may be tuned"]),
+    ):
+        found = sample_contexts(*known, frozenset(one.text_hash[:16] for one in log[:in_cases]))
+        assert found.notes == told
+        assert bool(found.proving(found.tuned)) == bool(told)
+
+
 def test_a_rubric_whose_evidence_goes_on_after_the_reply_is_no_target_of_a_model_either() -> None:
     replies = tuple(ReplyContext(table(n), 1) for n in range(10))
     assert "after the reply" in why_no_target(SET, Held(RUBRIC, 10, 10, replies, later=9))
