@@ -138,7 +138,8 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         from pollex.rubrics.learning.settings import LearnSettings, budget_of, held_out_share  # not for --help
 
         names = ("method", "policy", "alpha", "probability", "also", "seed", "mini_batch")
-        free = self.as_model(crew).name is None and not self.as_rubrics_from(crew)
+        of_pool = self.review is not None or ":" in (self.start or "")
+        free = self.as_model(crew).name is None and (of_pool or not self.as_rubrics_from(crew))
         share = held_out_share(self.test_fraction, free=free)
         return LearnSettings(test_fraction=share, budget=budget_of(self.budget), **self.given(*names))
 

@@ -25,7 +25,7 @@ from pollex.measures.classification import auc
 from pollex.rubrics.learning.material import Made, Material
 from pollex.rubrics.learning.settings import TEN_A_LIST, LearnSettings
 from pollex.rubrics.records import LIKELY, Member
-from pollex.rubrics.rubric import TONE_KINDS, Rubric
+from pollex.rubrics.rubric import PERSON, TONE_KINDS, Rubric
 from pollex.selection.losses import EVAL_RANGE, theta_c
 from pollex.selection.multi_split import (
     ALPHA,
@@ -116,14 +116,14 @@ class Weighed:
 
     @classmethod
     def of(cls, pool: Candidates, settings: LearnSettings, family_of: Callable[[str], str]) -> Weighed:
-        """Lay out a pool; families are by the rubrics' sources."""
+        """Lay out a pool; families are by what rubrics are found by."""
         rubrics = pool.rubrics
         return cls(
             pool,
             np.array([rubric.polarity == "sat" for rubric in rubrics]),
             np.array([rubric.source.partition(":")[0] in TONE_KINDS for rubric in rubrics]),
             np.array([rubric.source.startswith(("event:", "rate:")) for rubric in rubrics]),
-            [family_of(rubric.source) for rubric in rubrics],
+            [family_of(found_by(rubric)) for rubric in rubrics],
             block_ids(pool.conversations),
             (MOST, MOST) if settings.budget == TEN_A_LIST else (settings.budget[0], settings.budget[1]),
             MOST if settings.budget == TEN_A_LIST else settings.budget[0] + settings.budget[1],
@@ -174,6 +174,16 @@ class Weighed:
         return np.array(kept, dtype=np.intp)
 
 
+def found_by(rubric: Rubric) -> str:
+    """Name what a rubric is found by: its source, or itself where a person's words are all that there is."""
+    return rubric.id if rubric.source == PERSON else rubric.source
+
+
+def key_of(rubric: Rubric) -> tuple[str, str]:
+    """Name a rubric alike in the pools of all folds."""
+    return rubric.polarity, found_by(rubric)
+
+
 def families_of(weighed: Weighed, found: Narrowed) -> dict[str, dict[str, Any]]:
     """Return what each rubric that leads a family mostly consists of, by its id, as JSON values."""
     pool, held = weighed.pool, find_holding(weighed.pool.values)
@@ -198,6 +208,10 @@ def member_of(rubric: Rubric, among: int) -> Member:
 
 
 FOLDS = 5
+NONE_LEFT = (
+    "There are no cross-fitted figures: without a fifth of the conversations, built-in roles would have found none of "
+    "the rubrics that people left in the pool."
+)
 Kind = TypeVar("Kind", bound=np.generic)
 
 
@@ -241,11 +255,11 @@ class Part:
         leads = self.made.leads & ~self.weighed.sat & (found.p <= LIKELY)
         return np.asarray(self.held[:, [column for column in self.chosen.tolist() if leads[column]]].any(axis=1))
 
-    def column(self, polarity: str, source: str) -> int | None:
+    def column(self, rubric: Rubric) -> int | None:
         """Return the column of a rubric that it chose, or of one of a family that leads; None where it has none."""
         _, found = self.weighed.weigh(~self.labeled_out)
         own = {*self.chosen.tolist(), *(one for members in found.members.values() for one in members.tolist())}
-        named = (i for i, r in enumerate(self.made.rubrics) if r.source == source and r.polarity == polarity)
+        named = (i for i, one in enumerate(self.made.rubrics) if key_of(one) == key_of(rubric))
         return next((i for i in named if i in own), None)
 
     @property
@@ -333,13 +347,25 @@ def fold_of_each(material: Material, conversations: Sequence[Conversation]) -> I
         return None
 
 
+def as_edited(material: Material, made: Made, rows: Sequence[Conversation]) -> Made:
+    """Leave of a pool made anew what people left of the first one, and add their own rubrics with the answers given."""
+    written = {one.id for side in material.pool.values() for one in side} - material.merged.keys()
+    if not material.kept or written == {one.id for one in material.kept}:
+        return made
+    left, own = {key_of(one) for one in material.kept}, [one for one in material.kept if one.source == PERSON]
+    here = [place for place, one in enumerate(made.rubrics) if key_of(one) in left]
+    answers = np.concatenate([made.answers[:, here], material.table.probabilities(rows, own)], axis=1)
+    leads = np.append(made.leads[here], np.array([one.leads for one in own], dtype=bool))
+    return Made([*(made.rubrics[place] for place in here), *own], leads, answers)
+
+
 def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     settings, rows, labels = material.settings, with_graded(material, pool), pool.labels
+    first = ALPHA if settings.alpha is None else settings.alpha
     try:
         dealt = folds(rows, FOLDS, settings.seed)
     except BadLabels as error:
-        alpha = ALPHA if settings.alpha is None else settings.alpha
-        return CrossFit(alpha, True, [], [], [f"α = {alpha:g} was not cross-validated: {error.what}"])
+        return CrossFit(first, True, [], [], [f"α = {first:g} was not cross-validated: {error.what}"])
     alphas = ALPHAS[settings.policy] if settings.alpha is None else (settings.alpha,)
     ways = [(alphas[0], False), *((alpha, True) for alpha in alphas)]
     assert material.make is not None, "what is chosen by evidence can be made anew"
@@ -348,7 +374,9 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     for number in range(FOLDS):
         out = dealt == number
         mine = out[: len(labels)]
-        made = material.make(rows, ~out & (np.arange(len(rows)) < len(labels)))
+        made = as_edited(material, material.make(rows, ~out & (np.arange(len(rows)) < len(labels))), rows)
+        if not made.rubrics:
+            return CrossFit(first, True, [], [], [NONE_LEFT])
         weighed = Weighed.of(pool_of(made, pool.conversations, material.table.rule), settings, material.family_of)
         orders = [weighed.order(~mine, alpha, hints=hints) for alpha, hints in ways]
         values = weighed.pool.values[mine]

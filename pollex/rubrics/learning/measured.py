@@ -266,7 +266,7 @@ class Unseen:
         for number, part in enumerate(fit.parts):
             fold[mine := part.labeled_out] = number
             for place, rubric in enumerate(chosen):
-                if (column := part.column(rubric.polarity, rubric.source)) is not None:
+                if (column := part.column(rubric)) is not None:
                     held[mine, place], known[mine, place] = part.held[mine, column], True
         netsat, rows = fit.above + theta, np.flatnonzero(~preferred(pool.conversations))
         conversations = [pool.conversations[row] for row in rows.tolist()]

@@ -185,13 +185,16 @@ def test_a_run_waits_at_its_pool_for_an_edited_file_and_refuses_a_wrong_one_whil
     own = "The assistant says when it will be back."
     rest = "".join(f"[[rubrics]]{one}" for one in others)
     pool.write_text(f'{rest}\n[[rubrics]]\ntext = "{own}"\npolarity = "sat"\n', encoding="utf-8")
-    assert pollex(*asked, "--resume").code in (0, 3)
+    assert pollex(*asked, "--resume", "--rubrics-from", pool).code in (0, 3)
     found = RubricSet.load(Path("mine.json"))
     known = {one.text for one in (*found.rubrics, *found.dropped)}
     assert not any("the set was better" in one.reason for one in found.dropped), "labels said what stays"
     assert before[0].text not in known
     assert {own, *(one.text for one in before[1:])} <= known
-    assert any(one.reason_ids for one in found.rubrics), "those that stayed keep their reasons"
+    assert any(one.support for one in found.dropped), "those that stayed keep their reasons"
+    fork = ("--from", f"{found.run}:deduplicate", "--rubrics-from", pool, "--out", "fork.json")
+    assert pollex("learn", log, "--store", store, *fork).code in (0, 3)
+    assert RubricSet.load("fork.json").held_out == found.held_out
 
 
 def test_a_pool_is_edited_at_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

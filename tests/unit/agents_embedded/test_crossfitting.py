@@ -12,10 +12,14 @@ from pollex.conversations.logs import Logs, positives
 from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
 from pollex.measures.classification import auc
-from pollex.rubrics.learning.crossfit import Candidates, CrossFit, cross_fit
+from pollex.rubrics.learning.crossfit import NONE_LEFT, Candidates, CrossFit, cross_fit
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
+from pollex.rubrics.rubric import Rubric
 from pollex.services.roles import embedded_record
+
+OWN = [Rubric(id=f"own{n}", text=f"Own words {n}.", polarity="dsat") for n in range(3)]
+OWN_IDS, EVEN = [one.id for one in OWN], (0.2,) * 5
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +27,7 @@ def study() -> StudiedLog:
     return StudiedLog(sorted(small_log(60), key=lambda c: (c.text_hash, c.id)), Embedder())
 
 
-def fitted(study: StudiedLog, up: Bools, seed: int = 0) -> CrossFit:
+def fitted(study: StudiedLog, up: Bools, seed: int = 0, kept: tuple[Rubric, ...] = ()) -> CrossFit:
     labels = (Label.POSITIVE if one else Label.NEGATIVE for one in up)
     log: list[Conversation] = [
         one.model_copy(update={"label": label}) for one, label in zip(study.conversations, labels, strict=True)
@@ -34,10 +38,11 @@ def fitted(study: StudiedLog, up: Bools, seed: int = 0) -> CrossFit:
         held_out=(),
         settings=LearnSettings(seed=seed),
         judge_record=embedded_record(Embedder()),
-        table=GivenAnswers("expected"),
+        table=GivenAnswers("expected", distributions={one.id: dict.fromkeys(OWN_IDS, EVEN) for one in log}),
         progress=NullProgress(),
         family_of=family_of,
         make=lambda _, rows: study.made(up, rows),
+        kept=kept,
     )
     return cross_fit(material, Candidates(log, [], np.zeros((len(log), 0)), np.zeros((len(log), 0), dtype=bool), {}))
 
@@ -60,3 +65,14 @@ def test_labels_that_mean_nothing_are_ranked_as_by_guessing(study: StudiedLog) -
         reached.append(auc(fitted(study, up, seed).above, up))
     error = np.std(reached, ddof=1) / len(reached) ** 0.5
     assert np.mean(reached) < 0.5 + 2 * error
+
+
+def test_folds_choose_from_what_people_left_in_the_pool_and_their_own_rubrics(study: StudiedLog) -> None:
+    up = positives(study.conversations)
+    [left, *_] = study.made(up, np.ones(len(up), dtype=bool)).rubrics
+    for part in fitted(study, up, kept=(left, *OWN)).parts:
+        assert [one.id for one in part.made.rubrics if one.source != left.source] == OWN_IDS
+        assert part.weighed.families[-3:] == OWN_IDS, "nothing but their words is known of them"
+        assert part.fold.answers.shape == (len(up), len(part.chosen), 5)
+    none = fitted(study, up, kept=(left.model_copy(update={"source": "signal:unheard"}),))
+    assert (none.parts, none.notes) == ([], [NONE_LEFT])
