@@ -47,13 +47,13 @@ def hints_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
 
 
 def sounds_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
-    """List rubrics of tone: how people sound."""
-    return [one for one in in_order(rubrics) if not one.leads]
+    """List rubrics of tone, how people sound, without what went the other way."""
+    return [one for one in in_order(rubrics) if not one.leads and not went_the_other_way(one)]
 
 
 def turned(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
-    """List deeds and outcomes whose thumbs on held-out conversations went the other way."""
-    return [one for one in in_order(rubrics) if one.leads and went_the_other_way(one)]
+    """List rubrics whose thumbs on held-out conversations went the other way; where all labels teach, none stays."""
+    return list(filter(went_the_other_way, in_order(rubrics)))
 
 
 def went_the_other_way(rubric: ChosenRubric) -> bool:

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.splits import block_ids, folds
+from pollex.conversations.splits import block_ids, folds, preferred
 from pollex.errors import BadLabels, BadRubrics
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
-from pollex.rubrics.learning.crossfit import FOLDS, Candidates, Weighed, cross_fit, families_of
+from pollex.rubrics.learning.crossfit import FOLDS, Candidates, CrossFit, Weighed, cross_fit, families_of
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.records import LIKELY
 from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.worth import speaks_against, worth_of
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import theta_c
 from pollex.selection.multi_split import ALPHA, Narrowed, correlations, halvings
@@ -151,12 +152,15 @@ def choose(material: Material) -> dict[str, Any]:
         alpha, table, notes = fit.alpha, fit.table, list(fit.notes)
         found, narrowed = weighed.weigh(every)
         order = weighed.order(every, alpha, hints=fit.hints)
+        turned = turned_of(fit, pool, order) if material.crossfitted and fit.parts else order[:0]
+        order = order[~np.isin(order, turned)]
         theta = theta_c(pool.values[:, order].sum(axis=1), pool.labels)
         held_out_scores = (fit.above + theta).tolist() if fit.parts else None
         n = len(pool.rubrics)
         chosen = in_order(Pool.of(pool.values, pool.labels, pool.kinds % 2, pool.ids, (n, n)), alpha, order)
         families = families_of(weighed, narrowed)
         why = _why_out(pool, narrowed, found.p, "other hints came first" if fit.hints else "hints do not help here")
+        why |= {one: {"why": "went the other way on conversations that it did not see"} for one in turned.tolist()}
         shares, p = found.chosen, dict(zip(pool.ids, found.p.tolist(), strict=True))
     else:
         alpha, table, held_out_scores, notes = cross_validated_alpha(material, pool)
@@ -198,6 +202,17 @@ def choose(material: Material) -> dict[str, Any]:
         "notes": notes,
         "never": dict(material.table.never_counts),
     }
+
+
+def turned_of(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
+    """Return the columns that conversations speak against which other choices of them did not see, not all of them."""
+    rubrics, up = [pool.rubrics[column] for column in order.tolist()], pool.labels
+    held, known = fit.held_of(rubrics)
+    known &= ~preferred(pool.conversations)[:, None]
+    worths = [worth_of(mine[told], up[told]) for mine, told in zip(held.T, known.T, strict=True)]
+    against = np.array([speaks_against(worth, r.polarity) for worth, r in zip(worths, rubrics, strict=True)])
+    against[0] &= not against.all()
+    return np.asarray(order[against])
 
 
 def _why_out(pool: Candidates, narrowed: Narrowed, p: Floats, hints: str) -> dict[int, dict[str, str]]:

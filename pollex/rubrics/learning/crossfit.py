@@ -300,6 +300,16 @@ class CrossFit:
         """See `Part.covered`, each conversation's by rubrics that did not see it `[labeled row]`."""
         return self.gathered([part.covered for part in self.parts])
 
+    def held_of(self, rubrics: Sequence[Rubric]) -> tuple[Bools, Bools]:
+        """Tell where rubrics hold, and where choices that did not see it have them, each `[labeled row, rubric]`."""
+        held, known = np.zeros((2, len(self.parts[0].labeled_out), len(rubrics)), dtype=bool)
+        for part in self.parts:
+            mine = part.labeled_out
+            for place, rubric in enumerate(rubrics):
+                if (column := part.column(rubric)) is not None:
+                    held[mine, place], known[mine, place] = part.held[mine, column], True
+        return held, known
+
     def gathered(self, each: Sequence[NDArray[Kind]]) -> NDArray[Kind]:
         """Take each conversation's value of the part that did not see it `[labeled row]`."""
         found = each[0].copy()

@@ -260,14 +260,11 @@ class Unseen:
     @classmethod
     def crossfitted(cls, material: Material, fitted: FittedThumbs, theta: float) -> Unseen:
         """Measure what was learned without each fold on that fold; what a queue preferred is in no figure."""
-        pool, chosen = candidates(material), material.chosen
+        pool = candidates(material)
         fit, fold = cross_fit(material, pool), np.zeros(len(pool.labels), dtype=np.int64)
-        held, known = np.zeros((2, len(fold), len(chosen)), dtype=bool)
+        held, known = fit.held_of(material.chosen)
         for number, part in enumerate(fit.parts):
-            fold[mine := part.labeled_out] = number
-            for place, rubric in enumerate(chosen):
-                if (column := part.column(rubric)) is not None:
-                    held[mine, place], known[mine, place] = part.held[mine, column], True
+            fold[part.labeled_out] = number
         netsat, rows = fit.above + theta, np.flatnonzero(~preferred(pool.conversations))
         conversations = [pool.conversations[row] for row in rows.tolist()]
         taught = Teaching(netsat, netsat, pool.labels, fold, promises=False)

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.reports.charts import trend
-from pollex.rubrics.headlines import headlines, in_order
+from pollex.rubrics.headlines import headlines, in_order, went_the_other_way
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
@@ -42,6 +42,11 @@ class SupportedRubric:
     rubric: ChosenRubric
     conversations: int
     quotes: tuple[Quote, ...]
+
+    @property
+    def turned(self) -> bool:
+        """Whether conversations that it did not see speak against it."""
+        return went_the_other_way(self.rubric)
 
     @property
     def examples(self) -> tuple[str, ...]:

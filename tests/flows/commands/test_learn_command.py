@@ -16,6 +16,7 @@ from pollex.cli.session import Screen
 from pollex.errors import ModelUnavailable, WrongUse
 from pollex.reports.learning import caveats
 from pollex.rubrics.edits import read_rubrics
+from pollex.rubrics.headlines import turned
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.services.options import SYSTEMS
@@ -58,6 +59,7 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     kinds = [rubric["polarity"] for rubric in written["rubrics"]]
     assert (told["sat"], told["dsat"]) == (kinds.count("sat"), kinds.count("dsat"))
     assert 1 <= told["sat"] <= 10
+    assert not turned(RubricSet.load(learnt.rubrics).rubrics), "what went the other way has left"
     assert told["policy"] == written["policy"] == "greedy"
     assert told["guaranteed_window"] == written["guaranteed"]
     assert written["guaranteed"]["n"] == told["training"]["n"]

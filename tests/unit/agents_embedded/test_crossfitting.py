@@ -12,7 +12,8 @@ from pollex.conversations.logs import Logs, positives
 from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
 from pollex.measures.classification import auc
-from pollex.rubrics.learning.crossfit import NONE_LEFT, Candidates, CrossFit, cross_fit
+from pollex.rubrics.learning.choice import turned_of
+from pollex.rubrics.learning.crossfit import NONE_LEFT, Candidates, CrossFit, cross_fit, pool_of
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import Rubric
@@ -28,6 +29,10 @@ def study() -> StudiedLog:
 
 
 def fitted(study: StudiedLog, up: Bools, seed: int = 0, kept: tuple[Rubric, ...] = ()) -> CrossFit:
+    return cross_fit(*laid_out(study, up, seed, kept))
+
+
+def laid_out(study: StudiedLog, up: Bools, seed: int = 0, kept: tuple[Rubric, ...] = ()) -> tuple[Material, Candidates]:
     labels = (Label.POSITIVE if one else Label.NEGATIVE for one in up)
     log: list[Conversation] = [
         one.model_copy(update={"label": label}) for one, label in zip(study.conversations, labels, strict=True)
@@ -44,7 +49,8 @@ def fitted(study: StudiedLog, up: Bools, seed: int = 0, kept: tuple[Rubric, ...]
         make=lambda _, rows: study.made(up, rows),
         kept=kept,
     )
-    return cross_fit(material, Candidates(log, [], np.zeros((len(log), 0)), np.zeros((len(log), 0), dtype=bool), {}))
+    pool = pool_of(study.made(up, np.ones(len(up), dtype=bool)), log, "expected")
+    return material, pool
 
 
 def test_labels_that_mean_something_are_ranked_by_rubrics_that_did_not_see_them(study: StudiedLog) -> None:
@@ -76,3 +82,17 @@ def test_folds_choose_from_what_people_left_in_the_pool_and_their_own_rubrics(st
         assert part.fold.answers.shape == (len(up), len(part.chosen), 5)
     none = fitted(study, up, kept=(left.model_copy(update={"source": "signal:unheard"}),))
     assert (none.parts, none.notes) == ([], [NONE_LEFT])
+
+
+def test_rubrics_that_went_the_other_way_are_found_by_folds_that_chose_them_and_one_stays(study: StudiedLog) -> None:
+    up = np.random.default_rng(0).permutation(positives(study.conversations))
+    material, pool = laid_out(study, up)
+    fit, every = cross_fit(material, pool), np.arange(len(pool.rubrics))
+    turned = turned_of(fit, pool, every)
+    held, known = fit.held_of(pool.rubrics)
+    assert 0 < len(turned) < len(every)
+    for column in turned.tolist():
+        rows = known[:, column]
+        there, elsewhere = (up[rows & mine].mean() for mine in (held[:, column], ~held[:, column]))
+        assert there < elsewhere if pool.rubrics[column].polarity == "sat" else there > elsewhere
+    assert turned_of(fit, pool, turned).tolist() == turned[1:].tolist()

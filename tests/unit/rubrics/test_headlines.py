@@ -34,7 +34,9 @@ PROVEN, LIKELY, HINT = (StandingRecord(p=p, n=40, by="halvings") for p in (0.01,
 def test_what_went_the_other_way_stands_apart_and_what_explains_most_thumbs_leads() -> None:
     rubrics = event(1, worth=GOOD), event(2, worth=LESS), event(3), event(4, worth=None)
     assert listed(*rubrics) == [["event3"], ["event2"], ["event4"]]
-    assert [one.id for one in turned(rubrics)] == ["event1"]
+    tone = event(5, source="signal:thanks", worth=GOOD)
+    assert [one.id for one in turned((*rubrics, tone))] == ["event1", "event5"]
+    assert not sounds_of((*rubrics, tone))
 
 
 def test_proven_and_likely_rubrics_lead_and_hints_stand_apart() -> None:
