@@ -228,7 +228,12 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     with live.tracer.span("compare", kind="node"):
         for arm, one in ended_of(state).items():
             if one.outcome == BETTER and live.second is not None:
-                found[state["edits"][arm - 1]] = await ask_second(live, live.second, arm)
+                try:
+                    found[state["edits"][arm - 1]] = await ask_second(live, live.second, arm)
+                except LimitReached:
+                    if not state["cut"]:
+                        raise
+                    live.trials["prove"].worded.pop(arm)
         await live.store.settle()
     return {"asked": {"compare": len(found)}, "pairs": found}
 

@@ -110,6 +110,7 @@ class EndpointAssistant:
             replicate=request.seed,
             max_tokens=self.asker.settings.max_tokens,
             stage="reply",
+            apart=True,
             item=request.item,
         )
         outcome = await self.asker.door.ask(self.asker.capabilities.fit(call))

@@ -192,10 +192,14 @@ class Limits:
 
 
 class Budget:
-    """Counts calls and money against `Limits`."""
+    """Counts calls and money against `Limits`.
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    Args:
+        whole: What all of it counts against, too: that of a command which asks several models at their own prices.
+    """
+
+    def __init__(self, limits: Limits, whole: Budget | None = None) -> None:
+        self._limits, self._whole = limits, whole
         self.calls = 0
         self.cost = 0.0
 
@@ -214,14 +218,23 @@ class Budget:
             raise LimitReached(
                 f"max_cost {limits.max_cost:g} reached", remedy="resume with a higher limit", option="max_cost"
             )
+        if self._whole is not None:
+            self._whole.take()
         self.calls += 1
 
     def give_back(self) -> None:
         """Count one call less: it is not sent after all."""
         self.calls -= 1
+        if self._whole is not None:
+            self._whole.give_back()
 
     def spend(self, usage: Usage, *, by_batch: bool = False) -> None:
         """Add what a reply cost, or may cost."""
         if (price := self._limits.price) is not None:
             share = 1 - price.discount if by_batch else 1.0
-            self.cost += share * price.cost(usage.prompt or 0, usage.completion or 0)
+            self._pay(share * price.cost(usage.prompt or 0, usage.completion or 0))
+
+    def _pay(self, cost: float) -> None:
+        self.cost += cost
+        if self._whole is not None:
+            self._whole._pay(cost)

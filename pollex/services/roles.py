@@ -354,15 +354,22 @@ def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAU
     return build(rubric_set.asked_judge, embedder_for(store, embeds_with(record, asked)), rubric_set.rubrics)
 
 
-async def hire_judge(options: ModelOptions, rubric_set: RubricSet, store: Store) -> Workers:
-    """Restore the judge that θ was fitted to.
+async def hire_judge(
+    options: ModelOptions,
+    rubric_set: RubricSet,
+    store: Store,
+    budget: Budget | None = None,
+    together: Round | None = None,
+) -> Workers:
+    """Restore the judge that θ was fitted to; see `hire`.
 
     Raises:
         WrongUse: Another judge was asked for, or the set's endpoint or embedding model wasn't confirmed.
     """
     record = rubric_set.judge
     if not record.built_in:
-        hired = await hire(options_as_before(options, record), rubric_set.domain, store, seed_of(record))
+        asked = options_as_before(options, record)
+        hired = await hire(asked, rubric_set.domain, store, seed_of(record), budget, together)
         hired.notes += warn_of_changes(record, hired.capabilities)
         if any(rubric.answered_by for rubric in rubric_set.rubrics):
             hired.embedder = embedder_for(store.folder, embeds_with(record, options.settings.embedding_model))

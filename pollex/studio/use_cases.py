@@ -68,9 +68,9 @@ def ask(given: AskContext) -> None:
 def remedy(given: RemedyContext) -> None:
     """Find or take changes of a prompt, and prove them."""
     options = RemedyOptions(prompt=Path(given.prompt), target=given.target, edit=tuple(given.edit), people=given.people)
-    asked = named_assistant(given.assistant or None, given.profiles)
-    reading = ReadOptions(group_field=given.group_field or None)
-    remedying.remedy(given.logs, Path(given.rubrics), options, asked, reading=reading, **common_arguments(given))
+    reading, common = ReadOptions(group_field=given.group_field or None), common_arguments(given)
+    asked = named_assistant(given.assistant or None, given.profiles, common["model"])
+    remedying.remedy(given.logs, Path(given.rubrics), options, asked, reading=reading, **common)
 
 
 def simulate(given: SimulateContext) -> None:

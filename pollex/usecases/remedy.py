@@ -141,7 +141,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         """Return who is asked."""
         from pollex.services.remedy.assistants import named_assistant
 
-        return replace(named_assistant(self.assistant, self.profiles), tools=self.tools or {})
+        return replace(named_assistant(self.assistant, self.profiles, self.as_model(crew)), tools=self.tools or {})
 
     def exit_code(self, result: Any) -> int | None:
         """Return 4 where a change is worse, or not cleared."""

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from pollex.errors import WrongUse
 from pollex.services.options import ModelOptions, ModelTable, tables_in
 
 ROLES = ("assistant", "proposer", "second")
+AS_THE_COMMAND = ("retry_refused", "no_prompts", "by_batch", "batch_files", "batch_api")
 MEND = "give [assistant] with model, and base_url, key_env, temperature, price_in, price_out, max_cost where wanted"
 
 
@@ -20,7 +21,13 @@ class RoleTable(ModelTable):
 
     temperature: float | None = None
     max_calls: int | None = None
-    concurrency: int = 64
+    concurrency: int | None = None
+
+    def asked_by(self, command: ModelOptions) -> ModelOptions:
+        """Return the role's model, asked as the command says where the table doesn't."""
+        given = self.model_dump(include={"max_calls", "max_cost", "concurrency"}, exclude_none=True)
+        limits = replace(command.limits, price=self.price or command.limits.price, **given)
+        return replace(self.within(), limits=limits, **{name: getattr(command, name) for name in AS_THE_COMMAND})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +47,11 @@ class AssistantOptions:
     tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
-def named_assistant(given: Any, profiles: str | Path | None) -> AssistantOptions:
+def named_assistant(given: Any, profiles: str | Path | None, command: ModelOptions) -> AssistantOptions:
     """Return who is asked: `module:name`, a folder of files, an object of Python, or a table of a file of profiles.
+
+    Args:
+        command: Its limits and batches hold for all roles.
 
     Raises:
         BadInput: See `tables_in`.
@@ -51,7 +61,7 @@ def named_assistant(given: Any, profiles: str | Path | None) -> AssistantOptions
     if (given is None) == ("assistant" not in tables):
         remedy = "by [assistant] in a file of profiles, or by what answers"
         raise WrongUse("name the assistant once", remedy=remedy, option="assistant")
-    models = {role: one.within(max_calls=one.max_calls, concurrency=one.concurrency) for role, one in tables.items()}
+    models = {role: one.asked_by(command) for role, one in tables.items()}
     if given is None:
         return AssistantOptions(models=models, temperature=tables["assistant"].temperature)
     if isinstance(given, Path) or (isinstance(given, str) and ":" not in given):

@@ -17,6 +17,8 @@ from pollex.agents.llm.second_reader import LastExchange, SecondReader, reply_ju
 from pollex.agents.roles import Judge
 from pollex.errors import AnswersPending, WrongUse
 from pollex.formats.write import draft_of, write_lines
+from pollex.gateway.batches.desk import Round
+from pollex.gateway.budget import Budget
 from pollex.graphs.remedy.graph import CUT, REGISTERED, RemedyContext, build
 from pollex.graphs.remedy.trial import RemedyWork, Trial
 from pollex.graphs.run import carry_out
@@ -157,11 +159,14 @@ async def hire_all(
 ) -> AsyncIterator[RemedyDesk]:
     """Hire the judge and all that the profiles name."""
     seed, second = found.options.seed, None
+    whole, together = Budget(model.limits), Round()  # of the whole command
     async with AsyncExitStack() as stack:
-        judging = await stack.enter_async_context(await hire_judge(model, found.rubric_set, store))
+        judge = await hire_judge(model, found.rubric_set, store, whole, together)
+        judging = await stack.enter_async_context(judge)
         staffs, askers = {"judging": judging}, dict[str, Asker]()
         for role, options in asked.models.items():
-            staff = await hire(options, DomainProfile.neutral(), store, seed)
+            own = Budget(options.limits, whole)
+            staff = await hire(options, DomainProfile.neutral(), store, seed, own, together)
             staffs[role] = await stack.enter_async_context(staff)
             askers[role] = asker_of(staff, options, store, seed)
         if "second" in askers:
@@ -323,8 +328,8 @@ def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -
     kin = " and ".join(dict.fromkeys([assistant, *([second.name] if second else [])]))
     notes = [f"the judge {judge} is of the model family of {kin}, and may favor it"] if desk.own else []
     notes.append("“judged better” is what a judge says: only people who compare blind, or thumbs after a release, tell")
-    if second is None:
-        notes.append("no second reader compared the replies ([second] in the profiles)")
+    if second is None or (state["cut"] and not state["pairs"]):
+        notes.append(f"no second reader compared the replies{'' if second else ' ([second] in the profiles)'}")
     if kappa is not None:
         said = "how far the judge answers of the reply alone as of the whole conversation"
         notes.append(f"{said}: {told_of(kappa)}{'' if kappa.value is None else f', n {kappa.n}'}")

@@ -357,6 +357,29 @@ def test_a_cap_of_calls_ends_a_proof_with_the_verdict_of_what_was_seen(proving: 
         assert (found["proof"], proving("--profiles", "profiles.toml").last["proof"]) == (1, 2)
 
 
+def test_limits_of_the_command_hold_for_all_roles_together_and_batches_for_each(proving: Run, tmp_path: Path) -> None:
+    with ProtocolServer() as server:
+        mended = {"do": "message", "match": "another time", "content": "I've booked a table for Friday. It costs $40."}
+        server.script([mended, {"do": "message", "match": "book", "content": "I'm sorry, I wasn't able to book one."}])
+        tables = (f'[{role}]\nmodel = "m"\nbase_url = "{server.url}"\n' for role in ("assistant", "second"))
+        (tmp_path / "profiles.toml").write_text("".join(tables))
+        asked = ("--profiles", "profiles.toml", "--set", "concurrency=4")
+        assert "max_calls 30 reached" in proving(*asked, "--max-calls", 30).err
+        assert server.counts()["received"] <= 30 + 2 * 12  # with probes
+        assert "max_cost 0.001 reached" in proving(*asked, "--set", "max_cost=0.001", "--set", "price=1:10").err
+        before = server.counts()["received"]
+        ended = proving(*asked, "--max-calls", 290)
+        notes = ended.last["notes"]
+        assert any("ended the proof at" in note for note in notes), ended.err
+        assert "no second reader compared the replies" in notes
+        assert ended.last["edits"][0]["pair"] is None
+        assert server.counts()["received"] - before <= 290 + 2 * 12
+        before = server.counts()["received"]
+        waits = proving(*asked, "--store", "other", "--set", "batch_files=batches")
+        assert waits.code == 75, waits.err
+        assert server.counts()["received"] == before + 1  # other words of the target: all replies wait for them
+
+
 def test_judge_and_assistant_see_no_name_of_an_arm(proving: Run, tmp_path: Path) -> None:
     (tmp_path / "seen.py").write_text(
         "from shop import answer\nseen = []\ndef kept(messages, system):\n    seen.append((messages, system))\n"
