@@ -21,6 +21,7 @@ from pollex.agents.llm.second_reader import SecondReader
 from pollex.agents.roles import Judge, answer_each
 from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import AnswersPending
+from pollex.gateway.calls import estimate
 from pollex.graphs.batches import BatchWork, at_once
 from pollex.measures.arrays import Floats
 from pollex.measures.proofs import FAILING, OLD, ProofArrays
@@ -200,6 +201,7 @@ def request_for(trial: Trial, place: Place, secret: bytes, seed: int) -> ReplyRe
         system=system,
         messages=messages_before(context),
         seed=seed + k,
+        written=estimate(context.reply.content),
     )
 
 

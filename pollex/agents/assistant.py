@@ -59,6 +59,7 @@ class ReplyRequest:
         messages: OpenAI style, without the system's.
         item: Id of the conversation, by which all about it can be forgotten.
         seed: Of this reply.
+        written: Tokens of the logged reply, about, for plans.
     """
 
     key: str
@@ -66,6 +67,7 @@ class ReplyRequest:
     system: str
     messages: Sequence[Mapping[str, Any]]
     seed: int
+    written: int = 0
 
     @property
     def all_messages(self) -> list[Mapping[str, Any]]:
@@ -111,6 +113,7 @@ class EndpointAssistant:
             max_tokens=self.asker.settings.max_tokens,
             stage="reply",
             apart=True,
+            written=request.written,
             item=request.item,
         )
         outcome = await self.asker.door.ask(self.asker.capabilities.fit(call))

@@ -232,7 +232,7 @@ def _plan(
 
     asyncio.run(rehearse())
     first, *others = (plan.planner.table for plan in plans)
-    panel = list(zip(members[1:], others, strict=True))
+    panel = [(name, ModelUsage(one, model.limits.price)) for name, one in zip(members[1:], others, strict=True)]
     return call_plan(replace(model, model=members[0]), first, probed=False, panel=panel)
 
 

@@ -23,7 +23,7 @@ from pollex.agents.roles import ask_sides
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import PollexError
-from pollex.gateway.budget import Price, UsageTable
+from pollex.gateway.budget import UsageTable
 from pollex.gateway.calls import Call, Capabilities, Failed, Outcome, prompt_estimate
 from pollex.gateway.endpoint import Endpoint
 from pollex.prompts.domain import DomainProfile
@@ -210,8 +210,7 @@ class CallPlan(Result):
         notes: Notes on the figures.
     """
 
-    models: tuple[tuple[str, UsageTable], ...]
-    price: Price | None
+    models: tuple[tuple[str, ModelUsage], ...]
     notes: tuple[str, ...]
 
     def told(self, **_asked: object) -> Told:
@@ -219,11 +218,11 @@ class CallPlan(Result):
         for name, each in self.models:
             if len(self.models) > 1:
                 yield f"{name}:"
-            yield from ModelUsage(each, self.price).told()
+            yield from each.told()
         yield from self.notes
 
     def as_json(self) -> dict[str, Any]:
-        tables = {name: ModelUsage(table, self.price).by_stage() for name, table in self.models}
+        tables = {name: each.by_stage() for name, each in self.models}
         first, *others = tables.values() if tables else [{}]
         panel = {"panel": dict(list(tables.items())[1:])} if others else {}
         costs = {"costs": self.costs} if self.costs else {}
@@ -231,8 +230,8 @@ class CallPlan(Result):
 
     @property
     def costs(self) -> dict[str, float]:
-        """Return the cost of all models, asked at once and by batch; empty without prices."""
-        return costs_of([table for _, table in self.models], self.price)
+        """Return the cost of all models that have a price, asked at once and by batch; empty without prices."""
+        return costs_of([each for _, each in self.models])
 
 
 class Planned(Exception):
@@ -243,14 +242,14 @@ class Planned(Exception):
         self.plan = plan
 
 
-def costs_of(tables: Sequence[UsageTable], price: Price | None) -> dict[str, float]:
-    """Return the cost at once and by batch; empty where it is unknown."""
-    rows = [row for table in tables for row in table.stages.values()]
-    if price is None or not rows or any(row.uncounted for row in rows):
+def costs_of(planned: Sequence[ModelUsage]) -> dict[str, float]:
+    """Return the cost at once and by batch, each model's at its price; empty where none has one."""
+    rows = [(row, one.price) for one in planned if one.price for row in one.table.stages.values()]
+    if not rows:
         return {}
-    at_once = sum(price.cost(row.prompt, row.completion) for row in rows)
-    batched = sum(price.cost(row.prompt, row.completion) for row in rows if row.apart)
-    return {"at_once": at_once, "by_batch": at_once - price.discount * batched}
+    at_once = sum(price.cost(row.prompt, row.completion) for row, price in rows)
+    saved = sum(price.discount * price.cost(row.prompt, row.completion) for row, price in rows if row.apart)
+    return {"at_once": at_once, "by_batch": at_once - saved}
 
 
 def plan_scoring(
@@ -299,7 +298,7 @@ def rehearse(
 
 
 def call_plan(
-    model: ModelOptions, table: UsageTable, probed: bool, panel: Sequence[tuple[str, UsageTable]] = ()
+    model: ModelOptions, table: UsageTable, probed: bool, panel: Sequence[tuple[str, ModelUsage]] = ()
 ) -> CallPlan:
     """Return a plan with what to know of its figures.
 
@@ -307,9 +306,9 @@ def call_plan(
         panel: Names and plans of models that are asked beside the first.
     """
     assert model.name is not None, "the built-in roles ask nobody"
-    models = ((model.name, table), *panel)
+    models = ((model.name, ModelUsage(table, model.limits.price)), *panel)
     notes = ["Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."]
-    if any(each.total.outcomes[AT_MOST] for _, each in models):
+    if any(each.table.total.outcomes[AT_MOST] for _, each in models):
         notes.append("Stages with “at most” depend on answers: their true figures are lower, often several times.")
     if not probed:
         notes.append("The endpoint was taken to be able to do everything; `pollex doctor` asks it.")
@@ -317,13 +316,15 @@ def call_plan(
         notes.append(
             f"Where it gives no log-probabilities, {model.settings.samples} samples judge so many times as often."
         )
-    if costs := costs_of([each for _, each in models], model.limits.price):
+    if costs := costs_of([each for _, each in models]):
         told = f"{costs['at_once']:.4g} at once, {costs['by_batch']:.4g} with --batch"
-        notes.append(f"Cost: {told}, where answers come within 24 hours.")
-    return CallPlan(models, model.limits.price, tuple(notes))
+        unpriced = ", ".join(name for name, each in models if each.price is None)
+        without = f", without that of {unpriced}, which has no price" if unpriced else ""
+        notes.append(f"Cost: {told}, where answers come within 24 hours{without}.")
+    return CallPlan(models, tuple(notes))
 
 
-NO_CALLS = CallPlan((), None, ("Built-in (no LLM): no calls, no tokens, no cost.",))
+NO_CALLS = CallPlan((), ("Built-in (no LLM): no calls, no tokens, no cost.",))
 
 
 def _reason(number: int, kind: Polarity) -> Reason:

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from pollex.agents.llm.asker import Asker, turns_as_items
 from pollex.agents.llm.judge import Batched, LlmJudge
+from pollex.agents.llm.rewording import reword
 from pollex.agents.mixed import MixedJudge
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.reply_context import ReplyContext
 from pollex.prompts.prompt import load
-from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.answers import Answer, Question, ScaleName, Unanswered
+from pollex.rubrics.rubric import Polarity, Rubric
 
 
 class OnReply(Batched):
@@ -63,6 +66,17 @@ class SecondReader:
 
     asker: Asker
     wordings: Sequence[Question] = ()
+
+    @classmethod
+    async def of(cls, asker: Asker, target: Rubric, scale: ScaleName) -> Self:
+        """Ask for the target in other words."""
+        other: Polarity = "dsat" if target.polarity == "sat" else "sat"
+        mirror = {"id": "mirror", "text": f"It is not so that: {target.text}", "polarity": other}
+        said = [target.model_copy(update=mirror)]
+        words = await reword(asker, [target], {target.id: ["say the same in other words"]})
+        if not isinstance(words, Unanswered) and words:
+            said.insert(0, target.model_copy(update={"id": "reworded", "text": words[target.id][0]}))
+        return cls(asker, [Question.about(one, scale) for one in said])
 
     @property
     def name(self) -> str:

@@ -12,7 +12,6 @@ import numpy as np
 
 from pollex.agents.assistant import Assistant, EndpointAssistant, FileAssistant, NoReply
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.rewording import reword
 from pollex.agents.llm.second_reader import LastExchange, SecondReader, reply_judge_of
 from pollex.agents.roles import Judge
 from pollex.errors import AnswersPending, WrongUse
@@ -27,8 +26,7 @@ from pollex.measures.intervals import Figure
 from pollex.measures.looks import alpha_of
 from pollex.measures.proofs import ANY, FAILING, FINE
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import NEUTRAL, Answer, Question, Unanswered
-from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.answers import NEUTRAL, Answer
 from pollex.services.grade import asker_of
 from pollex.services.options import ModelOptions
 from pollex.services.remedy.assistants import AssistantOptions
@@ -170,7 +168,7 @@ async def hire_all(
             staffs[role] = await stack.enter_async_context(staff)
             askers[role] = asker_of(staff, options, store, seed)
         if "second" in askers:
-            second = await second_reader(askers["second"], found.target, found.rubric_set.judge.scale)
+            second = await SecondReader.of(askers["second"], found.target, found.rubric_set.judge.scale)
         yield RemedyDesk(
             found=found,
             store=store,
@@ -192,16 +190,6 @@ def assistant_among(asked: AssistantOptions, askers: Mapping[str, Asker]) -> Ass
     price = asked.models["assistant"].limits.price
     written = price.written / price.read if price and price.read else 4.0
     return EndpointAssistant(askers["assistant"], asked.temperature, written)
-
-
-async def second_reader(asker: Asker, target: Rubric, scale: Any) -> SecondReader:
-    """Return the second judge with the target in other words, and its mirror."""
-    other = {"sat": "dsat", "dsat": "sat"}[target.polarity]
-    said = [target.model_copy(update={"id": "mirror", "text": f"It is not so that: {target.text}", "polarity": other})]
-    words = await reword(asker, [target], {target.id: ["say the same in other words"]})
-    if not isinstance(words, Unanswered) and words:
-        said.insert(0, target.model_copy(update={"id": "reworded", "text": words[target.id][0]}))
-    return SecondReader(asker, [Question.about(one, scale) for one in said])
 
 
 async def carried_out(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from pollex.agents.assistant import EndpointAssistant
+from pollex.agents.assistant import AssistantReply, EndpointAssistant
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.proposer import propose_hunks
 from pollex.agents.llm.second_reader import SecondReader, reply_judge_of
@@ -19,8 +19,9 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import CallPlan, Plan, call_plan
 from pollex.services.remedy.assistants import AssistantOptions
 from pollex.services.remedy.prompt_text import naive_sentence, with_line
-from pollex.services.remedy.proposals import asked_for
+from pollex.services.remedy.proposals import SHOWN, asked_for, items
 from pollex.services.remedy.trials import Gathered
+from pollex.services.results import ModelUsage
 from pollex.services.roles import options_as_before, seed_of
 
 SPREAD = 0.32
@@ -45,23 +46,23 @@ def count_calls(found: Gathered, assistant: AssistantOptions, run: RunOptions, m
     if "assistant" not in assistant.models:
         notes.append("The assistant is a function or files of yours: what it asks is its own affair.")
     if not tables:
-        return CallPlan(models=(), price=None, notes=tuple(notes))
+        return CallPlan(models=(), notes=tuple(notes))
     (first, plan), *others = tables
-    asked = calls.judging if first == "judge" else assistant.models[first]
-    panel = tuple((role, one.planner.table) for role, one in others)
-    counted = call_plan(asked, plan.planner.table, probed=first == "judge" and calls.known, panel=panel)
+    panel = [(role, ModelUsage(one.planner.table, calls.models[role].limits.price)) for role, one in others]
+    known = first == "judge" and calls.known
+    counted = call_plan(calls.models[first], plan.planner.table, probed=known, panel=panel)
     return replace(counted, notes=(*counted.notes, *notes))
 
 
 class _Calls:
     def __init__(self, found: Gathered, asked: AssistantOptions, run: RunOptions, model: ModelOptions) -> None:
         self.found, self.replies, self.known, self.judge = found, 0, False, None
-        record, neutral = found.rubric_set.judge, DomainProfile.neutral()
+        record, neutral, self.models = found.rubric_set.judge, DomainProfile.neutral(), {**asked.models}
         self.plans = {role: Plan.of(one, neutral, run, found.options.seed) for role, one in asked.models.items()}
         if not record.built_in:
-            self.judging, known = options_as_before(model, record), record.options.capabilities
-            self.known = known is not None
-            self.plans["judge"] = Plan.of(self.judging, found.rubric_set.domain, run, seed_of(record), known)
+            judging, known = options_as_before(model, record), record.options.capabilities
+            self.known, self.models["judge"] = known is not None, judging
+            self.plans["judge"] = Plan.of(judging, found.rubric_set.domain, run, seed_of(record), known)
             self.judge = reply_judge_of(LlmJudge(self.plans["judge"].asker))
         if "assistant" in asked.models:
             self.speaker = EndpointAssistant(self.plans["assistant"].asker, asked.temperature)
@@ -74,33 +75,37 @@ class _Calls:
             yield
 
     async def count(self) -> None:
-        found, own, second = self.found, bool(self.found.edits), self.plans.get("second")
+        found, own, reader = self.found, bool(self.found.edits), None
+        if second := self.plans.get("second"):
+            reader = await SecondReader.of(second.asker, found.target, found.rubric_set.judge.scale)
+            reader = replace(reader, wordings=found.questions[:1] * 2)
         for context, stratum in found.proof:
             if stratum != ANY:
                 await self.of_judging(context, found.questions[:1])
         edits = [one.new.text for one in found.edits]
         if not own:
-            await self.of_trial(found.make("headroom"))
+            await self.of_trial(tried := found.make("headroom"))
             edits = [with_line(found.prompt, naive_sentence(found.target)).text] * found.most
-            lines = [{"line": n, "text": line} for n, line in enumerate(found.prompt.lines)]
+            shown = items(found, [one for one, _ in found.taken(("propose",), SHOWN)], tried)
             for number in range(asked_for(found.most) if "proposer" in self.plans else 0):
-                await propose_hunks(self.plans["proposer"].asker, lines, number)
+                await propose_hunks(self.plans["proposer"].asker, shown, number)
         with self.at_most():
-            for _ in edits if not own else ():
-                if second:
-                    await SecondReader(second.asker).new_facts("", found.prompt.text)
+            for edit in edits if reader and not own else ():
+                known = f"{found.prompt.text}\n{found.rubric_set.domain.model_dump_json()}"
+                await reader.new_facts(known, edit)
             if not own and len(edits) > 1:
                 await self.of_trial(found.make("select", edits))
             await self.of_trial(found.make("flatter"))
             proof = found.make("prove", edits if own else edits[: found.options.finalists])
             await self.of_trial(proof)
-            if second:
-                await self.of_second(proof, SecondReader(second.asker, found.questions[:1] * 2))
+            if reader:
+                await self.of_second(proof, reader)
 
     async def of_trial(self, trial: Trial) -> None:
         """Count the replies of a trial, and their judging, with the logged reply in the place of each."""
         for place in trial.places():
             self.replies += 1
+            trial.texts[place] = AssistantReply(trial.contexts[place[0]].reply.content)
             if "assistant" in self.plans:
                 await self.speaker.reply(request_for(trial, place, b"", self.found.options.seed))
             await self.of_judging(trial.contexts[place[0]], trial.questions)
@@ -113,7 +118,8 @@ class _Calls:
         """Count the pairs, and the judging by other words."""
         for _ in range(len(proof.systems) - 1):
             for context, stratum in zip(proof.contexts, proof.arrays.stratum, strict=True):
-                for pair in (("a", "b"), ("b", "a")):
+                said = context.reply.content
+                for pair in ((said, f"{said} "), (f"{said} ", said)):
                     await reader.wins(context, *pair)  # the first order alone: nobody answers
                 for _side in range(2 * (stratum == FAILING)):
                     await reader.reworded(context.cut, value_of)

@@ -265,8 +265,10 @@ def test_several_changes_are_proven_at_once_the_best_first(remedying: Run, tmp_p
 
 
 def test_a_plan_counts_headroom_exactly_and_the_rest_at_most(
-    remedying: Run, pollex: Pollex, server: ProtocolServer
+    remedying: Run, pollex: Pollex, server: ProtocolServer, tmp_path: Path
 ) -> None:
+    with (tmp_path / "profiles.toml").open("a") as file:
+        file.write("price_in = 100.0\nprice_out = 500.0\n")  # of the last table
     ended = remedying("--dry-run")
     known = ("log.jsonl", "--rubrics", "rubrics.json", "--group-field", "user", "--prompt", "system.md", "--json")
     named = ("--target", TARGET, "--assistant", "shop:answer", "--profiles", "profiles.toml")
@@ -278,4 +280,10 @@ def test_a_plan_counts_headroom_exactly_and_the_rest_at_most(
     plan = ended.last["plan"]
     assert plan["propose"]["calls"] == 4
     assert set(plan["propose"]["outcomes"]) == {"planned"}
-    assert set(ended.last["panel"]["second"]["compare"]["outcomes"]) == {"at most"}
+    second = ended.last["panel"]["second"]
+    assert set(second["compare"]["outcomes"]) == {"at most"}
+    assert second["reword"]["calls"] == 1
+    assert all(one["completion_tokens"] for one in (plan["propose"], *second.values()))
+    assert plan["propose"]["prompt_tokens"] > 4 * 300  # with exchanges
+    assert ended.last["costs"]["at_once"] == pytest.approx(second["all"]["cost"])  # each at its own price
+    assert any("without that of m, which has no price" in note for note in ended.last["notes"])
