@@ -90,9 +90,10 @@ class _Calls:
             for number in range(asked_for(found.most) if "proposer" in self.plans else 0):
                 await propose_hunks(self.plans["proposer"].asker, shown, number)
         with self.at_most():
-            for edit in edits if reader and not own else ():
-                known = f"{found.prompt.text}\n{found.rubric_set.domain.model_dump_json()}"
-                await reader.new_facts(known, edit)
+            known = f"{found.prompt.text}\n{found.rubric_set.domain.model_dump_json()}"
+            for edit in () if own else edits:
+                if reader:
+                    await reader.new_facts(known, edit)
             if not own and len(edits) > 1:
                 await self.of_trial(found.make("select", edits))
             await self.of_trial(found.make("flatter"))
