@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from pollex.errors import WrongUse
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
@@ -75,8 +77,8 @@ def checked(site: Site, run: Run, against: Run, conditions: Sequence[str], *, ag
     """Check a run against another.
 
     Returns:
-        The result, conversations of the baseline that the rubrics were learned from, and conversations of both runs
-        without a probability, which are left out.
+        The result, compared conversations of the baseline that the rubrics were learned from, and conversations of both
+        runs without a probability, which are left out.
 
     Raises:
         Fault: One rubric set has not scored both, they are too many for a page, or a condition can't be read, or can't
@@ -94,8 +96,12 @@ def checked(site: Site, run: Run, against: Run, conditions: Sequence[str], *, ag
         result = check_runs(site.store, run.id, against.id, rubric_set, conditions, found=found, **options)
     except WrongUse as error:
         raise Fault(error.what, remedy=error.advice) from error
-    seen = 0 if not rubric_set.reasons else sum(side == "train" for side in lenses[0].sides)
-    return {"result": result, "seen": seen, "unscored": sum(map(len, lenses)) - sum(found.sizes)}
+    scored = [~np.isnan(one.probability) for one in lenses]
+    apart = lenses[0].folded ^ lenses[1].folded if rubric_set.judge.learned else frozenset()
+    rows = zip(lenses[0].hashes, lenses[0].sides, scored[0], strict=True)
+    seen = sum(side == "train" and known and text not in apart for text, side, known in rows)
+    unscored = sum(int((~one).sum()) for one in scored)
+    return {"result": result, "seen": seen if rubric_set.reasons else 0, "unscored": unscored}
 
 
 def _baselines(site: Site, run: Run, named: NamedSet | None) -> list[Run]:

@@ -32,7 +32,10 @@ async def test_a_condition_passes_is_undecided_or_fails_and_says_why(own: Store,
         run = scored(own, found, drawn)
         about = {"run": run, "against": learn, "what": "drift(p) above", "limit": "0.2"}
         page = (await web.get("/check", params=about)).text
-        (told,) = (await web.get("/api/check", params=about)).json()["verdicts"]
+        answer = (await web.get("/api/check", params=about)).json()
+        (told,) = answer["verdicts"]
+        assert answer["unscored"] == sum(n % 10 == 9 for n in (*range(120), *drawn)), "those with a rubric unanswered"
+        assert "108\xa0conversations of the baseline are those" in page
         assert f"/check?run={run}" in (await web.get(f"/runs/{run}")).text
         verdict = check_runs(own, run, learn, found, ["drift(p) above 0.2"]).verdicts[0]
         assert told["status"] == verdict.status == expected
