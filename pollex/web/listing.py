@@ -290,7 +290,10 @@ BATCH = 16_384
 PLACES = "SELECT seq FROM texts ORDER BY seq"
 ANY_TURN = """
     SELECT DISTINCT text_hash FROM texts WHERE seq > $1 AND seq <= $2 AND regexp_matches(turns, $3, 'il')
+        AND regexp_matches(array_to_string(list_concat(json_extract_string(turns, '$[*][1]'),
+            json_extract_string(turns, '$[*][2].calls[*].arguments')), chr(10)), $4, 'il')
 """
+"""Roles and the names of fields are no words: of the texts whose JSON has the words those whose contents have them."""
 
 
 def search(store: Store, run: str, words: str, batch: int = BATCH) -> Iterator[tuple[frozenset[str], int, int]]:
@@ -301,7 +304,7 @@ def search(store: Store, run: str, words: str, batch: int = BATCH) -> Iterator[t
     ends = [*dict.fromkeys([*places[batch - 1 :: batch], *places[-1:]])]
     before = -1
     for place, end in enumerate(ends, 1):
-        rows = store.ask(run, ANY_TURN, [before, end, stored])
+        rows = store.ask(run, ANY_TURN, [before, end, stored, words])
         before = end
         yield frozenset(row["text_hash"] for row in rows), min(place * batch, len(places)), len(places)
 

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from rubric_set_by_hand import rubric, rubric_set
 from web_site import PORT, client_of, made_app, made_store
 
+from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import Worth
 from pollex.services.sets import diff_words
 from pollex.store.resume import runs
+from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 from pollex.web.app import application
 from pollex.web.frame import PAGES as BAR
@@ -196,6 +198,20 @@ def test_texts_are_searched_piece_by_piece_each_once(store: Store) -> None:
     assert len(whole) == 1
     assert sum(len(hashes) for hashes, *_ in batches) == len(whole[0][0]) == 11
     assert frozenset().union(*(hashes for hashes, *_ in batches)) == whole[0][0]
+
+
+@pytest.mark.parametrize(
+    ("words", "n"), [("user", 0), ("assistant", 0), ("calls", 0), ("[tool call: find]", 1), ("OSLO", 1)]
+)
+def test_roles_and_names_of_fields_are_no_words(own: Store, words: str, n: int) -> None:
+    turns = (Turn(role="user", content="Hi"), Turn(role="assistant", content="[tool call: find]", calls=(FIND,)))
+    run = own.begin("score", arguments={}, fingerprint={}, versions={}).id
+    own.put(conversation_rows(run, [Conversation(id="a", turns=turns)]))
+    own.flush()
+    assert [len(hashes) for hashes, *_ in search(own, run, words)] == [n]
+
+
+FIND = ToolCall(name="find", arguments='{"city": "Oslo"}')
 
 
 async def test_a_search_ends_when_whoever_asked_has_gone(store: Store) -> None:
