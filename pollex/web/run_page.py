@@ -122,6 +122,11 @@ class Times:
     first: float
     last: float
 
+    @property
+    def by_name(self) -> dict[str, Node]:
+        """Nodes by name, without calls, which bear the name of the node that made them."""
+        return {node.name: node for node in self.nodes if node.kind != "call"}
+
 
 def times_of(spans: Sequence[Spans], first: float | None = None, last: float | None = None) -> Times:
     """Sum a run's spans, and count open ones between two seconds since the run began."""

@@ -181,7 +181,7 @@ def graph_of(run: Run, times: Times, states: Sequence[NodeChange] = ()) -> Marku
     """Draw a run's graph with what ran in it; None for a command without one."""
     graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
     told = {one.node: one.told for one in states}
-    return drawing(graph, {node.name: node for node in times.nodes}, told) if graph else None
+    return drawing(graph, times.by_name, told) if graph else None
 
 
 def spans_kept(site: Site, run: Run) -> list[Spans]:
@@ -274,7 +274,7 @@ def tree(site: Site, run: Run) -> Data:
 def strips(site: Site, run: Run, from_: float | None = None, to: float | None = None) -> Data:
     """Return how many spans of each name were open at once, over a stretch of time in seconds."""
     times = times_of(spans_kept(site, run), from_, to)
-    active = {node.name: node.active.astype(int).tolist() for node in times.nodes}
+    active = {name: node.active.astype(int).tolist() for name, node in times.by_name.items()}
     return {"from": times.first / 1000, "to": times.last / 1000, "active": active}
 
 

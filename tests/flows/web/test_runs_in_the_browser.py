@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import secrets
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from web_site import client_of, made_app
 from pollex.graphs.context import NullProgress
 from pollex.services.runs import KeptProgress
 from pollex.store.ledger import StoreLedger
-from pollex.store.resume import find_run
+from pollex.store.resume import find_run, runs
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import SpanRow
@@ -43,6 +45,18 @@ async def test_the_list_has_every_run_and_a_run_its_graph_with_what_was_not_reac
     assert "not reached" in page
     assert 'href="#node-score"' not in page, "the graph's own span is no node of it"
     assert "the judge stumbled" in page
+
+
+async def test_calls_that_bear_the_name_of_their_node_are_a_row_of_their_own(own: Store, web: AsyncClient) -> None:
+    run = runs(own)[0]
+    for kind in ("role", "call", "call"):
+        own.put([SpanRow(run.id, secrets.token_hex(4), None, "extract", kind, "", (), (), run.started, 5.0, "")])
+    own.flush()
+    page = (await web.get(f"/runs/{run.id}")).text
+    assert "1 × " in page[page.index('href="#node-extract"') :].partition("</a>")[0]
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert max((await web.get(f"/api/runs/{run.id}/strips")).json()["active"]["extract"]) == 1
 
 
 def test_activity_is_how_many_spans_touch_each_stretch(tmp_path: Path) -> None:
