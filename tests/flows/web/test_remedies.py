@@ -38,7 +38,7 @@ KEPT: dict[str, Any] = {
     "candidates": [{"name": "two", "purpose": "", "diff": f"+{HOSTILE}", "refused": "a link", "proven": False}],
     "flatterer": {"said": ""}, "assistant": "m", "judge": "j", "second": None, "registered": "ab12", "proof": 1,
 }  # fmt: skip
-FROZEN = {"proof": "ab12", "contexts": [["c", 1]], "waves": [0], "replies": 2, "prompts": ["a", "b"], "margin": 0.1,
+FROZEN = {"proof": "cd34", "contexts": [["c", 1]], "waves": [0], "replies": 2, "prompts": ["a", "b"], "margin": 0.1,
           "seed": 7, "questions": ["q"]}  # fmt: skip
 
 
@@ -83,7 +83,12 @@ async def test_what_replies_diffs_and_notes_say_stays_text_and_what_people_choos
 ) -> None:
     told = {"key": "0" * 16, "who": "Ann", "choice": "1"}
     assert (await remedies.post("/api/remedies/remedy-3", json=told)).status_code == 200
-    tabs = {"pairs": "", "refused": "two: a link", "registered": "margin 0.10, seed 7", "people": "Ann: 1 pair"}
+    tabs = {
+        "pairs": "",
+        "refused": "two: a link",
+        "registered": "down as <code>ab12</code>: 1 context",
+        "people": "Ann: 1 pair",
+    }
     for tab, words in tabs.items():
         page = (await remedies.get("/remedies/remedy-3", params={"tab": tab})).text.replace("\N{NO-BREAK SPACE}", " ")
         assert "<script>alert" not in page
