@@ -38,7 +38,7 @@ from pollex.services.pool_review import Fork, People, PoolWaits, begin_fork, unt
 from pollex.services.roles import Workers
 from pollex.services.runs import RunSettings, digest, kept_ids, running, same_settings
 from pollex.store.resume import answers_of, extractions_of, find_run, step
-from pollex.store.rows import conversation_rows
+from pollex.store.rows import conversation_rows, fact
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
@@ -126,7 +126,9 @@ async def refit(
     model = rubric_set.calibrator.chosen if rubric_set.calibrator else None
     learned = await _learn("refit", graph, again, roles, setting, rubric_set.prompts, **before, model=model)
     known = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
-    return replace(learned, rubric_set=_refitted(rubric_set, learned, known))
+    whole = _refitted(rubric_set, learned, known)
+    await setting.store.write([fact(learned.run, "rubric_set", whole.rubrics_digest, whole)])
+    return replace(learned, rubric_set=whole)
 
 
 def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> RubricSet:

@@ -22,6 +22,7 @@ from pollex.selection.threshold import Window
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.score import read_unedited, score
 from pollex.store.resume import step
+from pollex.store.rows import fact
 from pollex.store.store import Store
 
 FEWEST = 2
@@ -131,6 +132,7 @@ def with_starter(learned: Learned, starter: Starter | None, logs: Logs, store: S
     )
     changes = {"starter": found, "notes": (*learned.rubric_set.notes, sentence_of(found))}
     rubric_set = learned.rubric_set.model_copy(update=changes)
+    store.keep([fact(learned.run, "rubric_set", rubric_set.rubrics_digest, rubric_set)])
     return replace(learned, rubric_set=rubric_set)
 
 

@@ -215,7 +215,8 @@ def comparison_as_json(found: ModelComparison | None, probability: str) -> dict[
     """
     if found is None:
         wanted = candidate(probability)
-        return uncompared(PLAIN if wanted in (NETWORK, BEST) else wanted, "too few conversations to compare models")
+        simplest = PLAIN if wanted in (NETWORK, BEST) else wanted
+        return uncompared(simplest, "too few conversations or rubrics to compare models")
     rows = [vars(score) for score in found.scores]
     curve = [vars(point) for point in found.curve]
     told = {"chosen": found.chosen, "why": found.why, "compared": rows, "curve": curve}

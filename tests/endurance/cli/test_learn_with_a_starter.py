@@ -10,7 +10,7 @@ from small_runs import Learnt, Pollex
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.rejudging import scores_by
 from pollex.services.scorer import Scorer
-from pollex.store.resume import answers_of
+from pollex.store.resume import answers_of, facts_of
 from pollex.store.store import Store
 
 
@@ -33,6 +33,8 @@ def test_a_starter_goes_along_in_the_set_and_everything_knows_it(
     assert ended.code == 0, ended.err
     found = RubricSet.load(out)
     assert found.starter is not None
+    with Store.open(store, read_only=True) as kept:
+        assert RubricSet.parse(facts_of(kept, found.run, "rubric_set")[found.rubrics_digest]).starter == found.starter
     assert len(found.starter.rubrics) == len(RubricSet.load(learnt.rubrics).rubrics)
     assert set(found.starter.auc) == {"own", "starter", "both"}
     ids = {one.id for one in found.starter.rubrics}

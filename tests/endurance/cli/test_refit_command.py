@@ -15,6 +15,8 @@ from small_runs import Learnt, Pollex, run_here
 from pollex.errors import BadRubrics
 from pollex.rubrics.edits import read_rubrics
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.resume import facts_of
+from pollex.store.store import Store
 
 Edit = Callable[[dict[str, Any]], object]
 
@@ -140,6 +142,10 @@ def test_a_refit_of_what_nobody_edited_changes_no_figure(
     assert after["theta"] == pytest.approx(before["theta"], abs=1e-9)
     assert after["held_out"]["auc"]["value"] == pytest.approx(before["held_out"]["auc"]["value"], abs=1e-12)
     assert not any("too good" in note for note in after["notes"])
+    written = RubricSet.load("again.json", arrays=False)
+    with Store.open(store, read_only=True) as kept:
+        assert RubricSet.parse(facts_of(kept, written.run, "rubric_set")[written.rubrics_digest]) == written
+    assert written.reasons
 
 
 def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_learnt_from(
