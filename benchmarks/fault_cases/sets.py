@@ -80,7 +80,7 @@ def home(folder: Path) -> str:
         text = html.unescape(httpx2.get(url, follow_redirects=True).text)
     shown = [one.rubric for side in SIDES for one in headlines(found.rubrics, side)[:5]]
     assert Counter(re.findall("<strong>(proven|likely|hint)</strong>", text)) == Counter(one.stands for one in shown)
-    assert bool(shown) != (nothing_leads(found.data.thumbs, found.data.down) in text)
+    assert bool(shown) != (nothing_leads(found.rubrics, found.data) in text)
     return f"{len(shown)} of {len(found.rubrics)} rubrics lead"
 
 

@@ -414,7 +414,7 @@ def learning_page(
         trust=trust(rubrics),
         associations=ASSOCIATIONS,
         first_notes=first_notes(rubrics),
-        nothing="" if any(found.leading.values()) else nothing_leads(rubrics.data.thumbs, rubrics.data.down),
+        nothing="" if any(found.leading.values()) else nothing_leads(rubrics.rubrics, rubrics.data),
         verdict=verdict(rubrics),
         learned_from=learned_from(rubrics),
         roles=who_worked(rubrics),

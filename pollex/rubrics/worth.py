@@ -13,7 +13,16 @@ import numpy as np
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import log_losses, smece, wilson
 from pollex.measures.intervals import Figure, Measure, estimate, mean_of
-from pollex.rubrics.records import Alone, ChosenRubric, JudgedBy, ProbabilityFigures, Record, SignalShare, Worth
+from pollex.rubrics.records import (
+    Alone,
+    ChosenRubric,
+    DataRecord,
+    JudgedBy,
+    ProbabilityFigures,
+    Record,
+    SignalShare,
+    Worth,
+)
 from pollex.rubrics.rubric import Polarity
 
 SMECE_RESAMPLES = 100
@@ -228,15 +237,16 @@ def thumbs_needed(down: float) -> int:
     return ceil(quantiles**2 * down * (1 - down) / (HELD_SHARE * (1 - HELD_SHARE) * GAP**2))
 
 
-def nothing_leads(thumbs: int, down: float) -> str:
-    """Say that labels tell no deed or outcome apart, and how many it would take."""
-    few = thumbs_needed(down)
+def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
+    """Say that labels tell no deed or outcome apart, how many these are, and how many it would take."""
+    thumbs = next((one.standing.n for one in rubrics if one.standing), data.thumbs)
+    few = thumbs_needed(data.down)
     more = (
         f"would take about {few} thumbs" if few > thumbs else f"should have shown with {few} thumbs, so look elsewhere"
     )
     return (
-        f"Nothing that happens in these conversations can be told to go along with their {thumbs} thumbs. A difference "
-        f"of 15 points in something that holds in a fifth of them {more}."
+        f"Nothing that happens in these conversations can be told to go along with the {thumbs} thumbs that test it. A "
+        f"difference of 15 points in something that holds in a fifth of them {more}."
     )
 
 

@@ -49,7 +49,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     for side, own in leading.items():
         yield from _group(SIDES[side], own, verbose)
     if not any(leading.values()):
-        yield nothing_leads(rubrics.data.thumbs, rubrics.data.down)
+        yield nothing_leads(rubrics.rubrics, rubrics.data)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
     hints, against, sounds = hints_of(rubrics.rubrics), turned(rubrics.rubrics), sounds_of(rubrics.rubrics)
     if verbose:

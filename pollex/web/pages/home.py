@@ -26,8 +26,8 @@ def home(site: Site) -> Data:
     every = [(run, site.status(run)) for run in site.runs()]
     known = {run.id for run, _ in every}
     named = next(iter(site.sets().values()), None)
-    data = named.rubric_set.data if named else None
-    sides = {title: leading(named.rubric_set, kind) for kind, title in SIDES} if named else {}
+    own = named.rubric_set if named else None
+    sides = {title: leading(own, kind) for kind, title in SIDES} if own else {}
     return {
         "runs": every[:LAST],
         "total": len(every),
@@ -43,7 +43,7 @@ def home(site: Site) -> Data:
         "open": open_lives(site, named.rubric_set) if named else [],
         "trend": trend,
         "sides": sides,
-        "nothing": nothing_leads(data.thumbs, data.down) if data and not any(sides.values()) else "",
+        "nothing": nothing_leads(own.rubrics, own.data) if own and not any(sides.values()) else "",
     }
 
 
