@@ -170,7 +170,7 @@ def figures(one: ChosenRubric) -> str:
 def of_which(found: RubricSet) -> str:
     """Say of which conversations a set's shares are."""
     n = found.data.held_out
-    return f"on {n}, each by rubrics that did not see it" if found.data.folds else f"on {n} others"
+    return f"on at most {n}, each by rubrics that did not see it" if found.data.folds else f"on {n} others"
 
 
 def quoted(readme: str, run: str, which: str, rows: list[list[str]]) -> str:
