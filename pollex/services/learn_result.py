@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadRubrics, WrongUse
@@ -137,6 +139,10 @@ class LearnResult(Shown):
         sides = {"held out": rubrics.held_out, "training": rubrics.training}
         if verbose:
             yield from figures_told(sides)
+            known = [one.netsat for one in self.scores if one.side == "held_out" and one.netsat is not None]
+            if rubrics.held_out and known:
+                own = rubrics.window.confident(np.array(known)).mean()
+                yield f"Held-out yield is of windows fitted without these conversations; the set's own has {own:.3f}"
             yield from _details(rubrics)
             yield from usage_by_stage(self.usage)
         else:
@@ -191,21 +197,22 @@ def _details(rubrics: RubricSet) -> Told:
             auc, ahead = baseline.held_out.auc, baseline.advantage
             yield f"Baseline {baseline.name}: held-out AUC {auc}; the rubrics' AUC minus that: {ahead}"
     if record := rubrics.calibrator:
-        yield f"Probabilities: {rubrics.support}, by {record.chosen}{_ahead(record)}"
+        yield f"Probabilities: {rubrics.support}, by {record.chosen}{lead_in_words(record)}"
         for side, found in (("held out", record.held_out), ("training, cross-fitted", record.training)):
             if found is not None and (side == "held out" or found != record.held_out):
                 yield f"  {side} (n = {found.n}): {probabilities_told(found)}"
     yield from notes_told(rubrics.notes)
 
 
-def _ahead(record: CalibratorRecord) -> str:
-    """Describe how far the chosen model is ahead of NetSAT's curve; empty without comparison."""
+def lead_in_words(record: CalibratorRecord) -> str:
+    """Describe how far the chosen model's log-loss lies from that of NetSAT's curve; empty without comparison."""
     from pollex.calibration.candidates import PLAIN  # scikit-learn comes with it, and takes a second to import
 
-    found = [row for row in record.compared if row.name == PLAIN]
-    if not found or record.chosen == PLAIN:
+    losses = {row.name: row.log_loss for row in record.compared}
+    if record.chosen == PLAIN or not {PLAIN, record.chosen} <= losses.keys():
         return ""
-    return f"; cross-validated log-loss {found[0].behind:.3f} ± {found[0].error:.3f} under that of {PLAIN}'s curve"
+    less = losses[PLAIN] - losses[record.chosen]
+    return f"; cross-validated log-loss {abs(less):.3f} {'over' if less < 0 else 'under'} that of {PLAIN}'s curve"
 
 
 def learned_result(

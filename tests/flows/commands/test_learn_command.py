@@ -159,6 +159,7 @@ def test_rubrics_by_hand_are_told_how_they_are_judged_and_which_of_them_tell_not
     entries = (f"[[rubrics]]\ntext = {json.dumps(text)}\npolarity = '{side}'\n" for text, side in by_hand)
     Path("mine.toml").write_text("".join(entries), encoding="utf-8")
     ended = pollex("learn", learnt.log, "--rubrics-from", "mine.toml", "--out", "mine.json", "-v", "--store", store)
+    assert "windows fitted without these conversations" in ended.out
     for by in ("the words that it quotes", "an event", "likeness of turns to its words, which is weak"):
         assert f"is judged by {by}" in ended.out
     alone = {one.text: one.alone for one in RubricSet.load("mine.json").rubrics}

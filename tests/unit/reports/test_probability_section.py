@@ -13,6 +13,7 @@ from pollex.reports.remedies import worse_of
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import CalibratorRecord, GradeRow, ProbabilityFigures, RatingRecord
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.learn_result import lead_in_words
 
 NONE = Figure(value=None, n=20, undefined="1 given thumbs had probability 0")
 
@@ -48,6 +49,15 @@ def section(rubrics: RubricSet, given: list[LabelledScore]) -> str:
     page = learning_page(rubrics, given)
     begin = page.index('<section id="probability"')
     return page[begin : page.index("</section>", begin)]
+
+
+def test_how_far_the_chosen_model_lies_from_netsats_curve_is_its_own_lead_and_no_other_models() -> None:
+    worse = CandidateScore(name="network", log_loss=0.603, behind=0.091, error=0.031, n=60)
+    for chosen, told in (("decorrelated NetSAT", "0.089 under"), ("network", "0.002 over")):
+        record = judged(chosen=chosen).calibrator
+        assert record is not None
+        record = record.model_copy(update={"compared": (*record.compared, worse)})
+        assert lead_in_words(record) == f"; cross-validated log-loss {told} that of NetSAT's curve"
 
 
 def test_what_is_missing_is_told_in_words() -> None:

@@ -10,7 +10,7 @@ from pollex.rubrics.headlines import headlines, hints_of, sounds_of, sounds_wort
 from pollex.rubrics.lint import marks_on_answers, marks_on_pairs, marks_on_words
 from pollex.rubrics.records import Alone, ChosenRubric, Family, Member, StandingRecord, Worth
 from pollex.rubrics.rubric import Quote, Rubric, surest_first
-from pollex.rubrics.worth import difference, doubt, nothing_leads, share_of, worth_of
+from pollex.rubrics.worth import difference, doubt, nothing_leads, share_of, thumbs_needed, worth_of
 
 UP = np.arange(40) >= 20
 BAD = worth_of(np.arange(40) < 15, UP)
@@ -50,6 +50,8 @@ def test_where_nothing_leads_the_thumbs_are_those_that_tested_the_rubrics() -> N
     data = rubric_set().data
     assert "with the 40 thumbs that test it" in nothing_leads([event(1), event(2, standing=HINT)], data)
     assert f"with the {data.thumbs} thumbs that test it" in nothing_leads([event(1)], data)
+    assert f"{thumbs_needed(data.down):,} thumbs, each of another user" in nothing_leads([], data)
+    assert thumbs_needed(0.5) == 1504  # 3.5 × (1.645 + .842)² × .25 / (.16 × .0225), by hand
 
 
 def test_deeds_lead_and_tones_stand_apart_whatever_found_them() -> None:
