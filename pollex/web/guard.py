@@ -163,7 +163,7 @@ class Guard:
         """Ask for the token; take it from the address, and keep it in a cookie."""
         path, token = scope["path"], self.door.token
         if path == links.ENTER:
-            return self._enter(scope, token)
+            return self._enter(scope, token, _cookie(headers, self.door.cookie))
         given = headers.get("authorization", "").removeprefix("Bearer ") or _cookie(headers, self.door.cookie)
         if path in OPEN or path.startswith(f"{links.STATIC}/") or self._is(given, token):
             return None
@@ -183,12 +183,14 @@ class Guard:
     def _is(given: str, token: str | None) -> bool:
         return token is not None and secrets.compare_digest(given.encode(), token.encode())
 
-    def _enter(self, scope: Scope, token: str | None) -> Response:
+    def _enter(self, scope: Scope, token: str | None, kept: str) -> Response:
         query = parse_qs(scope["query_string"].decode("latin-1"))
         given = query.get("token", [""])[0]
         guest = None if self._is(given, token) else self.door.guest_of(given)
         if token is not None and guest is None and not self._is(given, token):
             return self._wrong_token(scope, given)
+        if guest is not None and self._is(kept, token):
+            return refusal(scope, 409, "a guest's link would end your own session", "open it in a private window")
         response = RedirectResponse(guest.page if guest else links.HOME, 303)
         if given and (guest is not None or token is not None):
             response.set_cookie(self.door.cookie, given, max_age=DAYS_30, path="/", httponly=True, samesite="lax")

@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -229,6 +230,8 @@ async def test_what_has_no_reply_can_be_sent_again_and_who_leaves_is_kept_and_ma
         page = await field.seen(who)
         assert "Send it again" in page
         assert "anybody there?" in page
+        assert "gave no reply" not in page
+        assert re.search(r"gave no reply: [^<]*401", (await field.owner.get(field.page)).text)
         assert (await field.send(who, "turns", text="hello?")).status_code == 409
         assert (await field.send(who, "again")).status_code == 200
         assert "Send it again" not in await field.seen(who)
@@ -246,6 +249,9 @@ async def test_a_participants_link_opens_their_page_alone_until_it_is_taken_back
         assert (await who.post("/api/labels", json={})).status_code == 403
         entered = await who.get("/enter", params={"token": token})
         assert (entered.status_code, entered.headers["location"]) == (303, field.page)
+        (name,) = who.cookies
+        mine = {"Cookie": f"{name}={field.owner.headers['authorization'].removeprefix('Bearer ')}"}
+        assert (await field.owner.get("/enter", params={"token": token}, headers=mine)).status_code == 409
         about = {"room": "talk", "place": field.study.id}
         (one,) = (await field.owner.get("/api/guests", params=about)).json()["guests"]
         assert token not in json.dumps(one)
