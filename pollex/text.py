@@ -62,6 +62,17 @@ def writable(value: Any) -> Any:
     return value
 
 
+_NAME_WORD = r"[\w.,:;/@+()=~#&|*!?\[\]-]+"
+_NAME = re.compile(f"{_NAME_WORD}(?: {_NAME_WORD})*")
+_LONGEST_NAME = 300
+NAMED = "use letters, digits and marks, as in gpt-5, learn-1 or org/model:free; no quotes, braces or line breaks"
+
+
+def is_name(name: str) -> bool:
+    """Return whether a text can be the name of a model, a run or a rubric, in our files and in other tools'."""
+    return len(name) <= _LONGEST_NAME and bool(_NAME.fullmatch(name))
+
+
 def is_text(name: str | Path) -> bool:
     """Return whether a file's name is valid text, as DuckDB needs.
 

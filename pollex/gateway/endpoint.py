@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, Request, request_for
 from pollex.gateway.redaction import names_secret, redact, secrets_of_address
+from pollex.text import NAMED, is_name
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -42,6 +43,8 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         refuse_no_address(self.base_url)
+        if not is_name(self.model):
+            raise WrongUse(f"{self.model!r:.80} is no name of a model", remedy=NAMED, option="model")
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise WrongUse(
                 "the API key has characters that no HTTP header may have",

@@ -11,7 +11,7 @@ from pollex.prompts import rubric_sets
 from pollex.prompts.domain import toml_value
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import PERSON, Polarity, Rubric, content_id
-from pollex.text import parse_toml
+from pollex.text import parse_toml, printable
 
 HOME = Path(rubric_sets.__file__).parent
 Parsed = TypeVar("Parsed", bound=BaseModel)
@@ -151,7 +151,7 @@ def toml_of(entries: Iterable[Entry], name: str) -> str:
     Args:
         name: The rubric set's file, for the comment on top.
     """
-    return "\n".join([HEAD.format(name=name), *(entry.toml() for entry in entries)])
+    return "\n".join([HEAD.format(name=printable(name)), *(entry.toml() for entry in entries)])
 
 
 def apply_edits(

@@ -38,7 +38,7 @@ from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.worth import Reach
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import Calibration, GuaranteedWindow, Window
-from pollex.text import html_table, object_of, writable
+from pollex.text import NAMED, html_table, is_name, object_of, writable
 
 DIGITS = 8
 """Of the hash, in the file's name."""
@@ -94,6 +94,23 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 FORMAT = 2
+
+
+def require_names(rubrics: RubricSet, where: str) -> None:
+    """Raise BadRubrics where what is to be a name, and goes into other tools' files as one, is something else."""
+    all_rubrics = [*rubrics.all_rubrics, *rubrics.off]
+    names = [
+        ("judge.name", rubrics.judge.name),
+        ("run", rubrics.run),
+        ("pollex", rubrics.pollex),
+        ("created", rubrics.created),
+        ("policy", rubrics.policy),
+        *(("roles", name) for name in (*rubrics.roles, *rubrics.roles.values())),
+        *(("the id of a rubric", rubric.id) for rubric in all_rubrics),
+    ]
+    for place, name in names:
+        if not is_name(name):
+            raise BadRubrics(f"{place} is no name: {name!r:.80}", where=where, remedy=NAMED)
 
 
 class RubricSet(Record):
@@ -206,6 +223,7 @@ class RubricSet(Record):
             raise BadRubrics(
                 f"the rubric {wordless[0]} has no words", where=where, remedy="write its text, or remove it"
             )
+        require_names(rubrics, where)
         return rubrics
 
     def with_edits(self, path: Path) -> Self:

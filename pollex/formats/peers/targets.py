@@ -1,15 +1,13 @@
-"""Rubric sets in the forms of other tools: what a set is made to, the table of the tools, their templates filled in."""
+"""Rubric sets in the forms of other tools: what a set is made to, the table of the tools, and what templates get."""
 
-import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from jinja2 import Environment, StrictUndefined
-
 from pollex.errors import WrongUse
+from pollex.formats.peers.quoting import Quoted, filled, python, unbraced
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 
@@ -94,26 +92,16 @@ def sheet_of(rubrics: RubricSet) -> TargetSheet:
     )
 
 
-def python_file(sheet: TargetSheet, about: str, body: str) -> str:
-    """Write a Python file: origin, rubrics as literals, and code common to all sets."""
-    said = "\n".join([about, "", *sheet.header]).replace("\\", "\\\\").replace('"""', "'''")
-    constants = [
-        f"RUBRICS = [\n{''.join(f'    {tuple(item)!r},{chr(10)}' for item in sheet.items)}]",
-        f"OPTIONS = {dict(sheet.options)!r}",
-        f"THETA = {sheet.theta!r}",
-        f"CONTEXT = {sheet.context!r}",
-    ]
-    return f'"""{said}\n"""\n\n' + body.replace("# RUBRICS\n", "\n".join(constants) + "\n")
-
-
-def comment(sheet: TargetSheet, about: str, mark: str = "#") -> str:
-    """Write the header as comments."""
-    return "".join(f"{mark} {line}\n" for line in [about, *sheet.header])
-
-
-def unbraced(text: str) -> str:
-    """Separate doubled braces, so that template languages find no variables in a text."""
-    return text.replace("{{", "{ {").replace("}}", "} }").replace("{%", "{ %").replace("{#", "{ #")
+def constants_of(sheet: TargetSheet) -> Quoted:
+    """Return the set as literals of Python: its origin, its rubrics, and how they are asked."""
+    constants = {
+        "ORIGIN": f"[\n{''.join(f'    {line!r},{chr(10)}' for line in sheet.header)}]",
+        "RUBRICS": f"[\n{''.join(f'    {tuple(item)!r},{chr(10)}' for item in sheet.items)}]",
+        "OPTIONS": repr(dict(sheet.options)),
+        "THETA": repr(sheet.theta),
+        "CONTEXT": python(sheet.context),
+    }
+    return Quoted("\n".join(f"{name} = {literal}" for name, literal in constants.items()))
 
 
 def statement_prompt(sheet: TargetSheet, conversation: str, statement: str) -> str:
@@ -153,40 +141,16 @@ class Target:
             raise WrongUse(self.only_five, remedy=remedy)
         if self.file:
             return {self.file: self._code(sheet)}
-        return {file: _rendered(source, sheet, self.netsat) for file, source in self.templates.items()}
+        top = max(value for _, value in sheet.options)
+        places = {"prompt": statement_prompt, "void": VOID, "top": top, "netsat": self.netsat}
+        return {file: filled(source, sheet=sheet, **places) for file, source in self.templates.items()}
 
     def _code(self, sheet: TargetSheet) -> str:
         prompt = statement_prompt(sheet._replace(context=""), self.conversation, self.statement)
         prompt = prompt.replace("<conversation>", f"{self.context}\n<conversation>", 1)
-        code = template(self.name)
-        if "{openevals}\n" in code:
-            code = code.replace("{openevals}\n", template("openevals"))
-        filled = code.replace("{prompt}", prompt).replace("{model}", sheet.model or "MODEL")
-        return python_file(sheet, self.about, filled)
-
-
-def template(name: str) -> str:
-    """Return the text of a template, whose places are names in braces."""
-    return (Path(__file__).parent / "templates" / f"{name}.txt").read_text("utf-8")
-
-
-def _raw(text: str) -> str:
-    """Mark a text so that Nunjucks does not interpret it."""
-    return f"{{% raw %}}{text}{{% endraw %}}" if any(mark in text for mark in ("{{", "{%", "{#")) else text
-
-
-def _rendered(name: str, sheet: TargetSheet, netsat: str) -> str:
-    environment = Environment(  # noqa: S701 - no page
-        *("<%", "%>", "<<", ">>", "<#", "#>"),
-        trim_blocks=True,
-        keep_trailing_newline=True,
-        undefined=StrictUndefined,
-    )
-    words = {"json": lambda value: json.dumps(value, ensure_ascii=False), "ascii": json.dumps}
-    environment.filters |= words | {"g": "{:g}".format, "repr": repr}
-    known = {"comment": comment, "prompt": statement_prompt, "unbraced": unbraced, "raw": _raw, "void": VOID}
-    top = max(value for _, value in sheet.options)
-    return environment.from_string(template(name)).render(known, sheet=sheet, top=top, netsat=netsat)
+        model = sheet.model or "MODEL"
+        code = filled(self.name, prompt=prompt, model=model, rubrics=constants_of(sheet))
+        return f'"""{self.about}"""\n\n{code}'
 
 
 TARGETS = {

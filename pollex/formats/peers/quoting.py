@@ -1,0 +1,88 @@
+"""Files for other tools: templates whose places take nothing that a function of the file's language hasn't quoted."""
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from pollex.text import printable
+
+LINE_ENDS = str.maketrans({mark: json.dumps(mark)[1:-1] for mark in "\x85\u2028\u2029"})
+"""What some readers of JSON lines take for the end of a line."""
+
+
+class Quoted(str):
+    """A text that may stand in a file as it is."""
+
+    __slots__ = ()
+
+
+def python(value: Any) -> Quoted:
+    """Return a literal of Python; a text of several lines stands in several."""
+    if isinstance(value, str) and "\n" in value:
+        lines = [repr(line) for line in re.findall(r"[^\n]*\n|[^\n]+", value)]
+        return Quoted("(\n" + "".join(f"    {line}\n" for line in lines) + ")")
+    return Quoted(repr(value))
+
+
+def quoted_json(value: Any) -> Quoted:
+    """Return JSON in one line, for every reader's idea of a line."""
+    return Quoted(json.dumps(value, ensure_ascii=False).translate(LINE_ENDS))
+
+
+def javascript(value: Any) -> Quoted:
+    """Return a literal of JavaScript."""
+    return Quoted(json.dumps(value))
+
+
+def yaml_scalar(text: str) -> Quoted:
+    """Return a text as one scalar of YAML, on one line."""
+    return Quoted(yaml.safe_dump(text, default_style='"', allow_unicode=True, width=math.inf).rstrip("\n"))
+
+
+def number(value: float) -> Quoted:
+    """Return a number, as short as it can be told."""
+    return Quoted(f"{value:g}")
+
+
+def comment(lines: list[str], mark: str = "#") -> Quoted:
+    """Return lines as comments: a break inside one is shown, and ends nothing."""
+    return Quoted("".join(f"{mark} {printable(line)}\n" for line in lines))
+
+
+def unbraced(text: str) -> str:
+    """Part what begins and ends places in template languages, so that they find none in a text."""
+    return re.sub(r"\}(?=\})", "} ", re.sub(r"\{(?=[{%#])", "{ ", text))
+
+
+def nunjucks(text: str) -> str:
+    """Return a text that promptfoo shows as it is: neither a place nor the name of a file to run."""
+    if re.search(r"\{%-?\s*endraw", text):
+        text = unbraced(text)
+    wanted = any(mark in text for mark in ("{{", "{%", "{#")) or re.match(r"\s*\w+:", text)
+    return f"{{% raw %}}{text}{{% endraw %}}" if wanted else text
+
+
+def filled(name: str, **known: Any) -> str:
+    """Fill a template; raise TypeError where a place is filled with a text that nothing has quoted."""
+
+    def only_quoted(value: Any) -> Any:
+        if not isinstance(value, Quoted) and value not in ("", ","):
+            raise TypeError(f"{name} has a place that nothing quotes: {value!r:.60}")
+        return value
+
+    environment = Environment(  # noqa: S701 - no page
+        *("<%", "%>", "<<", ">>", "<#", "#>"),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+        finalize=only_quoted,
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    )
+    environment.filters |= {"python": python, "json": quoted_json, "js": javascript, "yaml": yaml_scalar, "g": number}
+    places = known | {"unbraced": unbraced, "nunjucks": nunjucks, "comment": comment}
+    return environment.get_template(f"{name}.txt").render(places)
