@@ -133,6 +133,15 @@ def distrust(answers: Sequence[Answer | Unanswered], why: str) -> list[Answer | 
     ]
 
 
+def in_order_of_rubrics(questions: Sequence[Question]) -> list[Question]:
+    """Return questions in the order of their rubrics' ids; those about no rubric stay as they are.
+
+    Which rubrics share a call must not depend on the order in which they were chosen, or the same
+    rubrics in another order would be asked, and paid for, again.
+    """
+    return sorted(questions, key=lambda question: question.id if question.rubric else "")
+
+
 @dataclass
 class Elicitation(ABC):
     """A way to ask questions in groups, side by side.
@@ -175,7 +184,7 @@ class Independent(Elicitation):
         alike: defaultdict[str, list[Question]] = defaultdict(list)
         for question in questions:
             alike[question.rubric.polarity if question.rubric else ""].append(question)
-        return list(alike.values())
+        return [in_order_of_rubrics(group) for group in alike.values()]
 
     async def _group(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
         probe = canary(conversation, questions, self.asker.salt) if self.asker.settings.canary else None
@@ -260,10 +269,14 @@ class Batched(Elicitation):
     def _groups(self, questions: Sequence[Question]) -> list[list[Question]]:
         alike: defaultdict[tuple[str, tuple[tuple[str, float], ...]], list[Question]] = defaultdict(list)
         for question in questions:
-            options = tuple([(option.text, option.value) for option in question.options])  # quicker than their own hash
+            # Tuples of an option's fields are hashed more quickly than the options themselves.
+            options = tuple([(option.text, option.value) for option in question.options])
             alike[self._side(question), options].append(question)
         size = self.asker.settings.batch
-        return [group[i : i + size] for group in alike.values() for i in range(0, len(group), size)]
+        batches: list[list[Question]] = []
+        for group in map(in_order_of_rubrics, alike.values()):
+            batches += [group[start : start + size] for start in range(0, len(group), size)]
+        return batches
 
     def _side(self, question: Question) -> str:
         return question.rubric.polarity if question.rubric else ""

@@ -1,5 +1,6 @@
 """The roles behind the real gateway, against a server that speaks the protocol."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -67,8 +68,13 @@ async def roles_at(
         yield Roles(extractor, summarizer, LlmDeduplicator(asker, Constant()), LlmJudge(asker)), witness
 
 
-def likert(question_place: int, call: Call) -> list[float]:
-    distribution = truth(call.messages, LABELS, f".{question_place}.answer")
+def likert(text: str, call: Call) -> list[float]:
+    """Return what the server says of a statement, wherever it stands in the call's list."""
+    listed = re.search(
+        rf'^(\d+)\. "{re.escape(text)}"$', "\n".join(str(message["content"]) for message in call.messages), re.MULTILINE
+    )
+    assert listed is not None
+    distribution = truth(call.messages, LABELS, f".{listed[1]}.answer")
     return [distribution[label] for label in LABELS]
 
 
@@ -78,7 +84,7 @@ async def test_distributions_of_a_batch_are_those_that_the_server_gave() -> None
             answers = await roles.judge.judge(TALK, ASKED)
     assert [answer.source for answer in answers if isinstance(answer, Answer)] == ["logprobs"] * 3
     good, bad = witness.calls
-    expected = [likert(1, good), likert(2, good), likert(1, bad)]
+    expected = [likert(question.text, call) for question, call in zip(ASKED, (good, good, bad), strict=True)]
     for answer, chances in zip(answers, expected, strict=True):
         assert isinstance(answer, Answer)
         assert answer.probabilities == pytest.approx(chances, abs=1e-6)

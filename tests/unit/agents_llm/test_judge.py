@@ -26,7 +26,7 @@ from scripted import (
 )
 
 from pollex.agents.llm.extractor import LlmExtractor
-from pollex.agents.llm.judge import Batched, LlmJudge
+from pollex.agents.llm.judge import Batched, LlmJudge, in_order_of_rubrics
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ResumeRefused
 from pollex.gateway.calls import (
@@ -196,9 +196,22 @@ async def test_up_to_ten_questions_go_in_a_call_and_good_and_bad_apart() -> None
     answers = await LlmJudge(asker(door)).judge(TALK, asked)
     assert [answer.question_id for answer in answers] == [question.id for question in asked]
     batches = [[text for text in items_of(call).values() if not is_canary(text)] for call in door.history]
-    assert batches == [good[:10], good[10:], bad]
+    in_order = {
+        polarity: [question.text for question in in_order_of_rubrics(asked) if question.text in texts]
+        for polarity, texts in (("sat", good), ("dsat", bad))
+    }
+    assert batches == [in_order["sat"][:10], in_order["sat"][10:], in_order["dsat"]]
     assert all(len(items_of(call)) == len(batch) + 1 for call, batch in zip(door.history, batches, strict=True))
     assert len({json.dumps(call.messages[:2]) for call in door.history}) == 1
+
+
+async def test_rubrics_chosen_in_another_order_are_the_same_calls() -> None:
+    doors = [Scripted(otherwise=honest({})), Scripted(otherwise=honest({}))]
+    asked = questions(*[f"good {i}" for i in range(13)])
+    for door, in_some_order in zip(doors, (asked, asked[::-1]), strict=True):
+        await LlmJudge(asker(door)).judge(TALK, in_some_order)
+    calls = [sorted(str(call.messages) for call in door.history) for door in doors]
+    assert calls[0] == calls[1]
 
 
 async def test_questions_with_other_options_are_asked_with_those_and_without_a_canary() -> None:
