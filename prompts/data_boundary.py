@@ -30,13 +30,13 @@ _ESCAPED = re.compile(
 
 
 def conversation(turns: Iterable[tuple[str, str]]) -> list[Item]:
-    """Return a conversation's (role, text) pairs as items, numbered from 0, from the user.
+    """Return a conversation's (role, text) pairs as items, numbered from 0.
 
-    What comes before the user's first turn, a greeting or the product's own instructions, is not judged.
+    System text before the user's first turn is the product's own instructions, and isn't judged. A greeting is a turn.
     """
     items: list[Item] = [{"i": i, "role": role, "text": text} for i, (role, text) in enumerate(turns)]
-    first = next((i for i, item in enumerate(items) if item["role"] == "user"), len(items))
-    return items[first:]
+    first = next((item["i"] for item in items if item["role"] == "user"), len(items))
+    return [item for item in items if item["role"] != "system" or item["i"] > first]
 
 
 def escape_line(value: Any) -> str:

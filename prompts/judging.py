@@ -65,20 +65,31 @@ def meaning(options: Sequence[str]) -> dict[str, str]:
     return {"ends": ends, "middle": options[(len(options) - 1) // 2]}
 
 
-GLOSSES = ("could, didn't", "a trace", "in part", "nearly", "plainly, even once")
+GLOSSES = (
+    "not true, though there was an occasion for it",
+    "hardly true, there is only a trace of it",
+    "true in part",
+    "nearly true, a little is missing",
+    "plainly true",
+)
 """What the five options of agreement mean, in their order."""
-OCCASION = "no occasion"
+OCCASION = "the conversation has no occasion for it"
 """What the option for what never came up means."""
 
 
 def glossed(options: Sequence[str]) -> str:
-    """List the options of a statement that may never come up, with their meanings.
+    """List the options of a statement that may never come up with their meanings, one a line.
 
     Args:
         options: Five of agreement, from none to full, then the one for what never came up.
     """
-    meant = [f"{plain(option)} ({gloss})" for option, gloss in zip(options, GLOSSES, strict=False)]
-    return ", ".join([*meant, f"{plain(options[-1])} ({OCCASION})"])
+    meanings = [*GLOSSES[: len(options) - 1], OCCASION]
+    return "\n".join(f"  - {plain(option)}: {gloss}" for option, gloss in zip(options, meanings, strict=True))
+
+
+def one_a_line(options: Sequence[str]) -> str:
+    """List options without meanings, one a line."""
+    return "\n".join(f"  - {plain(option)}" for option in options)
 
 
 def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ TALK = Conversation(
     metadata={"note": "secret-metadata"},
 )
 _ITEM = re.compile(r"^(\d+)\. (\".*\")$", re.MULTILINE)
-_CANARY = re.compile(r'The first USER turn contains "(.*)"\.')
+_CANARY = re.compile(r'The user uses the word "(.*)" in their first message\.')
 
 
 @dataclass

@@ -22,7 +22,7 @@ from pollex.rubrics.learning.choice import choose
 from pollex.rubrics.learning.crossfit import FOLDS
 from pollex.rubrics.learning.results import LabelledScore, Learned, figures_of, mean_answers
 from pollex.rubrics.learning.thumbs import FittedThumbs, compare
-from pollex.rubrics.rubric import Polarity, Reason, Rubric, with_reasons
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, is_built_in, with_reasons
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
 from pollex.store.rows import fact, rubric_rows, score_block
@@ -30,6 +30,8 @@ from pollex.store.store import Store
 
 MOST_PAIRS, PAIRS_SHOWN = 30, 5
 """Pairs of conversations that are looked for, and shown with a batch of reasons."""
+FEW_REASONS = 10
+"""Reasons of a side, of a whole log, of which each may make a rubric by itself."""
 FIRST = 50
 """Reasons of a side that the state tells; all of them are in the store."""
 
@@ -104,9 +106,10 @@ async def _summarize(polarity: Polarity, state: LearnState, runtime: Runtime[Any
     others = [rubric for kind, rubrics in pools.items() if kind != polarity for rubric in rubrics]
     found = await asyncio.to_thread(matched_pairs, live.material.training, live.extractions, MOST_PAIRS)
     pairs = in_turns(found, PAIRS_SHOWN)
+    few = sum(not is_built_in(reason.source) for reason in live.reasons(polarity)) <= FEW_REASONS
 
     async def grown(batch: Sequence[Reason], pool: Rubrics) -> Written:
-        found = await live.roles.summarizer.summarize(batch, [*pool, *others], polarity, next(pairs))
+        found = await live.roles.summarizer.summarize(batch, [*pool, *others], polarity, next(pairs), few=few)
         if isinstance(found, Unanswered):
             return found
         by_id = {rubric.id: rubric for rubric in pool}

@@ -107,13 +107,19 @@ class MixedSummarizer(Both[Summarizer]):
     """Writes rubrics from a batch of reasons of one side."""
 
     async def summarize(
-        self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity, pairs: Sequence[Pair] = ()
+        self,
+        reasons: Sequence[Reason],
+        known: Sequence[Rubric],
+        polarity: Polarity,
+        pairs: Sequence[Pair] = (),
+        *,
+        few: bool = False,
     ) -> Summary | Unanswered:
         """Write new rubrics from a batch of reasons that are all the model's or all built-in."""
         own = [rubric for rubric in known if rubric.answered_by == BUILT_IN]
         if not reasons or not is_built_in(reasons[0].source):
             others = [rubric for rubric in known if rubric.answered_by != BUILT_IN]
-            return await self.model.summarize(reasons, others, polarity, pairs)
+            return await self.model.summarize(reasons, others, polarity, pairs, few=few)
         found = await self.built_in.summarize(reasons, own, polarity, ())
         if isinstance(found, Unanswered):
             return found

@@ -154,13 +154,20 @@ class Summarizer(Agent, Protocol):
     """Turns reasons into rubrics."""
 
     async def summarize(
-        self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity, pairs: Sequence[Pair] = ()
+        self,
+        reasons: Sequence[Reason],
+        known: Sequence[Rubric],
+        polarity: Polarity,
+        pairs: Sequence[Pair] = (),
+        *,
+        few: bool = False,
     ) -> Summary | Unanswered:
         """Write new rubrics from a batch of reasons of one polarity.
 
         Args:
             known: Rubrics so far, those of the other polarity, too.
             pairs: Shown so that rubrics say what separates.
+            few: Whether the log gives so few reasons that a single one may make a rubric.
         """
 
 

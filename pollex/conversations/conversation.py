@@ -205,6 +205,25 @@ class Feedback(BaseModel):
         return self.model_copy(update={"comment": change(self.comment), "tags": tuple(map(change, self.tags))})
 
 
+class Source(BaseModel):
+    """A document that was shown to the assistant.
+
+    Attributes:
+        name: Of its file or page; empty where the log gives none.
+        turn: Index of the reply that it was first shown for; None for the whole conversation.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    name: str = ""
+    turn: int | None = None
+
+    def mapped(self, change: Callable[[str], str]) -> Source:
+        """Return it with changed texts."""
+        return self.model_copy(update={"text": change(self.text), "name": change(self.name)})
+
+
 class Conversation(BaseModel):
     """A conversation as it was logged.
 
@@ -214,6 +233,7 @@ class Conversation(BaseModel):
         label: The thumb.
         judge: Who gave the label, where the log says so.
         group: What must stay on one side of a split, a user id for example.
+        sources: Documents that the assistant was shown, in their order: the third is cited as `[3]`.
         feedback: What was written of it. Explains the thumb to whoever learns, and isn't there for new conversations:
             no judge sees it.
         signals: Whether what other fields tell of happened (retried, copied), by field; shown, and never summed.
@@ -228,6 +248,7 @@ class Conversation(BaseModel):
     label: Label = Label.NONE
     judge: str | None = None
     group: str | None = None
+    sources: tuple[Source, ...] = ()
     feedback: tuple[Feedback, ...] = ()
     signals: dict[str, bool] = Field(default_factory=dict)
     metadata: dict[str, Any] = Field(default_factory=dict)
@@ -235,9 +256,16 @@ class Conversation(BaseModel):
 
     @cached_property
     def text_hash(self) -> str:
-        """SHA-256 (hex) of the turns alone: equal for two conversations of the same text, and of the same arguments."""
+        """SHA-256 (hex) of turns and sources: equal for two conversations of the same text, and the same arguments."""
         given = [[turn.role, turn.content, *(call.arguments for call in turn.calls)] for turn in self.turns]
-        return _hash(given) if any(call.arguments for turn in self.turns for call in turn.calls) else self.words_hash
+        given += [["source", source.name, source.text] for source in self.sources]
+        has_more = self.sources or any(call.arguments for turn in self.turns for call in turn.calls)
+        return _hash(given) if has_more else self.words_hash
+
+    @cached_property
+    def has_sources(self) -> bool:
+        """Whether the assistant was shown anything: documents, or what its tools returned."""
+        return bool(self.sources) or any(turn.role == "tool" and turn.content.strip() for turn in self.turns)
 
     @cached_property
     def words_hash(self) -> str:

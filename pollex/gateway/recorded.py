@@ -26,7 +26,7 @@ PLACE = "https://recorded.invalid/v1"
 
 
 _LISTED = re.compile(r"^\d+\. (.*)$", re.MULTILINE)
-_CHECK = re.compile(r'"The (?:first USER turn contains \\"(.*)\\"|conversation has a USER turn)\."')
+_CHECK = re.compile(r'"The user (?:uses the word \\"(.*)\\" in their first message|writes a message)\."')
 
 
 class NotRecorded(PollexError):

@@ -18,7 +18,7 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 CALLS = frozenset({"closing", "seed", "max_tokens"})
 """Settings that change what any role answers."""
 
-JUDGMENTS = frozenset({"scale", "samples", "require", "temperature", "canary", "straight_lining", "batch"})
+JUDGMENTS = frozenset({"scale", "samples", "require", "temperature", "canary", "straight_lining", "batch", "sources"})
 """Settings that change what a judge answers besides; its prompt tells the elicitation."""
 
 
@@ -80,6 +80,10 @@ class JudgeSettings(BaseModel):
         le=1,
         description="Cosine from which rubrics are one where no model decides, and from which the model is asked about "
         "one of its own and a built-in one.",
+    )
+
+    sources: int = Field(
+        20_000, ge=0, description="Characters of all documents together that a judge is shown of one conversation."
     )
 
     batch: int = Field(MOST_IN_A_CALL, ge=1, le=MOST_IN_A_CALL)

@@ -14,7 +14,7 @@ AGREE, DISAGREE = 4, 0
 
 _ITEM = re.compile(r'^(\d+)\. (".*")$', re.MULTILINE)
 _USER = re.compile(r'^\{"i":\d+,"role":"user","text":(".*")\},?$', re.MULTILINE)
-_CANARY = re.compile(r'The first USER turn contains "(\w+)"\.')
+_CANARY = re.compile(r'The user uses the word "(\w+)" in their first message\.')
 
 
 def opinions(messages: Sequence[Mapping[str, Any]]) -> dict[str, int]:
@@ -37,7 +37,7 @@ def rubric(messages: Sequence[Mapping[str, Any]], number: int) -> str:
 def _option(text: str, said: Sequence[str], pleased: bool) -> int:
     if canary := _CANARY.fullmatch(text):
         return AGREE if said and canary[1] in said[0] else DISAGREE
-    if text == "The conversation has a USER turn.":
+    if text == "The user writes a message.":
         return AGREE
     mood = ("glad" in text) == pleased
     luck = hashlib.sha256(f"{text}{said}".encode("utf-8", "replace")).digest()

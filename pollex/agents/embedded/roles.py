@@ -160,6 +160,8 @@ class EmbeddedSummarizer:
         known: Sequence[Rubric],
         polarity: Polarity,
         pairs: Sequence[Pair] = (),  # noqa: ARG002 - a model's
+        *,
+        few: bool = False,  # noqa: ARG002 - likewise
     ) -> Summary | Unanswered:
         """Write one rubric for each new source; other reasons support the existing rubric."""
         by_source: defaultdict[str, list[Reason]] = defaultdict(list)

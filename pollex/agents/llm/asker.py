@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
+from pollex.agents.llm.evidence import Evidence, evidence_of
 from pollex.agents.llm.parsing import object_in
 from pollex.conversations.conversation import Conversation
 from pollex.errors import ModelRefused, WrongUse
 from pollex.gateway.calls import Call, Capabilities, Completed, Outcome, Truncated
 from pollex.prompts.data_boundary import Item
-from pollex.prompts.data_boundary import conversation as items_of
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import Layout, Prompt, load, messages
 from pollex.rubrics.answers import Unanswered
@@ -139,6 +139,10 @@ class Asker:
                 return block.value
         return failure(outcome, judge_id(self.name, prompt))
 
+    def evidence(self, conversation: Conversation) -> Evidence:
+        """Return a conversation as a judge sees it: its turns, and the sources that the assistant was shown."""
+        return evidence_of(conversation, self.settings.sources)
+
     def fingerprint(self, *prompts: Prompt, **settings: Any) -> str:
         """Hash the settings that affect a role's results, except the salt."""
         facts = {
@@ -191,20 +195,6 @@ TOLD: dict[Polarity, dict[str, str]] = {
     "dsat": {"feeling": "dissatisfied", "thumb": "down"},
 }
 """What a prompt of either polarity is told of its polarity."""
-
-
-def turns_as_items(conversation: Conversation) -> list[Item]:
-    """Return a conversation as data: its turns, without id, label or metadata."""
-    return items_of((turn.role, turn.shown) for turn in conversation.turns)
-
-
-SAID_OF_IT = "what the user said of it"
-"""In place of a role."""
-
-
-def said_of_it(conversation: Conversation) -> list[Item]:
-    """Return what was written of a conversation as data, after its turns; quotes of it have negative numbers."""
-    return [{"i": -1 - i, "role": SAID_OF_IT, "text": one.text} for i, one in enumerate(conversation.feedback)]
 
 
 def judge_id(model: str, prompt: Prompt) -> str:

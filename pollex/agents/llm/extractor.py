@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pollex.agents.checks import copies, locate, normalized, words, words_of
-from pollex.agents.llm.asker import TOLD, Asker, Role, load_by_polarity, said_of_it, source_of, turns_as_items
+from pollex.agents.llm.asker import TOLD, Asker, Role, load_by_polarity, source_of
+from pollex.agents.llm.evidence import said_of_it, turns_as_items
 from pollex.agents.llm.parsing import entries
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label

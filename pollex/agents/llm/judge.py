@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Self
 
-from pollex.agents.llm.asker import Asker, Role, failure, judge_id, turns_as_items
+from pollex.agents.llm.asker import Asker, Role, failure, judge_id
 from pollex.agents.llm.parsing import option_named
 from pollex.agents.llm.sampling import Sheet, ask_samples, asker_of_run, error_without_logprobs, point
 from pollex.agents.roles import Judge, no_answers
@@ -31,7 +31,16 @@ from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call, Completed
 from pollex.gateway.logprobs import Tokens
 from pollex.prompts.data_boundary import escape_line
-from pollex.prompts.judging import batch_schema, by_letter, code_options, glossed, join_options, meaning, numbered
+from pollex.prompts.judging import (
+    batch_schema,
+    by_letter,
+    code_options,
+    glossed,
+    join_options,
+    meaning,
+    numbered,
+    one_a_line,
+)
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP, Answer, Question, ScaleName, Unanswered
 from pollex.rubrics.judge_settings import JUDGMENTS
@@ -60,9 +69,13 @@ class Canary:
     place: int
 
     def passed(self, chosen: int) -> bool:
-        """Return whether the Likert option `chosen` is on the right side."""
+        """Return whether the Likert option `chosen` is on the right side.
+
+        That it never came up is right of a word that nobody uses.
+        """
         middle = len(LIKERT) // 2
-        return chosen > middle if self.true else chosen < middle
+        agreed = middle < chosen < len(LIKERT)
+        return agreed if self.true else not agreed and chosen != middle
 
 
 def canary(conversation: Conversation, questions: Sequence[Question], salt: bytes) -> Canary | None:
@@ -78,7 +91,8 @@ def canary(conversation: Conversation, questions: Sequence[Question], salt: byte
     said = "\n".join(turn.content for turn in conversation.turns).casefold()
     words = _opening_words(conversation) if true else [word for word in _ABSENT if word not in said]
     word = words[int.from_bytes(digest[1:9]) % len(words)] if words else ""
-    text = f'The first USER turn contains "{word}".' if word else "The conversation has a USER turn."
+    # It begins as rubrics do, so that a judge can't tell by the form which statement is checked.
+    text = f'The user uses the word "{word}" in their first message.' if word else "The user writes a message."
     return Canary(text, true or not word, 1 + int.from_bytes(digest[9:17]) % (len(questions) + 1))
 
 
@@ -220,17 +234,18 @@ class Independent(Elicitation):
     def _call(self, conversation: Conversation, question: Question, replicate: int) -> Call:
         logprobs = self.asker.capabilities.logprobs
         settings = self.asker.sampling(replicate) | ({"max_tokens": 1} if logprobs else {})
-        options = _shown(question)
+        options, evidence = _shown(question), self.asker.evidence(conversation)
+        without = evidence.without if question.rubric else evidence.without | {"statement"}
         return self.asker.call(
             self.prompt,
-            turns_as_items(conversation),
+            evidence.items,
             {
                 "item": escape_line(question.text),
                 "options": by_letter(options),
                 **meaning(options if question.rubric else ()),
                 **({"middle": NEVER_CAME_UP} if question.may_never else {}),
             },
-            without=frozenset() if question.rubric else frozenset({"statement"}),
+            without=without,
             item=conversation.id,
             top_logprobs=logprobs or None,
             **settings,
@@ -321,15 +336,17 @@ class Batched(Elicitation):
         if probe:
             texts.insert(probe.place - 1, probe.text)
         labels, spelled = self._labels(questions)[0], self._labels(questions)[-1]
+        evidence = self.asker.evidence(conversation)
         return self.asker.call(
             self.prompt,
-            turns_as_items(conversation),
+            evidence.items,
             {
                 "items": numbered(texts),
                 "options": self._listed(questions[0], labels),
                 **meaning(spelled if questions[0].rubric else ()),
             },
             schema=batch_schema(self.prompt.schema, len(texts), labels),
+            without=evidence.without,
             item=conversation.id,
             top_logprobs=self.asker.capabilities.logprobs or None,
             **self.asker.sampling(replicate),
@@ -341,7 +358,9 @@ class Batched(Elicitation):
         return [code_options(texts), texts] if self.asker.capabilities.logprobs else [texts]
 
     def _listed(self, question: Question, labels: Sequence[str]) -> str:
-        return glossed(labels) if question.may_never else join_options(labels)
+        if self.prompt.name == "judge_batch_paper":
+            return join_options(labels)
+        return glossed(labels) if question.may_never else one_a_line(labels)
 
     def _caught(self, sheet: Sheet, probe: Canary) -> str:
         """Return the wrong answer to the canary; empty if it was right."""

@@ -10,6 +10,12 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import is_built_in
 
+ALIKE = 0.35
+"""Cosine of the user's words by TF-IDF from which two conversations are much alike: one task, or one fault.
+
+Below, what differs tells of the tasks and not of how they went.
+"""
+
 
 def matched_pairs(
     training: Sequence[Conversation], extractions: Mapping[str, Extraction | Unanswered], most: int
@@ -39,7 +45,7 @@ def in_turns(pairs: Sequence[Pair], size: int) -> Iterator[tuple[Pair, ...]]:
 def pair_up(
     up: Sequence[Conversation], down: Sequence[Conversation], most: int
 ) -> list[tuple[Conversation, Conversation]]:
-    """Return the pairs with the nearest user words by TF-IDF, nearest first."""
+    """Return pairs whose users' words are `ALIKE`, nearest first."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # takes a second to import
 
     words = [" ".join(turn.content for turn in c.turns if turn.role == "user") for c in (*up, *down)]
@@ -49,7 +55,7 @@ def pair_up(
         return []
     cosine = (vectors[: len(up)] @ vectors[len(up) :].T).toarray()
     pairs: list[tuple[Conversation, Conversation]] = []
-    while len(pairs) < most and cosine.max() > 0:
+    while len(pairs) < most and cosine.max() >= ALIKE:
         a, b = map(int, np.unravel_index(int(cosine.argmax()), cosine.shape))
         pairs.append((up[a], down[b]))
         cosine[a, :] = cosine[:, b] = 0

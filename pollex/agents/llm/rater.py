@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Self, get_args
 
-from pollex.agents.llm.asker import Asker, Role, failure, judge_id, turns_as_items
+from pollex.agents.llm.asker import Asker, Role, failure, judge_id
+from pollex.agents.llm.evidence import turns_as_items
 from pollex.agents.llm.parsing import object_in, option_named
 from pollex.agents.llm.sampling import asker_of_run, point
 from pollex.agents.roles import Judge, no_answers
@@ -106,7 +107,7 @@ class LlmRater(Role, Judge):
         return failure(outcome, judge, question.id)
 
     def _call(self, conversation: Conversation, question: Question, described: Sequence[Item]) -> Call:
-        options = texts(question)
+        options, evidence = texts(question), self.asker.evidence(conversation)
         values = {
             "question": escape_line(question.text),
             "options": join_options(options),
@@ -114,10 +115,10 @@ class LlmRater(Role, Judge):
         }
         return self.asker.call(
             self.prompt,
-            [*turns_as_items(conversation), *described],
+            [*evidence.items, *described],
             values,
             schema=rating_schema(self.prompt.schema, options),
-            without=frozenset(BLOCKS) - frozenset(self.blocks),
+            without=evidence.without | (frozenset(BLOCKS) - frozenset(self.blocks)),
             item=conversation.id,
         )
 

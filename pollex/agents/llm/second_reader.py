@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from pollex.agents.llm.asker import Asker, turns_as_items
+from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.evidence import turns_as_items
 from pollex.agents.llm.judge import Batched, LlmJudge
 from pollex.agents.llm.rewording import reword
 from pollex.agents.mixed import MixedJudge

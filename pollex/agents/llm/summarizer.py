@@ -16,6 +16,9 @@ from pollex.agents.roles import Pair, Revision, Summary
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Reason, Rubric, content_id, with_reasons
 
+FEWEST_REASONS = 2
+"""That a new rubric sums up, unless the log gives few."""
+
 
 class LlmSummarizer(Role):
     """Turns reasons into rubrics; the reasons of one polarity at a time, known rubrics shown."""
@@ -26,7 +29,13 @@ class LlmSummarizer(Role):
         super().__init__(asker, self.prompts.values(), new_rubrics=asker.settings.new_rubrics)
 
     async def summarize(
-        self, reasons: Sequence[Reason], known: Sequence[Rubric], polarity: Polarity, pairs: Sequence[Pair] = ()
+        self,
+        reasons: Sequence[Reason],
+        known: Sequence[Rubric],
+        polarity: Polarity,
+        pairs: Sequence[Pair] = (),
+        *,
+        few: bool = False,
     ) -> Summary | Unanswered:
         """Return new rubrics with their reasons, and reasons that support known rubrics."""
         prompt, others = self.prompts[polarity], [rubric for rubric in known if rubric.polarity != polarity]
@@ -39,14 +48,16 @@ class LlmSummarizer(Role):
             items += [{"other_side": i, "rubric": rubric.text} for i, rubric in enumerate(others, 1)]
             items += [{"pair": i, **pair.model_dump()} for i, pair in enumerate(pairs, 1)]
         values = {"most": str(self.asker.settings.new_rubrics), **TOLD[polarity]}
-        value = await self.asker.value(prompt, items, values, {"rubrics": list}, item=polarity)
+        several = frozenset({"several"} if few or self.paper else ())
+        value = await self.asker.value(prompt, items, values, {"rubrics": list}, without=several, item=polarity)
         if isinstance(value, Unanswered):
             return value
-        batch = _Summarizing(reasons, known, polarity, source_of(prompt))
+        batch = _Summarizing(reasons, known, polarity, source_of(prompt), least=1 if several else FEWEST_REASONS)
         for entry in entries(value.get("covered")):
             batch.cover(entry)
         for entry in entries(value["rubrics"]):
             batch.add(entry, self.asker.settings.new_rubrics)
+        batch.drop_single()
         supported = {id_: tuple(dict.fromkeys(reasons)) for id_, reasons in batch.supported.items() if reasons}
         return Summary(rubrics=tuple(batch.rubrics.values()), supported=supported, refused=dict(batch.refused))
 
@@ -73,8 +84,11 @@ class _Batch:
 
 
 class _Summarizing(_Batch):
-    def __init__(self, reasons: Sequence[Reason], shown: Sequence[Rubric], polarity: Polarity, source: str) -> None:
+    def __init__(
+        self, reasons: Sequence[Reason], shown: Sequence[Rubric], polarity: Polarity, source: str, least: int
+    ) -> None:
         super().__init__(reasons, shown, polarity, source)
+        self._least = least
         self._id_of = {rubric.text.casefold(): rubric.id for rubric in shown}
         self.supported: defaultdict[str, list[Reason]] = defaultdict(list)
 
@@ -95,6 +109,12 @@ class _Summarizing(_Batch):
         else:
             rubric = self._written(text)
             self.rubrics[rubric.id] = with_reasons(self.rubrics.get(rubric.id, rubric), reasons)
+
+    def drop_single(self) -> None:
+        """Refuse new rubrics that rest on fewer reasons than they must; these reasons are shown again."""
+        for rubric in [one for one in self.rubrics.values() if len(one.reason_ids) < self._least]:
+            del self.rubrics[rubric.id]
+            self.refused["rests on one reason"] += 1
 
 
 class LlmUpdater(Role):

@@ -23,7 +23,7 @@ MOST_REASONS = 3
 _ITEM = re.compile(r'^(\d+)\. (".*")$', re.MULTILINE)
 _OPTIONS = re.compile(r"then `answer`, one of: (.*?)\. For a statement|`answer`: (.*?), Never came up\b", re.DOTALL)
 _GLOSS = re.compile(r" \([^)]*\)")
-_CANARY = re.compile(r'The first USER turn contains "(\w+)"\.')
+_CANARY = re.compile(r'The user uses the word "(\w+)" in their first message\.')
 _MOST = re.compile(r"at most (\d+)")
 
 
@@ -164,7 +164,7 @@ class Reader:
     def _opinion(self, text: str, said: Sequence[str], first: str, in_domain: bool) -> float:
         if canary := _CANARY.fullmatch(text):
             return 1.0 if canary[1] in first else 0.0
-        if text == "The conversation has a USER turn.":
+        if text == "The user writes a message.":
             return 1.0
         signal = signal_of(text)
         if signal is None:

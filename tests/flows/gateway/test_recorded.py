@@ -43,7 +43,7 @@ def judging(*statements: str) -> Call:
 
 async def test_a_judging_is_put_together_from_answers_to_each_of_its_statements_and_counted(tmp_path: Path) -> None:
     made = RecordedEndpoint("a-model", file=tmp_path / "replies.jsonl.gz")
-    check = 'The first USER turn contains \\"{}\\".'
+    check = 'The user uses the word \\"{}\\" in their first message.'
     lines = []
     for first, second, said in (("A.", check.format("walnut"), "no"), ("B.", check.format("Book"), "yes")):
         request = made.request(judging(first, second))

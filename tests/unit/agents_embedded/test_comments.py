@@ -5,7 +5,7 @@ import random
 from pollex.agents.embedded.comments import proof_of, remarks_of
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.llm.asker import turns_as_items
+from pollex.agents.llm.evidence import turns_as_items
 from pollex.conversations.conversation import Conversation, Feedback, Label, Turn
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Quote, Rubric

@@ -28,7 +28,7 @@ def test_a_canary_is_known_right_whatever_the_conversation_says(text: str, polar
     probe = canary(conversation, questions("one", "two", polarity=polarity), salt)
     assert probe is not None
     assert 1 <= probe.place <= 3
-    word = probe.text.removeprefix('The first USER turn contains "').removesuffix('".')
+    word = probe.text.removeprefix('The user uses the word "').removesuffix('" in their first message.')
     if word == probe.text:
         assert probe.true
     else:

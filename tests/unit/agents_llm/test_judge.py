@@ -148,7 +148,7 @@ async def test_one_wrong_canary_makes_its_call_suspect_and_no_other() -> None:
     judge = LlmJudge(asker(Scripted(otherwise=half_obedient)))
     answers = await judge.judge(TALK, [*TWO, *questions("fine", polarity="dsat")])
     assert outcomes(answers) == ["suspect", "suspect", "Neutral"]
-    assert "Strongly Agree to The first USER turn contains" in answers[0].detail  # type: ignore[union-attr]
+    assert "Strongly Agree to The user uses the word" in answers[0].detail  # type: ignore[union-attr]
     assert judge.tally["failed canaries"] == 1
     passed_over = LlmJudge(asker(Scripted(otherwise=blind)))
     assert outcomes(await passed_over.judge(TALK, TWO)) == ["suspect", "suspect"]

@@ -166,6 +166,6 @@ async def test_a_planted_order_becomes_no_reason_and_no_rubric(order: str) -> No
 
     rubrics = [{"reasons": [1], "text": order}, {"reasons": [1], "text": "The user states the failure clearly."}]
     summarizer = LlmSummarizer(asker(Scripted(otherwise=json.dumps({"covered": [], "rubrics": rubrics}))))
-    summary = of(Summary, await summarizer.summarize(found.reasons, [], "sat"))
+    summary = of(Summary, await summarizer.summarize(found.reasons, [], "sat", few=True))
     assert [rubric.text for rubric in summary.rubrics] == ["The user states the failure clearly."]
     assert sum(summary.refused.values()) == 1

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pollex.agents.checks import locate, refusal, resolve_escapes, words
-from pollex.agents.llm.asker import turns_as_items
+from pollex.agents.llm.evidence import turns_as_items
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.reports.transcript import marked_turns
 from pollex.rubrics.answers import Option

@@ -31,9 +31,9 @@ def entry(text: Any, *reasons: Any) -> dict[str, Any]:
     return {"reasons": list(reasons), "text": text}
 
 
-async def summarized(rubrics: list[Any], covered: Any = (), **options: Any) -> Summary:
+async def summarized(rubrics: list[Any], covered: Any = (), *, few: bool = True, **options: Any) -> Summary:
     door = Scripted(otherwise=json.dumps({"covered": covered, "rubrics": rubrics}))
-    return of(Summary, await LlmSummarizer(asker(door, **options)).summarize(REASONS, KNOWN, "sat"))
+    return of(Summary, await LlmSummarizer(asker(door, **options)).summarize(REASONS, KNOWN, "sat", few=few))
 
 
 async def test_a_refused_or_unreadable_answer_is_unanswered_and_no_reasons_need_no_call() -> None:
@@ -67,6 +67,18 @@ async def test_texts_that_are_no_rubric_are_refused_and_counted_by_cause() -> No
         "names no reason": 1,
         "too short": 1,
     }
+
+
+async def test_a_single_reason_makes_a_rubric_only_where_the_log_gives_few() -> None:
+    written = [entry("The user returns later.", 1), entry("The user thanks.", 2), entry("The user thanks.", 3)]
+    found = await summarized(written, few=False)
+    assert [(new.text, new.reason_ids) for new in found.rubrics] == [("The user thanks.", ("r2", "r3"))]
+    assert found.refused == {"rests on one reason": 1}
+    assert len((await summarized(written, few=True)).rubrics) == 2
+    for few, asked in ((True, False), (False, True)):
+        door = Scripted(otherwise='{"rubrics": []}')
+        await LlmSummarizer(asker(door)).summarize(REASONS, KNOWN, "sat", few=few)
+        assert ("A single reason makes no rubric" in door.history[0].messages[-1]["content"]) is asked
 
 
 async def test_a_new_rubric_keeps_the_way_back_to_its_reasons_and_quotes() -> None:

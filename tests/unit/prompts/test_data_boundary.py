@@ -127,10 +127,12 @@ def test_the_boundary_hangs_on_salt_and_data_and_on_nothing_else() -> None:
         enclose('["abc"]', "abc")
 
 
-def test_a_conversation_begins_at_the_users_first_turn_and_keeps_its_numbers() -> None:
+def test_a_greeting_is_a_turn_and_the_products_own_instructions_are_not() -> None:
     turns = [("system", "You are kind."), ("assistant", "Welcome!"), ("user", "Hi"), ("assistant", "Hello")]
     assert conversation(turns) == [
+        {"i": 1, "role": "assistant", "text": "Welcome!"},
         {"i": 2, "role": "user", "text": "Hi"},
         {"i": 3, "role": "assistant", "text": "Hello"},
     ]
-    assert conversation(turns[:2]) == []
+    assert conversation([*turns, ("system", "An agent joined.")])[-1]["text"] == "An agent joined."
+    assert conversation(turns[:1]) == []

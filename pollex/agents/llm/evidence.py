@@ -1,0 +1,76 @@
+"""A conversation as data of a prompt: turns, documents that were shown, and what was said of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pollex.conversations.conversation import Conversation
+from pollex.prompts.data_boundary import Item
+from pollex.prompts.data_boundary import conversation as items_of
+
+
+def turns_as_items(conversation: Conversation) -> list[Item]:
+    """Return a conversation as data: its turns, without id, label or metadata."""
+    return items_of((turn.role, turn.shown) for turn in conversation.turns)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A conversation as a judge sees it.
+
+    Attributes:
+        items: Its turns, then the documents that the assistant was shown.
+        without: Blocks of the prompt that it has no use for.
+    """
+
+    items: list[Item]
+    without: frozenset[str]
+
+
+def evidence_of(conversation: Conversation, most: int) -> Evidence:
+    """Return the turns and sources of a conversation as data.
+
+    Documents are numbered as replies cite them; what tools returned stays in its turn, with the numbers after these.
+
+    Args:
+        most: Characters of all sources together; what is cut says so.
+    """
+    turns = turns_as_items(conversation)
+    if not conversation.has_sources:
+        return Evidence(turns, frozenset({"sources"}))
+    results = [n for n, turn in enumerate(turns) if turn["role"] == "tool" and turn["text"].strip()]
+    texts = [*(source.text for source in conversation.sources), *(turns[n]["text"] for n in results)]
+    shown = [{"source": number, **cut} for number, cut in enumerate(cut_to(texts, most), 1)]
+    documents = shown[: len(conversation.sources)]
+    for n, cut in zip(results, shown[len(documents) :], strict=True):
+        turns[n] = {**turns[n], **cut}
+    for source, item in zip(conversation.sources, documents, strict=True):
+        about = {"name": source.name} if source.name else {}
+        about |= {} if source.turn is None else {"shown_for_turn": source.turn}
+        turns.append({"source": item["source"], **about, **item})
+    return Evidence(turns, frozenset())
+
+
+def cut_to(texts: Sequence[str], most: int) -> list[dict[str, str]]:
+    """Return the fields of texts that have at most so many characters together: the longest are cut, all alike."""
+    room, longest = most, most
+    for left, text in zip(range(len(texts), 0, -1), sorted(texts, key=len), strict=True):
+        longest = room // left
+        if len(text) > longest:
+            break
+        room -= len(text)
+        longest = most
+    return [
+        {"text": text}
+        if len(text) <= longest
+        else {"text": text[:longest], "cut": f"the first {longest:,} of {len(text):,} characters"}
+        for text in texts
+    ]
+
+
+SAID_OF_IT = "what the user said of it"
+"""In place of a role."""
+
+
+def said_of_it(conversation: Conversation) -> list[Item]:
+    """Return what was written of a conversation as data, after its turns; quotes of it have negative numbers."""
+    return [{"i": -1 - i, "role": SAID_OF_IT, "text": one.text} for i, one in enumerate(conversation.feedback)]
