@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pollex.conversations.conversation import Turn
@@ -65,6 +66,8 @@ class ModelCall(NamedTuple):
         after: What came out; None where nothing can be read.
         model: Whether a model was called; tools and retrievers have no words for the talk.
         history: Whether `before` is a list of messages, which may repeat earlier turns, and not one text.
+        unsure: `before` and `after` as they stand where nobody knows whether they are words: of a trace in which no
+            model's call can be read, they count.
         error: What failed, in words.
         facts: Further fields for the conversation's metadata.
         beside: Attributes of the span, among which may be the label.
@@ -79,6 +82,7 @@ class ModelCall(NamedTuple):
     after: Turns | None = None
     model: bool = False
     history: bool = False
+    unsure: Mapping[str, Turns] = MappingProxyType({})
     error: str = ""
     facts: Mapping[str, Any] = NO_FACTS
     beside: Mapping[str, Any] = NO_FACTS

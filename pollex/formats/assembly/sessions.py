@@ -132,7 +132,7 @@ def _candidates(trace: Sequence[ModelCall]) -> list[Said]:
     spans = tuple(dict.fromkeys([trace[0].trace, *(call.span for call in trace)]))
     parents = {call.span: call.parent for call in trace}
     depths = {call.span: _depth(call.span, parents) for call in trace}
-    trace = _in_full(trace)
+    trace = _in_full(_as_it_stands(trace))
     readable = [call for call in trace if _is_whole(call)]
     if not readable:
         readable = [call for call in trace if call.before and depths[call.span] == 0]
@@ -143,6 +143,13 @@ def _candidates(trace: Sequence[ModelCall]) -> list[Said]:
         return [_told_fully(_said(plain[-1], spans), [_said(call, spans) for call in calls if call.model])]
     least = min((depths[call.span] for call in calls), default=0)
     return [_said(call, spans) for call in calls if depths[call.span] == least]
+
+
+def _as_it_stands(trace: Sequence[ModelCall]) -> list[ModelCall]:
+    """Take what may be words as words where no model's call of the trace tells them."""
+    if any(call.model and _is_whole(call) for call in trace):
+        return list(trace)
+    return [call._replace(**call.unsure) if call.unsure and not _is_whole(call) else call for call in trace]
 
 
 def _in_full(trace: Sequence[ModelCall]) -> list[ModelCall]:

@@ -11,7 +11,7 @@ from pollex.formats.labels import as_number, is_usual
 from pollex.formats.log_shapes.exports import Fields, facts, objects, required, text, truth, unwrap
 from pollex.formats.log_shapes.payloads import parse
 from pollex.formats.log_shapes.readers import NAMES, TIME_NAMES
-from pollex.formats.log_shapes.turns import marks_of_files, turns_in
+from pollex.formats.log_shapes.turns import is_part, marks_of_files, turns_in
 
 OWNERS = frozenset(OWNER_NAMES)
 THUMBS = (*LABEL_NAMES, *RATING_NAMES)
@@ -38,7 +38,7 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
 
 
 def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
-    parts = parse(message.get("parts") or message.get("content")) or []
+    parts = _parts(message.get("parts") or message.get("content")) or []
     files = marks_of_files(parse(message.get("attachments") or message.get("experimental_attachments")))
     turns = turns_in(
         {"role": message.get("role"), "content": [*(parts if isinstance(parts, list) else [parts]), *files]}
@@ -46,6 +46,13 @@ def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
     if message.get("role") == "assistant" and not any(turn.content.strip() for turn in turns):
         return (Turn(role="assistant", content="[error]"),)
     return turns
+
+
+def _parts(content: object) -> object:
+    """Return parts of a message, also in JSON text; a text that holds no parts is what was said."""
+    found = parse(content)
+    parts = isinstance(found, list) and bool(found) and all(map(is_part, found))
+    return found if parts or not isinstance(content, str) else content
 
 
 def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[ToolScore]:
@@ -80,7 +87,8 @@ def _listed(fields: Fields) -> str:
 
 def read_message(fields: Fields) -> Iterator[LogPart]:
     key = required(fields, "id")
-    yield Message(required(fields, "chatId"), key, _turns(fields), moment(fields.get("createdAt")))
+    said = {**fields, "content": parse(fields.get("content"))}  # a table's column of JSON
+    yield Message(required(fields, "chatId"), key, _turns(said), moment(fields.get("createdAt")))
     yield from _feedback(fields, None)
 
 

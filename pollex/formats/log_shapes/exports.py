@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from pollex.errors import BadInput
-from pollex.formats.log_shapes.payloads import nest, parse
+from pollex.formats.log_shapes.payloads import Written, nest, parse
 
 Fields = Mapping[str, Any]
 
@@ -77,7 +77,13 @@ def get_under(fields: Fields, name: str) -> Any:
         return fields[name]
     prefix = f"{name}."
     filled = [(column, value) for column, value in fields.items() if value not in (None, "")]
-    return nest({k.removeprefix(prefix): parse(v) for k, v in filled if k.startswith(prefix)}) or None
+    return nest({k.removeprefix(prefix): v for k, v in filled if k.startswith(prefix)}) or None
+
+
+def written_in(fields: Fields) -> Written:
+    """Return what texts of a row are: what was said if other values are objects or lists, so that no text is one."""
+    native = any(isinstance(value, Mapping | list) for value in fields.values())
+    return "words" if native else "either"
 
 
 def truth(value: object) -> bool:

@@ -1,13 +1,15 @@
 """Inputs and outputs of a run, in any recorded form, as turns."""
 
 import ast
+import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
 
 from pollex.conversations.conversation import Role, Turn
 from pollex.errors import BadInput
-from pollex.formats.log_shapes.turns import turns_in, turns_of
+from pollex.formats.log_shapes.turns import is_part, is_serialised, turns_in, turns_of
 from pollex.text import parse_json
 
 HISTORY_NAMES = ("chat_history", "history")
@@ -19,6 +21,7 @@ ANSWER_NAMES = (
 )
 GENERATED_NAMES = ("generations", "choices", "candidates")
 WRAPPERS = ("kwargs", "inputs", "outputs", "values", "value", "args", "request", "data")
+KNOWN_NAMES = (*HISTORY_NAMES, *MESSAGE_NAMES, *GENERATED_NAMES, *WRAPPERS, "role", "lc")
 SYSTEM_NAMES = ("system", "instructions", "system_instruction", "systemInstruction", "system_instructions")
 
 
@@ -31,15 +34,17 @@ class RunSide(NamedTuple):
 
     Attributes:
         history: Whether it was a list of messages and not one text.
+        sure: Whether it is known to be what was said; else it is shown as it stands, unless a model's call tells more.
     """
 
     turns: tuple[Turn, ...]
     history: bool
+    sure: bool = True
 
 
-def parse(value: object) -> Any:
+def parse(value: object, times: int = 2) -> Any:
     """Parse JSON text, up to twice nested, or Python's writing of it; return any other value as it is."""
-    for _ in range(2):
+    for _ in range(times):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             return value
         try:
@@ -95,43 +100,107 @@ def _lists(tree: Any) -> Any:
     return inner
 
 
-def input_of(value: object) -> RunSide | None:
+Written = Literal["words", "json", "either"]
+"""What a text is: what was said, of which only what can be nothing but messages is parsed; a tool's writing of a value,
+as in the cells of a CSV file; or one of these, and only objects are parsed then."""
+
+
+def input_of(value: object, written: Written = "either") -> RunSide | None:
     """Read the input of a run as turns; None if unreadable."""
-    return _side(value, "user", QUESTION_NAMES)
+    return _side(value, "user", QUESTION_NAMES, written)
 
 
-def output_of(value: object) -> RunSide | None:
-    """Read the output of a run as turns; None if unreadable."""
-    return _side(value, "assistant", ANSWER_NAMES)
+def output_of(value: object, written: Written = "either") -> RunSide | None:
+    """Read the output of a run as turns, likewise; an object that no reader knows is shown as JSON, and isn't sure."""
+    side = _side(value, "assistant", ANSWER_NAMES, written)
+    if side is None and isinstance(value, Mapping) and any(inner not in (None, "", [], {}) for inner in value.values()):
+        return _unsure("assistant", json.dumps(value, ensure_ascii=False, default=str))
+    return side
 
 
-def sides(given: object, came: object, *, silent: bool = False) -> dict[str, Any]:
-    """Return what a `Call` has of its input and output: `before`, `after` and `history`; nothing of a silent one."""
-    before, after = (None, None) if silent else (input_of(given), output_of(came))
-    return of_sides(before, after)
+def sides(given: object, came: object, *, silent: bool = False, written: Written = "either") -> dict[str, Any]:
+    """Return what a `ModelCall` has of its input and output; nothing of a silent one."""
+    if silent:
+        return of_sides(None, None)
+    texts = [value for value in (given, came) if isinstance(value, str)]
+    if written == "either" and any(isinstance(value, Mapping | list) for value in (given, came)):
+        written = "words"  # no object stands in a text there
+    elif written == "either" and texts and all(parse(value, 1) != value for value in texts):
+        written = "json"
+    return of_sides(input_of(given, written), output_of(came, written))
 
 
 def of_sides(before: RunSide | None, after: RunSide | None) -> dict[str, Any]:
-    """Return the sides of a `Call` as its `before`, `after` and `history`."""
-    turns = {name: side.turns for name, side in (("before", before), ("after", after)) if side}
-    return {**turns, "history": bool(before and before.history)}
+    """Return the sides of a `ModelCall` as its `before`, `after`, `history` and `unsure`."""
+    named = (("before", before), ("after", after))
+    turns = {name: side.turns for name, side in named if side and side.sure}
+    unsure = {name: side.turns for name, side in named if side and not side.sure}
+    return {**turns, "history": bool(before and before.sure and before.history), "unsure": unsure}
 
 
-def _side(value: object, role: Role, names: Sequence[str]) -> RunSide | None:
+def _side(value: object, role: Role, names: Sequence[str], written: Written) -> RunSide | None:
     try:
-        return _read(parse(value), role, names)
+        return _read(value, role, names, 0, written)
     except BadInput:
         return None
 
 
-def _read(value: object, role: Role, names: Sequence[str], depth: int = 0) -> RunSide | None:
+def _read(value: object, role: Role, names: Sequence[str], depth: int, written: Written) -> RunSide | None:
     if isinstance(value, str):
-        return RunSide(_said(role, value), False) if value.strip() else None
+        return _of_text(value, role, names, depth, written)
     if isinstance(value, list):
         return _listed(value, role)
-    if isinstance(value, Mapping) and depth < 4:
+    if isinstance(value, Mapping) and depth < DEEPEST:
         return _object(value, role, names, depth)
     return None
+
+
+DEEPEST = 4
+"""Objects inside one another that are looked into."""
+
+
+def _of_text(value: str, role: Role, names: Sequence[str], depth: int, written: Written) -> RunSide | None:
+    """Read a text: messages in JSON, a tool's writing of an object, or what was said."""
+    found = parse(value)
+    if written == "json" and isinstance(once := parse(value, 1), str):
+        return _of_text(once, role, names, depth, "words")
+    if isinstance(found, Mapping | list):
+        with suppress(BadInput):
+            if side := _as_messages(found, role):
+                return side
+    if isinstance(found, list) and written != "words":
+        with suppress(BadInput):
+            if side := _listed(found, role):
+                return side
+    if isinstance(found, Mapping) and written != "words" and depth < DEEPEST:
+        with suppress(BadInput):
+            if found.keys() & {*names, *KNOWN_NAMES} and (side := _object(found, role, names, depth)):
+                return side
+        return _unsure(role, value)
+    return RunSide(_said(role, value), False) if value.strip() else None
+
+
+def _unsure(role: Role, words: str) -> RunSide:
+    return RunSide((Turn(role=role, content=words),), False, sure=False)
+
+
+def _as_messages(value: Mapping[str, Any] | list[Any], role: Role) -> RunSide | None:
+    """Read what can be nothing but messages or parts of one; None for any other object or list."""
+    if isinstance(value, list):
+        values = value
+        while len(values) == 1 and isinstance(values[0], list):
+            values = values[0]
+        objects = [one for one in values if isinstance(one, Mapping)]
+        whole = bool(values) and len(objects) == len(values)
+        if whole and (all(map(_is_message, objects)) or all(map(is_part, objects))):
+            return _listed(values, role)
+        return None
+    if isinstance(next((value[name] for name in MESSAGE_NAMES if value.get(name)), None), list):
+        return _messages(value, role)
+    if _is_message(value) and value.keys() & {"content", "parts", "tool_calls", "kwargs", "data"}:
+        return RunSide(turns_in(value), True)
+    generated = next((value[name] for name in GENERATED_NAMES if isinstance(value.get(name), list)), None)
+    return turns_generated(generated) if generated else None
 
 
 def _said(role: Role, content: object) -> tuple[Turn, ...]:
@@ -140,22 +209,29 @@ def _said(role: Role, content: object) -> tuple[Turn, ...]:
 
 def _listed(values: list[Any], role: Role) -> RunSide | None:
     """Read a list of messages, of lists, of content parts, or with one text."""
-    values = [parse(value) for value in values]
     while len(values) == 1 and isinstance(values[0], list):
         values = values[0]
     if not values:
         return None
-    if all(isinstance(value, str) for value in values):
-        return RunSide(_said(role, values[0]), False) if len(values) == 1 else None
+    texts = [value for value in values if isinstance(value, str)]
+    if len(texts) == len(values) == 1:
+        return _of_text(texts[0], role, (), 0, "words")
+    values = [_message_in(value) for value in values]
     values = [{"role": role, **one} if isinstance(one, Mapping) and "parts" in one else one for one in values]
     objects = [value for value in values if isinstance(value, Mapping)]
-    if len(objects) == len(values) and all(
-        isinstance(one.get("message"), Mapping) and "role" not in one for one in objects
-    ):
+    if len(objects) < len(values):
+        return None
+    if all(isinstance(one.get("message"), Mapping) and "role" not in one for one in objects):
         return turns_generated(objects)
-    if len(objects) == len(values) and not any(_is_message(value) for value in objects):
+    if not any(map(_is_message, objects)):
         return RunSide(_said(role, values), False) if all("type" in value for value in objects) else None
     return RunSide(turns_of(values), True)
+
+
+def _message_in(value: object) -> object:
+    """Return the message in JSON text; any other value as it is."""
+    found = parse(value)
+    return found if isinstance(found, Mapping) and _is_message(found) else value
 
 
 def _object(value: Mapping[str, Any], role: Role, names: Sequence[str], depth: int) -> RunSide | None:
@@ -168,12 +244,22 @@ def _object(value: Mapping[str, Any], role: Role, names: Sequence[str], depth: i
             return side
     for name in names:
         if value.get(name) not in (None, "", [], {}):
-            return _read(parse(value[name]), role, names, depth + 1)
+            return _read(value[name], role, names, depth + 1, "words")
     for name in WRAPPERS:
-        if value.get(name) and (side := _read(parse(value[name]), role, names, depth + 1)):
+        written: Written = "words" if name == "value" else "either"
+        if value.get(name) and (side := _wrapped(value[name], role, names, depth + 1, written)):
             return side
     texts = [inner for inner in value.values() if isinstance(inner, str) and inner.strip()]
-    return RunSide(_said(role, texts[0]), False) if len(texts) == 1 and len(value) == 1 else None
+    return _of_text(texts[0], role, (), 0, "words") if len(texts) == 1 and len(value) == 1 else None
+
+
+def _wrapped(value: object, role: Role, names: Sequence[str], depth: int, written: Written) -> RunSide | None:
+    """Read what stands in an envelope; of a function's arguments, the one that is a sentence or stands alone."""
+    side = _read(value, role, names, depth, written)
+    if side is not None or not isinstance(value, list):
+        return side if side is None or side.sure else None
+    sentences = [one for one in value if isinstance(one, str) and " " in one.strip()]
+    return _of_text(sentences[0], role, (), 0, "words") if len(sentences) == 1 else None
 
 
 def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
@@ -185,6 +271,8 @@ def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
     if history:
         turns += turns_of(history)
     found = parse(value[name]) if name is not None else None
+    if name is not None and isinstance(found, str):
+        return RunSide(turns + _said(role, found), bool(turns))
     if name is not None and (side := _listed(found if isinstance(found, list) else [found], role)):
         return RunSide(turns + side.turns, True)
     if history is not None and name is None:
@@ -205,7 +293,7 @@ def system_of(value: Mapping[str, Any]) -> tuple[Turn, ...]:
 def _is_message(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
-    if value.keys() & {"role", "kwargs", "from", "author"} or ("data" in value and "type" in value):
+    if value.keys() & {"role", "from", "author"} or is_serialised(value) or ("data" in value and "type" in value):
         return True
     kind = str(value.get("type"))
     spoken = ("human", "ai", "system", "tool", "message", "function_call", "function_call_output", "AIMessageChunk")
@@ -238,6 +326,6 @@ def answer_in(fields: Mapping[str, Any]) -> tuple[str, tuple[Turn, ...]] | None:
     for name in REPLIES:
         if fields.get(name) not in (None, "", [], {}):
             value = {name: fields[name]} if name in GENERATED_NAMES else fields[name]
-            if side := output_of(value):
+            if side := output_of(value, "words"):
                 return name, side.turns
     return None

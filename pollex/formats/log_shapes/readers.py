@@ -191,14 +191,14 @@ def _is_exchange(fields: Fields) -> bool:
 
 def _read_exchange(fields: Fields) -> Draft:
     name = _question(fields) or ""
-    value = parse(fields[name])
+    value = fields[name]
     if name == "instruction" and isinstance(fields.get("input"), str):
         value = "\n".join(filter(None, [str(value), fields["input"]]))
-    side, answer = input_of(value), answer_in(fields)
+    side, answer = input_of(value, "words"), answer_in(fields)
     if side is None or answer is None:
         lacking = name if side is None else "the answer"
         raise BadInput(f"{lacking} can't be read as words", remedy="give both what was asked and what was answered")
-    before = system_of(value) if isinstance(value, Mapping) else ()
+    before = system_of(unwrap(value))
     turns = (*system_of(fields), *before, *_earlier(fields.get("history")), *side.turns)
     told = {turn for turn in turns if turn.role == "system"}
     kept = [turn for n, turn in enumerate(turns) if turn not in told or turn not in turns[:n]]

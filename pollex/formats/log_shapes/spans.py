@@ -12,16 +12,16 @@ from pollex.formats.assembly.log_parts import LogPart, ModelCall, Target, ToolSc
 from pollex.formats.log_shapes.exports import Fields, WrongFile, facts, get, get_under, objects, required, text, unwrap
 from pollex.formats.log_shapes.payloads import (
     RunSide,
+    Written,
     flatten,
     input_of,
     nest,
     of_sides,
     output_of,
     parse,
-    sides,
     system_of,
 )
-from pollex.formats.log_shapes.turns import turns_of
+from pollex.formats.log_shapes.turns import is_part, turns_of
 
 SESSION_NAMES = (
     *("gen_ai.conversation.id", "session.id", "langfuse.session.id", "mlflow.trace.session"),
@@ -115,7 +115,7 @@ def _openinference(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | N
         sides.append(RunSide(turns, True) if turns else None)
     if sides[0] is None:
         return None
-    return sides[0], sides[1] or output_of(have.get("output.value"))
+    return sides[0], sides[1] or output_of(have.get("output.value"), _written(have, "output.value"))
 
 
 def _listed(have: Mapping[str, Any], name: str) -> list[Any]:
@@ -154,11 +154,7 @@ def _flat(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | No
 
 def _content(content: object) -> object:
     found = parse(content)
-    return (
-        found
-        if isinstance(found, list) and found and all(isinstance(one, Mapping) and "type" in one for one in found)
-        else content
-    )
+    return found if isinstance(found, list) and found and all(map(is_part, found)) else content
 
 
 def _langfuse(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
@@ -168,7 +164,10 @@ def _langfuse(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] 
 
 
 def _mlflow(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
-    return input_of(have.get("mlflow.spanInputs")), output_of(have.get("mlflow.spanOutputs"))
+    return input_of(have.get(MLFLOW_SIDES[0]), "json"), output_of(have.get(MLFLOW_SIDES[1]), "json")
+
+
+MLFLOW_SIDES = ("mlflow.spanInputs", "mlflow.spanOutputs")
 
 
 def _vercel(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
@@ -205,8 +204,14 @@ def _plain(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | N
         ("gen_ai.prompt", "gen_ai.completion"),
     ):
         if have.get(before) is not None:
-            return input_of(have[before]), output_of(have.get(after))
+            return input_of(have[before], _written(have, before)), output_of(have.get(after), _written(have, after))
     return None
+
+
+def _written(have: Mapping[str, Any], name: str) -> Written:
+    """Return what the text of an attribute is, by the media type beside it."""
+    kind = str(have.get(name.replace(".value", ".mime_type")) or "")
+    return "words" if kind.startswith("text/plain") else "either"
 
 
 ANSWERS = ("gen_ai.choice", "gen_ai.content.completion")
@@ -233,7 +238,7 @@ def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
     role = name.removeprefix("gen_ai.").removesuffix(".message")
     if role not in ("system", "user", "assistant", "tool") or not name.endswith(".message"):
         return ()
-    return turns_of([{"role": role, "content": None, **body}])
+    return turns_of([{"role": role, **body, "content": _content(body.get("content"))}])
 
 
 _HEX = re.compile(r"[0-9a-fA-F]{16,32}")
@@ -355,7 +360,15 @@ def _event(name: str, trace: str, span: str, have: Mapping[str, Any], body: obje
 
 def _unpacked(body: object, have: Mapping[str, Any]) -> object:
     found = parse(body) or parse(have.get("gen_ai.event.content"))
-    return found if isinstance(found, Mapping) and found else {name: parse(value) for name, value in have.items()}
+    return (
+        found
+        if isinstance(found, Mapping) and found
+        else {name: value if name in _WORDS else parse(value) for name, value in have.items()}
+    )
+
+
+_WORDS = ("content", "gen_ai.prompt", "gen_ai.completion")
+"""Attributes of an event with words, which may look like JSON."""
 
 
 def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iterator[ToolScore]:
@@ -408,10 +421,16 @@ def read_phoenix_session(fields: Fields) -> Iterator[LogPart]:
             failed = root.get("status_code") == "ERROR"
             yield ModelCall(
                 *(required(turn, "trace_id"), span, None, session, moment(turn.get("start_time"))),
-                **sides(get(turn, "input.value"), get(turn, "output.value")),
+                **of_sides(*_phoenix_sides(turn)),
                 error=str(root.get("status_message") or "failed") if failed else "",
                 facts=facts(user=text(unwrap(root.get("attributes")).get("user.id"))),
             )
+
+
+def _phoenix_sides(turn: Fields) -> tuple[RunSide | None, RunSide | None]:
+    have = flatten({name: unwrap(turn.get(name)) for name in ("input", "output")})
+    before, after = have.get("input.value"), have.get("output.value")
+    return input_of(before, _written(have, "input.value")), output_of(after, _written(have, "output.value"))
 
 
 def require_phoenix_words(fields: Fields) -> tuple[()]:
@@ -478,7 +497,7 @@ def _mlflow_span(span: Mapping[str, Any], trace: str, begun: object) -> ModelCal
     span = {_snake(name): value for name, value in span.items()}
     parent = hexadecimal(span.get("parent_span_id") or span.get("parent_id"))
     written = attributes_of(parse(span.get("attributes")))
-    have = {name: parse(value) for name, value in written.items() if value != "null"}
+    have = {n: value if n in MLFLOW_SIDES else parse(value) for n, value in written.items() if value != "null"}
     status = unwrap(span.get("status")) or {"code": span.get("status_code")}
     failed = str(status.get("code")) in ("STATUS_CODE_ERROR", "ERROR", "2")
     error = str(status.get("message") or "failed") if failed else ""

@@ -223,7 +223,10 @@ _OPENAI_NUMBERED = re.compile(r"(.+)-(\d+)")
 def read_openai_completion(fields: Fields) -> Iterator[LogPart]:
     """Yield a completion's answer with what led to it, or without: its messages may be in a file of their own."""
     id_, metadata = required(fields, "id"), unwrap(fields.get("metadata"))
-    before, after = input_of(fields.get("input", fields.get("messages"))), output_of({"choices": fields.get("choices")})
+    before, after = (
+        input_of(fields.get("input", fields.get("messages")), "words"),
+        output_of({"choices": fields.get("choices")}),
+    )
     turns = (before.turns if before else ()) + (after.turns if after else ())
     said = facts(metadata=metadata, user=text(metadata.get("user")), model=fields.get("model"))
     yield Message(id_, id_, turns, ANSWERED, facts=said, lacks=UNASKED)
@@ -292,7 +295,7 @@ def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
 def read_openai_response(fields: Fields) -> Iterator[LogPart]:
     """Yield a response, which names its conversation or the previous response."""
     id_, metadata = required(fields, "id"), unwrap(fields.get("metadata"))
-    before = input_of(fields.get("input")) or RunSide((), True)
+    before = input_of(fields.get("input"), "words") or RunSide((), True)
     turns = before.turns + turns_of(fields.get("output") or [])
     error: Mapping[str, object] = unwrap(fields.get("error"))
     failed = str(error.get("message") or "failed") if error else ""

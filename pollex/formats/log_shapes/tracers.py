@@ -6,12 +6,13 @@ from typing import Any
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import LogPart, ModelCall, ToolScore, moment
 from pollex.formats.labels import is_usual
-from pollex.formats.log_shapes.exports import Fields, facts, get, get_under, objects, required, text, unwrap
+from pollex.formats.log_shapes.exports import Fields, facts, get, get_under, objects, required, text, unwrap, written_in
 from pollex.formats.log_shapes.payloads import (
     ANSWER_NAMES,
     GENERATED_NAMES,
     QUESTION_NAMES,
     RunSide,
+    Written,
     input_of,
     of_sides,
     output_of,
@@ -141,7 +142,8 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
     )
     kind, failed = str(fields.get("run_type") or ""), fields.get("error")
     given, came = fields.get("inputs"), fields.get("outputs")
-    before, after = (None, None) if silent_kind(kind) else (input_of(given), output_of(came))
+    written: Written = "words" if isinstance(given, Mapping) else "json"
+    before, after = (None, None) if silent_kind(kind) else (input_of(given, written), output_of(came, written))
     parent = text(fields.get("parent_run_id"))
     if parent is None and not silent_kind(kind):
         _require_langsmith_read(fields, before, after)
@@ -168,10 +170,11 @@ def _require_langsmith_read(fields: Fields, before: RunSide | None, after: RunSi
         return
     for name, side, names, role in sides:
         values = parse(fields.get(name))
+        unread = side is None or not side.sure
         if side is None and values is not None and not isinstance(values, Mapping):
             raise BadInput("inputs or outputs aren't an object", remedy="export the runs as LangSmith records them")
         known = {"messages", *names, *GENERATED_NAMES}
-        if side is None and values and len(values) > 1 and any(values.values()) and not values.keys() & known:
+        if unread and values and len(values) > 1 and any(values.values()) and not values.keys() & known:
             have = printable(", ".join(values), 100)
             raise BadInput(
                 f"it is not clear which field has the {role}'s text; there are {have}", remedy=f"call it {names[0]}"
@@ -230,14 +233,14 @@ WEAVE_ANNOTATION = "wandb.annotation."
 
 def read_weave_call(fields: Fields) -> Iterator[LogPart]:
     call, trace = required(fields, "id"), required(fields, "trace_id")
-    before, after = input_of(get_under(fields, "inputs")), output_of(get_under(fields, "output"))
+    given, came = get_under(fields, "inputs"), get_under(fields, "output")
+    written: Written = "words" if isinstance(given, Mapping) else "json"
+    before, after = input_of(given, written), output_of(came, written)
     metadata, history = unwrap(get_under(fields, "attributes")), bool(before and before.history)
     yield ModelCall(
         *(trace, call, text(fields.get("parent_id")), text(fields.get("thread_id")), moment(fields.get("started_at"))),
-        before=before.turns if before else None,
-        after=after.turns if after else None,
+        **of_sides(before, after),
         model=history and text(fields.get("parent_id")) is not None,
-        history=history,
         error=str(fields.get("exception") or ""),
         facts=facts(user=text(metadata.get("user")), metadata=metadata),
     )
@@ -280,7 +283,7 @@ def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
         parent=text(parents[0]) if isinstance(parents, list) and parents else None,
         session=next((found for name in BRAINTRUST_SESSIONS if (found := text(metadata.get(name)))), None),
         at=moment(unwrap(fields.get("metrics")).get("start")) or moment(fields.get("created")),
-        **sides(fields.get("input"), fields.get("output"), silent=silent),
+        **sides(fields.get("input"), fields.get("output"), silent=silent, written=written_in(fields)),
         model=kind == "llm",
         error=str(fields.get("error") or "").strip().rpartition("\n")[2],
         facts=facts(
@@ -302,7 +305,7 @@ def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
         *(trace, required(have, "span_id"), None if parent in ("undefined", "0") else parent),
         session=text(have.get("session_id")) or text(tags.get("session_id")),
         at=moment(have.get("start_ns")),
-        **sides(have.get("input"), have.get("output"), silent=silent_kind(kind)),
+        **sides(have.get("input"), have.get("output"), silent=silent_kind(kind), written="words"),
         model=kind == "llm",
         error="failed" if have.get("status") == "error" else "",
         facts=facts(user=text(tags.get("user_id")), model=text(have.get("model_name")), metadata=tags),

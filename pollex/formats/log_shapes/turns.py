@@ -15,7 +15,7 @@ from pollex.errors import BadInput
 from pollex.text import parse_json
 
 PART_KINDS = ("type", "kind", "event")
-_TEXT_PARTS = frozenset(["text", "input_text", "output_text", "refusal", "inputText", "outputText"])
+TEXT_PARTS = frozenset(["text", "input_text", "output_text", "refusal", "inputText", "outputText"])
 _LEFT_OUT = frozenset(
     (
         *("thinking", "redacted_thinking", "reasoning", "reasoning_content", "think", "thought", "step-start"),
@@ -43,6 +43,7 @@ _KINDS = {
     **dict.fromkeys(("input_audio", "audio_url"), "audio"),
     **dict.fromkeys(("input_file", "document", "file_url", "uri", "blob", "file_data", "media"), "file"),
 }
+_PARTS = TEXT_PARTS | _LEFT_OUT | CALLS | _RESULTS | frozenset(_KINDS) | {"image", "audio", "video", "file"}
 _EMBEDDED = re.compile(r"(!\[[^\]]*\]\()?data:(\w+)/[\w.+-]+(?:;[\w=.-]+)*;base64,[A-Za-z0-9+/=_-]+\)?")
 _MEDIA = re.compile(r"@@@langfuseMedia:type=(\w+)/[^@]*@@@")
 
@@ -67,7 +68,7 @@ def as_text(value: object) -> str:
     if value is None or isinstance(value, str):
         return _without_data(value or "")
     if isinstance(value, list) and all(
-        isinstance(part, Mapping) and str(part.get("type")) in _TEXT_PARTS for part in value
+        isinstance(part, Mapping) and str(part.get("type")) in TEXT_PARTS for part in value
     ):
         return text_of(value)
     return _without_data(json.dumps(value, ensure_ascii=False))
@@ -94,6 +95,14 @@ def part_kind(part: object) -> str:
     if named is None:
         named = next((kind for name, kind in _KEYED.items() if part.get(name) is not None), "text")
     return named if isinstance(named, str) else ""
+
+
+def is_part(value: object) -> bool:
+    """Return whether an object is a part of a message of a known type, or holds something under its type's name."""
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if not isinstance(kind, str) or not isinstance(value, Mapping):
+        return False
+    return kind in _PARTS or kind in value or kind.startswith(("tool-", "data-", "source-"))
 
 
 def is_result(part: object) -> bool:
@@ -150,7 +159,7 @@ def words_of(part: object) -> str | None:
         raise BadInput(f"a content part is {kind_of(part)}", remedy="write each part as an object with a type")
     if kind in _LEFT_OUT or kind.startswith(("data-", "source-")) or part.get("thought") is True:
         return None
-    if kind in _TEXT_PARTS:
+    if kind in TEXT_PARTS:
         return _words(part)
     if kind in CALLS or tool_named(part, kind) is not None:
         return call_of(part).mark
@@ -375,12 +384,18 @@ def _parsed(text: str) -> Any:
 
 def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """LangChain's two envelopes: `{"type", "data"}`, and `{"lc", "id": [… class], "kwargs"}`."""
-    if isinstance(kwargs := message.get("kwargs"), Mapping):
-        path = message.get("id")
+    if is_serialised(message):
+        path, kwargs = message.get("id"), message["kwargs"]
         return {"type": path[-1] if isinstance(path, list) and path else None, **kwargs}
     if isinstance(data := message.get("data"), Mapping):
         return {**data, "type": message.get("type")}
     return message
+
+
+def is_serialised(value: Mapping[str, Any]) -> bool:
+    """Return whether an object is LangChain's envelope of a message, and not the arguments of a function."""
+    kwargs = value.get("kwargs")
+    return isinstance(kwargs, Mapping) and ("content" in kwargs or isinstance(value.get("id"), list))
 
 
 def is_item(kind: object) -> bool:
