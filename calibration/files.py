@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from pollex.outputs import note_output
+
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file durably by a draft that replaces it."""
@@ -13,5 +15,6 @@ def write_whole(path: Path, content: bytes) -> None:
             out.flush()
             os.fsync(out.fileno())
         draft.replace(path)
+        note_output(path)
     finally:
         draft.unlink(missing_ok=True)

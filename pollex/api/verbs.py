@@ -114,7 +114,7 @@ def function(kind: Callable[..., UseCase[R]], then: Callable[[R], Any] = lambda 
     def made(*args: Any, **given: Any) -> Any:
         asked = kind(*args, **given)
         with shown_progress(getattr(asked, "progress", None)) as progress:
-            return then(asked.carry_out(Crew(progress, RunOptions())))
+            return then(asked.perform(Crew(progress, RunOptions())))
 
     made.__name__ = made.__qualname__ = known.verb.rpartition(" ")[2]
     made.__doc__ = docstring_of(known)

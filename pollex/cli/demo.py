@@ -25,6 +25,7 @@ from pollex.services.remedy.run import remedy
 from pollex.services.remedy.sample import RemedyOptions
 from pollex.services.score import score
 from pollex.store.folder import store_option
+from pollex.store.outputs import noted_outputs
 from pollex.usecases.serve import ServeStore
 
 if TYPE_CHECKING:
@@ -49,11 +50,12 @@ RECORDED: dict[str, Any] = {
 def demo(asked: RunDemo) -> int:
     """Run it, say what to look at, and return the exit code."""
     out, as_json = asked.out, asked.as_json
-    if asked.recorded or (asked.remedy and (bundled_recording() / REMEDY).exists()):
-        code = replay(Recording.bundled(), out, as_json, remedy=asked.remedy)
-    else:
-        code = learned_and_scored(out, ModelOptions(), as_json)
-        code = max(code, prove_planted(out, out, as_json)) if asked.remedy else code
+    with noted_outputs(out / ".pollex"):
+        if asked.recorded or (asked.remedy and (bundled_recording() / REMEDY).exists()):
+            code = replay(Recording.bundled(), out, as_json, remedy=asked.remedy)
+        else:
+            code = learned_and_scored(out, ModelOptions(), as_json)
+            code = max(code, prove_planted(out, out, as_json)) if asked.remedy else code
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
     click.echo(f"  pollex trace last{store_option(out / '.pollex')}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)

@@ -180,7 +180,7 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     run = RunOptions(on_interrupt=announce_stop, typed=typed_command())
     with Screen(as_json=as_json or asked.data, verbose=bool(given.get("verbose")), apart=asked.apart) as screen:
         crew = Crew(screen, run, partial(interview, screen), partial(editor, screen))
-        result = asked.plan(crew) if dry_run else asked.carry_out(crew)
+        result = asked.plan(crew) if dry_run else asked.perform(crew)
     if dry_run and (system := given.get("system")) and VALUES in context.meta:
         result = replace(result, notes=(preset_told(context, system), *result.notes))
     needed = () if dry_run else asked.shown_with

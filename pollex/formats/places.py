@@ -14,6 +14,7 @@ from typing import Any
 from fsspec.core import url_to_fs
 
 from pollex.errors import BadInput, WrongUse
+from pollex.outputs import note_output
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,12 @@ class Place:
         """Put a file there, whole or not at all."""
         if not self.local:
             self.files.pipe_file(self.path, content)
+            note_output(self.files.unstrip_protocol(self.path))
             return
         draft = Path(self.path).with_name(f".{self.name}.{os.uname().nodename}.{os.getpid()}{DRAFT}")
         draft.write_bytes(content)
         draft.replace(self.path)
+        note_output(self.path)
 
     def make_folder(self) -> None:
         """Make the folder; object stores need none."""

@@ -22,6 +22,7 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import escape_formula
+from pollex.outputs import note_output
 from pollex.store.columns import Arrays, arrays_of
 from pollex.store.database import BACKUP
 from pollex.store.database import FILE as DATABASE
@@ -101,6 +102,7 @@ def draft_of(path: Path) -> Iterator[Path]:
     try:
         yield draft
         draft.replace(path)
+        note_output(path)
     finally:
         draft.unlink(missing_ok=True)
 

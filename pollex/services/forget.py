@@ -1,36 +1,24 @@
 """Forget conversations: out of the store for good, and named in the files that quote them."""
 
-import html
-import json
-import re
-from collections.abc import Iterable, Iterator, Sequence
+import glob
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from pollex.calibration.files import write_whole
 from pollex.errors import WrongUse
 from pollex.graphs.context import Progress
-from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.services.forgetting_files import SET_FILE, quotes, without_quotes
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
-from pollex.store.forgetting import FORGOTTEN, ToForget, conversations_to_forget, forget, left_in, require_idle
+from pollex.store.forgetting import ToForget, conversations_to_forget, forget, left_in, require_idle
+from pollex.store.outputs import Output, digest_of_file, outputs_of, renew_outputs
 from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.text import Line, Told
 
-ENDINGS = (".json", ".jsonl", ".html", ".toml", ".csv", ".md", ".parquet")
-SET = b'"rubrics_digest"'
-"""What every rubric set has in it."""
+ENDINGS = (".json", ".jsonl", ".html", ".toml", ".csv", ".md", ".parquet", ".xml", ".gz", ".zst")
 LARGEST = 256 << 20
-"""Bytes of the largest file beside the store that is looked through."""
-_BLOCKS = (
-    "html|head|body|title|main|header|footer|nav|aside|section|article|div|p|ul|ol|li|dl|dt|dd|table|thead|tbody|tr|th|td"
-    "|blockquote|figure|figcaption|details|summary|h[1-6]|pre"
-)
-_BLOCK = re.compile(rf"</?(?:{_BLOCKS})\b[^>]*>", re.IGNORECASE)
-_LINE = re.compile(r"\n")
-_TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+"""Bytes of the largest file outside the store that is looked through."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +30,7 @@ class Forgotten(Result):
         gone: Rows that went out of the store, by table; of a dry run those of conversations, which would go.
         quoting: Files that quote them, or name them.
         rewritten: Those of these that no longer do.
-        left: Files of the store that could not be looked into.
+        left: Files that could not be looked into, with the reason for each.
     """
 
     json_fields = ("conversations", "gone", "quoting", "rewritten", "left", "dry_run")
@@ -51,7 +39,7 @@ class Forgotten(Result):
     gone: dict[str, int]
     quoting: tuple[Path, ...]
     rewritten: tuple[Path, ...]
-    left: tuple[Path, ...]
+    left: dict[str, str]
     dry_run: bool = False
 
     @property
@@ -68,8 +56,8 @@ class Forgotten(Result):
             yield f"Forgot {self.conversations} conversations ({rows})"
         for path in self.quoting:
             yield f"{'Rewritten' if path in self.rewritten else 'Still quotes them'}: {path}"
-        for path in self.left:
-            yield f"Set aside as damaged, and not looked into: {path}"
+        for path, why in self.left.items():
+            yield f"Not looked into: {path}: {why}"
         if set(self.quoting) - set(self.rewritten):
             rest = "" if self.dry_run else ": make these files again, or edit them"
             yield Line(f"--rewrite would {'take' if self.dry_run else 'have taken'} the quotes out{rest}", "bold")
@@ -106,15 +94,20 @@ def forget_conversations(
         target = conversations_to_forget(store, ids, users)
         if not target.ids:
             raise WrongUse("no conversation in the store is theirs", where=str(run.store), remedy="check the spelling")
-        files = [*looked_through(places), *ours_in(run.store.absolute().parent), *written_by_runs(store)]
-        quoting = [path for path in dict.fromkeys(path.resolve() for path in files) if quotes(path, target)]
+        outputs, left = found_outputs(store, target, places)
+        files = [*looked_through(places), *ours_in(run.store.absolute().parent), *outputs]
+        files = list(dict.fromkeys(path.resolve() for path in files))
+        left |= {str(path): f"it has more than {LARGEST >> 20} MB" for path in files if path.stat().st_size > LARGEST}
+        quoting = [path for path in files if str(path) not in left and quotes(path, target)]
         gone = {"conversations": target.kept} if dry_run else forget(store, target)
+        done = [path for path in quoting if rewrite and not dry_run and without_quotes(path, target)]
+        if not dry_run:
+            note_places(store, outputs)
     if not any(gone.values()) and not quoting:
         raise WrongUse("nothing is kept of them", where=str(run.store), remedy="check the spelling")
-    done = [path for path in quoting if rewrite and not dry_run and without_quotes(path, target)]
     for path in quoting:
         progress.note(f"{'Rewrote' if path in done else 'Note: it is quoted in'} {path}")
-    left = tuple(left_in(run.store, target))
+    left |= {str(path): "it was set aside as damaged" for path in left_in(run.store, target)}
     return Forgotten(len(target.ids), gone, tuple(quoting), tuple(done), left, dry_run)
 
 
@@ -128,95 +121,63 @@ def looked_through(places: Iterable[Path]) -> Iterator[Path]:
 def ours_in(folder: Path) -> Iterator[Path]:
     """Yield the rubric sets and pages in a folder; a log that lies there is nobody's but the user's."""
     for path in looked_through([folder]):
-        if path.suffix in (".html", ".toml") or (path.suffix == ".json" and SET in path.read_bytes()):
+        if path.suffix in (".html", ".toml") or (path.suffix == ".json" and SET_FILE in path.read_bytes()):
             yield path
 
 
-def written_by_runs(store: Store) -> Iterator[Path]:
-    """Yield the files that runs were told to write, with the pages beside them."""
+def found_outputs(store: Store, target: ToForget, places: Sequence[Path]) -> tuple[dict[Path, Output], dict[str, str]]:
+    """Find the files that pollex wrote, as the store knows them.
+
+    Returns:
+        Those that are there, also under another name in a folder that is looked through; and why others may quote the
+        conversations all the same.
+    """
+    known = outputs_of(store)
+    lying = [(output.place(store.folder.resolve()), output) for output in known]
+    found = {place: output for place, output in lying if place is not None}
+    folders = {*(path for path in places if path.is_dir()), store.folder.absolute().parent}
+    folders |= {path.parent for path in found}
+    left: dict[str, str] = {}
+    for output in (output for place, output in lying if place is None and _may_hold(output, target)):
+        moved = None if output.remote else _moved(output, folders)
+        if moved is not None:
+            found[moved] = output
+        elif output.remote:
+            left[output.path] = "it lies on another file system: make it again, or remove it"
+        else:
+            left[output.path] = "pollex wrote it, and it is no longer there: if it was moved, give its new place"
+    for path in written_by_earlier_runs(store):
+        found.setdefault(path.resolve(), Output(str(path), "", "", 0, ""))
+    for path in found:
+        for draft in path.parent.glob(f".{glob.escape(path.name)}.*"):  # what a killed command left
+            draft.unlink()
+    return found, left
+
+
+def _may_hold(output: Output, target: ToForget) -> bool:
+    """Tell whether a file that isn't there may have the conversations: not one of a run that never had them."""
+    written = bool(output.digest) or output.remote
+    return written and (not output.run or output.run in target.runs)
+
+
+def _moved(output: Output, folders: Iterable[Path]) -> Path | None:
+    """Return where a file lies now, known by its content."""
+    files = (path for folder in folders for path in sorted(folder.iterdir()) if path.is_file())
+    alike = (path for path in files if path.stat().st_size == output.size)
+    return next((path for path in alike if digest_of_file(path) == output.digest), None)
+
+
+def note_places(store: Store, outputs: Mapping[Path, Output]) -> None:
+    """Keep where the files are now, and what stands in them."""
+    renew_outputs(store, [output.path for output in outputs.values()], {str(p): o.run for p, o in outputs.items()})
+
+
+def written_by_earlier_runs(store: Store) -> Iterator[Path]:
+    """Yield the files of runs from before the store kept a list of them, with the pages beside them."""
     for run in runs(store):
         out = run.arguments.get("out")
-        if isinstance(out, str) and Path(out).is_file():
-            yield from looked_through([Path(out), Path(out).with_suffix(".html"), Path(out).with_name("report.html")])
-
-
-def quotes(path: Path, target: ToForget) -> bool:
-    """Tell whether a file quotes or names one of the conversations."""
-    if not path.is_file() or path.stat().st_size > LARGEST:
-        return False
-    if path.suffix == ".parquet":
-        return bool(_ids_of(path) & target.ids)
-    text = path.read_text(encoding="utf-8", errors="replace")
-    if path.suffix in (".json", ".jsonl"):
-        return any(target.cleaned(value) != value for value in _values(path, text))
-    return target.traces.within(_said(text) if path.suffix == ".html" else text)
-
-
-def without_quotes(path: Path, target: ToForget) -> bool:
-    """Take the conversations out of a file; return whether nothing is left in it."""
-    if path.suffix == ".parquet":
-        _filter(path, target)
-    elif path.suffix in (".json", ".jsonl"):
-        values = [target.cleaned(value) for value in _values(path, path.read_text(encoding="utf-8"))]
-        lines = path.suffix == ".jsonl"
-        kept = [value for value in values if not (lines and isinstance(value, dict) and value.get("id") in target.ids)]
-        shown = (json.dumps(with_new_digest(value), ensure_ascii=False, indent=None if lines else 1) for value in kept)
-        write_whole(path, "".join(f"{one}\n" for one in shown).encode())
-    else:
-        write_whole(path, _masked(path.read_text(encoding="utf-8"), path.suffix == ".html", target).encode())
-    return not quotes(path, target)
-
-
-def with_new_digest(value: Any) -> Any:
-    """Return a rubric set with the digest of its rubrics as they are now: quotes are a part of it."""
-    if not isinstance(value, dict) or "rubrics_digest" not in value:
-        return value
-    before = RubricSet.parse(value)
-    return before.model_copy(update={"rubrics_digest": digest_of(before.rubrics)}).model_dump(mode="json")
-
-
-def _values(path: Path, text: str) -> list[Any]:
-    try:
-        return (
-            [json.loads(line) for line in text.splitlines() if line.strip()]
-            if path.suffix == ".jsonl"
-            else [json.loads(text)]
-        )
-    except ValueError:
-        return [text]
-
-
-def _masked(text: str, page: bool, target: ToForget) -> str:
-    """Replace what quotes them: in a page runs of text, and whole blocks where tags lie within a quote."""
-    for pattern in (_TAG, _BLOCK) if page else (_LINE,):
-        parts = re.split(f"({pattern.pattern})", text, flags=pattern.flags)
-        text = "".join(
-            FORGOTTEN if place % 2 == 0 and target.traces.within(_said(part)) else part
-            for place, part in enumerate(parts)
-        )
-    return text
-
-
-def _said(page: str) -> str:
-    return html.unescape(_TAG.sub(" ", page))
-
-
-def _ids_of(path: Path) -> set[str]:
-    import duckdb  # only where files of columns lie beside the store
-
-    with duckdb.connect() as database:
-        columns = [row[0] for row in database.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()]
-        if "id" not in columns:
-            return set()
-        return {str(row[0]) for row in database.execute("SELECT id FROM read_parquet(?)", [str(path)]).fetchall()}
-
-
-def _filter(path: Path, target: ToForget) -> None:
-    import duckdb  # as above
-
-    draft = path.with_name(f".{path.name}.draft")
-    with duckdb.connect() as database:
-        kept = "SELECT * FROM read_parquet(?) WHERE NOT list_contains(?, CAST(id AS VARCHAR))"
-        quoted = str(draft).replace("'", "''")
-        database.execute(f"COPY ({kept}) TO '{quoted}' (FORMAT parquet)", [str(path), sorted(target.ids)])
-    draft.replace(path)
+        if isinstance(out, str):
+            folders = [store.folder.absolute().parent, Path(run.arguments.get("folder", ""))]
+            place = next((folder / out for folder in folders if (folder / out).is_file()), Path(out))
+            beside = [place, place.with_suffix(".html"), place.with_name("report.html")]
+            yield from looked_through([path.absolute() for path in beside if path.is_file()])

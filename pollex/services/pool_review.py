@@ -9,6 +9,7 @@ from typing import Any
 
 from pollex.errors import Interrupted, WrongUse
 from pollex.graphs.run import compile_on, graph_of, state_after, thread_of
+from pollex.outputs import note_output
 from pollex.prompts.domain import toml_value
 from pollex.rubrics.edits import Row, edited_pool, read_rubrics
 from pollex.rubrics.rubric import Rubric
@@ -68,6 +69,7 @@ def written_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
         lines += ["[[rubrics]]", f"text = {toml_value(row['text'])}", f"polarity = {toml_value(row['polarity'])}"]
         lines += [f"# {count(row['reasons'], 'reason')}", f"# {toml_value(row['quote'])}", ""]
     path.write_text("\n".join(lines), encoding="utf-8")
+    note_output(path)
 
 
 def pool_in(path: Path) -> list[Row]:

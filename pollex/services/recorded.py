@@ -14,6 +14,7 @@ from typing import Any
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Limits
 from pollex.gateway.recorded import RecordedEndpoint
+from pollex.outputs import note_output
 from pollex.services.options import ModelOptions
 from pollex.store.folder import keep_secret, make_private
 
@@ -100,7 +101,9 @@ class Recording:
         out.mkdir(parents=True, exist_ok=True)
         for file in result_in(self.folder, (*RESULT, *REMEDIED)):
             shutil.copyfile(file, out / file.name)
+            note_output(out / file.name)
         (out / SCORES).write_bytes(gzip.decompress((self.folder / PACKED).read_bytes()))
+        note_output(out / SCORES)
 
 
 def bundled_recording() -> Path:

@@ -39,6 +39,7 @@ from pollex.measures.share import (
     share_at_random,
     wilson_share,
 )
+from pollex.outputs import note_output
 from pollex.reports.share import share_page
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.evaluate import seen_before
@@ -463,6 +464,7 @@ def share(
     found = replace(found, notes=(*notes, *found.notes), page=page, bad_rows=(*read_in.bad_rows, *bad))
     if page is not None:
         page.write_text(share_page(found), encoding="utf-8")
+        note_output(page)
     return found
 
 

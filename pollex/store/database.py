@@ -194,12 +194,20 @@ class Database:
                 raise
 
     def compact(self) -> None:
-        """Write the file anew without what was deleted, and empty the write-ahead log."""
+        """Write the file anew without what was deleted, and empty the write-ahead log.
+
+        Raises:
+            StoreBusy: Another process reads the file as it was, so the log can't be folded into it.
+        """
         with self._turn, self.trouble():
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 1)  # where it is written anew
             self._connection.execute("VACUUM")
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            what = "another process reads the store, so what was deleted still stands in its file"
+            remedy = "end it (`pollex serve`, a notebook), and run the command again"
+            raise StoreBusy(what, where=str(self.path.parent), remedy=remedy)
 
     def backup(self) -> None:
         """Copy the file as it is now to `BACKUP` beside it, whole or not at all, once the copy was read through."""
@@ -240,7 +248,7 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
     )
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)  # no query reaches another file
-        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "journal_mode = WAL"):
+        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "secure_delete = ON", "journal_mode = WAL"):
             if not (read_only and pragma.startswith("journal")):
                 connection.execute(f"PRAGMA {pragma}")
         if not read_only and not fresh and path.stat().st_size <= FULLY_CHECKED:

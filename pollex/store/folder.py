@@ -14,6 +14,9 @@ from pollex.errors import PollexError, StoreDamaged, StoreFull, WrongUse
 STORE = ".pollex"
 """Where commands look when no store is named."""
 
+COPIES = "drafts"
+"""Folder of the copies of conversations with which the server has drafts of rubric sets fitted again."""
+
 VARIABLE = "POLLEX_STORE"
 """Of the environment: names another folder to look in."""
 

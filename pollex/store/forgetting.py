@@ -5,7 +5,7 @@ import re
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,70 +14,24 @@ from pollex.conversations.redaction import pseudonym
 from pollex.errors import StoreBusy
 from pollex.store.columns import RUNS, TEXTS, all_parts
 from pollex.store.database import BACKUP, CHECKPOINTS
+from pollex.store.folder import COPIES
+from pollex.store.fragments import Traces
+from pollex.store.outputs import OUTPUT
 from pollex.store.runs import is_worked_on
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, pack, unpack
 
-RUN = 5
-"""Words of a fragment; a shorter turn is a fragment as a whole."""
-FEWEST = 2
-_WORD = re.compile(r"\w+")
-
-
-def fragments_of(text: str) -> Iterator[tuple[str, ...]]:
-    """Yield the runs of words of a text."""
-    words = _WORD.findall(text.casefold())
-    if FEWEST <= len(words) <= RUN:
-        yield tuple(words)
-    yield from (tuple(words[start : start + RUN]) for start in range(len(words) - RUN + 1))
-
-
-class Traces:
-    """What tells that a text quotes one of some texts.
-
-    Args:
-        texts: Whose quotes are looked for.
-        others: Texts whose fragments tell nothing: greetings, and what assistants say to everybody.
-    """
-
-    def __init__(self, texts: Iterable[str], others: Iterable[str] = ()) -> None:
-        found = {fragment for text in texts for fragment in fragments_of(text)}
-        for other in others:
-            if found:
-                found.difference_update(fragments_of(other), _short(other))
-        self._runs = {one for one in found if len(one) == RUN}
-        self._short = [
-            re.compile(r"(?<!\w)" + r"\W+".join(map(re.escape, one)) + r"(?!\w)") for one in found - self._runs
-        ]
-
-    def within(self, text: str) -> bool:
-        """Tell whether a text quotes one of them."""
-        if self._runs and not self._runs.isdisjoint(fragments_of(text)):
-            return True
-        return bool(self._short) and any(short.search(folded) for folded in [text.casefold()] for short in self._short)
-
-
-def _short(text: str) -> Iterator[tuple[str, ...]]:
-    words = _WORD.findall(text.casefold())
-    for length in range(FEWEST, RUN):
-        yield from (tuple(words[start : start + length]) for start in range(len(words) - length + 1))
-
-
-FORGOTTEN = "[forgotten]"
-"""In place of a text that quotes what was forgotten."""
-CACHES = ("embeddings",)
+ABOUT = ("conversation_id", "conversation", "item", "id", "traceId", "trace_id", "sessionId", "session_id")
+"""Names under which an entry of a list says of which conversation it is."""
+LONGEST = 200
+"""Characters of a text of which nothing is left once a run of its words tells; of a longer one the line goes."""
+CACHES = ("embeddings", COPIES)
 USER_FIELDS = ("user", "user_id", "userId", "user_name", "username", "customer", "customer_id", "email")
 """Fields of a conversation's metadata that say whose it is."""
 
 _OF_CONVERSATIONS = ("labels", "leases", "replays", "originals", "chosen")
-_JSON_COLUMNS = {
-    "facts": ("payload",),
-    "spans": ("inputs", "outputs"),
-    "runs": ("arguments", "result"),
-    "progress": ("payload",),
-    "drafts": ("payload",),
-    "replays": ("payload",),
-}
+_NO_TEXTS = frozenset({"id", "run", "key", "digest", "text_hash", "crc", "time", "started", "finished", "status"})
+"""Columns that hold nothing of what was said."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +42,7 @@ class ToForget:
         hashes: Of texts that no other conversation has.
         traces: What tells that another text quotes them.
         kept: Rows of them that runs of the store keep.
+        runs: Those that keep them.
     """
 
     ids: frozenset[str]
@@ -95,18 +50,28 @@ class ToForget:
     texts: tuple[str, ...]
     traces: Traces
     kept: int
+    runs: frozenset[str] = frozenset()
 
     def cleaned(self, value: Any) -> Any:
         """Return a JSON value without them: entries about them go, and texts that quote them are replaced."""
         if isinstance(value, dict):
             return {name: self.cleaned(inner) for name, inner in value.items() if name not in self.ids}
         if isinstance(value, list):
-            return [self.cleaned(inner) for inner in value if not self._about(inner)]
-        return FORGOTTEN if isinstance(value, str) and self.traces.within(value) else value
+            return [self.cleaned(inner) for inner in value if not self.is_about(inner)]
+        return self.masked(value) if isinstance(value, str) else value
 
-    def _about(self, value: Any) -> bool:
+    def masked(self, text: str) -> str:
+        """Return a text without them, line by line where it is long."""
+        if not self.traces.within(text):
+            return text
+        if len(text) <= LONGEST:
+            return self.traces.masked(text)
+        return self.traces.masked("".join(self.traces.masked(line) for line in text.splitlines(keepends=True)))
+
+    def is_about(self, value: Any) -> bool:
+        """Tell whether an entry of a list is of one of them."""
         if isinstance(value, dict):
-            return any(value.get(name) in self.ids for name in ("conversation_id", "conversation", "item"))
+            return any(isinstance(value.get(name), str) and value[name] in self.ids for name in ABOUT)
         return isinstance(value, str) and value in self.ids
 
 
@@ -119,16 +84,22 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
     wanted, known, others = set(ids), set(users) | {pseudonym(user) for user in users}, set[str]()
     hashes: set[str] = set()
     runs = [path.name for path in (store.folder / RUNS).iterdir()] if (store.folder / RUNS).exists() else []
-    rows = [row for run in runs for row in store.ask(run, "SELECT * EXCLUDE (seq) FROM conversations")]
+    rows = [{**row, "of": run} for run in runs for row in store.ask(run, "SELECT * EXCLUDE (seq) FROM conversations")]
     wanted |= {row["id"] for row in rows if row["group"] in known or (known and known & _users(row["metadata"]))}
+    mine = [row for row in rows if row["id"] in wanted]
     for row in rows:
         (hashes if row["id"] in wanted else others).add(row["text_hash"])
+
+    # What tells of them is what they said and wrote, and no other conversation has.
     texts = store.ask("any", "SELECT text_hash, turns FROM texts") if hashes else []
-    own = [said for row in rows if row["id"] in wanted for said in _written(row.get("feedback"))]
+    own = [said for row in mine for said in _written(row.get("feedback"))]
     own += [words for row in texts if row["text_hash"] in hashes for words in _words(row["turns"])]
     rest = (words for row in texts if row["text_hash"] not in hashes for words in _words(row["turns"]))
-    kept = sum(row["id"] in wanted for row in rows)
-    return ToForget(frozenset(wanted), frozenset(hashes - others), tuple(own), Traces(own, rest), kept)
+    other_ids = [row["id"] for row in rows if row["id"] not in wanted]
+    names = {*(id_ for id_ in wanted if not any(id_ in other for other in other_ids)), *users}
+    traces = Traces(own, rest, names)
+    of_runs = frozenset(row["of"] for row in mine)
+    return ToForget(frozenset(wanted), frozenset(hashes - others), tuple(own), traces, len(mine), of_runs)
 
 
 def _words(turns: str) -> Iterator[str]:
@@ -167,6 +138,7 @@ def forget(store: Store, target: ToForget) -> dict[str, int]:
     gone = dict(_from_columns(store, target))
     gone |= store.transact(lambda connection: _from_database(connection, target))
     store.database.compact()
+    store.columns.close()
     (store.folder / BACKUP).unlink(missing_ok=True)
     store.backup()
     for ending in ("", "-wal", "-shm"):  # states quote conversations; a run goes on by its results without
@@ -203,7 +175,7 @@ def _from_database(connection: sqlite3.Connection, target: ToForget) -> dict[str
     where = "kind = 'extraction' AND id IN (SELECT value FROM forgotten_ids)"
     gone["facts"] = connection.execute(f"DELETE FROM facts WHERE {where}").rowcount
     gone["calls"] = _calls(connection, target)
-    gone["rewritten"] = sum(_rewritten(connection, table, columns, target) for table, columns in _JSON_COLUMNS.items())
+    gone["rewritten"] = sum(_rewritten(connection, table, columns, target) for table, columns in _texts(connection))
     connection.execute("DROP TABLE forgotten_ids")
     connection.execute("DROP TABLE forgotten_hashes")
     return gone
@@ -242,22 +214,50 @@ def _strings(text: str) -> Iterator[str]:
             waiting += one.values() if isinstance(one, dict) else one
 
 
+def _texts(connection: sqlite3.Connection) -> Iterator[tuple[str, list[str]]]:
+    """Yield each table with its columns of text: whichever they are, none may quote them."""
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    for (table,) in tables:
+        columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        names = [name for _, name, type_, *_ in columns if type_ == "TEXT" and name not in _NO_TEXTS]
+        if names and not table.startswith("sqlite_"):
+            yield table, names
+
+
 def _rewritten(connection: sqlite3.Connection, table: str, columns: Sequence[str], target: ToForget) -> int:
     changed = 0
-    for rowid, *texts in connection.execute(f"SELECT rowid, {', '.join(columns)} FROM {table}").fetchall():
-        values = [json.loads(text) if text else None for text in texts]
-        cleaned = [target.cleaned(value) for value in values]
-        if cleaned != values:
+    outputs = f"WHERE kind != '{OUTPUT}'" if table == "facts" else ""
+    rows = connection.execute(f"SELECT rowid, {', '.join(columns)} FROM {table} {outputs}")
+    for rowid, *texts in rows.fetchall():
+        cleaned = [_cleaned(text, target) for text in texts]
+        if cleaned != texts:
             changed += 1
-            new = [text if value is None else pack(value) for text, value in zip(texts, cleaned, strict=True)]
-            crc = f", crc = {FactRow('', '', '', new[0] or '').values[-1]}" if table == "facts" else ""
+            payload = dict(zip(columns, cleaned, strict=True)).get("payload") or ""
+            crc = f", crc = {FactRow('', '', '', payload).values[-1]}" if table == "facts" else ""
             places = ", ".join(f"{column} = ?" for column in columns)
-            connection.execute(f"UPDATE {table} SET {places}{crc} WHERE rowid = ?", [*new, rowid])
+            connection.execute(f"UPDATE {table} SET {places}{crc} WHERE rowid = ?", [*cleaned, rowid])
     return changed
+
+
+def _cleaned(text: str | None, target: ToForget) -> str | None:
+    """Return the text of a cell without them: JSON stays JSON, and as it was written if nothing goes."""
+    if not text:
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return target.masked(text)
+    cleaned = target.cleaned(value)
+    return text if cleaned == value else pack(cleaned)
 
 
 def left_in(folder: Path, target: ToForget) -> list[Path]:
     """Return files of a store that nobody could take them out of: those that a rebuild kept."""
     odd = [path for path in folder.rglob("*") if path.is_file() and re.search(r"\.(damaged|earlier)\.\d", path.name)]
-    texts = [text.encode() for text in target.texts if len(text) >= 12]
-    return [path for path in odd if path.suffix == ".parquet" or any(text in path.read_bytes() for text in texts)]
+    return [path for path in odd if path.suffix == ".parquet" or target.traces.within(_decoded(path))]
+
+
+def _decoded(path: Path) -> str:
+    """Return what stands in a database, with escapes of JSON as the characters that they stand for."""
+    text = path.read_bytes().decode("utf-8", "replace")
+    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|.)", lambda found: chr(int(found[1], 16)) if found[1] else " ", text)

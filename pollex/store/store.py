@@ -29,6 +29,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from pollex.errors import PollexError, StoreFull, WrongUse
+from pollex.outputs import note_run
 from pollex.store.columns import RUNS, TEXTS, Columns, RowBlock
 from pollex.store.database import BACKUP, FILE, Database, Statement
 from pollex.store.folder import STORE, keep_secret, make_private, write_failed
@@ -165,6 +166,7 @@ class Store:
             )
             connection.execute(*statement_of_run(run))
         self._claim(run.id)
+        note_run(run.id)
         return run
 
     def take_up(self, run: str, *, roles: Sequence[str] = ()) -> None:
@@ -174,6 +176,7 @@ class Store:
             StoreBusy: Another process works on it.
         """
         self._claim(run)
+        note_run(run)
         self._note(run, status="unfinished", roles=tuple(roles), finished=None)
 
     def finish(self, run: str, status: Status, *, roles: Sequence[str] = (), result: Any = None) -> None:

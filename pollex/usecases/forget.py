@@ -20,9 +20,10 @@ class ForgetConversations(Stored, UseCase["Forgotten"]):
     the cache of vectors; the files are written anew, so that no free page keeps them. A user is known by the group
     field of the log, or by a field such as `user_id` of the metadata.
 
-    Rubric sets, pages and rows of scores are looked for in FILES (files and folders), in the folder of the store, and
-    where its runs wrote; the exit code is 3 if some still quote a conversation. Give --rewrite at once, or look with
-    --dry-run first: afterwards the store no longer knows what to look for. The log itself is yours to change.
+    The store knows all files that pollex wrote; these, the FILES that you name (files and folders) and those beside the
+    store are looked through. The exit code is 3 if one still quotes a conversation, or can't be looked into. Give
+    --rewrite at once, or look with --dry-run first: afterwards the store no longer knows what to look for. The log
+    itself is yours to change.
 
     \b
     Examples

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pollex.errors import WrongUse
 from pollex.services.options import RunOptions
+from pollex.store.folder import STORE, VARIABLE
 
 if TYPE_CHECKING:
     from pollex.graphs.context import Progress
@@ -130,6 +132,14 @@ class UseCase(Generic[R_co]):
     def carry_out(self, crew: Crew) -> R_co:
         """Do it."""
         return cast(R_co, self.call(self.does, crew))
+
+    def perform(self, crew: Crew) -> R_co:
+        """Do it, and note in the store which files it wrote."""
+        from pollex.store.outputs import noted_outputs  # what only describes itself needs no store
+
+        folder = getattr(self, "store", None) or os.environ.get(VARIABLE) or STORE
+        with noted_outputs(Path(folder)):
+            return self.carry_out(crew)
 
     def plan(self, crew: Crew) -> CallPlan:
         """Count the calls that it would make.

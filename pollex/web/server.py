@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import os
+import shutil
 import signal
 import socket
 import webbrowser
@@ -20,7 +21,7 @@ from starlette.types import ASGIApp
 from pollex.errors import WrongUse
 from pollex.services.recorded import RUBRICS, Recording, sets_in
 from pollex.store.database import FILE
-from pollex.store.folder import STORE
+from pollex.store.folder import COPIES, STORE
 from pollex.store.store import Store
 from pollex.usecases.serve import ServeStore
 from pollex.web import links
@@ -62,11 +63,19 @@ def serve(asked: ServeStore) -> int:
         tell(asked, start, folder, port)
         if replay is not None:
             start_replay(site, replay)
+        remove_copies(folder, asked)
         try:
             asyncio.run(Server(application(site, door), 5).serve(sockets=[listening]))
         finally:
             site.children.close()
+            remove_copies(folder, asked)
     return 0
+
+
+def remove_copies(folder: Path, asked: ServeStore) -> None:
+    """Remove copies of conversations that drafts were fitted again on: an end by force leaves them behind."""
+    if not asked.read_only:
+        shutil.rmtree(folder / COPIES, ignore_errors=True)
 
 
 class Server(uvicorn.Server):

@@ -21,6 +21,7 @@ FOLDERS: dict[str, str] = {"pollex": "pollex"} | {
 FRONT_DOOR = "the front door"
 ERRORS = "errors"
 TEXT = "text"
+OUTPUTS = "outputs"
 
 
 @dataclass(frozen=True)
@@ -71,4 +72,4 @@ def room_of(module: str) -> str | None:
     if ours != "pollex":
         return None
     first = inner.partition(".")[0]
-    return first if f"pollex.{first}" in FOLDERS or first in (ERRORS, TEXT) else FRONT_DOOR
+    return first if f"pollex.{first}" in FOLDERS or first in (ERRORS, TEXT, OUTPUTS) else FRONT_DOOR

@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from rooms import ERRORS, FOLDERS, FRONT_DOOR, TEXT, imports, imports_of, room_of, sources
+from rooms import ERRORS, FOLDERS, FRONT_DOOR, OUTPUTS, TEXT, imports, imports_of, room_of, sources
 
 BASE = {"conversations", "gateway", "measures", "prompts"}
 MAY_KNOW: dict[str, set[str]] = {
@@ -22,13 +22,16 @@ MAY_KNOW["graphs"] = {*MAY_KNOW}
 for floor in ("formats", "reports", "services", "usecases", "api", "cli", "studio", "web"):
     MAY_KNOW[floor] = {*MAY_KNOW} - {"api", "cli", "studio"}
 MAY_KNOW["cli"] |= {"web"}  # `pollex serve` opens it
-"""Beside itself and what everybody may import: errors and text. Only `pollex.api`, `cli` and `web` know services."""
+"""Beside itself and what everybody may import: errors, text, the list of outputs.
+
+Only `pollex.api`, `cli` and `web` know services.
+"""
 
 
 @pytest.mark.parametrize("package", [package for package in FOLDERS if package != "pollex"])
 def test_a_room_imports_only_what_the_design_lets_it_know(package: str) -> None:
     room = package.removeprefix("pollex.")
-    known = MAY_KNOW[room] | {room, ERRORS, TEXT, None}
+    known = MAY_KNOW[room] | {room, ERRORS, TEXT, OUTPUTS, None}
     wrong = [f"{found.at} {found.module}" for path in sources(package) for found in imports(path)
              if room_of(found.module) not in known]  # fmt: skip
     assert wrong == []

@@ -19,6 +19,7 @@ from pollex.services.kept_answers import left_to_ask
 from pollex.services.options import ModelOptions
 from pollex.services.rejudging import changed_in, planned_preview, preview
 from pollex.services.workspace import run_to_end
+from pollex.store.folder import COPIES
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.tables import DraftRow, now, pack, unpack
@@ -272,7 +273,7 @@ def laid_out(site: Site, run: Run, row: DraftRow, changed: RubricSet) -> tuple[P
         The folder, and whether the conversations have groups.
     """
     grouped = False
-    folder = site.store.folder / "drafts" / f"{row.id}-{row.version}-{secrets.token_hex(2)}"
+    folder = site.store.folder / COPIES / f"{row.id}-{row.version}-{secrets.token_hex(2)}"
     folder.mkdir(parents=True, mode=0o700)
     (folder / "draft.json").write_text(changed.to_json(), encoding="utf-8")
     with os.fdopen(os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:

@@ -6,7 +6,7 @@ from pathlib import Path
 from small_runs import Pollex
 
 from pollex.conversations.conversation import Conversation, Feedback, Turn
-from pollex.store.forgetting import Traces
+from pollex.store.fragments import Traces
 from pollex.store.ledger import StoreLedger
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store

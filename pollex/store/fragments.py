@@ -1,0 +1,162 @@
+"""What tells that a text quotes a conversation: runs of its words that no other conversation has."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+RUN = 5
+"""Words of a fragment that always tells; a shorter turn tells as a whole."""
+FEWEST = 2
+"""Words of the shortest turn that does."""
+
+TELLING = 9.0
+"""How rare two to four words are together to tell: as a run that stands once in 10⁹ words would be."""
+RARE = 5.0
+"""How rare a single word is to tell: a name, a number, a word that stands once in 10⁵."""
+ALL_WORDS = 9.0
+"""The frequencies of `wordfreq` count a word's places in 10⁹ words, as powers of ten."""
+
+FORGOTTEN = "[forgotten]"
+"""In place of a text that quotes what was forgotten."""
+
+OUR_TEXTS = (".py", ".html", ".toml", ".md", ".txt", ".js")
+"""Endings of the files of pollex whose words stand in every output."""
+
+_WORD = re.compile(r"\w+")
+
+Fragment = tuple[str, ...]
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text as they are compared."""
+    return _WORD.findall(text.casefold())
+
+
+def fragments_of(text: str) -> Iterator[Fragment]:
+    """Yield the runs of words that tell of a text, whatever the words are."""
+    words = words_of(text)
+    if FEWEST <= len(words) <= RUN:
+        yield tuple(words)
+    yield from _runs(words, RUN)
+
+
+class Traces:
+    """What tells that a text quotes one of some texts.
+
+    Args:
+        texts: Whose quotes are looked for.
+        others: Texts whose fragments tell nothing: greetings, and what assistants say to everybody.
+        names: Ids and names that tell as a whole.
+    """
+
+    def __init__(self, texts: Iterable[str], others: Iterable[str] = (), names: Iterable[str] = ()) -> None:
+        texts = list(texts)
+        self._sure = {fragment for text in texts for fragment in fragments_of(text)}
+        possible = {run for text in texts for length in range(1, RUN) for run in _runs(words_of(text), length)}
+        hints = {run for run in possible if _is_telling(run)}
+
+        # What others say, and what pollex itself says in every output, tells of nobody.
+        for other in others:
+            if self._sure or hints:
+                spoken = set(_all_runs(words_of(other)))
+                self._sure -= spoken
+                hints -= spoken
+        if hints:
+            hints -= _spoken_by_pollex(frozenset(run[0] for run in hints))
+        self._hints = hints | {tuple(words) for name in names if _is_distinctive(words := words_of(name))}
+        self._first = {run[0] for run in self._sure | self._hints}
+
+    def within(self, text: str) -> bool:
+        """Tell whether a text quotes one of them."""
+        words = words_of(text)
+        if self._first.isdisjoint(words):
+            return False
+        return any(run in self._sure or run in self._hints for run in self._runs_in(words))
+
+    def masked(self, text: str) -> str:
+        """Return a text without them: nothing is left of a quote, and single words are taken out of other texts."""
+        words = list(_WORD.finditer(text))
+        folded = [folded for word in words for folded in [word[0].casefold()]]
+        if self._first.isdisjoint(folded):
+            return text
+        if any(run in self._sure for run in self._runs_in(folded)):
+            return FORGOTTEN
+
+        # From the end, so that places before it stay what they are.
+        places = list(self._places_of_hints(folded))
+        for start, end in reversed(_joined(places)):
+            text = text[: words[start].start()] + FORGOTTEN + text[words[end - 1].end() :]
+        return text
+
+    def _runs_in(self, words: Sequence[str]) -> Iterator[Fragment]:
+        for start, word in enumerate(words):
+            if word in self._first:
+                yield from (tuple(words[start : start + length]) for length in range(1, RUN + 1))
+
+    def _places_of_hints(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+        for start, word in enumerate(words):
+            if word in self._first:
+                ends = range(min(start + RUN, len(words)), start, -1)
+                yield from ((start, end) for end in ends if tuple(words[start:end]) in self._hints)
+
+
+def _runs(words: Sequence[str], length: int) -> Iterator[Fragment]:
+    return (tuple(words[start : start + length]) for start in range(len(words) - length + 1))
+
+
+def _all_runs(words: Sequence[str]) -> Iterator[Fragment]:
+    for length in range(1, RUN + 1):
+        yield from _runs(words, length)
+
+
+def _joined(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return places that overlap or touch as one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(places):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _is_telling(run: Fragment) -> bool:
+    """Tell whether words are so rare that who has them got them from there."""
+    return sum(map(_rarity, run)) >= (RARE if len(run) == 1 else TELLING)
+
+
+@cache
+def _rarity(word: str) -> float:
+    from wordfreq import zipf_frequency  # a fifth of a second, with its list; only forgetting needs it here
+
+    if len(word) < 3 and not word.isalpha():  # a count, or the number of a list
+        return 0.0
+    return ALL_WORDS - float(zipf_frequency(word, "en"))
+
+
+def _is_distinctive(words: Sequence[str]) -> bool:
+    """Tell whether a name may be looked for by itself: `bike-103` may, `12` would be found everywhere."""
+    return len("".join(words)) >= 5 and not (len(words) == 1 and words[0].isdecimal() and len(words[0]) < 6)
+
+
+def _spoken_by_pollex(first: frozenset[str]) -> set[Fragment]:
+    """Return the runs of words in pollex's own texts that begin with one of some words."""
+    spoken: set[Fragment] = set()
+    for text in _our_texts():
+        words = words_of(text)
+        for start, word in enumerate(words):
+            if word in first:
+                spoken.update(tuple(words[start : start + length]) for length in range(1, RUN + 1))
+    return spoken
+
+
+def _our_texts() -> Iterator[str]:
+    waiting: list[Traversable] = [files("pollex")]
+    while waiting:
+        for inner in waiting.pop().iterdir():
+            if inner.is_dir() and inner.name not in ("examples", "__pycache__"):
+                waiting.append(inner)
+            elif inner.name.endswith(OUR_TEXTS):
+                yield inner.read_text(encoding="utf-8")

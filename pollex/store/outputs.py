@@ -1,0 +1,138 @@
+"""Files that pollex wrote outside the store: path, digest, size and run of each, so that forgetting finds them."""
+
+import hashlib
+import logging
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote_to_bytes
+
+from pollex.errors import PollexError
+from pollex.outputs import WrittenOutputs, listen_for_outputs
+from pollex.store.database import FILE, Database
+from pollex.store.store import Store
+from pollex.store.tables import FactRow, now, pack, unpack
+from pollex.store.writer import change_of
+from pollex.text import is_text
+
+LOG = logging.getLogger(__name__)
+
+LOCAL = "file://"
+"""Begins paths that are no UTF-8, escaped as in an address: the database takes text alone."""
+
+KEPT = ("beside", "digest", "size", "run")
+"""What the store keeps of a file, beside its path."""
+
+OUTPUT = "output"
+"""Kind of the facts that tell of such a file; their id is its path."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that a command wrote.
+
+    Attributes:
+        path: Absolute, or an address of another file system.
+        beside: Where it lies as seen from the store, with which it may have been moved or copied; empty: nowhere.
+        digest: SHA-256 of what was written; empty where it couldn't be read.
+        run: Of which it tells; empty where the command was no run.
+    """
+
+    path: str
+    beside: str
+    digest: str
+    size: int
+    run: str
+
+    @property
+    def remote(self) -> bool:
+        """Whether it lies on another file system."""
+        return "://" in self.path and not self.path.startswith(LOCAL)
+
+    def place(self, folder: Path) -> Path | None:
+        """Return where it lies; None where it is no longer there, or on another file system."""
+        places = [folder / _path(self.beside)] if self.beside else []
+        places += [] if self.remote else [_path(self.path)]
+        return next((place.resolve() for place in places if place.is_file()), None)
+
+
+@contextmanager
+def noted_outputs(folder: Path) -> Iterator[None]:
+    """Note in a store, if there is one then, what is written until the block ends."""
+    with listen_for_outputs() as written:
+        try:
+            yield
+        finally:
+            note_outputs(folder, written)
+
+
+def note_outputs(folder: Path, written: WrittenOutputs) -> None:
+    """Note files in a store; where that can't be, say so: the files are there all the same."""
+    if not written.paths or not (folder / FILE).exists():
+        return
+    own = folder.resolve()
+    outside = [path for path in written.paths if own not in Path(path).absolute().parents]
+    rows = [_row(_output(path, written.run, own)) for path in outside]
+    try:
+        with closing(Database(folder / FILE)) as database, database.transaction() as connection:
+            _replace(connection, [row.id for row in rows], rows)
+    except PollexError as failure:
+        LOG.warning("%s: it was not noted which files were written: %s", folder, failure.what)
+
+
+def outputs_of(store: Store) -> list[Output]:
+    """Return all files that the store knows of, those written last at the end."""
+    rows = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [OUTPUT])
+    found = [(row["id"], unpack(row["payload"])) for row in rows]
+    return [Output(path, **{name: values[name] for name in KEPT}) for path, values in found]
+
+
+def renew_outputs(store: Store, before: list[str], paths: dict[str, str]) -> None:
+    """Note files as they are now in place of what was noted.
+
+    Args:
+        before: Paths whose notes go.
+        paths: The run of each file, by where it lies now.
+    """
+    rows = [_row(_output(path, run, store.folder.resolve())) for path, run in paths.items()]
+    store.transact(lambda connection: _replace(connection, [*before, *paths], rows))
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _output(path: str, run: str, folder: Path) -> Output:
+    """Return a file as it is now; without a digest where it is none."""
+    if "://" in path:
+        return Output(path, "", "", 0, run)
+    place = Path(path).absolute()
+    beside = _name(Path(os.path.relpath(place.resolve(), folder)))
+    if not place.is_file():
+        return Output(_name(place), beside, "", 0, run)
+    return Output(_name(place), beside, digest_of_file(place), place.stat().st_size, run)
+
+
+def _name(path: Path) -> str:
+    """Return a path as the database takes it."""
+    return str(path) if is_text(path) else LOCAL + quote(os.fsencode(path))
+
+
+def _path(name: str) -> Path:
+    return Path(os.fsdecode(unquote_to_bytes(name.removeprefix(LOCAL)))) if name.startswith(LOCAL) else Path(name)
+
+
+def _row(output: Output) -> FactRow:
+    values = {name: getattr(output, name) for name in KEPT}
+    return FactRow("", OUTPUT, output.path, pack(values | {"time": now()}))
+
+
+def _replace(connection: sqlite3.Connection, paths: list[str], rows: list[FactRow]) -> None:
+    connection.executemany("DELETE FROM facts WHERE kind = ? AND id = ?", [[OUTPUT, path] for path in paths])
+    for row in rows:
+        change_of(row).apply(connection)
