@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.respondent import without_thoughts
 from pollex.conversations.conversation import ToolCall, messages_of, tool_uses
 from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.gateway.calls import Call, Completed
+from pollex.gateway.thoughts import without_thoughts
 
 ROUNDS = 8
 """Calls of recorded tools in a row, after which a continuation counts as diverged."""
@@ -120,7 +120,7 @@ class EndpointAssistant:
         if not isinstance(outcome, Completed):
             return NoReply(outcome.kind, outcome.detail)
         if not (text := without_thoughts(outcome.text)):
-            return NoReply("refused", "thoughts and no answer")
+            return NoReply("empty", "thoughts and no answer")
         used = outcome.usage
         cost = used.prompt + self.written * used.completion if used.prompt and used.completion else 0.0
         return AssistantReply(text, cost=cost, seconds=outcome.seconds)

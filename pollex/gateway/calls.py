@@ -87,6 +87,7 @@ class MemoryLedger:
 Kind = Literal[
     "completed",
     "refused",
+    "empty",
     "truncated",
     "context_exceeded",
     "silently_truncated",
@@ -156,9 +157,16 @@ class Completed(Outcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused(Outcome):
-    """The model or a filter declined, or wrote nothing."""
+    """The model or a filter declined."""
 
     kind: ClassVar[Kind] = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Empty(Outcome):
+    """The model wrote nothing that is an answer; `detail` has what came in its place."""
+
+    kind: ClassVar[Kind] = "empty"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +252,15 @@ def _contents(messages: Sequence[Mapping[str, Any]]) -> list[str]:
 Form = Literal["json_schema", "tool", "json_object", "text"]
 """How an answer's schema is put to the endpoint; `text` leaves it to the prompt alone."""
 
+Streaming = Literal["", "counted", "bare"]
+"""Whether a reply comes in parts: not, with the count of tokens at its end, or without."""
+
+_STREAMED: dict[Streaming, dict[str, Any]] = {
+    "": {},
+    "counted": {"stream": True, "stream_options": {"include_usage": True}},
+    "bare": {"stream": True},
+}
+
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -257,6 +274,7 @@ class Call:
         max_tokens: Most tokens to write, thinking included.
         limit_field: What the endpoint calls `max_tokens`.
         top_logprobs: How many alternatives to give for each token; None asks for no log-probabilities.
+        stream: How the reply is streamed, for an endpoint that serves nothing else.
         replicate: Number of the sample where the same is asked several times.
         stage: What the call is for, in the usage table. Not part of the key.
         item: Id of what the call is about, in traces. Not part of the key.
@@ -276,6 +294,7 @@ class Call:
     top_p: float | None = None
     seed: int | None = None
     top_logprobs: int | None = None
+    stream: Streaming = ""
     replicate: int = 0
     stage: str = ""
     item: str = ""
@@ -303,7 +322,8 @@ class Call:
             "top_logprobs": self.top_logprobs,
         }
         sampling = {name: value for name, value in given.items() if value is not None}
-        return {"model": model, "messages": list(self.messages), **self._answer_format(), **sampling, **extra}
+        asked = {**self._answer_format(), **sampling, **_STREAMED[self.stream]}
+        return {"model": model, "messages": list(self.messages), **asked, **extra}
 
     def _answer_format(self) -> dict[str, Any]:
         if self.schema is None or self.form == "text":
@@ -395,12 +415,13 @@ class Capabilities:
 
     Attributes:
         json_schema: Whether a schema in `response_format` is obeyed.
-        tools: Whether a forced tool call comes back and obeys its schema.
-        json_object: Whether JSON mode gives JSON.
+        tools: Whether a forced tool call comes back and obeys its schema; not tried where a JSON schema is obeyed.
+        json_object: Whether JSON mode gives JSON; not tried where one of these is obeyed.
         logprobs: Alternatives of a token that may be asked for; 0 where none come for the answer's token.
         seed: Whether a seed is accepted; whether it is obeyed can't be told.
         temperature: Whether a temperature is accepted.
         limit_field: What it calls the most tokens to write.
+        stream: How replies are streamed, where it serves nothing else.
         window: Tokens of its context, where it says.
         calls: What finding out took.
     """
@@ -417,6 +438,7 @@ class Capabilities:
     limit_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
     window: int | None = None
     calls: int = 0
+    stream: Streaming = ""
 
     @property
     def form(self) -> Form:
@@ -437,6 +459,7 @@ class Capabilities:
             call,
             form=self.form,
             limit_field=self.limit_field,
+            stream=self.stream,
             seed=call.seed if self.seed else None,
             temperature=call.temperature if self.temperature else None,
             top_logprobs=listed or None,

@@ -18,6 +18,7 @@ from pollex.gateway.calls import (
     LEASE,
     Call,
     ContextExceeded,
+    Empty,
     Failed,
     Kind,
     Ledger,
@@ -124,19 +125,19 @@ class Session:
 
 NO_KEY = "no key was sent: set OPENAI_API_KEY"
 _MOST_MALFORMED = 3
+_MOST_EMPTY = 2
 _LONGEST_BACKOFF = 30.0
-_SHORTEST_WAIT = 0.1
 _LONGEST_PAUSE = 8.0
 
 
 class RetryPolicy:
     """One call's attempts in this run.
 
-    Network and server faults count towards `max_attempts`, malformed replies may come three times, and 429 counts
-    nothing: it costs time, not money, up to `max_wait`.
+    Network and server faults count towards `max_attempts`, malformed replies may come three times, empty
+    ones twice, and 429 counts nothing: it costs time, not money, up to `max_wait`.
 
     Attributes:
-        rejected_at: When the first 429 came.
+        rejected_at: When the first 429 came; None before any.
     """
 
     def __init__(self, limits: Limits, jitter: random.Random) -> None:
@@ -144,11 +145,14 @@ class RetryPolicy:
         self._jitter = jitter
         self._faults = 0
         self._malformed = 0
-        self._rejected = 0
-        self.rejected_at = 0.0
+        self._empty = 0
+        self.rejected_at: float | None = None
 
-    def backoff(self, meaning: HttpFault | Malformed) -> float | None:
+    def backoff(self, meaning: HttpFault | Malformed | Empty) -> float | None:
         """Return the seconds to wait before the next try; None if there is none."""
+        if isinstance(meaning, Empty):
+            self._empty += 1
+            return self._spread(self._empty) if self._empty < _MOST_EMPTY else None
         if isinstance(meaning, Malformed):
             self._malformed += 1
             return self._spread(self._malformed) if self._malformed < _MOST_MALFORMED else None
@@ -159,13 +163,10 @@ class RetryPolicy:
             return None
         return max(meaning.wait or 0.0, self._spread(self._faults))
 
-    def rejection(self, fault: HttpFault, now: float) -> float:
-        """Return the seconds for which a 429 stops all sending, the endpoint's if given."""
-        self._rejected += 1
-        if self._rejected == 1:
+    def note_rejection(self, now: float) -> None:
+        """Note a 429; the first one counts."""
+        if self.rejected_at is None:
             self.rejected_at = now
-        asked = fault.wait or 0.0
-        return asked if asked >= _SHORTEST_WAIT else self._spread(self._rejected)
 
     def _spread(self, number: int) -> float:
         longest = min(_LONGEST_BACKOFF, self._limits.backoff * 2.0 ** (number - 1))
@@ -308,7 +309,7 @@ class CircuitBreaker:
         Args:
             own: Whether it is known to be the call's own failure, as others were answered meanwhile.
         """
-        failed = isinstance(outcome, Failed | Malformed)
+        failed = isinstance(outcome, Failed | Malformed | Empty)
         self._failed_in_a_row = self._failed_in_a_row + (not own) if failed else 0
         if self._failed_in_a_row >= self._limits.failures:
             what = f"{self._failed_in_a_row} calls in a row failed, the last with {outcome.detail}"
@@ -323,7 +324,7 @@ class CircuitBreaker:
         return kind(what, where=self._where, remedy=remedy)
 
 
-RETRYABLE: frozenset[Kind] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})
+RETRYABLE: frozenset[Kind] = frozenset({"error", "empty", "unparsable", "context_exceeded", "silently_truncated"})
 """Outcomes with nothing in them that was paid for and can be used; a resumed run asks again."""
 
 DRAIN_SECONDS = 30.0
@@ -431,7 +432,7 @@ class Gateway:
 
     async def _opened(self) -> Session:
         if self._session is None:
-            limiter = Limiter(self.limits.concurrency, self.limits.spacing)
+            limiter = Limiter(self.limits.concurrency, self.limits.spacing, backoff=self.limits.backoff)
             wire = connect(self.endpoint, self.limits.concurrency)
             self._session = Session(wire, limiter, Outage(self.limits.failures, self.limits.backoff))
             if self._stopped is not None:
@@ -501,7 +502,7 @@ class Gateway:
                 number = _attempts_so_far(stored)
                 continue
             number, sent = number + 1, sent + 1
-            if isinstance(meaning, Outcome) and not isinstance(meaning, Malformed):
+            if isinstance(meaning, Outcome) and not isinstance(meaning, Malformed | Empty):
                 return replace(meaning, attempts=sent)
             if isinstance(meaning, HttpFault) and meaning.action == "wait":
                 if not self._starved(session, patience):
@@ -545,7 +546,7 @@ class Gateway:
             return meaning
         finally:
             flight.sent = False
-            session.limiter.release()
+            session.limiter.release(given_at)
 
     async def _exchange(self, session: Session, request: Request, number: int) -> Reply | None:
         """Intent, call, record; a ledger that fails ends the run. None where another process sends it."""
@@ -577,10 +578,11 @@ class Gateway:
             self.stop(error)
             raise self._error()
         if fault is not None and fault.action == "wait":
-            limiter.reject(given_at, patience.rejection(fault, asyncio.get_running_loop().time()))
+            patience.note_rejection(asyncio.get_running_loop().time())
+            limiter.reject(given_at, fault.wait)
         elif fault is None:
             self._health.note_served()
-            limiter.accept()
+            limiter.accept(given_at)
 
     def _note(self, session: Session, key: str, meaning: Outcome | HttpFault, given_at: float) -> None:
         """Count consecutive faults; hold calls back during an outage. Timeouts don't count."""
@@ -610,9 +612,10 @@ class Gateway:
     def _starved(self, session: Session, patience: RetryPolicy) -> bool:
         """Return whether a call got only 429 for too long; end if all did."""
         now = asyncio.get_running_loop().time()
-        if now - patience.rejected_at <= self.limits.max_wait:
+        since = now if patience.rejected_at is None else patience.rejected_at
+        if now - since <= self.limits.max_wait:
             return False
-        if session.limiter.accepted_at < patience.rejected_at:
+        if session.limiter.accepted_at < since:
             self.stop(self._health.of_starving())
             raise self._error()
         return True

@@ -3,7 +3,8 @@
 Models wrap their answer. What is put up with, and nothing else:
 
 - a byte order mark and white space;
-- `<think>…</think>` before the answer; thoughts that never end hold no answer, and tags within it are words of it;
+- thoughts before the answer, between the marks of `thoughts`; those that never end hold no answer, and marks within it
+  are words of it;
 - prose and code fences around the object;
 - several objects: the last complete one counts;
 - a comma before a closing brace or bracket;
@@ -19,10 +20,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pollex.gateway.thoughts import ends, last_begin
+
 JsonPath = tuple[str | int, ...]
 
-_THOUGHTS_END = "</think>"
-_THOUGHTS_BEGIN = "<think>"
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _TRAILING_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
 _MARK = re.compile(_STRING + r'|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
@@ -71,19 +72,19 @@ def last_object(text: str) -> Block | None:
 def behind_thoughts(text: str) -> int | None:
     """Return where in `text` an answer may begin; None if thoughts never end.
 
-    An object may contain the tags, too: from a conversation about them, or one that tries to spoil the answer. So an
-    object at the beginning, or right after the first thoughts, that extends beyond the last tag is the answer.
+    An object may contain the marks, too: from a conversation about them, or one that tries to spoil the answer. So an
+    object at the beginning, or right after the first thoughts, that extends beyond the last mark is the answer.
     """
-    first, last = text.find(_THOUGHTS_END), text.rfind(_THOUGHTS_END)
-    last_tag = max(last, text.rfind(_THOUGHTS_BEGIN))
-    if last_tag < 0:
+    closing = ends(text)
+    last_mark = max(closing[-1][0] if closing else -1, last_begin(text))
+    if last_mark < 0:
         return 0
-    for begin in (0, first + len(_THOUGHTS_END)) if first >= 0 else (0,):
+    for begin in (0, closing[0][1]) if closing else (0,):
         lead = _LEAD.match(text, begin)
         block = (_decode(text, lead.end()) or _decode(_mended(text), lead.end())) if lead else None
-        if block is not None and block.end > last_tag:
+        if block is not None and block.end > last_mark:
             return begin
-    return last + len(_THOUGHTS_END) if last >= 0 else None
+    return closing[-1][1] if closing else None
 
 
 def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:

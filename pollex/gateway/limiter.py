@@ -1,6 +1,7 @@
 """The limit of concurrent calls, and their rate."""
 
 import asyncio
+import random
 from collections import deque
 from collections.abc import Callable
 
@@ -12,6 +13,14 @@ _KEPT_RATE = 0.95
 _HOLD = 10.0
 _GROWTH = 1.1
 _NO_PACE = 0.001
+_SHORTEST_WAIT = 0.1
+_LONGEST_PAUSE = 15.0
+_PAUSES = 0.5
+"""A pause between two feelers, as a share of the time that the storm has lasted."""
+_STORM = 3.0
+"""Seconds for which nothing is accepted in a storm; in less, a limit of calls a second lets some through."""
+_SAME_WEATHER = 60.0
+"""Seconds after a storm in which another one is of the same cause: too high a rate."""
 
 
 class Limiter:
@@ -23,15 +32,22 @@ class Limiter:
     replies no number of slots alone keeps a rate. After ten seconds without a 429 the rate grows by a tenth a second,
     until spacing is too short to matter; slots grow by one a round.
 
+    Where the endpoint names no wait, or goes on refusing after it, one call *feels* the way, after pauses
+    that grow with the time for which nothing was accepted; when it is served the rest follow. An endpoint
+    that refuses even single calls for seconds is in a storm that no rate of ours explains: after it slots
+    and rate are what they were, unless another follows soon.
+
     Args:
         least: Seconds between two calls at least, for a limit that the user sets.
+        backoff: Seconds, about, of the first pause where the endpoint names none.
 
     For one event loop. Times are those of the loop's monotonic clock, in seconds.
     """
 
-    def __init__(self, ceiling: int, least: float = 0.0) -> None:
+    def __init__(self, ceiling: int, least: float = 0.0, *, backoff: float = 0.5) -> None:
         self._ceiling = ceiling
         self._least = least
+        self._backoff = backoff
         self._limit = float(min(ceiling, FIRST_CALLS))
         self._out = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -42,10 +58,19 @@ class Limiter:
         self._resume_at = self._ready_at
         self._spacing = 0.0
         self._episode_at: float | None = None
+        self._throttled = False
         self._counted_from = self._ready_at
         self._accepted = 0
+        self._served = True
         self._grow_at = self._ready_at
         self._before_outage: float | None = None
+        self._feeling = False
+        self._feeler_at: float | None = None
+        self._refused_feelers = 0
+        self._before_episode = (self._limit, self._spacing, self._throttled)
+        self._accepted_in = (0, self._ready_at)
+        self._storm_ended_at: float | None = None
+        self._jitter = random.Random()  # only spreads pauses; enters no result
         self.accepted_at = self._ready_at
 
     @property
@@ -78,30 +103,50 @@ class Limiter:
             first = True  # a 429 came in between
             self._out -= 1
 
-    def release(self) -> None:
-        """Give a slot back."""
+    def release(self, given_at: float | None = None) -> None:
+        """Give a slot back that was held since `given_at`."""
         self._out -= 1
+        if self._feeler_at is not None and (given_at is None or given_at >= self._feeler_at):
+            self._feeler_at = None
         self._pump()
 
-    def accept(self) -> None:
-        """Note a reply that was no 429."""
+    def accept(self, given_at: float | None = None) -> None:
+        """Note a reply that was no 429, to a call with a slot since `given_at`."""
         now = self.accepted_at = self._loop.time()
         self._accepted += 1
         if self._before_outage is not None:
             self._limit, self._before_outage = self._before_outage, None
-        growth = 1.0 if self._episode_at is None else 1.0 / self._limit
+        if given_at is None or given_at >= self._resume_at:
+            self._served = True
+            self._end_feeling(now)
+        growth = 1.0 / self._limit if self._throttled else 1.0
         self._limit = min(float(self._ceiling), self._limit + growth)
         if self._spacing and now >= self._grow_at:
             self._grow_at = now + 1
             self._spacing = 0.0 if self._spacing < _NO_PACE else self._spacing / _GROWTH
 
-    def reject(self, given_at: float, wait: float) -> None:
-        """Record a 429 to a call with a slot since `given_at`; pause for `wait` seconds."""
+    def reject(self, given_at: float, asked: float | None = None) -> None:
+        """Record a 429 to a call with a slot since `given_at`; pause.
+
+        Args:
+            asked: Seconds for which the endpoint asks to wait; None where it doesn't say.
+        """
         now = self._loop.time()
-        self._resume_at = max(self._resume_at, now + wait)
-        self._ready_at = max(self._ready_at, self._resume_at)
-        if self._episode_at is None or given_at > self._episode_at:
-            self._begin_episode(now, (given_at - self._counted_from) + wait)
+        named = asked is not None and asked >= _SHORTEST_WAIT
+        if given_at < self._resume_at:  # of the same burst
+            self._pause_until(now + asked if named and asked is not None else now)
+            return
+        began = now if self._served or self._episode_at is None else self._episode_at
+        pause = asked if named and asked is not None else self._own_pause(now - began)
+        if self._served:
+            self._feeling, self._refused_feelers = not named, 0
+            self._begin_episode(now, (given_at - self._counted_from) + pause)
+        else:
+            self._feeling = True
+            self._refused_feelers += 1
+        self._served = False
+        self._pause_until(now + pause)
+        self._counted_from = self._resume_at
 
     def hold(self, wait: float) -> None:
         """Pause for `wait` seconds, then send single calls until one is accepted."""
@@ -131,24 +176,58 @@ class Limiter:
                 self.release()
             raise
 
+    def _pause_until(self, moment: float) -> None:
+        self._resume_at = max(self._resume_at, moment)
+        self._ready_at = max(self._ready_at, self._resume_at)
+
+    def _own_pause(self, lasts: float) -> float:
+        """Return how long to wait where nobody says: short at first, then a share of the time that it has lasted."""
+        longest = min(_LONGEST_PAUSE, max(self._backoff, _PAUSES * lasts))
+        return longest * self._jitter.uniform(0.5, 1.0)
+
     def _begin_episode(self, now: float, spent: float) -> None:
         """Adapt limit and rate to a 429.
 
         Args:
-            spent: Seconds in which what was accepted was sent, the wait now asked for included: replies take their
-                time on the way, which says nothing about the rate.
+            spent: Seconds in which what was accepted was sent, the pause included: replies take their time on the way,
+                which says nothing about the rate.
         """
-        rate = max(self._accepted, 1) / max(spent, 0.001)
-        self._spacing = 1.0 / (rate * _KEPT_RATE)
+        self._before_episode = (self._limit, self._spacing, self._throttled)
+        self._accepted_in = (self._accepted, self._counted_from)
+        self._spacing = self._pace(self._accepted, spent)
         self._limit = max(1.0, self._limit * _CUT)
-        self._episode_at, self._grow_at = now, now + _HOLD
-        self._counted_from, self._accepted = self._resume_at, 0
+        self._episode_at, self._grow_at, self._throttled = now, now + _HOLD, True
+        self._accepted = 0
+
+    def _end_feeling(self, now: float) -> None:
+        """Let the rest follow the call that was served."""
+        self._feeling, self._feeler_at = False, None
+        refused, self._refused_feelers = self._refused_feelers, 0
+        if not refused or now - (self._episode_at or now) < _STORM:
+            return
+        again = self._storm_ended_at is not None and now - self._storm_ended_at < _SAME_WEATHER
+        self._storm_ended_at = now
+        if again:
+            accepted, since = self._accepted_in
+            self._spacing = self._pace(accepted, now - since)
+        else:
+            self._limit, self._spacing, self._throttled = self._before_episode
+            self._ready_at = now
+
+    @staticmethod
+    def _pace(accepted: int, seconds: float) -> float:
+        """Return the seconds between two calls at which so many are accepted in that time."""
+        return max(seconds, 0.001) / (max(accepted, 1) * _KEPT_RATE)
 
     def _may_go(self) -> bool:
+        if self._feeling:
+            return self._feeler_at is None and self._loop.time() >= self._ready_at
         return self._out < int(self._limit) and self._loop.time() >= self._ready_at
 
     def _take(self) -> None:
         self._out += 1
+        if self._feeling:
+            self._feeler_at = self._loop.time()
         if spacing := max(self._spacing, self._least):
             self._ready_at = self._loop.time() + spacing
 
@@ -159,5 +238,6 @@ class Limiter:
             if not turn.done():
                 self._take()
                 turn.set_result(None)
-        if self._waiting and self._out < int(self._limit) and self._timer is None:
+        free = self._feeler_at is None if self._feeling else self._out < int(self._limit)
+        if self._waiting and free and self._timer is None:
             self._timer = self._loop.call_at(self._ready_at, lambda: self._pump(rung=True))

@@ -46,7 +46,7 @@ class Tokens:
         """Return how many alternatives are listed for the token at `start` in the text."""
         return len(_listed(self._entries[self._locate(start)[0]]))
 
-    def distribution(self, start: int, labels: Sequence[str]) -> tuple[float, ...] | None:
+    def distribution(self, start: int, labels: Sequence[str], *, folded: bool = False) -> tuple[float, ...] | None:
         """Return the probability of each of `labels` for the answer at `start` in the text; their sum is at most 1.
 
         Follows the tokens that were written for as long as more than one label begins with them. At each, every
@@ -56,6 +56,7 @@ class Tokens:
 
         Args:
             start: Offset of the label's first character, after a quote where there is one.
+            folded: Whether capitals are not told from small letters, for a model that writes labels its own way.
 
         Returns:
             None where the endpoint lists no alternatives there: then only the label is known, not its probability.
@@ -63,9 +64,9 @@ class Tokens:
         index, lead = self._locate(start)
         if not _listed(self._entries[index]):
             return None
-        wanted = [label.encode("utf-8", "replace") for label in labels]
+        wanted = [(label.lower() if folded else label).encode("utf-8", "replace") for label in labels]
         chances = [0.0] * len(labels)
-        for label, chance in self._branches(index, lead, wanted):
+        for label, chance in self._branches(index, lead.lower() if folded else lead, wanted, folded=folded):
             chances[label] += chance
         scale = 1.0 / max(math.fsum(chances), 1.0)  # rounding alone can bring a sum above 1
         return tuple(chance * scale for chance in chances)
@@ -76,15 +77,17 @@ class Tokens:
         index = bisect_right(self._starts, place) - 1
         return index, _bytes(self._entries[index])[: place - self._starts[index]]
 
-    def _branches(self, index: int, lead: bytes, labels: Sequence[bytes]) -> Iterator[tuple[int, float]]:
+    def _branches(
+        self, index: int, lead: bytes, labels: Sequence[bytes], *, folded: bool
+    ) -> Iterator[tuple[int, float]]:
         """Yield index and probability of a label, for each alternative that determines one."""
         path: _Choice | None = _Choice(b"", 1.0)
         while path is not None:
             if index == len(self._entries):
                 yield from ((label, path.probability) for label, text in enumerate(labels) if text == path.text)
                 return
-            taken, following = _bytes(self._entries[index]), None
-            for choice in _choices(self._entries[index]):
+            taken, following = _as_compared(_bytes(self._entries[index]), folded=folded), None
+            for choice in _choices(self._entries[index], folded=folded):
                 if not choice.text.startswith(lead):
                     continue
                 written = (path.text + choice.text[len(lead) :]).lstrip()
@@ -109,7 +112,7 @@ def _listed(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [choice for choice in top if isinstance(choice, Mapping)] if isinstance(top, list) else []
 
 
-def _choices(entry: Mapping[str, Any]) -> list[_Choice]:
+def _choices(entry: Mapping[str, Any], *, folded: bool = False) -> list[_Choice]:
     """Return the alternatives at a place, and the token that was written, each once.
 
     None where together they are more than certain: some servers give scores by that name that are no probabilities.
@@ -121,7 +124,11 @@ def _choices(entry: Mapping[str, Any]) -> list[_Choice]:
             found.setdefault(_bytes(choice), math.exp(min(logprob, 1.0)))
     if math.fsum(found.values()) > 1 + _ROUNDING:
         return []
-    return [_Choice(text, probability) for text, probability in found.items()]
+    return [_Choice(_as_compared(text, folded=folded), probability) for text, probability in found.items()]
+
+
+def _as_compared(text: bytes, *, folded: bool) -> bytes:
+    return text.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape") if folded else text
 
 
 def _bytes(entry: Mapping[str, Any]) -> bytes:

@@ -1,12 +1,17 @@
 """The probe of an endpoint's capabilities, by a few tiny calls before a run."""
 
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pollex.errors import ModelRefused, ModelUnavailable
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from pollex.errors import ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.budget import Limits
-from pollex.gateway.calls import Call, Capabilities, Completed, Failed, Malformed, MemoryLedger, Outcome
+from pollex.gateway.calls import Call, Capabilities, Completed, Failed, Malformed, MemoryLedger, Outcome, Truncated
 from pollex.gateway.endpoint import OPENAI, Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.json_in_text import Block, last_object, value_spans
@@ -24,8 +29,13 @@ _SCHEMA = {
     "additionalProperties": False,
 }
 _WINDOW_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
+_NESTED_WINDOWS = ("meta", "model_info", "capabilities", "limits")
 _FEW_ALTERNATIVES = 5
-_SECONDS = 60.0
+_SECONDS = 120.0
+_ROOM, _MOST_ROOM = 1024, 16_384
+"""Tokens to write: for a model that thinks first, and at most for one that thinks long."""
+_MOST_NAMED = 6
+"""Refusals after each of which what they name is left out."""
 
 
 async def probe(
@@ -34,7 +44,10 @@ async def probe(
     max_wait: float = 0.0,
     backoff: float = 0.5,
 ) -> Capabilities:
-    """Probe an endpoint by four to some ten calls of about 30 tokens.
+    """Probe an endpoint by one to some fifteen calls of about 30 tokens.
+
+    What is refused is left out as the refusal names it, or where it names nothing, piece by piece. Only what is
+    needed is tried: tools where no JSON schema is obeyed, JSON mode where no tool comes back either.
 
     Args:
         max_wait: Most seconds to wait for an endpoint that is away.
@@ -47,75 +60,198 @@ async def probe(
     if endpoint.keyless and isinstance(endpoint, Endpoint) and endpoint.place == OPENAI:
         remedy = "set OPENAI_API_KEY, or name another server"
         raise ModelRefused("no API key is set", where=endpoint.shown, remedy=remedy, option="base_url")
-    bench = _Bench(endpoint, max_wait, backoff)
-    everything = _question(temperature=0.0, seed=1, top_logprobs=MOST_ALTERNATIVES)
-    call, outcome = everything, await bench.ask(everything)
-    if not _accepted(outcome):
-        call = await _narrowed(bench, everything)
-        outcome = await bench.ask(call)
+    bench, profile = _Bench(endpoint, max_wait, backoff), _profile(endpoint)
+    call, outcome = await _most_accepted(bench, _question(profile))
     bare = replace(call, schema=_SCHEMA, top_logprobs=None)
+    json_schema = call.form == "json_schema" and _obeys(outcome)
+    tools = json_schema or _obeys(await bench.ask(replace(bare, form="tool")))
+    json_object = tools or _object(await bench.ask(replace(bare, form="json_object"))) is not None
     return Capabilities(
         model=endpoint.model,
-        json_schema=call.form == "json_schema" and _obeys(outcome),
-        tools=_obeys(await bench.ask(replace(bare, form="tool"))),
-        json_object=_object(await bench.ask(replace(bare, form="json_object"))) is not None,
+        json_schema=json_schema,
+        tools=tools,
+        json_object=json_object,
         logprobs=(call.top_logprobs or 0) if _lists_alternatives(outcome) else 0,
         seed=call.seed is not None,
         temperature=call.temperature is not None,
         limit_field=call.limit_field,
-        window=await _window(endpoint),
+        stream=call.stream,
+        window=await _window(endpoint) or _whole_number(profile.get("max_input_tokens")),
         calls=bench.calls,
     )
 
 
-def _question(**settings: Any) -> Call:
+def _profile(endpoint: Endpoint | ChatModel) -> Mapping[str, Any]:
+    """Return what LangChain's package knows of the model without a call; empty where it knows nothing.
+
+    At an address that is not its maker's, a model of that name may be served otherwise.
+    """
+    if isinstance(endpoint, ChatModel):
+        return endpoint.chat.profile or {}
+    if endpoint.place != OPENAI:
+        return {}
+    return ChatOpenAI(model=endpoint.model, api_key=SecretStr("none")).profile or {}
+
+
+def _question(profile: Mapping[str, Any]) -> Call:
     """Make a prompt whose answer has the schema's words only if the schema is obeyed.
 
-    It says JSON because JSON mode wants the word, and has room for a model that thinks first.
+    It says JSON because JSON mode wants the word. A model of which it is known that it takes no temperature
+    reasons, and gives no log-probabilities either.
     """
     words = "Greet me in one short JSON object."
     messages = [{"role": "user", "content": words}]
-    return Call(messages=messages, schema=_SCHEMA, max_tokens=1024, stage="probe", **settings)
+    plain = Call(messages=messages, schema=_SCHEMA, max_tokens=_ROOM, seed=1, stage="probe")
+    if profile.get("temperature") is False:
+        return plain
+    return replace(plain, temperature=0.0, top_logprobs=MOST_ALTERNATIVES)
 
 
 class _Bench:
+    """Asks the probe's calls, each once.
+
+    Attributes:
+        calls: How many were sent.
+        refusal: The error that the last refused call would have ended a run with; None where it was no such refusal.
+    """
+
     def __init__(self, endpoint: Endpoint | ChatModel, max_wait: float, backoff: float) -> None:
         self.endpoint = endpoint
-        self._limits = Limits(concurrency=1, deadline=_SECONDS, max_wait=max_wait, backoff=backoff)
+        self._limits = Limits(concurrency=1, deadline=_SECONDS, max_attempts=2, max_wait=max_wait, backoff=backoff)
         self._ledger = MemoryLedger()
+        self._room = _ROOM
         self.calls = 0
+        self.refusal: PollexError | None = None
 
     async def ask(self, call: Call) -> Outcome:
-        async with Gateway(self.endpoint, self._ledger, self._limits) as gateway:
-            outcome = await gateway.ask(call)
-            self.calls += gateway.used.total.sent
-        if isinstance(outcome, Failed) and outcome.fault != "bad_request":
-            remedy = "check the address and that the server runs"
-            raise ModelUnavailable(outcome.detail, where=self.endpoint.shown, remedy=remedy)
+        """Ask; a model whose thoughts take all its tokens gets more, for good.
+
+        An answer that is cut all the same says nothing of what the endpoint can do.
+        """
+        outcome = await self._send(replace(call, max_tokens=self._room))
+        while isinstance(outcome, Truncated) and self._room < _MOST_ROOM:
+            room = min(_MOST_ROOM, max(4 * self._room, 2 * (outcome.usage.reasoning or 0)))
+            longer = await self._send(replace(call, max_tokens=room))
+            if not _accepted(longer):
+                break
+            outcome, self._room = longer, room
         return outcome
+
+    async def _send(self, call: Call) -> Outcome:
+        self.refusal = None
+        async with Gateway(self.endpoint, self._ledger, self._limits) as gateway:
+            try:
+                return await gateway.ask(call)
+            except ModelRefused as error:
+                self.refusal = error
+                return Failed(fault="refused", detail=error.what)
+            finally:
+                self.calls += gateway.used.total.sent
+
+    def error(self, outcome: Outcome) -> PollexError:
+        """Return why even a plain call is not served."""
+        where = self.endpoint.shown
+        if self.refusal is not None:
+            return self.refusal
+        if isinstance(outcome, Failed) and outcome.fault not in {"bad_request", "refused"}:
+            return ModelUnavailable(outcome.detail, where=where, remedy="check the address and that the server runs")
+        remedy = "check the base URL, up to and including the version, and the model's name"
+        return ModelRefused(outcome.detail, where=where, remedy=remedy)
+
+
+async def _most_accepted(bench: _Bench, everything: Call) -> tuple[Call, Outcome]:
+    """Return the most of `everything` that the endpoint accepts, and the answer to it."""
+    call, outcome = everything, await bench.ask(everything)
+    for _ in range(_MOST_NAMED):
+        if _accepted(outcome):
+            return call, outcome
+        less = _without_what_is_named(call, outcome.detail)
+        if less == call:
+            break
+        call, outcome = less, await bench.ask(less)
+    if _accepted(outcome):
+        return call, outcome
+    call = await _narrowed(bench, everything)
+    return call, await bench.ask(call)
+
+
+_NAMES = {
+    "top_logprobs": re.compile(r"log.?prob", re.IGNORECASE),
+    "temperature": re.compile(r"\btemperature\b", re.IGNORECASE),
+    "seed": re.compile(r"\bseed\b", re.IGNORECASE),
+    "form": re.compile(
+        r"response.?format|json.?schema|structured.?(?:output|generation)|guided|grammar", re.IGNORECASE
+    ),
+    "limit_field": re.compile(r"max_(?:completion_)?tokens", re.IGNORECASE),
+    "stream": re.compile(r"\bstream(?:ing|ed)?\b", re.IGNORECASE),
+    "stream_options": re.compile(r"stream_options", re.IGNORECASE),
+}
+_AT_MOST = re.compile(r"(?<![\w.])(?:[1-9]|1\d)(?![\w.])")
+
+
+def _without_what_is_named(call: Call, refusal: str) -> Call:
+    """Return the call without the parameters that a refusal names, or with what it asks for in their place."""
+    words = re.sub(r"^.*?HTTP \d+", "", refusal)
+    named = {name for name, pattern in _NAMES.items() if pattern.search(words)}
+    changes: dict[str, Any] = {}
+    if "top_logprobs" in named and call.top_logprobs:
+        fewer = call.top_logprobs > _FEW_ALTERNATIVES and _AT_MOST.search(words) is not None
+        changes["top_logprobs"] = _FEW_ALTERNATIVES if fewer else None
+    if "temperature" in named:
+        changes["temperature"] = None
+    if "seed" in named:
+        changes["seed"] = None
+    if "form" in named:
+        changes["form"] = "text"
+    if "limit_field" in named and call.limit_field == "max_completion_tokens":
+        changes["limit_field"] = "max_tokens"
+    if "stream_options" in named and call.stream == "counted":
+        changes["stream"] = "bare"
+    elif "stream" in named and not call.stream:
+        changes["stream"] = "counted"
+    return replace(call, **changes)
 
 
 async def _narrowed(bench: _Bench, everything: Call) -> Call:
-    """Return the most of `everything` that the endpoint accepts, one parameter tried at a time."""
-    none = replace(everything, form="text", temperature=None, seed=None, top_logprobs=None)
-    plain = none
-    if not _accepted(await bench.ask(plain)):
-        plain = replace(none, limit_field="max_tokens")
-        if not _accepted(refusal := await bench.ask(plain)):
-            remedy = "check the base URL, up to and including the version, and the model's name"
-            raise ModelRefused(refusal.detail, where=bench.endpoint.shown, remedy=remedy)
-    accepted = plain
+    """Return the most of `everything` that the endpoint accepts, one parameter tried at a time.
+
+    Raises:
+        PollexError: It accepts nothing at all.
+    """
+    usual = replace(everything, top_logprobs=None)
+    if everything.top_logprobs and _accepted(await bench.ask(usual)):
+        fewer = replace(everything, top_logprobs=_FEW_ALTERNATIVES)
+        return fewer if _accepted(await bench.ask(fewer)) else usual
+    plain = accepted = await _plainest(bench, everything)
     changes: list[dict[str, Any]] = [
         {"form": everything.form},
         {"temperature": everything.temperature},
         {"seed": everything.seed},
-        {"top_logprobs": min(_FEW_ALTERNATIVES, everything.top_logprobs or 0)},
+        {"top_logprobs": min(_FEW_ALTERNATIVES, everything.top_logprobs or 0) or None},
         {"top_logprobs": everything.top_logprobs},
     ]
     for change in changes:
-        if _accepted(await bench.ask(replace(plain, **change))):
+        asked = replace(plain, **change)
+        if asked == plain or _accepted(await bench.ask(asked)):
             accepted = replace(accepted, **change)
     return accepted
+
+
+async def _plainest(bench: _Bench, everything: Call) -> Call:
+    """Return the call without any parameter that the endpoint may not know, as it accepts it: whole or streamed."""
+    none = replace(everything, form="text", temperature=None, seed=None, top_logprobs=None)
+    ways: list[dict[str, Any]] = [{}, {"limit_field": "max_tokens"}, {"stream": "counted"}, {"stream": "bare"}]
+    first: PollexError | None = None
+    for way in ways:
+        call = replace(none, **way)
+        outcome = await bench.ask(call)
+        if _accepted(outcome):
+            return call
+        first = first or bench.error(outcome)
+        if bench.refusal is not None:
+            break  # a key, a name or an address, which no other way mends
+    assert first is not None
+    raise first
 
 
 async def _window(endpoint: Endpoint | ChatModel) -> int | None:
@@ -126,12 +262,17 @@ async def _window(endpoint: Endpoint | ChatModel) -> int | None:
         reply = await wire.fetch("models", _SECONDS)
         models = json.loads(reply.body)["data"]
         model = models[0] if len(models) == 1 else next(row for row in models if row["id"] == endpoint.model)
-        found = (place.get(name) for place in (model, model.get("meta") or {}) for name in _WINDOW_FIELDS)
-        return next((value for value in found if isinstance(value, int) and value > 0), None)
+        places = (model, *(model.get(name) or {} for name in _NESTED_WINDOWS))
+        found = (_whole_number(place.get(name)) for place in places for name in _WINDOW_FIELDS)
+        return next((value for value in found if value), None)
     except (ValueError, TypeError, LookupError, AttributeError, StopIteration):
         return None
     finally:
         await wire.close()
+
+
+def _whole_number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def _accepted(outcome: Outcome) -> bool:
@@ -143,6 +284,9 @@ def _object(outcome: Outcome) -> Block | None:
 
 
 def _obeys(outcome: Outcome) -> bool:
+    """Tell whether the answer is the schema's; one that was cut says nothing, and the parameter was accepted."""
+    if isinstance(outcome, Truncated):
+        return True
     block = _object(outcome)
     return block is not None and set(block.value) == {"answer"} and block.value["answer"] in _WORDS
 

@@ -19,6 +19,7 @@ from pollex.gateway.calls import (
     Call,
     Completed,
     ContextExceeded,
+    Empty,
     Malformed,
     Outcome,
     Refused,
@@ -45,12 +46,13 @@ def read(reply: Reply, call: Call) -> Outcome | HttpFault:
     """Return the meaning of `reply`: an outcome, or a fault for the gateway."""
     fault = fault_of(reply)
     if fault is not None:
-        settled = {"context": ContextExceeded, "refused": Refused}.get(fault.action)
-        return settled(detail=fault.detail) if settled else fault
+        return _settled(fault)
     if reply.problem:
         return Malformed(detail=f"reply {reply.problem.replace('_', ' ')}", seconds=reply.seconds)
     try:
         body = json.loads(reply.body)
+        if (fault := fault_inside(body, reply.headers)) is not None:
+            return _settled(fault)
         choice = body["choices"][0]
         message, logprobs = choice["message"], choice.get("logprobs")
         tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
@@ -63,28 +65,60 @@ def read(reply: Reply, call: Call) -> Outcome | HttpFault:
             "usage": read_usage(body.get("usage")),
             "seconds": reply.seconds,
         }
-        return _judge(call, common["text"], str(message.get("refusal") or ""), common)
+        return _judge(call, message, common)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         detail = f"not a chat completion: {error_text(reply.body)[:120]}"
         return Malformed(detail=detail, seconds=reply.seconds)
 
 
-def _judge(call: Call, text: str, refusal: str, common: dict[str, Any]) -> Outcome:
+def _settled(fault: HttpFault) -> Outcome | HttpFault:
+    settled = {"context": ContextExceeded, "refused": Refused}.get(fault.action)
+    return settled(detail=fault.detail) if settled else fault
+
+
+def _judge(call: Call, message: Mapping[str, Any], common: dict[str, Any]) -> Outcome:
+    text, reason, refusal = common["text"], common["finish_reason"], str(message.get("refusal") or "")
     if cut := _cut_prompt(common["usage"], call):
         return SilentlyTruncated(detail=cut, **common)
     if refusal:
         return Refused(detail=refusal, **common)
-    if common["finish_reason"] == "content_filter":
+    if reason == "content_filter":
         return Refused(detail="content filter", **common)
-    if common["finish_reason"] == "length" and call.max_tokens != 1:
+    if call.max_tokens != 1 and (reason == "length" or _thought_to_the_limit(text, common["usage"], call)):
         return Truncated(detail="stopped at the token limit", **common)
-    if common["finish_reason"] in {"error", "abort"}:
-        return Malformed(detail=f"finish reason {common['finish_reason']}", **common)
+    if reason in {"error", "abort"}:
+        return Malformed(detail=f"finish reason {reason}", **common)
     if not text.strip():
-        return Refused(detail="empty answer", **common)
+        return Empty(detail=_nothing_but(message, reason, common["usage"]), **common)
     if call.schema is not None and "{" not in text and _REFUSAL.match(text):
         return Refused(detail=text.strip()[:200], **common)
     return Completed(**common)
+
+
+def _thought_to_the_limit(text: str, usage: Usage, call: Call) -> bool:
+    """Tell whether all tokens went into thoughts, which some servers call a regular end."""
+    if text.strip() or call.max_tokens is None:
+        return False
+    return (usage.completion or 0) >= call.max_tokens
+
+
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thoughts", "reasoning_details")
+"""Fields in which servers put what the model thought; none of them is an answer."""
+
+
+def _nothing_but(message: Mapping[str, Any], reason: str, usage: Usage) -> str:
+    """Describe what came in place of an answer."""
+    facts = [f"finish reason {reason or 'not told'}"]
+    if usage.reasoning:
+        facts.append(f"{usage.reasoning} reasoning tokens")
+    elif usage.completion:
+        facts.append(f"{usage.completion} tokens")
+    facts += [f"thoughts in `{name}` alone" for name in _THOUGHTS if message.get(name)][:1]
+    return f"empty answer ({', '.join(facts)})"
+
+
+_TEXTS = {"text", "output_text"}
+"""Kinds of content parts that are the answer; thoughts are of other kinds."""
 
 
 def _text(message: Mapping[str, Any], call: Call) -> str:
@@ -94,7 +128,7 @@ def _text(message: Mapping[str, Any], call: Call) -> str:
     """
     content = message.get("content")
     if isinstance(content, list):
-        content = "".join(part["text"] for part in content if part.get("type") == "text")
+        content = "".join(part["text"] for part in content if part.get("type") in _TEXTS)
     if (call.form == "tool" or not content) and (calls := message.get("tool_calls")):
         content = calls[-1]["function"]["arguments"]
     if content is not None and not isinstance(content, str):
@@ -148,6 +182,35 @@ _FILTERED = re.compile(r"content[_ ]?filter|content management policy|content_po
 _INVALID = re.compile(r"\bvalidation error|literal_error|failed to parse (?:grammar|json)", re.IGNORECASE)
 """Servers built on FastAPI, llama-cpp-python's for one, may call a request that they don't understand a 500."""
 _NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
+_TOO_FAST = re.compile(
+    r"rate.?limit|too.?many.?requests|throttl|requests? per (?:second|minute|day)|resource.?exhausted"
+    r"|quota exceeded|concurrency (?:limit|exceeded)",
+    re.IGNORECASE,
+)
+_BUSY = re.compile(
+    r"overload|unavailable|at capacity|no capacity|try again later|server.?error|internal.?error"
+    r"|bad.?gateway|timed?.?out",
+    re.IGNORECASE,
+)
+_ABILITY = re.compile(
+    r"log.?prob|response.?format|json.?(?:schema|mode|object)|structured.?(?:output|generation)"
+    r"|\btools?\b|tool.?(?:use|choice|call)|function.?call|\btemperature\b|\bseed\b|max_(?:\w+_)?tokens"
+    r"|\bstream(?:ing|ed)?\b|\bparameters?\b|guided.?(?:json|decoding)|\bgrammar\b",
+    re.IGNORECASE,
+)
+"""What a call may ask for beside an answer. A refusal that names it says nothing of key and model."""
+_KEY = re.compile(r"\bkey\b|credential|authenti|bearer|password", re.IGNORECASE)
+_LACKED = re.compile(
+    r"not? (?:be )?(?:support|allow|permit|implement|enabl|available)|does(?:n't| not) (?:support|allow)|unsupported"
+    r"|unrecogni[sz]ed|unknown|unexpected|extra (?:input|field)|can(?:'t|not) (?:be )?(?:use|handle)",
+    re.IGNORECASE,
+)
+_PAUSE = re.compile(
+    r"\b(?:again|retry|retrying|wait)\b[^.\d]{0,40}((?:\d+(?:\.\d+)? ?(?:ms|h|m|s)[a-z]* ?)+)", re.IGNORECASE
+)
+_PART = re.compile(r"(\d+(?:\.\d+)?) ?(ms|h|m|s)", re.IGNORECASE)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DELAY = re.compile(r'"retry_?(?:delay|after)(?:_seconds)?" ?: ?"?(\d+(?:\.\d+)?)', re.IGNORECASE)
 
 _CHECK_KEY = "check the API key, then resume"
 _REMEDIES: dict[int, tuple[str, str]] = {
@@ -198,34 +261,114 @@ def fault_of(reply: Reply) -> HttpFault | None:
         return HttpFault("certificate", "stop", reply.detail, remedy, concerns_all=True)
     if reply.status == HTTPStatus.OK:
         return None
-    return _status_fault(reply.status, reply.headers, error_text(reply.body))
+    text = error_text(reply.body)
+    wait = _wait_asked(reply.headers, reply.body)
+    return _status_fault(reply.status, reply.headers, text, f"HTTP {reply.status} {text}".strip(), wait)
 
 
-def _status_fault(status: int, headers: Mapping[str, str], text: str) -> HttpFault:
-    detail = f"HTTP {status} {text}".strip()
+def fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
+    """Return the fault that a body with status 200 holds in place of an answer; None where it has an answer."""
+    if not isinstance(body, dict):
+        return None
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(first, dict) and (not first.get("error") or _has_text(first)):
+        return None
+    inside = first if isinstance(first, dict) else body
+    told = json.dumps(inside, ensure_ascii=False)
+    text = error_text(told)
+    status = _status_inside(inside, told)
+    if status is None:
+        return None
+    return _status_fault(status, headers, text, f"HTTP 200, and in it: {text}", _wait_asked(headers, told))
+
+
+def _has_text(choice: Mapping[str, Any]) -> bool:
+    message = choice.get("message")
+    return isinstance(message, dict) and bool(message.get("content") or message.get("tool_calls"))
+
+
+_CODES = ("code", "status", "status_code", "http_status", "statusCode", "errorCode", "error_code")
+_NESTED = ("error", "errors", "detail", "metadata", "base_resp", "status", "data")
+
+
+def _status_inside(value: Any, told: str) -> int | None:
+    """Return the HTTP status that an error in a body names, or that its words mean; None where it is no error."""
+    for name in _CODES:
+        code = value.get(name) if isinstance(value, dict) else None
+        number = int(code) if isinstance(code, str) and code.isdecimal() else code
+        if isinstance(number, int) and not isinstance(number, bool) and 400 <= number < 600:
+            return number
+    nested = value.values() if isinstance(value, list) else [value.get(name) for name in _NESTED]
+    for part in value if isinstance(value, list) else nested:
+        if isinstance(part, dict | list) and (status := _status_inside(part, "")) is not None:
+            return status
+    if _TOO_FAST.search(told):
+        return int(HTTPStatus.TOO_MANY_REQUESTS)
+    return int(HTTPStatus.SERVICE_UNAVAILABLE) if _BUSY.search(told) else None
+
+
+def _status_fault(status: int, headers: Mapping[str, str], text: str, detail: str, wait: float | None) -> HttpFault:
     if status in _FINAL:
         return HttpFault("bad_request", "fail", detail)
     if 300 <= status < 400:
         target = redact(headers.get("location", "another address"))
         return HttpFault("redirect", "stop", f"HTTP {status} to {target}", "set the base URL to where the endpoint is")
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
+    if status == HTTPStatus.TOO_MANY_REQUESTS or _is_too_fast(status, text):
         if _QUOTA.search(text):
             return HttpFault("quota", "stop", detail, _REMEDIES[402][1], concerns_all=True)
         if _NEVER_FITS.search(text):
             return HttpFault("bad_request", "fail", detail)
-        return HttpFault("rate_limited", "wait", detail, wait=retry_after(headers))
+        return HttpFault("rate_limited", "wait", detail, wait=wait)
     if _CONTEXT.search(text) and (status < 500 or status == HTTPStatus.INTERNAL_SERVER_ERROR):
         return HttpFault("context", "context", detail)
-    if status == HTTPStatus.INTERNAL_SERVER_ERROR and _INVALID.search(text):
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR and _is_misunderstood(text):
         return HttpFault("bad_request", "fail", detail)
     if status >= 500 or status in _RETRIED:
-        return HttpFault("server", "retry", detail, wait=retry_after(headers), away=status in _AWAY)
+        return HttpFault("server", "retry", detail, wait=wait, away=status in _AWAY)
     if _FILTERED.search(text) and status in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:
         return HttpFault("filter", "refused", detail)
-    if status in _REMEDIES:
+    if status in _REMEDIES and not _names_an_ability(status, text):
         name, remedy = _REMEDIES[status]
         return HttpFault(name, "stop", detail, remedy)
     return HttpFault("bad_request", "fail", detail)
+
+
+def _is_too_fast(status: int, text: str) -> bool:
+    """Tell whether another status than 429 says that calls come too fast; 413 says that one is too large."""
+    refusing = status in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE}
+    return refusing and _TOO_FAST.search(text) is not None
+
+
+def _is_misunderstood(text: str) -> bool:
+    """Tell whether what is called a server's failure is its refusal of what was asked for."""
+    if _INVALID.search(text):
+        return True
+    return _ABILITY.search(text) is not None and _LACKED.search(text) is not None
+
+
+def _names_an_ability(status: int, text: str) -> bool:
+    """Tell whether a 4xx refuses what was asked for beside the answer, and neither key nor model.
+
+    402 speaks of money whatever it names, 407 of a proxy.
+    """
+    if status in {HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}:
+        return False
+    if status == HTTPStatus.UNAUTHORIZED and _KEY.search(text):
+        return False
+    return _ABILITY.search(text) is not None
+
+
+def _wait_asked(headers: Mapping[str, str], body: str) -> float | None:
+    """Return the seconds to wait that headers ask for, else the body's fields or words; None without any."""
+    if (seconds := retry_after(headers)) is not None:
+        return seconds
+    start = body[: 20 * _LONGEST_DETAIL]
+    if field_ := _DELAY.search(start):
+        return float(field_[1])
+    if words := _PAUSE.search(start):
+        return sum(float(number) * _SECONDS[unit.lower()] for number, unit in _PART.findall(words[1]))
+    return None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -266,9 +409,13 @@ def error_text(body: str) -> str:
     except (ValueError, RecursionError):
         error = body
     if isinstance(error, dict):
-        error = error.get("error", error.get("detail", error.get("message", body)))
+        error = error.get("error") or error.get("detail") or error.get("message") or body
     if isinstance(error, dict):
-        error = " ".join(str(error[name]) for name in ("code", "type", "message") if error.get(name))
+        words = [str(error[name]) for name in ("code", "type", "message") if error.get(name)]
+        param = error.get("param")
+        named = isinstance(param, str) and param and param not in " ".join(words)
+        words += [f"(param {param})"] if named else []
+        error = " ".join(words) if words else error
     return redact(" ".join(_plain(error).split())[:_LONGEST_DETAIL])
 
 

@@ -36,21 +36,25 @@ EVENTS = "text/event-stream"
 _LAST = "[DONE]"
 _ABOUT = ("id", "model", "system_fingerprint", "usage")
 _IN_PIECES = b',"stream":true,"stream_options":{"include_usage":true}}'
+_BEGINS_AS_EVENTS = (b"data:", b"event:", b"id:", b":")
 
 
 class Heard:
     """The parts of one reply (server-sent events of OpenAI's protocol).
 
     Args:
-        tell: Gets the text so far after each part.
+        tell: Gets the text so far after each part; None where nobody listens.
 
     Attributes:
         whole: Whether the last part has come.
     """
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
         self._tell = tell
         self._rest, self._text, self._refusal = b"", "", ""
+        self._thoughts = ""
+        self._calls = dict[int, dict[str, str]]()
+        self._tokens = list[Any]()
         self._about: dict[str, Any] = {}
         self._finish: str | None = None
         self._error: Any = None
@@ -68,8 +72,14 @@ class Heard:
         """Return the reply as JSON: a completion, or the error that came in its place."""
         if self._error is not None:
             return json.dumps({"error": self._error}, ensure_ascii=False)
-        message = {"role": "assistant", "content": self._text, "refusal": self._refusal or None}
+        message: dict[str, Any] = {"role": "assistant", "content": self._text, "refusal": self._refusal or None}
+        if self._thoughts:
+            message["reasoning_content"] = self._thoughts
+        if self._calls:
+            message["tool_calls"] = [{"type": "function", "function": call} for call in self._calls.values()]
         choice = {"index": 0, "message": message, "finish_reason": self._finish}
+        if self._tokens:
+            choice["logprobs"] = {"content": self._tokens}
         return json.dumps(self._about | {"object": "chat.completion", "choices": [choice]}, ensure_ascii=False)
 
     def _take(self, value: str) -> None:
@@ -86,13 +96,25 @@ class Heard:
             self._error = f"not a part of a chat completion: {value[:120]}"
 
     def _add(self, choice: dict[str, Any]) -> None:
-        delta = choice.get("delta") or {}
+        delta = choice.get("delta") or choice.get("message") or {}
+        self._thoughts += delta.get("reasoning_content") or ""
+        for number, call in enumerate(delta.get("tool_calls") or ()):
+            self._add_call(call.get("index", number), call.get("function") or {})
+        if isinstance(about := choice.get("logprobs"), dict):
+            self._tokens += about.get("content") or []
         self._refusal += delta.get("refusal") or ""
         if choice.get("finish_reason"):
             self._finish, self.whole = choice["finish_reason"], True
         if delta.get("content"):
             self._text += delta["content"]
-            self._tell(self._text)
+            if self._tell is not None:
+                self._tell(self._text)
+
+    def _add_call(self, index: int, function: dict[str, Any]) -> None:
+        """Add a part of a tool call; its name comes once, its arguments bit by bit."""
+        call = self._calls.setdefault(index, {"name": "", "arguments": ""})
+        call["name"] = function.get("name") or call["name"]
+        call["arguments"] += function.get("arguments") or ""
 
 
 MOST_BYTES = 1 << 20
@@ -169,7 +191,11 @@ class OpenAIWire:
         if (tell := request.call.on_text) is not None:
             heard = Heard(lambda text: tell(strip_secrets(self._endpoint.secrets, text)))
             arriving = _Arriving(MOST_BYTES_WITH_LOGPROBS, heard)
-            return await self._send("POST", self._url, request.body[:-1] + _IN_PIECES, arriving, seconds)
+            body = request.body if request.call.stream else request.body[:-1] + _IN_PIECES
+            return await self._send("POST", self._url, body, arriving, seconds)
+        if request.call.stream:
+            arriving = _Arriving(MOST_BYTES_WITH_LOGPROBS)
+            return await self._send("POST", self._url, request.body, arriving, seconds)
         cap = MOST_BYTES if request.call.top_logprobs is None else MOST_BYTES_WITH_LOGPROBS
         return await self._send("POST", self._url, request.body, _Arriving(cap), seconds)
 
@@ -204,7 +230,7 @@ class _Arriving:
     """A partly received reply; the received part is kept if the connection fails.
 
     Args:
-        heard: Reads a reply that comes in parts.
+        heard: Reads a reply that comes in parts; some endpoints send these unasked.
     """
 
     def __init__(self, cap: int, heard: Heard | None = None) -> None:
@@ -219,9 +245,12 @@ class _Arriving:
     async def read(self, response: httpx2.Response) -> None:
         self.status, self._headers = response.status_code, response.headers
         size = 0
-        # An endpoint that knows no streams answers whole; so do its errors.
-        heard = self._heard = self._heard if EVENTS in self._headers.get("content-type", "") else None
+        # An endpoint that knows no streams answers whole; so do its errors. Others stream without being asked.
+        listener, self._heard = self._heard or Heard(), None
+        heard: Heard | None = None
         async for chunk in response.aiter_bytes():
+            if size == 0 and self._comes_in_parts(chunk):
+                heard = self._heard = listener
             if heard is not None:
                 heard.feed(chunk)
             self._chunks.append(chunk[: self._cap - size])
@@ -231,6 +260,12 @@ class _Arriving:
                 return
         if heard is not None and not heard.whole:
             self.fail("cut", "the stream ended before the reply did")
+
+    def _comes_in_parts(self, start: bytes) -> bool:
+        """Tell by its type, or where that is wrong by its beginning, whether a reply is a stream of events."""
+        if EVENTS in self._headers.get("content-type", ""):
+            return True
+        return self.status == 200 and start.lstrip().startswith(_BEGINS_AS_EVENTS)
 
     def fail(self, problem: str, detail: str) -> None:
         self._problem, self._detail = problem, detail
@@ -358,7 +393,9 @@ class ChatModelWire:
     def _bound(self, call: Call) -> Runnable[LanguageModelInput, BaseMessage]:
         if isinstance(self._chat, BaseChatOpenAI):
             fields = call.payload(self._place.model, {})
-            return self._chat.bind(extra_body={k: v for k, v in fields.items() if k not in {"model", "messages"}})
+            own = {"model", "messages", "stream", "stream_options"}
+            chat = self._chat.model_copy(update={"streaming": True}) if call.stream else self._chat
+            return chat.bind(extra_body={name: value for name, value in fields.items() if name not in own})
         if call.schema is not None and call.form == "tool":
             tool = {"title": call.schema_name, "description": "The answer.", **call.schema}
             return self._chat.bind_tools([tool], tool_choice=call.schema_name)

@@ -160,6 +160,7 @@ def _expected_of(probabilities: tuple[float, ...]) -> float:
 Outcome = Literal[
     "not_scorable",
     "refused",
+    "empty",
     "unparsable",
     "truncated",
     "context_exceeded",
@@ -171,7 +172,7 @@ Outcome = Literal[
 """`undecided`: an ensemble's runs don't agree, or too few of them answered."""
 
 
-RETRYABLE: frozenset[Outcome] = frozenset({"error", "unparsable", "context_exceeded", "silently_truncated"})
+RETRYABLE: frozenset[Outcome] = frozenset({"error", "empty", "unparsable", "context_exceeded", "silently_truncated"})
 """Outcomes that may be others the next time: a resumed run asks again."""
 
 

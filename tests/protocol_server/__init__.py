@@ -45,6 +45,7 @@ itself; `kept: true` sends a body that came before the same reply at once, rules
 | body | text, type, encoding | status 200 with that body; `encoding: gzip` compresses it |
 | huge | megabytes, encoding | a body of that size |
 | message | content, refusal, tool_calls, finish_reason, keep, seconds | honest, but with these; see below |
+| streams | options | honest, but nothing without a stream; without `options` no count of tokens, and 400 to who asks |
 | usage | usage | an honest reply with that usage; null leaves it out |
 | model | model, fingerprint | an honest reply by another model |
 | ignore | what: list of response_format, tools, logprobs, n, seed, limit | as if the request had not said it |

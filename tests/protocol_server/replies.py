@@ -140,13 +140,21 @@ def honest(request: JsonObject, latency: float) -> Sending:
     return streamed(body, latency) if request.get("stream") else whole(200, body, delay=latency)
 
 
-def streamed(body: JsonObject, latency: float) -> Sending:
-    """The reply word by word, `latency` before each."""
+def streamed(body: JsonObject, latency: float, *, counted: bool = True) -> Sending:
+    """The reply word by word, `latency` before each; a tool's arguments likewise."""
     choice, about = body["choices"][0], {"id": body["id"], "model": body["model"]}
-    words = re.findall(r"\S+\s*", choice["message"]["content"])
-    pieces: list[JsonObject] = [about | {"choices": [{"index": 0, "delta": {"content": word}}]} for word in words]
+    message = choice["message"]
+    words = re.findall(r"\S+\s*", message["content"] or "")
+    deltas: list[JsonObject] = [{"content": word} for word in words]
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        function = call["function"]
+        deltas.append({"tool_calls": [{"index": index, "function": {"name": function["name"], "arguments": ""}}]})
+        parts = re.findall(r"\S+\s*", function["arguments"])
+        deltas += [{"tool_calls": [{"index": index, "function": {"arguments": part}}]} for part in parts]
+    pieces: list[JsonObject] = [about | {"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
     pieces.append(about | {"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
-    pieces.append(about | {"choices": [], "usage": body["usage"]})
+    if counted:
+        pieces.append(about | {"choices": [], "usage": body["usage"]})
     events = [f"data: {json.dumps(piece)}\n\n".encode() for piece in pieces] + [b"data: [DONE]\n\n"]
     head = http(200, b"".join(events), kind="text/event-stream").partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
     return Sending(200, [(0, head), *((latency, event) for event in events)])
@@ -234,6 +242,15 @@ def _message(rule: Rule, request: JsonObject, headers: str, latency: float) -> S
     return whole(200, body, delay=latency)
 
 
+def _streams(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
+    asks_for_usage = "stream_options" in request
+    if not request.get("stream"):
+        return whole(400, {"error": {"message": "This model serves streams alone: set stream."}})
+    if asks_for_usage and not rule.get("options", True):
+        return whole(400, {"error": {"message": "stream_options is an unknown field"}})
+    return streamed(completion(request), latency, counted=asks_for_usage)
+
+
 def _usage(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
     body = completion(request)
     body["usage"] = rule["usage"]
@@ -312,6 +329,7 @@ _SPOILERS = {
     "body": _body,
     "huge": _huge,
     "message": _message,
+    "streams": _streams,
     "usage": _usage,
     "model": _model,
     "ignore": _ignore,

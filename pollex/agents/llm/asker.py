@@ -26,6 +26,10 @@ SAMPLED = 1.0
 """Temperature of sampled answers, where none is set."""
 
 
+_NO_PART_OF_AN_ANSWER = {"calls", "window", "stream"}
+"""Capabilities that change no answer."""
+
+
 class ModelClient(Protocol):
     """Protocol of the gateway that the roles use."""
 
@@ -148,7 +152,7 @@ class Asker:
         facts = {
             "version": VERSION,
             "model": self.name,
-            "capabilities": {k: v for k, v in asdict(self.capabilities).items() if k not in {"calls", "window"}},
+            "capabilities": {k: v for k, v in asdict(self.capabilities).items() if k not in _NO_PART_OF_AN_ANSWER},
             **self.settings.facts(CALLS),
             "without": sorted(self.settings.left_out),
             "profile": self.profile.model_dump(),

@@ -254,7 +254,8 @@ class Independent(Elicitation):
     def _answer(self, question: Question, option: int, outcome: Completed) -> Answer | Unanswered:
         letters, options = list(ascii_uppercase[: len(_shown(question))]), len(question.options)
         tokens = Tokens.of(outcome.logprobs, outcome.text)
-        found = tokens.distribution(0, letters) if tokens else None
+        capital = outcome.text.strip()[:1] in letters
+        found = tokens.distribution(0, letters, folded=not capital) if tokens else None
         listed = found is not None and any(found)
         if not listed and self.asker.settings.require == "logprobs":
             return error_without_logprobs(question, self.judge)

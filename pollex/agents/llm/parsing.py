@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -23,10 +23,55 @@ def object_in(text: str) -> Block | None:
 
 
 def option_named(answer: Any, options: Sequence[str]) -> int | None:
-    """Return the index of the option that `answer` names, after NFKC and trimming."""
+    """Return the index of the option that `answer` names; None where none does, or more than one.
+
+    What is written like an option is that option. Else case, quotes, marks at the end, emphasis and joined words are
+    folded, and true and false are yes and no, where that leaves one option alone. Nothing is translated or guessed.
+    """
+    if isinstance(answer, bool):
+        return _only(_folded(tuple(options)), _BOOLEANS[answer])
     if not isinstance(answer, str):
         return None
-    return _places(tuple(options)).get(as_read(answer))
+    exact = _places(tuple(options)).get(as_read(answer))
+    if exact is not None:
+        return exact
+    folded, known = fold(answer), _folded(tuple(options))
+    if not folded:
+        return None
+    named = _only(known, (folded,))
+    if named is None and (words := _AS_BOOLEAN.get(folded)):
+        return _only(known, words)
+    return named
+
+
+_BOOLEANS = {True: ("yes", "true"), False: ("no", "false")}
+_AS_BOOLEAN = {word: words for words in _BOOLEANS.values() for word in words}
+_AROUND = " \t\r\n\"'`*_“”„‘’‚«»‹›「」『』()[]"
+_FINAL = ".!,;:…。！，、।"
+_JOINTS = re.compile(r"[\s_\u2010-\u2015-]+")
+
+
+def fold(option: str) -> str:
+    """Fold what a spelling may differ in without being another option: see `option_named`."""
+    text = as_read(option)
+    while text != (bare := text.strip(_AROUND).rstrip(_FINAL)):
+        text = bare
+    return _JOINTS.sub(" ", text).casefold()
+
+
+def _only(known: Mapping[str, tuple[int, ...]], words: Sequence[str]) -> int | None:
+    """Return the one option that one of the words names."""
+    places = [place for word in words for place in known.get(word, ())]
+    return places[0] if len(places) == 1 else None
+
+
+@lru_cache(maxsize=256)
+def _folded(options: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    """Return the indices of options by their folded spelling."""
+    found: dict[str, tuple[int, ...]] = {}
+    for place, option in enumerate(options):
+        found[fold(option)] = (*found.get(fold(option), ()), place)
+    return found
 
 
 @lru_cache(maxsize=256)

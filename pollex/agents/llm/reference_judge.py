@@ -43,9 +43,8 @@ class Values(Sheet):
     """
 
     def entry(self, place: int) -> dict[str, Any]:
-        """Return the entry at `place`; a bare value counts as an answer without a reason."""
-        value = self.block.value.get(str(place)) if self.block else None
-        entry = super().entry(place) or ({"answer": value} if type(value) in (str, int, float) else {})
+        """See `Sheet`; a whole number is its option."""
+        entry = super().entry(place)
         answer = entry.get("answer")
         if type(answer) is int or (type(answer) is float and answer.is_integer()):
             return entry | {"answer": str(int(answer))}

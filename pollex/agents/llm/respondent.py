@@ -2,12 +2,11 @@
 
 from pollex.agents.llm.asker import Asker, failure
 from pollex.gateway.calls import Call, Completed
+from pollex.gateway.thoughts import without_thoughts
 from pollex.rubrics.answers import Unanswered
 
 WRITTEN = 500
 """Tokens of an answer, about."""
-
-_THOUGHTS_BEGIN, _THOUGHTS_END = "<think>", "</think>"
 
 
 class Respondent:
@@ -52,19 +51,5 @@ class Respondent:
             return failure(outcome, self.name, item)
         answer = without_thoughts(outcome.text)
         if not answer:
-            return Unanswered(question_id=item, outcome="refused", detail="thoughts and no answer", judge=self.name)
+            return Unanswered(question_id=item, outcome="empty", detail="thoughts and no answer", judge=self.name)
         return answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def without_thoughts(text: str) -> str:
-    """Remove the thoughts that `text` begins with; return nothing if they never end.
-
-    Some templates omit the opening tag of thoughts: then a single closing tag marks them. Any other tag is part of the
-    answer, to a question about such tags for example.
-    """
-    text = text.strip()
-    if text.startswith(_THOUGHTS_BEGIN):
-        return text.partition(_THOUGHTS_END)[2].strip()
-    if text.count(_THOUGHTS_END) == 1 and _THOUGHTS_BEGIN not in text:
-        return text.partition(_THOUGHTS_END)[2].strip()
-    return text

@@ -126,8 +126,10 @@ class Sheet:
         self._spans = value_spans(self.text, self.block) if self.block and self.tokens else {}
 
     def entry(self, place: int) -> dict[str, Any]:
-        """Return the entry at `place`, empty if it is unusable."""
+        """Return the entry at `place`, empty if it is unusable; a bare value is an answer without a reason."""
         value = self.block.value.get(str(place)) if self.block else None
+        if type(value) in (str, int, float, bool):
+            return {"answer": value}
         return value if isinstance(value, dict) else {}
 
     def chosen(self, place: int) -> int | None:
@@ -146,7 +148,7 @@ class Sheet:
         value = self.block.value.get(str(place))
         if value is CONFLICT:
             return "answered twice, and not alike"
-        given = value.get("answer") if isinstance(value, dict) else None
+        given = self.entry(place).get("answer")
         return "not answered" if given is None else f"not an option: {str(given)[:80]!r}"
 
     def probabilities(self, place: int) -> tuple[float, ...] | None:
@@ -157,7 +159,8 @@ class Sheet:
         if span is None or match is None:
             return None
         written = [json.dumps(label, ensure_ascii=False)[1:-1] for label in match[1]]
-        found = self.tokens.distribution(span[0], written)
+        exact = self.entry(place).get("answer") == match[1][match[0]]
+        found = self.tokens.distribution(span[0], written, folded=not exact)
         return found if found and any(found) else None
 
     def answer(

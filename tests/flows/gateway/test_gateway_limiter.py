@@ -40,10 +40,24 @@ def on_a_jumping_clock(test: Callable[..., Coroutine[Any, Any, None]]) -> Callab
 
 
 class Endpoint:
-    """Accepts so many calls in any second, and answers after a while."""
+    """Accepts so many calls in any second, and answers after a while.
 
-    def __init__(self, per_second: float, latency: float = 0.2) -> None:
+    Attributes:
+        asks_to_wait: Seconds that its 429 names; None for a plain one.
+        storm: So many calls are served before it begins, and so many seconds it lasts.
+    """
+
+    def __init__(
+        self,
+        per_second: float,
+        latency: float = 0.2,
+        *,
+        asks_to_wait: float | None = 1.0,
+        storm: tuple[int, float] = (1 << 30, 0.0),
+    ) -> None:
         self.per_second, self._latency = per_second, latency
+        self.asks_to_wait, self.storm = asks_to_wait, storm
+        self._storm_until: float | None = None
         self._moments: deque[float] = deque()
         self.accepted: list[float] = []
         self.rejected: list[float] = []
@@ -56,7 +70,10 @@ class Endpoint:
         now = loop.time()
         while self._moments and self._moments[0] <= now - 1.0:
             self._moments.popleft()
-        fits = len(self._moments) < self.per_second
+        if self._storm_until is None and len(self.accepted) >= self.storm[0]:
+            self._storm_until = now + self.storm[1]
+        stormy = self._storm_until is not None and now < self._storm_until
+        fits = not stormy and len(self._moments) < self.per_second
         (self.accepted if fits else self.rejected).append(now)
         if fits:
             self._moments.append(now)
@@ -72,11 +89,11 @@ async def ask(limiter: Limiter, endpoint: Endpoint) -> None:
         attempts += 1
         try:
             if await endpoint.answer(limiter):
-                limiter.accept()
+                limiter.accept(given_at)
                 return
-            limiter.reject(given_at, 1.0)
+            limiter.reject(given_at, endpoint.asks_to_wait)
         finally:
-            limiter.release()
+            limiter.release(given_at)
 
 
 @on_a_jumping_clock
@@ -133,6 +150,32 @@ async def test_the_pace_recovers_when_the_endpoint_allows_more_again() -> None:
     took = asyncio.get_running_loop().time() - began
     assert limiter.limit == 64
     assert took < 6_000 / 64 * 0.2 + 120, "never faster than it was throttled to"
+
+
+@pytest.mark.parametrize("asks_to_wait", [None, 1.0])
+@pytest.mark.parametrize("lasts", [10.0, 60.0])
+@pytest.mark.parametrize(("calls", "latency"), [(36, 0.0), (36, 0.2), (36, 4.0), (3_000, 0.2)])
+@on_a_jumping_clock
+async def test_after_a_storm_one_call_feels_its_way_and_the_rest_follow(
+    calls: int, latency: float, lasts: float, asks_to_wait: float | None
+) -> None:
+    ideal = Endpoint(1_000_000, latency)
+    await asyncio.gather(*(ask(limiter, ideal) for limiter in [Limiter(64)] for _ in range(calls)))
+    took = asyncio.get_running_loop().time()
+    endpoint = Endpoint(1_000_000, latency, asks_to_wait=asks_to_wait, storm=(12, lasts))
+    limiter = Limiter(64)
+    await asyncio.gather(*(ask(limiter, endpoint) for _ in range(calls)))
+    over = asyncio.get_running_loop().time() - 2 * took
+    assert over <= 2 * lasts + latency
+    assert len(endpoint.rejected) < FIRST_CALLS + 2 * lasts, "one at a time"
+
+
+@on_a_jumping_clock
+async def test_a_plain_429_that_comes_back_is_a_rate_that_is_kept() -> None:
+    limiter, endpoint = Limiter(64), Endpoint(20, asks_to_wait=None)
+    await asyncio.gather(*(ask(limiter, endpoint) for _ in range(400)))
+    assert len(endpoint.rejected) < 400
+    assert asyncio.get_running_loop().time() < 2.5 * 400 / 20
 
 
 @on_a_jumping_clock

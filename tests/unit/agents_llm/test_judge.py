@@ -121,17 +121,32 @@ async def test_answers_that_nobody_asked_for_are_dropped_and_counted() -> None:
     assert judge.tally["unknown answers"] == 2
 
 
-NO_LABELS = ["Strongly Agreee", "agree", "6", 6, "N/A", "", "Ich stimme zu", "Agree\u200b", "Agree.", ["Agree"], True]
+NO_LABELS = [
+    *("Strongly Agreee", "6", 6, "N/A", "", "...", "Ich stimme zu", "Agree\u200b", ["Agree"], True, "Agree?"),
+    *("Agree, in part", "Agree or Neutral", "I agree"),
+]
+LABELS = [
+    "Agree",
+    " Agree\n",
+    "Ａｇｒｅｅ",
+    "\u00a0Agree",
+    "agree",
+    "AGREE",
+    "Agree.",
+    "**Agree**",
+    '"agree".',
+    "«Agree»",
+]
 
 
 @pytest.mark.parametrize(
     ("label", "outcome"),
     [
         *[(label, "unparsable") for label in NO_LABELS],
-        *[(label, "Agree") for label in ("Agree", " Agree\n", "Ａｇｒｅｅ", "\u00a0Agree")],
+        *[(label, "Agree") for label in LABELS],
     ],
 )
-async def test_a_label_is_exact_but_for_white_space_around_and_unicode_forms(label: Any, outcome: str) -> None:
+async def test_a_label_is_exact_but_for_case_marks_around_it_and_unicode_forms(label: Any, outcome: str) -> None:
     door = Scripted(otherwise=honest({"one": label, "two": "Agree"}))
     assert outcomes(await LlmJudge(asker(door)).judge(TALK, TWO)) == [outcome, "Agree"]
     assert len(door.history) == 1
@@ -361,7 +376,7 @@ class TestIndependent:
         assert all(call.schema is None for call in door.history)
 
     async def test_what_is_no_letter_of_an_option_is_unparsable(self) -> None:
-        for text in ("The", "F", "c", "C.", "3", ""):
+        for text in ("The", "F", "cc", "C?", "3", "C or D"):
             door = Scripted(otherwise=Completed(text=text))
             answers = await LlmJudge(asker(door, elicitation="independent", canary=False)).judge(TALK, TWO)
             assert outcomes(answers) == ["unparsable", "unparsable"]

@@ -1,0 +1,58 @@
+"""Thoughts that stand in a model's text before its answer, and the marks around them.
+
+Servers that know a model's template take thoughts out of the text. Others leave them, between marks that differ from
+model to model; some templates put the opening mark into the prompt, so that only the closing one comes.
+"""
+
+import re
+
+_NAMES = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reason|analysis|reflection|scratchpad)"
+
+BEGIN = re.compile(
+    rf"<{_NAMES}>|\[(?:THINK|REASONING)\]|\u25c1think\u25b7|<\|begin_of_thought\|>"
+    r"|<\|channel\|>(?:analysis|commentary)[^<]{0,80}<\|message\|>",
+    re.IGNORECASE,
+)
+"""Marks before thoughts: tags, Mistral's and Kimi's brackets, channels of OpenAI's open models."""
+
+END = re.compile(
+    rf"</{_NAMES}>|\[/(?:THINK|REASONING)\]|\u25c1/think\u25b7|<\|end_of_thought\|>"
+    r"|<\|channel\|>final[^<]{0,80}<\|message\|>|(?<=\S)assistantfinal",
+    re.IGNORECASE,
+)
+"""Marks after thoughts. Of channels whose marks a server took out, the two names are left, joined."""
+
+_BARE_CHANNEL = re.compile(r"\s*(?:analysis|commentary)", re.IGNORECASE)
+_CLOSED = re.compile(r"<\|(?:return|end|end_of_solution)\|>\s*$")
+_OPENED = re.compile(r"^\s*<\|begin_of_solution\|>")
+
+
+def ends(text: str) -> list[tuple[int, int]]:
+    """Return where marks after thoughts begin and end."""
+    bare = _BARE_CHANNEL.match(text) is not None
+    return [mark.span() for mark in END.finditer(text) if bare or mark.group().lower() != "assistantfinal"]
+
+
+def last_begin(text: str) -> int:
+    """Return where the last mark before thoughts begins; -1 without any."""
+    return max((mark.start() for mark in BEGIN.finditer(text)), default=-1)
+
+
+def without_thoughts(text: str) -> str:
+    """Remove the thoughts that `text` begins with; return nothing if they never end.
+
+    Some templates omit the opening mark: then a single closing one marks them. Any other mark is part of the answer, to
+    a question about such marks for example.
+    """
+    text = text.strip()
+    closing = ends(text)
+    if opening := BEGIN.match(text):
+        rest = next((text[end:] for start, end in closing if start >= opening.end()), "")
+        return _bare(rest)
+    if len(closing) == 1 and last_begin(text) < 0:
+        return _bare(text[closing[0][1] :])
+    return text
+
+
+def _bare(answer: str) -> str:
+    return _CLOSED.sub("", _OPENED.sub("", answer)).strip()

@@ -1,0 +1,197 @@
+"""Refusals of a parameter, faults inside a 200, empty answers, thoughts and streams: what they are taken for."""
+
+import json
+from typing import Any
+
+import pytest
+from gateway_asking import KEY, ask_once, gateway, question
+from protocol_server import ProtocolServer
+
+from pollex.errors import ModelRefused
+from pollex.gateway.calls import Capabilities, Completed, Empty, Failed, Reply, Truncated
+from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.json_in_text import last_object
+from pollex.gateway.probe import probe
+from pollex.gateway.responses import HttpFault, read
+from pollex.gateway.thoughts import without_thoughts
+
+
+def status(code: int, body: Any, **rule: Any) -> dict[str, Any]:
+    return {"do": "status", "code": code, "body": body, **rule}
+
+
+def error(message: str, **fields: Any) -> dict[str, Any]:
+    return {"error": {"message": message, **fields}}
+
+
+async def probed(*script: dict[str, Any]) -> Capabilities:
+    with ProtocolServer(script=script) as server:
+        return await probe(Endpoint("any-model", server.url, KEY), backoff=0.01)
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 405, 415, 422, 500, 501])
+async def test_a_refusal_that_names_a_parameter_is_of_the_parameter_whatever_its_status(code: int) -> None:
+    refusal = status(code, error("logprobs are not supported for this model"), match='"logprobs":true')
+    found = await probed(refusal)
+    assert (found.json_schema, found.logprobs, found.temperature, found.seed) == (True, 0, True, True)
+    assert found.calls == 2
+
+
+@pytest.mark.parametrize("code", [400, 403, 404])
+async def test_a_refusal_that_names_nothing_is_tried_without_what_may_have_caused_it(code: int) -> None:
+    refused = status(code, error("No route for these requirements."), match='"logprobs":true')
+    found = await probed(refused)
+    assert (found.json_schema, found.logprobs) == (True, 0)
+    both = [refused, status(code, error("No route for these requirements."), match='"response_format"')]
+    found = await probed(*both)
+    assert (found.form, found.tools) == ("tool", True)
+
+
+async def test_several_parameters_that_one_refusal_names_are_left_out_together() -> None:
+    named = [{"loc": ["body", name], "msg": "extra"} for name in ("max_completion_tokens", "seed", "logprobs")]
+    body = {"object": "error", "message": {"detail": named}}
+    found = await probed(status(422, body, match='"max_completion_tokens"'))
+    assert (found.limit_field, found.seed, found.logprobs, found.temperature) == ("max_tokens", False, 0, True)
+    assert found.calls == 2
+
+
+async def test_a_wrong_key_stays_a_wrong_key() -> None:
+    for code, words in ((401, "Incorrect API key provided"), (403, "project has no access"), (404, "no such model")):
+        with pytest.raises(ModelRefused, match=f"HTTP {code}"):
+            await probed(status(code, error(words)))
+    with pytest.raises(ModelRefused, match="raise the quota"):
+        await probed(status(402, error("more credits, or fewer max_tokens")))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"choices": None, "error": {"message": "Provider returned error", "code": 429}},
+        {"error": {"message": "slow down", "code": "429"}},
+        {"object": "error", "message": "Too many requests", "type": "RateLimit"},
+        {"choices": [{"error": {"code": 429, "message": "x"}, "finish_reason": "error", "message": {"content": ""}}]},
+        {"base_resp": {"status_code": 1002, "status_msg": "rate limit"}, "choices": []},
+        {"detail": "Throttling: request rate exceeded"},
+    ],
+    ids=lambda body: json.dumps(body)[:50],
+)
+async def test_a_429_inside_a_200_is_waited_for(body: dict[str, Any]) -> None:
+    spoiled = {"do": "body", "text": json.dumps(body), "count": 5}
+    with ProtocolServer(script=[spoiled]) as server:
+        async with gateway(server.url, max_attempts=1) as door:
+            outcome = await door.ask(question())
+    assert isinstance(outcome, Completed)
+    assert outcome.attempts == 6
+
+
+async def test_other_faults_inside_a_200_are_what_their_code_says() -> None:
+    meaning = read(Reply(200, json.dumps(error("down", code=502))), question())
+    assert isinstance(meaning, HttpFault)
+    assert (meaning.action, meaning.away) == ("retry", True)
+    meaning = read(Reply(200, json.dumps(error("no credit", code=402))), question())
+    assert isinstance(meaning, HttpFault)
+    assert meaning.name == "quota"
+    with ProtocolServer(script=[{"do": "body", "text": json.dumps(error("model is gone", code=400))}]) as server:
+        assert isinstance(await ask_once(server.url), Failed)
+        assert server.counts()["received"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Please try again in 986ms.", 0.986),
+        ("Please try again in 7m12s.", 432.0),
+        ("Rate limited. Retry after 20 seconds.", 20.0),
+        ("Limit 30000, used 29000. Come back tomorrow.", None),
+    ],
+)
+def test_the_wait_that_a_body_names_is_kept(words: str, seconds: float | None) -> None:
+    meaning = read(Reply(429, json.dumps(error(words))), question())
+    assert isinstance(meaning, HttpFault)
+    assert meaning.wait == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": None},
+        {"content": "", "reasoning_content": "Let me see."},
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "{}"}]}]},
+    ],
+)
+async def test_an_empty_answer_is_asked_for_once_more_and_is_no_refusal(message: dict[str, Any]) -> None:
+    about = {"completion_tokens": 311, "completion_tokens_details": {"reasoning_tokens": 300}}
+    body = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": {"prompt_tokens": 90, **about}}
+    spoiled = {"do": "body", "text": json.dumps(body)}
+    with ProtocolServer(script=[spoiled | {"count": 1}]) as server:
+        assert isinstance(await ask_once(server.url), Completed)
+    with ProtocolServer(script=[spoiled]) as server:
+        outcome = await ask_once(server.url)
+        assert server.counts()["received"] == 2
+    assert isinstance(outcome, Empty)
+    assert "finish reason stop, 300 reasoning tokens" in outcome.detail
+
+
+def test_thoughts_that_took_all_tokens_are_a_cut_answer_whatever_the_finish_reason() -> None:
+    body = {"choices": [{"message": {"content": ""}, "finish_reason": "stop"}], "usage": {"completion_tokens": 100}}
+    assert isinstance(read(Reply(200, json.dumps(body)), question(max_tokens=100)), Truncated)
+
+
+async def test_a_probe_gives_a_thinking_model_more_room_and_a_cut_one_says_nothing() -> None:
+    cut = {"do": "message", "content": "", "finish_reason": "length"}
+    found = await probed(cut | {"match": '"max_completion_tokens":1024'})
+    assert (found.json_schema, found.calls) == (True, 2)
+    found = await probed(cut)
+    assert (found.json_schema, found.calls) == (True, 3), "three sizes, and nothing is said against the schema"
+
+
+@pytest.mark.parametrize("options", [True, False])
+async def test_an_endpoint_that_only_streams_is_read_with_its_tokens_and_thoughts(options: bool) -> None:
+    script = [{"do": "streams", "options": options}]
+    with ProtocolServer(script=script) as server:
+        found = await probe(Endpoint("any-model", server.url, KEY), backoff=0.01)
+        call = found.fit(question(top_logprobs=5))
+        outcome = await ask_once(server.url, call)
+    assert found.stream == ("counted" if options else "bare")
+    assert found.json_schema
+    assert isinstance(outcome, Completed)
+    assert outcome.usage.known == options
+    block = last_object(outcome.text)
+    assert block is not None
+    assert block.value["answer"]
+
+
+async def test_a_stream_that_nobody_asked_for_is_read_too_whatever_its_type() -> None:
+    for kind in ("text/event-stream", "text/plain"):
+        part = {"choices": [{"index": 0, "delta": {"content": '{"answer": "Agree"}'}, "finish_reason": "stop"}]}
+        text = f": hello\n\ndata: {json.dumps(part)}\n\ndata: [DONE]\n\n"
+        with ProtocolServer(script=[{"do": "body", "text": text, "type": kind}]) as server:
+            outcome = await ask_once(server.url)
+        assert isinstance(outcome, Completed)
+        assert outcome.text == '{"answer": "Agree"}'
+
+
+DRAFT = 'Perhaps {"answer": "Disagree"}?'
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "<think>{}</think>",
+        "{}</think>",
+        "<thinking>{}</thinking>\n",
+        "<thought>{}</thought>",
+        "<seed:think>{}</seed:think>",
+        "[THINK]{}[/THINK]",
+        "\u25c1think\u25b7{}\u25c1/think\u25b7",
+        "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>",
+        "analysis{}assistantfinal",
+        "<|begin_of_thought|>{}<|end_of_thought|>",
+    ],
+)
+def test_thoughts_are_no_answer_whatever_marks_are_around_them(around: str) -> None:
+    text = around.replace("{}", DRAFT)
+    block = last_object(text + '{"answer": "Agree"}')
+    assert block is not None
+    assert block.value == {"answer": "Agree"}
+    assert without_thoughts(text + "It is open.") == "It is open."
